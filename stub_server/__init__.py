@@ -1,0 +1,18 @@
+"""A contract-first, stateful sandbox of the Membership Commerce Service API, version 2."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .app import create_app as create_app
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "create_app"]
+
+
+def __getattr__(name: str) -> Any:
+    # The application pulls in the whole server; `import stub_server` alone stays cheap.
+    if name == "create_app":
+        from .app import create_app
+
+        return create_app
+    raise AttributeError(name)

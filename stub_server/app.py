@@ -1,0 +1,147 @@
+"""The composition root: settings -> ASGI application. The only place where the parts are joined."""
+
+import logging
+import secrets
+import time
+
+from pathlib import Path
+from typing import Any
+
+from connexion.middleware import ConnexionMiddleware
+from openapi_spec_validator import OpenAPIV30SpecValidator
+
+from . import __version__, jobs
+from .contract import bundle
+from .contract.document import Document
+from .contract.formats import formats
+from .contract.schema import Schemas
+from .contract.source import ContractError, json_path
+from .domain.documents import is_document, is_document_unchecked
+from .events.dispatch import on_event
+from .http.auth import Gate, Security
+from .http.edge import CONTROL, Edge
+from .http.errors import Broken
+from .http.pages import contract_pages
+from .http.router import Router
+from .http.terminal import Terminal
+from .http.tokens import Tokens
+from .kernel.clock import Clock
+from .kernel.ids import Ids
+from .kernel.record import Body
+from .operations.server import Server
+from .resolver import Handlers
+from .sandbox import Rules, Sandbox
+from .sandboxes import Sandboxes
+from .seeding.world import Seeding
+from .settings import Settings
+from .store.table import Check
+from .store.tables import TABLES
+
+PACKAGE = Path(__file__).parent
+
+
+def data_dir(name: str) -> Path:
+    """`openapi/` or `fixtures/`: beside the package in a checkout, inside it when installed."""
+    inside = PACKAGE / "_data" / name
+    return inside if inside.is_dir() else PACKAGE.parent / name
+
+
+def create_app(settings: Settings | None = None) -> Edge:
+    """The whole server. Raises ContractError or ScenarioError, with place and reason, for input that cannot be used."""
+    settings = settings or Settings()
+    # Connexion logs every operation it adds; ours is the only voice that a user needs.
+    logging.getLogger("connexion").setLevel(logging.WARNING)
+    document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", settings.overlays))
+    control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml"))
+    if settings.overlays:
+        check_document(document)
+    known = formats(is_document if settings.check_digits else is_document_unchecked)
+    schemas = Schemas(document.raw, known, open_objects=settings.ignore_unknown)
+    secret = settings.signing_secret(secrets.token_bytes(32))
+    tokens = Tokens(secret, time.time)
+    rules = Rules(
+        checks={spec.schema: _check(schemas, spec.schema) for spec in TABLES.values()},
+        lifecycles=document.lifecycles,
+        payload_keys={name: event["payload_key"] for name, event in document.events.items()},
+        jobs=jobs.JOBS,
+        on_event=on_event,
+        base_url=settings.url,
+        autopay=settings.autopay,
+    )
+    blanks = {spec.schema: document.blank(spec.schema) for spec in TABLES.values()}
+    seeding = Seeding(data_dir("fixtures"), blanks)
+
+    def seed_world(name: str, scenario: str, seed: int) -> Sandbox:
+        sandbox = Sandbox(name, seed, scenario, rules, Clock(settings.now), Ids(seed, secret))
+        seeding.fill(sandbox, secret)
+        return sandbox
+
+    sandboxes = Sandboxes(seed_world, settings.scenario, settings.seed, open_names=settings.loopback)
+    server = Server(
+        __version__, settings.url, document, control, blanks, sandboxes, tokens, settings.check_digits
+    )
+    gate = Gate(tokens, lenient=settings.lenient_auth, trust_client_ip=settings.loopback or bool(settings.admin_key))
+    documents = {"": document, CONTROL: control}
+    compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
+    terminal = Terminal(documents, compiled, ignore_unknown=settings.ignore_unknown)
+    api = ConnexionMiddleware(terminal, import_name=__name__, middlewares=[Router, Security])
+    for base, part, package in (
+        ("", document, "stub_server.operations"),
+        (CONTROL, control, "stub_server.operations.control"),
+    ):
+        api.add_api(
+            thin(part.raw), base_path=base, resolver=Handlers(part, package), gate=gate, documents=documents
+        )
+    pages = contract_pages({"/openapi": document.raw, f"{CONTROL}/openapi": control.raw})
+    return Edge(api, pages, sandboxes, tokens, server, admin_key=settings.admin_key, loopback=settings.loopback)
+
+
+def thin(raw: Body) -> Body:
+    """The contract as Connexion needs it: which operation is where, its id and tag, and who may call it.
+
+    Parameters and bodies are held to the whole contract by our own compiled validators; Connexion would parse and
+    check them once more for each of its middlewares at every start.
+    """
+    paths = {
+        path: {
+            method: {
+                "operationId": operation["operationId"],
+                "tags": operation["tags"],
+                **({"security": operation["security"]} if "security" in operation else {}),
+                "responses": {"default": {"description": "See the contract."}},
+            }
+            for method, operation in item.items()
+            if method in bundle.METHODS
+        }
+        for path, item in raw["paths"].items()
+    }
+    schemes = raw["components"].get("securitySchemes", {})
+    return {
+        "openapi": raw["openapi"],
+        "info": raw["info"],
+        "servers": raw.get("servers", [{"url": "/"}]),
+        "components": {"securitySchemes": schemes},
+        "paths": paths,
+    }
+
+
+def check_document(document: Document) -> None:
+    """Hold a contract to OpenAPI 3.0. Raises ContractError with the JSONPath of the first fault."""
+    for error in OpenAPIV30SpecValidator(document.raw).iter_errors():
+        raise ContractError(f"{json_path(list(error.absolute_path))}: {error.message[:400]}")
+
+
+def _check(schemas: Schemas, name: str) -> Check:
+    compiled: list[Any] = []
+
+    def check(public: Body) -> None:
+        if not compiled:
+            compiled.append(schemas.component(name))
+        if not compiled[0].is_valid(public):
+            error = next(compiled[0].iter_errors(public))
+            raise Broken(f"a {name} of ours breaks the contract at {error.instance_path}: {error.message[:300]}")
+
+    return check
+
+
+

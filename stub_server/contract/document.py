@@ -1,0 +1,195 @@
+"""Typed views of a folded contract: operations, parameters, responses, lifecycles, events and scopes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from .bundle import METHODS
+from .source import ContractError, Json
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of an operation."""
+
+    name: str
+    place: str
+    required: bool
+    schema: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One documented answer: its body's schema by media type, its headers, and the error codes it may carry."""
+
+    status: int
+    media: Mapping[str, Json]
+    headers: Mapping[str, Json]
+    codes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation as the contract describes it. `scheme` is None where no credential is asked for."""
+
+    id: str
+    method: str
+    path: str
+    tag: str
+    scheme: str | None
+    scopes: frozenset[str]
+    emits: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    body: Json | None
+    body_required: bool
+    responses: Mapping[int, Response]
+    raw: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One legal move of a lifecycle and the events it raises."""
+
+    from_: str
+    to: str
+    events: tuple[str, ...]
+    by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lifecycle:
+    """The states of a resource and the moves between them (`x-lifecycle`)."""
+
+    resource: str
+    field: str
+    states: tuple[str, ...]
+    moves: tuple[Move, ...]
+
+    def find(self, from_: str, to: str) -> Move | None:
+        """The move between two states, if there is one."""
+        for move in self.moves:
+            if move.from_ == from_ and move.to == to:
+                return move
+        return None
+
+    def exits(self, state: str) -> tuple[Move, ...]:
+        """The moves that leave a state."""
+        return tuple(move for move in self.moves if move.from_ == state)
+
+
+class Document:
+    """One folded contract."""
+
+    def __init__(self, raw: Json) -> None:
+        """`raw` is what `bundle.load` answers."""
+        self.raw = raw
+
+    def resolve(self, node: Json) -> Json:
+        """What a `$ref` inside the document means."""
+        while isinstance(node, dict) and "$ref" in node:
+            target: Json = self.raw
+            for step in node["$ref"][2:].split("/"):
+                target = target[step.replace("~1", "/").replace("~0", "~")]
+            node = target
+        return node
+
+    @cached_property
+    def operations(self) -> dict[str, Operation]:
+        """Every operation by its id, in the document's order."""
+        found: dict[str, Operation] = {}
+        for path, item in self.raw["paths"].items():
+            for method in METHODS:
+                if method in item:
+                    operation = self._operation(path, method, item[method])
+                    if operation.id in found:
+                        raise ContractError(f"$.paths['{path}'].{method}: operationId {operation.id} stands twice")
+                    found[operation.id] = operation
+        return found
+
+    def _operation(self, path: str, method: str, raw: Json) -> Operation:
+        where = f"$.paths['{path}'].{method}"
+        if not raw.get("operationId") or not raw.get("tags"):
+            raise ContractError(f"{where}: an operation needs an operationId and a tag")
+        security = raw.get("security", self.raw.get("security", []))
+        names = [name for requirement in security for name in requirement]
+        if len(names) > 1:
+            raise ContractError(f"{where}: one security scheme per operation, not {', '.join(names)}")
+        body = self.resolve(raw.get("requestBody"))
+        return Operation(
+            id=raw["operationId"],
+            method=method.upper(),
+            path=path,
+            tag=raw["tags"][0],
+            scheme=names[0] if names else None,
+            scopes=frozenset(raw.get("x-scopes", ())),
+            emits=tuple(raw.get("x-emits", ())),
+            parameters=tuple(self._parameter(p) for p in raw.get("parameters", ())),
+            body=body["content"].get(JSON, {}).get("schema") if body else None,
+            body_required=bool(body and body.get("required")),
+            responses={int(code): self._response(int(code), r) for code, r in raw["responses"].items()},
+            raw=raw,
+        )
+
+    def _parameter(self, node: Json) -> Parameter:
+        raw = self.resolve(node)
+        return Parameter(raw["name"], raw["in"], bool(raw.get("required")), raw["schema"])
+
+    def _response(self, status: int, node: Json) -> Response:
+        raw = self.resolve(node)
+        media = {name: content.get("schema", {}) for name, content in raw.get("content", {}).items()}
+        headers = {name: self.resolve(header) for name, header in raw.get("headers", {}).items()}
+        return Response(status, media, headers, tuple(raw.get("x-codes", ())))
+
+    def schema(self, name: str) -> Json:
+        """A named schema."""
+        try:
+            return self.raw["components"]["schemas"][name]
+        except KeyError:
+            raise ContractError(f"$.components.schemas: there is no {name}") from None
+
+    @cached_property
+    def lifecycles(self) -> dict[str, Lifecycle]:
+        """The lifecycle of each resource that has one, by schema name."""
+        found = {}
+        for name, schema in self.raw["components"]["schemas"].items():
+            raw = schema.get("x-lifecycle")
+            if raw:
+                moves = tuple(_move(m) for m in raw["moves"])
+                found[name] = Lifecycle(name, raw["field"], tuple(raw["states"]), moves)
+        return found
+
+    @cached_property
+    def events(self) -> dict[str, Json]:
+        """The event catalogue (`x-webhooks`) by type."""
+        return dict(self.raw.get("x-webhooks", {}))
+
+    @cached_property
+    def scopes(self) -> list[Json]:
+        """The closed table of scopes (`x-scopes`)."""
+        return list(self.raw.get("x-scopes", ()))
+
+    def blank(self, name: str) -> dict[str, Any]:
+        """What each member of a resource holds when nothing was said: default, null, {} or [], in contract order.
+
+        A required member without any of these is left out: only a rule can give it.
+        """
+        result: dict[str, Any] = {}
+        for member, node in self.schema(name).get("properties", {}).items():
+            schema = self.resolve(node)
+            if "default" in schema:
+                result[member] = schema["default"]
+            elif schema.get("nullable"):
+                result[member] = None
+            elif schema.get("type") in ("object", "array"):
+                result[member] = {} if schema["type"] == "object" else []
+            else:
+                result[member] = None
+        return result
+
+
+def _move(raw: Json) -> Move:
+    first = [raw["event"]] if raw.get("event") else []
+    return Move(raw["from"], raw["to"], tuple([*first, *raw.get("also", ())]), tuple(raw.get("by", ())))

@@ -1,0 +1,53 @@
+"""The contract's string formats, each a function that says yes or no to any string."""
+
+import ipaddress
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from ..kernel.clock import parse_iso
+
+Format = Callable[[str], bool]
+
+_DATE_TIME = re.compile(
+    r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+    r"(?:\.[0-9]+)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+).fullmatch
+UUID = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
+is_uuid = re.compile(UUID[1:-1]).fullmatch
+
+
+def is_date_time(text: str) -> bool:
+    """RFC 3339, the year 1 to 9999 also in UTC, no leap second."""
+    if _DATE_TIME(text) is None:
+        return False
+    try:
+        parse_iso(_cut(text))
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def _cut(text: str) -> str:
+    """Python reads at most six digits of a fraction."""
+    return re.sub(r"(\.[0-9]{6})[0-9]+", r"\1", text)
+
+
+def date_time_ms(text: str) -> int:
+    """A date-time that passed `is_date_time` -> milliseconds since 1970."""
+    return parse_iso(_cut(text))
+
+
+@lru_cache(maxsize=1024)
+def is_ip_network(text: str) -> bool:
+    """An IPv4 or IPv6 address or network; host bits are allowed."""
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return text.isascii()
+
+
+def formats(is_document: Format) -> dict[str, Format]:
+    """The formats that need more than the validator's own; `is_document` is the rule for CPF, CNPJ and passport."""
+    return {"document": is_document, "ip-network": is_ip_network, "date-time": is_date_time}

@@ -1,0 +1,88 @@
+"""OpenAPI Overlay 1.0 (and the `copy` of 1.1): a user's corrections to the contract, applied at start."""
+
+import copy
+from pathlib import Path
+
+from jsonpath_rfc9535 import JSONPathEnvironment, JSONPathError
+
+from .source import ContractError, Json, line_of, read
+
+_PATHS = JSONPathEnvironment()
+
+
+def apply(document: dict[str, Json], file: Path) -> dict[str, Json]:
+    """The document with an overlay file's actions applied, in order. Raises ContractError with file and line."""
+    overlay = read(file)
+    if not isinstance(overlay, dict) or not str(overlay.get("overlay", "")).startswith(("1.0", "1.1")):
+        raise ContractError(f"{file}: not an OpenAPI Overlay: it must begin with `overlay: 1.0.0`")
+    actions = overlay.get("actions")
+    if not isinstance(actions, list) or not actions:
+        raise ContractError(f"{file}: an overlay needs a list of actions")
+    result = copy.deepcopy(document)
+    for number, action in enumerate(actions):
+        where = f"{file}:{line_of(file, ['actions', number]) or '?'}"
+        if not isinstance(action, dict) or not isinstance(action.get("target"), str):
+            raise ContractError(f"{where}: an action needs a target (JSONPath)")
+        unknown = sorted(key for key in action if key not in _KEYS and not key.startswith("x-"))
+        if unknown:
+            raise ContractError(f"{where}: an action has no {unknown[0]!r}; it knows {', '.join(sorted(_KEYS))}")
+        result = _act(result, action, where)
+    return result
+
+
+_KEYS = {"target", "description", "update", "remove", "copy"}
+
+
+def _act(document: dict[str, Json], action: dict[str, Json], where: str) -> dict[str, Json]:
+    target = action["target"]
+    places = _find(document, target, where)
+    if not places:
+        raise ContractError(f"{where}: {target} selects nothing in the contract")
+    if action.get("remove") is True:
+        # From the back, so that an index in a list still means what it meant.
+        for place in reversed(places):
+            if not place:
+                raise ContractError(f"{where}: the whole contract cannot be removed")
+            parent = _walk(document, place[:-1])
+            del parent[place[-1]]
+        return document
+    if "copy" in action:
+        sources = _find(document, action["copy"], where)
+        if len(sources) != 1:
+            raise ContractError(f"{where}: copy must select one thing, {action['copy']} selects {len(sources)}")
+        change = copy.deepcopy(_walk(document, sources[0]))
+    elif "update" in action:
+        change = action["update"]
+    else:
+        raise ContractError(f"{where}: an action needs update, copy or remove")
+    for place in places:
+        merged = _merge(_walk(document, place), change, where)
+        if not place:
+            document = merged
+        else:
+            _walk(document, place[:-1])[place[-1]] = merged
+    return document
+
+
+def _find(document: Json, path: object, where: str) -> list[tuple[str | int, ...]]:
+    try:
+        return [node.location for node in _PATHS.find(str(path), document)]
+    except JSONPathError as error:
+        raise ContractError(f"{where}: {path} is not a JSONPath: {error}") from None
+
+
+def _walk(node: Json, place: tuple[str | int, ...]) -> Json:
+    for step in place:
+        node = node[step]
+    return node
+
+
+def _merge(old: Json, new: Json, where: str) -> Json:
+    """Overlay's merge: objects member by member, an array appends to an array, everything else replaces."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {**old, **{k: _merge(old[k], v, where) if k in old else copy.deepcopy(v) for k, v in new.items()}}
+    if isinstance(old, list):
+        return [*old, *copy.deepcopy(new)] if isinstance(new, list) else [*old, copy.deepcopy(new)]
+    if isinstance(old, dict):
+        raise ContractError(f"{where}: an object can only be updated with an object")
+    return copy.deepcopy(new)

@@ -1,0 +1,111 @@
+"""Compiled validators: one per schema, made when first needed, at the speed of Rust."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jsonschema_rs
+
+from .formats import UUID, Format
+from .source import Json
+
+_DRAFT4 = "http://json-schema.org/draft-04/schema#"
+
+
+def translate(node: Json, *, open_objects: bool = False) -> Json:
+    """OpenAPI 3.0's dialect as JSON Schema draft 4 says it.
+
+    `nullable` becomes a type; `format: uuid` a pattern, which is faster than a function. With `open_objects` unknown
+    members pass.
+    """
+    if isinstance(node, list):
+        return [translate(value, open_objects=open_objects) for value in node]
+    if not isinstance(node, dict):
+        return node
+    result = {}
+    for key, value in node.items():
+        if key == "enum":
+            result[key] = value
+        elif key == "properties":
+            result[key] = {name: translate(s, open_objects=open_objects) for name, s in value.items()}
+        elif not key.startswith("x-") and key not in ("example", "examples", "default", "description", "nullable"):
+            result[key] = translate(value, open_objects=open_objects)
+    if node.get("nullable") is True and isinstance(result.get("type"), str):
+        result["type"] = [result["type"], "null"]
+        if "enum" in result and None not in result["enum"]:
+            result["enum"] = [*result["enum"], None]
+    if result.get("format") == "uuid" and "pattern" not in result:
+        del result["format"]
+        result["pattern"] = UUID
+    if open_objects and result.get("additionalProperties") is False:
+        del result["additionalProperties"]
+    return result
+
+
+class Schemas:
+    """The schemas of one document, ready to compile."""
+
+    def __init__(self, document: Json, formats: Mapping[str, Format], *, open_objects: bool = False) -> None:
+        """`open_objects` lets unknown members of requests pass (`--unknown-fields ignore`)."""
+        self._raw = document.get("components", {}).get("schemas", {})
+        self._formats = dict(formats)
+        self._open = open_objects
+        self._translated: dict[bool, dict[str, Json]] = {}
+
+    def _schemas(self, request: bool) -> dict[str, Json]:
+        if request not in self._translated:
+            loose = request and self._open
+            self._translated[request] = {n: translate(s, open_objects=loose) for n, s in self._raw.items()}
+        return self._translated[request]
+
+    def compile(self, schema: Json, *, request: bool) -> jsonschema_rs.Draft4Validator:
+        """A validator for a schema of the document.
+
+        Requests are held to every format; responses trust our own date-times to the validator's check.
+        """
+        schemas = self._schemas(request)
+        root = translate(schema, open_objects=request and self._open)
+        needed: dict[str, Json] = {}
+        _collect(root, schemas, needed)
+        formats = self._formats if request else {k: f for k, f in self._formats.items() if k != "date-time"}
+        return jsonschema_rs.Draft4Validator(
+            {"$schema": _DRAFT4, "allOf": [root], "components": {"schemas": needed}},
+            validate_formats=True,
+            formats=formats,
+        )
+
+    def component(self, name: str, *, request: bool = False) -> jsonschema_rs.Draft4Validator:
+        """A validator for a named component."""
+        return self.compile({"$ref": f"#/components/schemas/{name}"}, request=request)
+
+
+def _collect(node: Json, schemas: dict[str, Json], needed: dict[str, Json]) -> None:
+    """The components that a schema reaches: a validator carries those and no others."""
+    if isinstance(node, dict):
+        reference = node.get("$ref")
+        if isinstance(reference, str):
+            name = reference.rpartition("/")[2]
+            if name not in needed:
+                needed[name] = schemas[name]
+                _collect(schemas[name], schemas, needed)
+        for value in node.values():
+            _collect(value, schemas, needed)
+    elif isinstance(node, list):
+        for value in node:
+            _collect(value, schemas, needed)
+
+
+def prune(value: Any, schema: Json, resolve: Any) -> Any:
+    """The value without the members that its schema does not name (for `--unknown-fields ignore`)."""
+    schema = resolve(schema)
+    if isinstance(value, dict) and "properties" in schema:
+        named, rest = schema["properties"], schema.get("additionalProperties", True)
+        kept = {}
+        for name, member in value.items():
+            if name in named:
+                kept[name] = prune(member, named[name], resolve)
+            elif rest is not False:
+                kept[name] = member
+        return kept
+    if isinstance(value, list) and "items" in schema:
+        return [prune(member, schema["items"], resolve) for member in value]
+    return value

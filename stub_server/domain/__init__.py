@@ -1,0 +1,1 @@
+"""The rules of the service as pure functions: no HTTP, YAML, store, clock or randomness inside."""

@@ -1,0 +1,222 @@
+"""BR Code: the copy-and-paste text of a PIX charge, written and strictly read as EMV tag-length-value.
+
+A written code is always dynamic, points to a host of a reserved domain (RFC 2606, RFC 6761) and says SANDBOX in the
+receiver's name: its checksum is right, as clients check it, but no bank can find anyone to pay.
+"""
+
+import re
+import unicodedata
+from binascii import crc_hqx
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+HOST = "pix.sandbox.example"
+MARK = "SANDBOX"
+SCHEME = "br.gov.bcb.pix"
+NAME_LIMIT, CITY_LIMIT, REFERENCE_LIMIT, URL_LIMIT = 25, 15, 25, 77
+LARGEST_AMOUNT = 10**12 - 1  # BCB writes an amount as \d{1,10}\.\d{2}
+
+# EMV asks for a city. Its name may fold to nothing, when it is written in another alphabet.
+_CITY_UNKNOWN = "BRASIL"
+_LONGEST = 512  # EMV QRCPS, merchant-presented mode
+_AMOUNT = re.compile(r"[0-9]{1,10}\.[0-9]{2}")
+_TXID = re.compile(r"[0-9A-Za-z]{26,35}")
+_PRINTABLE = re.compile(r"[ -~]*")
+_URL = re.compile(r"(?P<host>[0-9a-z.-]+)(?::[0-9]{1,5})?/[!-~]*")
+_RESERVED = re.compile(r"(?:.+\.)?(?:example|test|invalid|localhost|example\.(?:com|net|org))")
+
+
+class BrCodeError(ValueError):
+    """The text is no BR Code. `reason`: charset | length | order | duplicate | missing | value | checksum."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class BrCode:
+    """What a BR Code says. A dynamic code has a `url`, a static one a `key`, one that only asks for the consent to
+    recurring payments (Pix Automático) just a `recurrence` address. `reference` is field 62-05.
+    """
+
+    url: str | None
+    key: str | None
+    recurrence: str | None
+    amount_cents: int | None
+    name: str
+    city: str
+    reference: str
+    single_use: bool
+    crc: str
+
+
+def crc16(data: bytes | str) -> str:
+    """CRC-16/CCITT-FALSE (polynomial 0x1021, initial value 0xFFFF) as four capital hexadecimal digits."""
+    return f"{crc_hqx(data.encode() if isinstance(data, str) else data, 0xFFFF):04X}"
+
+
+def fold(text: str, limit: int) -> str:
+    """Printable ASCII capitals, accents dropped, runs of blanks joined, at most `limit` characters; may be empty."""
+    plain = unicodedata.normalize("NFKD", text.upper()).encode("ascii", "ignore").decode().upper()
+    words = "".join(letter if letter.isprintable() else " " for letter in plain).split()
+    return " ".join(words)[:limit].rstrip()
+
+
+def merchant_name(text: str) -> str:
+    """The receiver's name for field 59: folded, at most 25 characters, SANDBOX always its last word."""
+    words = fold(text, len(text) * 4 + NAME_LIMIT).split()
+    while words and words[-1] == MARK:
+        words.pop()
+    kept = " ".join(words)[: NAME_LIMIT - len(MARK) - 1].rstrip()
+    return f"{kept} {MARK}".lstrip()
+
+
+def location(token: str) -> str:
+    """The payload address of a charge, without a scheme, as field 26-25 wants it."""
+    return f"{HOST}/qr/v2/{token}"
+
+
+def encode(amount_cents: int, txid: str, url: str, name: str, city: str) -> str:
+    """The BR Code of a single-use charge. `name` and `city` take any text; the other values raise ValueError if wrong.
+
+    `txid` has 26 to 35 ASCII letters and digits, of which field 62-05 carries the first 25.
+    `url` has no scheme, at most 77 characters, and a host of a reserved domain.
+    """
+    if not 1 <= amount_cents <= LARGEST_AMOUNT:
+        raise ValueError("The amount is from 1 cent to ten digits of reais.")
+    if not _TXID.fullmatch(txid):
+        raise ValueError("A txid is 26 to 35 letters and digits.")
+    where = _URL.fullmatch(url)
+    if where is None or len(url) > URL_LIMIT:
+        raise ValueError("The URL is a host and a path of at most 77 characters, without a scheme.")
+    if not _RESERVED.fullmatch(where["host"]):
+        raise ValueError("The host must be of a reserved domain: nobody may be able to pay this code.")
+    body = (
+        _field("00", "01")
+        + _field("01", "12")
+        + _field("26", _field("00", SCHEME) + _field("25", url))
+        + _field("52", "0000")
+        + _field("53", "986")
+        + _field("54", f"{amount_cents // 100}.{amount_cents % 100:02}")
+        + _field("58", "BR")
+        + _field("59", merchant_name(name))
+        + _field("60", fold(city, CITY_LIMIT) or _CITY_UNKNOWN)
+        + _field("62", _field("05", txid[:REFERENCE_LIMIT]))
+        + "6304"
+    )
+    return body + crc16(body)
+
+
+def parse(code: str) -> BrCode:
+    """Reads a BR Code, dynamic or static. Raises BrCodeError for the first thing that is wrong."""
+    if not _PRINTABLE.fullmatch(code):
+        raise BrCodeError("charset", "A BR Code is printable ASCII text.")
+    if len(code) > _LONGEST:
+        raise BrCodeError("length", f"A BR Code has at most {_LONGEST} characters.")
+    fields = _fields(code, "the code")
+    if next(iter(fields), None) != "00":
+        raise BrCodeError("order", "Field 00 comes first.")
+    if list(fields)[-1] != "63":
+        raise BrCodeError("order", "Field 63, the checksum, comes last.")
+    crc = fields["63"]
+    if len(crc) != 4:
+        raise BrCodeError("length", "Field 63 has four characters.")
+    if crc != crc16(code[:-4]):
+        raise BrCodeError("checksum", f"The checksum is {crc16(code[:-4])}, the code says {crc}.")
+    _expect(fields, "00", {"01"})
+    if "01" in fields:
+        _expect(fields, "01", {"11", "12"})
+    account = _fields(_required(fields, "26"), "field 26")
+    if _required(account, "00", "26-").lower() != SCHEME:
+        raise BrCodeError("value", f"Field 26-00 must be {SCHEME}.")
+    url, key, recurrence = account.get("25"), account.get("01"), _recurrence(fields.get("80"))
+    if url is not None and key is not None:
+        raise BrCodeError("value", "Field 26 has an address (25) or a key (01), not both.")
+    if url is None and key is None and recurrence is None:
+        raise BrCodeError("missing", "Field 26 has neither an address (25) nor a key (01).")
+    if not re.fullmatch(r"[0-9]{4}", _required(fields, "52")):
+        raise BrCodeError("value", "Field 52 must be four digits.")
+    _expect(fields, "53", {"986"})
+    _expect(fields, "58", {"BR"})
+    return BrCode(
+        url=url,
+        key=key,
+        recurrence=recurrence,
+        amount_cents=_amount(fields.get("54")),
+        name=_limited(fields, "59", NAME_LIMIT),
+        city=_limited(fields, "60", CITY_LIMIT),
+        reference=_limited(_fields(_required(fields, "62"), "field 62"), "05", REFERENCE_LIMIT, "62-"),
+        single_use=fields.get("01") == "12",
+        crc=crc,
+    )
+
+
+def end_to_end_id(ispb: str, when: int, suffix: str) -> str:
+    """The 32 characters that name a payment: E, the payer bank's ISPB, the UTC minute, and 11 letters and digits.
+
+    `when` is in epoch milliseconds. Raises ValueError for an ISPB or a suffix of another form.
+    """
+    if not re.fullmatch(r"[0-9]{8}", ispb) or not re.fullmatch(r"[0-9A-Za-z]{11}", suffix):
+        raise ValueError("An ISPB is eight digits, a suffix eleven letters and digits.")
+    moment = datetime.fromtimestamp(when // 1000, UTC)
+    return f"E{ispb}{moment.year:04}{moment:%m%d%H%M}{suffix}"
+
+
+def _field(ident: str, value: str) -> str:
+    return f"{ident}{len(value):02}{value}"
+
+
+def _fields(text: str, where: str) -> dict[str, str]:
+    """Splits tag-length-value text; identifiers ascend and none comes twice."""
+    fields: dict[str, str] = {}
+    last, at = "", 0
+    while at < len(text):
+        ident, size = text[at : at + 2], text[at + 2 : at + 4]
+        if not re.fullmatch(r"[0-9]{4}", ident + size):
+            raise BrCodeError("length", f"No identifier and length at position {at} of {where}.")
+        value = text[at + 4 : at + 4 + int(size)]
+        if not value or len(value) != int(size):
+            raise BrCodeError("length", f"Field {ident} of {where} says {size} characters, {len(value)} are there.")
+        if ident in fields:
+            raise BrCodeError("duplicate", f"Field {ident} of {where} comes twice.")
+        # EMV puts the checksum behind everything, also behind the unreserved templates 80 to 99.
+        if ident < last and not (where == "the code" and ident == "63"):
+            raise BrCodeError("order", f"Field {ident} of {where} comes after field {last}.")
+        fields[ident] = value
+        last, at = ident, at + 4 + len(value)
+    return fields
+
+
+def _required(fields: dict[str, str], ident: str, within: str = "") -> str:
+    value = fields.get(ident)
+    if value is None:
+        raise BrCodeError("missing", f"Field {within}{ident} is missing.")
+    return value
+
+
+def _expect(fields: dict[str, str], ident: str, allowed: set[str]) -> None:
+    if _required(fields, ident) not in allowed:
+        raise BrCodeError("value", f"Field {ident} must be {' or '.join(sorted(allowed))}.")
+
+
+def _limited(fields: dict[str, str], ident: str, limit: int, within: str = "") -> str:
+    value = _required(fields, ident, within)
+    if len(value) > limit:
+        raise BrCodeError("length", f"Field {within}{ident} has at most {limit} characters.")
+    return value
+
+
+def _recurrence(template: str | None) -> str | None:
+    if template is None:
+        return None
+    inner = _fields(template, "field 80")
+    return inner.get("25") if inner.get("00", "").lower() == SCHEME else None
+
+
+def _amount(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not _AMOUNT.fullmatch(text):
+        raise BrCodeError("value", "Field 54 must be an amount with two decimals.")
+    return int(text.replace(".", ""))

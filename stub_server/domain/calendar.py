@@ -1,0 +1,70 @@
+"""Billing calendar: period ends, lead, grace and the monthly worth of a plan. Instants are UTC epoch milliseconds."""
+
+from calendar import monthrange
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+DAY_MS = 86_400_000
+LONGEST_LEAD_MS = 3 * DAY_MS
+LONGEST_GRACE_MS = 7 * DAY_MS
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAYS = {"day": 1, "week": 7}
+_MONTHS = {"month": 1, "year": 12}
+_ABOUT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
+
+
+def add_interval(anchor_ms: int, interval: str, count: int, periods: int) -> int:
+    """The end of the `periods`-th period of `count` intervals that began at the anchor, at the anchor's time of day.
+
+    A month too short for the anchor's day ends on its last day, and the day comes back in the next month that has it:
+    always reckon from the anchor, never from the last end. `interval`: day | week | month | year, else ValueError.
+    Raises OverflowError outside the years 1 to 9999, which no timestamp of the service can show.
+    """
+    _known(interval)
+    steps = count * periods
+    try:
+        if interval in _DAYS:
+            end = _EPOCH + timedelta(milliseconds=anchor_ms + steps * _DAYS[interval] * DAY_MS)
+        else:
+            anchor = _EPOCH + timedelta(milliseconds=anchor_ms)
+            year, month = divmod(anchor.year * 12 + anchor.month - 1 + steps * _MONTHS[interval], 12)
+            end = anchor.replace(year=year, month=month + 1, day=min(anchor.day, _last_day(year, month + 1)))
+    except (ValueError, OverflowError) as cause:
+        raise OverflowError("The period ends outside the years 1 to 9999.") from cause
+    return (end - _EPOCH) // timedelta(milliseconds=1)
+
+
+def interval_ms(interval: str, count: int) -> int:
+    """About how long a period is: a month counts 30 days, a year 365. For lead and grace, never for period ends."""
+    _known(interval)
+    return _ABOUT_DAYS[interval] * count * DAY_MS
+
+
+def lead_ms(interval: str, count: int) -> int:
+    """How long before a period's end its renewal order is made: half the period, at most three days."""
+    return min(LONGEST_LEAD_MS, interval_ms(interval, count) // 2)
+
+
+def grace_ms(interval: str, count: int) -> int:
+    """How long after a period's end a renewal may still be paid: the period, at most seven days."""
+    return min(LONGEST_GRACE_MS, interval_ms(interval, count))
+
+
+def monthly_cents(amount_cents: int, interval: str, count: int) -> int:
+    """What a recurring amount is worth per month of 30 days (a year is twelve of them), rounded half to even."""
+    _known(interval)
+    if interval in _DAYS:
+        return round(Fraction(amount_cents * 30, _DAYS[interval] * count))
+    return round(Fraction(amount_cents, _MONTHS[interval] * count))
+
+
+def _known(interval: str) -> None:
+    if interval not in _ABOUT_DAYS:
+        raise ValueError(f"{interval!r} is no billing interval.")
+
+
+def _last_day(year: int, month: int) -> int:
+    if not 1 <= year <= 9999:
+        raise ValueError(f"Year {year} cannot be shown.")
+    return monthrange(year, month)[1]

@@ -1,0 +1,58 @@
+"""Rules of customers: one per document, whose kind decides the rest."""
+
+from ..kernel.problem import Conflict, detail, duplicate
+from ..kernel.record import Body
+from .documents import Disagreement, infer, normalise
+from .places import warnings_for
+
+
+def new_customer(body: Body, blank: Body, now: str) -> Body:
+    """A new customer without its id: document unmasked, e-mail in lower case, type and document_type filled in.
+
+    Raises Conflict when the document contradicts what was sent beside it.
+    """
+    public = blank | body
+    _settle(public, body.get("document_type"), body.get("type"))
+    public["createdAt"] = public["updatedAt"] = now
+    return public
+
+
+def changed_customer(old: Body, body: Body, now: str) -> Body:
+    """A customer after an update. Raises Conflict when document and types disagree after the merge."""
+    public = old | body
+    if not body.keys().isdisjoint(("document", "document_type", "type")):
+        _settle(public, public["document_type"], public["type"])
+    elif "email" in body:
+        public["email"] = public["email"].lower()
+    public["updatedAt"] = now
+    return public
+
+
+def _settle(public: Body, document_type: str | None, type_: str | None) -> None:
+    public["document"] = normalise(public["document"])
+    public["email"] = public["email"].lower()
+    public["document_type"], public["type"] = settled_types(public["document"], document_type, type_, "")
+
+
+def settled_types(document: str, document_type: str | None, type_: str | None, prefix: str) -> tuple[str, str]:
+    """document_type and type of a document. Raises Conflict when what was sent contradicts it."""
+    try:
+        return infer(document, document_type, type_)
+    except Disagreement as error:
+        message = f"{error.field} is {error.sent}, but the document makes it {error.expected}."
+        raise Conflict(
+            message,
+            code="document_type_conflict",
+            details=[detail(prefix + error.field, "document_type_conflict", message)],
+        ) from None
+
+
+def check_unique(holder: str | None, own: str | None) -> None:
+    """A document belongs to one customer. Raises Conflict."""
+    if holder is not None and holder != own:
+        raise duplicate("document", "duplicate_document", "Another customer of this merchant has this document.")
+
+
+def warnings(public: Body) -> tuple[str, ...]:
+    """What about telephones and address does not fit together; accepted all the same."""
+    return warnings_for(public["phones"], public["address"])

@@ -1,0 +1,148 @@
+"""Tax documents: tells a CPF, a CNPJ and a passport apart, checks their digits and agrees them with a customer's type.
+
+A document is stored unmasked. What it is follows from its unmasked form alone: eleven digits are a CPF, fourteen
+characters a CNPJ, every other run of 5 to 20 capital letters and digits a passport.
+"""
+
+import re
+from functools import lru_cache
+from typing import Literal
+
+from stdnum.br import cnpj, cpf
+
+Kind = Literal["cpf", "cnpj", "passport"]
+Holder = Literal["individual", "company"]
+
+HOLDERS: dict[Kind, Holder] = {"cpf": "individual", "passport": "individual", "cnpj": "company"}
+
+# str.upper() would turn letters outside ASCII (dotless i, long s) into ASCII ones and so forge documents.
+_UNMASK = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", ".-/ ")
+_CPF = re.compile(r"[0-9]{11}")
+_CNPJ = re.compile(r"[0-9A-Z]{12}[0-9]{2}")
+_PASSPORT = re.compile(r"[0-9A-Z]{5,20}")
+_CNPJ_STEM = re.compile(r"[0-9A-Z]{12}")
+_CPF_STEM = re.compile(r"[0-9]{9}")
+
+# Longer texts are judged without the cache, so that a flood of large bodies cannot fill memory with its keys.
+_LONGEST_CACHED = 40
+
+# The ninth digit of a CPF is the fiscal region (Receita Federal) where it was issued.
+_CPF_REGIONS: tuple[frozenset[str], ...] = tuple(
+    frozenset(states.split())
+    for states in (
+        "RS",
+        "DF GO MT MS TO",
+        "AC AM AP PA RO RR",
+        "CE MA PI",
+        "AL PB PE RN",
+        "BA SE",
+        "MG",
+        "ES RJ",
+        "SP",
+        "PR SC",
+    )
+)
+
+
+class Disagreement(ValueError):
+    """A sent `document_type` or `type` contradicts the document. `field` names it, `expected` is what would agree."""
+
+    def __init__(self, field: str, sent: str, expected: str) -> None:
+        super().__init__(f"{field} is {sent!r}, but the document says {expected!r}.")
+        self.field = field
+        self.sent = sent
+        self.expected = expected
+
+
+def normalise(text: str) -> str:
+    """The stored form: without `.`, `-`, `/` and spaces, ASCII letters in capitals, everything else as it was sent."""
+    return text.translate(_UNMASK)
+
+
+def kind(text: str, check_digits: bool = True) -> Kind | None:
+    """What the text is, masked or not; None when it is no document. Never raises."""
+    plain = normalise(text)
+    if _CPF.fullmatch(plain):
+        return "cpf" if not check_digits or _digits_hold(plain, cpf.is_valid(plain)) else None
+    if len(plain) == 14:
+        if not _CNPJ.fullmatch(plain):
+            return None
+        return "cnpj" if not check_digits or _digits_hold(plain, cnpj.is_valid(plain)) else None
+    return "passport" if _PASSPORT.fullmatch(plain) else None
+
+
+def is_document(text: str) -> bool:
+    """The schema format `document`: a CPF or CNPJ with right check digits, or a passport. Never raises."""
+    return _is_document(text) if len(text) <= _LONGEST_CACHED else kind(text) is not None
+
+
+def is_document_unchecked(text: str) -> bool:
+    """The schema format `document` when check digits are off: any document of the right length and alphabet."""
+    return kind(text, check_digits=False) is not None
+
+
+def infer(document: str, document_type: str | None = None, type_: str | None = None) -> tuple[Kind, Holder]:
+    """The pair (document_type, type) that the document implies; sent values are taken only as claims to check.
+
+    Check digits play no part: whether they must hold was settled when the request was validated.
+    Raises Disagreement when a sent value contradicts the document, ValueError when it is no document at all.
+    """
+    found = kind(document, check_digits=False)
+    if found is None:
+        raise ValueError("The text is neither a CPF, a CNPJ nor a passport.")
+    if document_type is not None and document_type != found:
+        raise Disagreement("document_type", document_type, found)
+    holder = HOLDERS[found]
+    if type_ is not None and type_ != holder:
+        raise Disagreement("type", type_, holder)
+    return found, holder
+
+
+def mask_document(document: str) -> str:
+    """The unmasked form with its first three and last two characters hidden, as payment providers show a payer."""
+    plain = normalise(document)
+    return "***" + plain[3:-2] + "**"
+
+
+def cpf_with_check_digits(nine: str) -> str:
+    """Nine digits -> the CPF of eleven. Raises ValueError where no valid CPF begins so (nine equal digits)."""
+    if not _CPF_STEM.fullmatch(nine):
+        raise ValueError("A CPF is made from nine digits.")
+    first = _check_digit(nine, range(10, 1, -1))
+    whole = nine + first + _check_digit(nine + first, range(11, 1, -1))
+    if kind(whole) != "cpf":
+        raise ValueError(f"No valid CPF begins with {nine}.")
+    return whole
+
+
+def cnpj_with_check_digits(twelve: str) -> str:
+    """Twelve digits or capital letters -> the CNPJ of fourteen. Raises ValueError where no valid CNPJ begins so."""
+    if not _CNPJ_STEM.fullmatch(twelve):
+        raise ValueError("A CNPJ is made from twelve digits or capital letters.")
+    whole = twelve + cnpj.calc_check_digits(twelve)
+    if kind(whole) != "cnpj":
+        raise ValueError(f"No valid CNPJ begins with {twelve}.")
+    return whole
+
+
+def cpf_region(text: str) -> frozenset[str]:
+    """The states (UF) of the fiscal region that issued this CPF. Raises ValueError when the text is no CPF by form."""
+    plain = normalise(text)
+    if not _CPF.fullmatch(plain):
+        raise ValueError("Only a CPF has a fiscal region.")
+    return _CPF_REGIONS[int(plain[8])]
+
+
+@lru_cache(maxsize=4096)
+def _is_document(text: str) -> bool:
+    return kind(text) is not None
+
+
+def _digits_hold(plain: str, checksum_holds: bool) -> bool:
+    # Equal digits pass modulo 11, and the Receita never issues them.
+    return checksum_holds and plain != plain[0] * len(plain)
+
+
+def _check_digit(digits: str, weights: range) -> str:
+    rest = sum(int(digit) * weight for digit, weight in zip(digits, weights, strict=True)) % 11
+    return "0" if rest < 2 else str(11 - rest)

@@ -1,0 +1,79 @@
+"""The event log of a sandbox: append-only, one entry per event, its payload written when somebody asks."""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import orjson
+
+from ..kernel.clock import iso
+
+KEPT = 100_000  # the oldest events go when a sandbox has raised more than this
+
+
+class Event(NamedTuple):
+    """One event. `resource` is the record's public bytes when it happened; they are shared with the store."""
+
+    id: str
+    type: str
+    at: int
+    merchant_id: str
+    key: str
+    subject: str
+    project_id: str | None
+    resource: bytes
+    beside: bytes
+
+    def payload(self) -> bytes:
+        """The webhook body: compact JSON, the resource under its singular key, hidden fields beside it."""
+        beside = b"," + self.beside[1:-1] if len(self.beside) > 2 else b""
+        return (
+            b'{"type":"%b","timestamp":"%b","id":"%b","api_version":"v2","environment":"sandbox","merchant_id":"%b",'
+            b'"data":{"%b":%b%b}}'
+        ) % (
+            self.type.encode(),
+            iso(self.at).encode(),
+            self.id.encode(),
+            self.merchant_id.encode(),
+            self.key.encode(),
+            self.resource,
+            beside,
+        )
+
+
+def beside(data: dict[str, object]) -> bytes:
+    """What stands beside the resource, as bytes."""
+    return bytes(memoryview(orjson.dumps(data)))
+
+
+class EventLog:
+    """All events of a sandbox, in the order in which they happened."""
+
+    __slots__ = ("_events", "raised")
+
+    def __init__(self) -> None:
+        self._events: deque[Event] = deque(maxlen=KEPT)
+        self.raised = 0
+
+    def append(self, event: Event) -> None:
+        """Add an event; nothing ever changes or removes it but age."""
+        self._events.append(event)
+        self.raised += 1
+
+    def newest(self, type_: str | None = None, subject: str | None = None) -> Iterator[Event]:
+        """Events from the newest to the oldest, of one type or about one record if asked."""
+        for event in reversed(self._events):
+            if (type_ is None or event.type == type_) and (subject is None or event.subject == subject):
+                yield event
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self._events)
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def copy(self) -> "EventLog":
+        """The same past, a future of its own."""
+        twin = EventLog()
+        twin._events, twin.raised = self._events.copy(), self.raised
+        return twin

@@ -1,0 +1,1 @@
+"""Floor 5: the only floor that knows Connexion and ASGI."""

@@ -1,0 +1,188 @@
+"""Who calls, and may they: Connexion's security middleware with one plain check per operation."""
+
+from ipaddress import ip_address, ip_network
+from typing import Any
+
+from connexion.middleware.security import SecurityAPI, SecurityMiddleware, SecurityOperation
+from connexion.operations import AbstractOperation
+from starlette.types import Receive, Scope, Send
+
+from ..contract.document import Document, Operation
+from ..kernel.clock import iso
+from ..kernel.problem import Forbidden, Unauthenticated, detail
+from ..operations.call import Call, Caller
+from ..sandbox import Sandbox
+from ..store.memory import Store
+from .errors import REALM
+from .router import CALL
+from .tokens import Tokens, bad_credentials, digest, no_credentials
+
+
+class Gate:
+    """Turns an Authorization header into a Caller."""
+
+    def __init__(self, tokens: Tokens, *, lenient: bool, trust_client_ip: bool) -> None:
+        """`lenient` takes any bearer as the seeded merchant; `trust_client_ip` honours X-Sandbox-Client-IP."""
+        self.tokens, self.lenient, self.trust_client_ip = tokens, lenient, trust_client_ip
+
+    def admit(self, call: Call, operation: Operation) -> None:
+        """Name the caller or refuse: 401 for who, 403 for what.
+
+        Order: present, parses, known, of the kind that serves here, expired, inactive, address, scopes.
+        """
+        header = call.headers.get(b"authorization")
+        if header is None:
+            raise no_credentials()
+        kind, _, token = header.decode("latin-1").strip().partition(" ")
+        token = token.strip()
+        if kind.lower() != "bearer" or not token:
+            raise no_credentials()
+        sandbox = call.sandbox
+        if token.startswith("sk_"):
+            caller = self._private(sandbox, token, operation)
+        elif token.startswith("pk_"):
+            caller = self._public(sandbox, token, operation)
+        elif self.lenient:
+            caller = self._anyone(sandbox, token)
+        else:
+            caller = self._bearer(sandbox, token)
+        call.caller = caller
+        call.store = store = sandbox.store_of(caller.merchant_id)
+        call.trace.caller = f"{caller.kind}:{caller.key_id or caller.subject}"
+        if caller.key_id is not None:
+            if caller.networks:
+                self._check_address(call, caller)
+            store.use_key(caller.key_id, iso(sandbox.clock.now))
+        for scope in operation.scopes:
+            if not caller.may(scope):
+                raise _lacks(scope)
+
+    def _bearer(self, sandbox: Sandbox, token: str) -> Caller:
+        claims = self.tokens.claims(token)
+        if claims["sandbox"] != sandbox.name:
+            raise bad_credentials("The token was issued for another sandbox.")
+        return Caller("jwt", claims["sub"], claims["merchant_id"], claims["scopes"])
+
+    def _anyone(self, sandbox: Sandbox, token: str) -> Caller:
+        try:
+            return self._bearer(sandbox, token)
+        except Unauthenticated:
+            merchant = sandbox.store.merchant
+            return Caller("jwt", merchant.user_id, merchant.id, frozenset("*"))
+
+    def _private(self, sandbox: Sandbox, token: str, operation: Operation) -> Caller:
+        value = digest(token)
+        if operation.scheme == "jwt" and any(s.api_keys.holder("digest", value) for s in sandbox.stores.values()):
+            raise Forbidden(
+                "API keys are managed with a JWT, never with an API key. POST /_sandbox/tokens issues one.",
+                code="jwt_required",
+                details=[detail("Authorization", "jwt_required", "Send a JWT.", "header")],
+            )
+        return _key_caller(sandbox, "digest", value, "private_key", self.lenient)
+
+    def _public(self, sandbox: Sandbox, token: str, operation: Operation) -> Caller:
+        if operation.scheme != "publicBearer" and not self.lenient:
+            raise bad_credentials("A public key only identifies; use the private key or a token here.")
+        return _key_caller(sandbox, "public_key", token, "public_key", self.lenient)
+
+    def _check_address(self, call: Call, caller: Caller) -> None:
+        claimed = call.headers.get(b"x-sandbox-client-ip") if self.trust_client_ip else None
+        text = claimed.decode("latin-1") if claimed is not None else call.peer or ""
+        try:
+            address = ip_address(text)
+        except ValueError:
+            address = None
+        mapped = getattr(address, "ipv4_mapped", None) or address
+        if mapped is None or not any(mapped in network for network in caller.networks):
+            raise Forbidden(
+                "This API key may not be used from this address (allowed_ips).",
+                code="ip_not_allowed",
+                details=[detail("allowed_ips", "ip_not_allowed", "The address is not in the key's list.", "header")],
+            )
+
+
+def _lacks(scope: str) -> Forbidden:
+    return Forbidden(
+        f"This credential lacks the scope {scope}.",
+        details=[detail("scope", "required", scope, "header")],
+        headers={"WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{scope}"'},
+    )
+
+
+def _key_caller(sandbox: Sandbox, unique: str, value: str, kind: str, lenient: bool) -> Caller:
+    for store in sandbox.stores.values():
+        ident = store.api_keys.holder(unique, value)
+        if ident is not None:
+            return _caller_of(sandbox, store, ident, kind)
+    if lenient:
+        merchant = sandbox.store.merchant
+        return Caller("jwt", merchant.user_id, merchant.id, frozenset("*"))
+    raise bad_credentials("No API key of this sandbox has this value.")
+
+
+def _caller_of(sandbox: Sandbox, store: Store, ident: str, kind: str) -> Caller:
+    record = store.api_keys.find(ident)
+    assert record is not None
+    # The parsed key is remembered beside its record: records never change, so a new version is parsed anew.
+    known = store.callers.get(ident)
+    if known is None or known[0] is not record:
+        row = store.api_keys.parse(record)
+        hidden = row.hidden
+        caller = Caller(
+            "private_key",
+            hidden["user_id"],
+            store.merchant.id,
+            frozenset(row.public["scopes"]),
+            ident,
+            frozenset(hidden["allowed_projects"]) if hidden["allowed_projects"] else None,
+            tuple(ip_network(text, strict=False) for text in row.public["allowed_ips"]),
+        )
+        known = store.callers[ident] = (record, caller, row.public["expires_at"], row.public["is_active"])
+    _, caller, expires_at, active = known
+    if expires_at is not None and expires_at <= iso(sandbox.clock.now):
+        raise bad_credentials("This API key has expired.", "api_key_expired")
+    if not active:
+        raise bad_credentials("This API key is switched off (is_active).", "api_key_inactive")
+    if kind == "public_key":
+        return Caller(kind, caller.subject, caller.merchant_id, frozenset(), ident, caller.projects, caller.networks)
+    return caller
+
+
+class _Operation(SecurityOperation):
+    """Connexion reads the requirement from the contract; our gate holds the request to it, without a request object."""
+
+    def guard(self, operation: Operation, gate: Gate) -> "_Operation":
+        self._operation, self._gate = operation, gate
+        return self
+
+    def _get_verification_fn(self) -> None:
+        return None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        call: Call = scope[CALL]
+        call.operation = operation = self._operation
+        call.trace.operation = operation.id
+        if self.security:
+            call.trace.step = "auth"
+            self._gate.admit(call, operation)
+        await self.next_app(scope, receive, send)
+
+
+class _API(SecurityAPI):
+    def __init__(self, *args: Any, gate: Gate, documents: dict[str, Document], **kwargs: Any) -> None:
+        self._gate, self._documents = gate, documents
+        super().__init__(*args, **kwargs)
+
+    def make_operation(self, operation: AbstractOperation) -> _Operation:
+        view = self._documents[self.base_path].operations[operation.operation_id]
+        guarded = _Operation.from_operation(
+            operation, next_app=self.next_app, security_handler_factory=self.security_handler_factory
+        )
+        assert isinstance(guarded, _Operation)
+        return guarded.guard(view, self._gate)
+
+
+class Security(SecurityMiddleware):
+    """Connexion's security middleware with our operation in it."""
+
+    api_cls = _API

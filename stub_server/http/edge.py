@@ -1,0 +1,155 @@
+"""The outermost layer: which world, request id, journal, CORS, the door of the control surface, and every refusal."""
+
+import hmac
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..kernel.problem import Forbidden, Missing, Refusal
+from ..kernel.trace import Trace
+from ..operations.call import Call
+from ..sandbox import Sandbox
+from ..sandboxes import DEFAULT, Sandboxes
+from . import cors
+from .errors import Headers, render
+from .router import CALL
+from .tokens import Tokens
+
+CONTROL = "/_sandbox"
+OPEN_CONTROL = frozenset((f"{CONTROL}/health", f"{CONTROL}/qr.svg", f"{CONTROL}/qr.png"))
+
+
+class Edge:
+    """One per server. Everything below it may raise; it answers."""
+
+    def __init__(
+        self,
+        api: ASGIApp,
+        pages: Mapping[str, ASGIApp],
+        sandboxes: Sandboxes,
+        tokens: Tokens,
+        server: Any,
+        *,
+        admin_key: str | None,
+        loopback: bool,
+    ) -> None:
+        """`pages` are the paths beside the API (the contract's bytes); `server` is handed to every call."""
+        self.api, self.sandboxes, self._pages, self._tokens, self._server = api, sandboxes, pages, tokens, server
+        self._admin_key = admin_key.encode() if admin_key is not None else None
+        self._loopback = loopback
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _lifespan(receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1000})
+            return
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        path: str = scope["path"]
+        prefix, sandbox, refusal = "", self.sandboxes.default, None
+        try:
+            prefix, path, sandbox = self._choose(path, headers)
+        except Refusal as error:
+            refusal = error
+        scope["path"] = path
+        sandbox.tick()
+        trace = Trace(
+            sandbox.ids.request(), sandbox.clock.now, scope["method"], path, scope["query_string"], sandbox.name
+        )
+        call = Call(trace, sandbox, headers, prefix, self._server)
+        client = scope.get("client")
+        call.peer = client[0] if client else None
+        scope[CALL] = call
+        scope["extensions"] = {**scope["extensions"]} if "extensions" in scope else {}
+        stamp = (b"x-request-id", trace.id.encode())
+        origin = headers.get(b"origin")
+
+        async def reply(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                trace.status = message["status"]
+                message["headers"].append(stamp)
+                if origin is not None and self._readable(path, origin, headers):
+                    message["headers"].extend(cors.answer_headers(origin))
+            await send(message)
+
+        try:
+            if refusal is not None:
+                raise refusal
+            if origin is not None and scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
+                answer = self._preflight(path, origin, headers)
+                trace.status = 204
+                await send({"type": "http.response.start", "status": 204, "headers": [*answer, stamp]})
+                await send({"type": "http.response.body", "body": b""})
+                return
+            if path.startswith(CONTROL) and path not in OPEN_CONTROL:
+                self._check_admin(headers, origin)
+            page = self._pages.get(path)
+            await (self.api if page is None else page)(scope, receive, reply)
+        except Exception as error:
+            if trace.status:  # the answer has begun: nothing can be said any more, the server cuts the connection
+                raise
+            status, answer, body = render(error, trace, headers.get(b"accept"))
+            await reply({"type": "http.response.start", "status": status, "headers": answer})
+            await reply({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+        finally:
+            trace.close()
+            call.sandbox.journal.append(trace)
+
+    def _choose(self, path: str, headers: Mapping[bytes, bytes]) -> tuple[str, str, Sandbox]:
+        """Which world: the path's prefix, else the header, else the token's claim, else the default one."""
+        if path.startswith("/s/"):
+            name, slash, rest = path[3:].partition("/")
+            return f"/s/{name}", slash + rest, self._named(name, headers)
+        header = headers.get(b"x-sandbox")
+        if header is not None:
+            return "", path, self._named(header.decode("latin-1"), headers)
+        authorization = headers.get(b"authorization")
+        if authorization is not None and authorization[:9].lower() == b"bearer ey":
+            name = self._tokens.sandbox_named(authorization[7:].decode("latin-1").strip()) or DEFAULT
+            if name != DEFAULT:
+                return "", path, self.sandboxes.choose(name)
+        return "", path, self.sandboxes.default
+
+    def _named(self, name: str, headers: Mapping[bytes, bytes]) -> Sandbox:
+        # A page of a stranger must not make worlds in a developer's server: it cannot know this machine's name.
+        if self.sandboxes.find(name) is None and self._loopback and not cors.is_local_host(headers.get(b"host")):
+            raise Missing("There is no such sandbox.", code="sandbox_not_found")
+        return self.sandboxes.choose(name)
+
+    def _check_admin(self, headers: Mapping[bytes, bytes], origin: bytes | None) -> None:
+        """The control surface: with a key where one is set, else only for this machine and pages from it."""
+        given = headers.get(b"x-sandbox-admin-key")
+        if self._admin_key is not None:
+            if given is not None and hmac.compare_digest(given, self._admin_key):
+                return
+            raise _closed("Send the server's admin key as X-Sandbox-Admin-Key.")
+        if not self._loopback:
+            raise _closed("The control surface is closed: the server is reachable from outside and has no --admin-key.")
+        if not cors.is_local_host(headers.get(b"host")) or (origin is not None and not cors.is_local_origin(origin)):
+            raise _closed("The control surface answers pages of this machine alone. Start with --admin-key for others.")
+
+    def _readable(self, path: str, origin: bytes, headers: Mapping[bytes, bytes]) -> bool:
+        if not path.startswith(CONTROL) or path in OPEN_CONTROL:
+            return True
+        return cors.is_local_origin(origin) or b"x-sandbox-admin-key" in headers
+
+    def _preflight(self, path: str, origin: bytes, headers: Mapping[bytes, bytes]) -> Headers:
+        """What a preflight is told. A page of a stranger gets through to the control surface with the admin key only."""
+        guarded = path.startswith(CONTROL) and path not in OPEN_CONTROL
+        if guarded and self._admin_key is None and not cors.is_local_origin(origin):
+            raise _closed("The control surface answers pages of this machine alone. Start with --admin-key for others.")
+        return cors.preflight_headers(origin, headers.get(b"access-control-request-headers"))
+
+
+def _closed(message: str) -> Forbidden:
+    return Forbidden(message, code="admin_key_required")
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        await send({"type": message["type"] + ".complete"})
+        if message["type"] == "lifespan.shutdown":
+            return

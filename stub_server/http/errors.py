@@ -1,0 +1,87 @@
+"""Every refusal in one shape: the only module that turns an exception into an answer."""
+
+import logging
+from http import HTTPStatus
+
+import orjson
+from starlette.exceptions import HTTPException
+
+from ..kernel.problem import Refusal
+from ..kernel.trace import Trace
+
+log = logging.getLogger("stub_server")
+
+Headers = list[tuple[bytes, bytes]]
+JSON = (b"content-type", b"application/json")
+PROBLEM = (b"content-type", b"application/problem+json")
+
+REALM = 'Bearer realm="membership-sandbox"'
+
+
+class Broken(Exception):
+    """An answer of ours that the contract does not know: a defect, never the client's doing."""
+
+
+def as_refusal(error: Exception, trace: Trace) -> Refusal:
+    """Any exception as a refusal; what is neither ours nor an HTTP answer is a defect and is logged as one."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, HTTPException) and error.status_code < 500:
+        status = HTTPStatus(error.status_code)
+        refusal = Refusal(error.detail or status.phrase, code=status.name.lower(), headers=error.headers)
+        refusal.status = error.status_code
+        return refusal
+    log.error("defect in %s %s (%s)", trace.method, trace.path, trace.id, exc_info=error)
+    return Refusal(
+        "The sandbox made a mistake. Its log names the request id; the same request may well work after a reset."
+    )
+
+
+def render(error: Exception, trace: Trace, accept: bytes | None) -> tuple[int, Headers, bytes]:
+    """Status, headers and body of a refusal; as `application/problem+json` (RFC 9457) for whoever asks for that."""
+    refusal = as_refusal(error, trace)
+    trace.code = refusal.code
+    if accept is not None and b"application/problem+json" in accept.lower():
+        media, body = PROBLEM, _problem(refusal, trace)
+    else:
+        media, body = JSON, _envelope(refusal, trace)
+    headers: Headers = [media, (b"content-length", b"%d" % len(body))]
+    headers.extend((name.lower().encode(), text.encode("latin-1", "replace")) for name, text in refusal.headers.items())
+    return refusal.status, headers, body
+
+
+def _envelope(refusal: Refusal, trace: Trace) -> bytes:
+    return orjson.dumps(
+        {
+            "error": True,
+            "message": refusal.message,
+            "code": refusal.code,
+            "status": refusal.status,
+            "request_id": trace.id,
+            "details": refusal.details,
+        }
+    )
+
+
+def _problem(refusal: Refusal, trace: Trace) -> bytes:
+    return orjson.dumps(
+        {
+            "type": f"urn:membership-sandbox:problem:{refusal.code}",
+            "title": refusal.code.replace("_", " ").capitalize(),
+            "status": refusal.status,
+            "detail": refusal.message,
+            "instance": f"urn:membership-sandbox:request:{trace.id}",
+            "code": refusal.code,
+            "errors": [
+                {"detail": d["message"], "pointer": _pointer(d["field"], d["in"]), "code": d["code"]}
+                for d in refusal.details
+            ],
+        }
+    )
+
+
+def _pointer(field: str, place: str) -> str:
+    """`items[0].amount` of the body -> `#/items/0/amount`; elsewhere the parameter's place and name."""
+    path = field.replace("[", ".").replace("]", "")
+    steps = [step.replace("~", "~0").replace("/", "~1") for step in path.split(".") if step]
+    return "#/" + "/".join(steps) if place == "body" else f"{place}:{field}"

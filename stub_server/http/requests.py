@@ -1,0 +1,212 @@
+"""What an operation accepts: parameters and body as one value, held to one compiled schema, every violation at once."""
+
+import re
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+from urllib.parse import unquote_plus
+
+import orjson
+
+from ..contract.document import Document, Operation
+from ..contract.formats import is_uuid
+from ..contract.schema import Schemas, prune
+from ..contract.source import Json
+from ..kernel.problem import Invalid, Malformed, Missing, Unsupported, detail
+from ..operations.call import Call
+from .violations import details_of
+
+DEEPEST = 32
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})").fullmatch
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?").fullmatch
+_JSON_TYPE = re.compile(rb"application/json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL).fullmatch
+_CHARSET = re.compile(rb";\s*charset\s*=\s*\"?([^\";\s]+)", re.IGNORECASE)
+_HEADER_SAFE = re.compile(r"[A-Za-z0-9_.\[\]-]{1,40}").fullmatch
+# Headers that the frame reads itself; a handler never sees them.
+_FRAME_HEADERS = frozenset(("authorization", "x-sandbox-admin-key"))
+
+
+def _cast(schema: Json) -> Callable[[str], Any] | None:
+    """How a query text becomes the type its schema names; a text that is no such thing stays text and is refused."""
+    kind = schema.get("type")
+    if kind == "integer":
+        return lambda text: int(text) if _INTEGER(text) else text
+    if kind == "number":
+        return lambda text: float(text) if _NUMBER(text) else text
+    if kind == "boolean":
+        return lambda text: {"true": True, "false": False}.get(text, text)
+    return None
+
+
+class Requests:
+    """The compiled demands of one operation."""
+
+    def __init__(self, operation: Operation, document: Document, schemas: Schemas, *, ignore_unknown: bool) -> None:
+        """`ignore_unknown` drops body members that the contract does not name instead of refusing them."""
+        self._document, self._schemas = document, schemas
+        self.has_body = operation.body is not None
+        self.body_required = operation.body_required
+        self.ids = [p for p in operation.parameters if p.place == "path"]
+        self._ids_are_uuids = [p.schema.get("format") == "uuid" for p in self._in_path_order(operation)]
+        self._patterns = [re.compile(p.schema.get("pattern", "")) for p in self._in_path_order(operation)]
+        query = [p for p in operation.parameters if p.place == "query"]
+        headers = [p for p in operation.parameters if p.place == "header" and p.name.lower() not in _FRAME_HEADERS]
+        self.query_names = frozenset(p.name for p in query)
+        self.takes_query = bool(query)
+        self._defaults = {p.name: document.resolve(p.schema)["default"] for p in query if "default" in p.schema}
+        self._casts = {p.name: _cast(document.resolve(p.schema)) for p in query}
+        self._header_names = {p.name: p.name.lower().encode() for p in headers}
+        self._media: dict[bytes, bool] = {}
+        self._body_schema = operation.body if ignore_unknown else None
+        members: dict[str, Json] = {}
+        for place, parameters in (("query", query), ("header", headers)):
+            if parameters:
+                required = [p.name for p in parameters if p.required]
+                members[place] = {"type": "object", "properties": {p.name: p.schema for p in parameters}} | (
+                    {"required": required} if required else {}
+                )
+        if operation.body is not None:
+            members["body"] = operation.body
+        required_places = [place for place, schema in members.items() if schema.get("required") and place != "body"]
+        if self.body_required:
+            required_places.append("body")
+        self._shape: Json = {"type": "object", "properties": members} | (
+            {"required": required_places} if required_places else {}
+        )
+        self._nothing = not members
+        self._public_key_code = "merchant_not_found" if any(p.name == "publicKey" for p in self.ids) else None
+
+    @staticmethod
+    def _in_path_order(operation: Operation) -> list[Any]:
+        by_name = {p.name: p for p in operation.parameters if p.place == "path"}
+        return [by_name[name] for name in re.findall(r"\{([^}]+)\}", operation.path)]
+
+    @cached_property
+    def validator(self) -> Any:
+        """The compiled schema, made at the first request."""
+        return self._schemas.compile(self._shape, request=True)
+
+    def read(self, call: Call) -> tuple[tuple[str, ...], dict[str, Any]]:
+        """The handler's arguments: the path's ids, and query and body where the operation has them.
+
+        Raises Malformed, Unsupported, Invalid, then Missing for an id that has not the form of one.
+        """
+        arguments: dict[str, Any] = {}
+        if not self._nothing or call.query_string:
+            value = self._value(call)
+            if not self._nothing and not self.validator.is_valid(value):
+                raise self._invalid(value)
+            if self.takes_query:
+                arguments["query"] = {**self._defaults, **value.get("query", _EMPTY)}
+            if self.has_body:
+                body = value.get("body")
+                if self._body_schema is not None and body is not None:
+                    body = prune(body, self._body_schema, self._document.resolve)
+                arguments["body"] = body
+        values = call.path_values
+        return (self._ids(values) if values else values), arguments
+
+    def _value(self, call: Call) -> dict[str, Any]:
+        value: dict[str, Any] = {}
+        if call.query_string:
+            value["query"] = self._query(call)
+        elif self.takes_query:
+            value["query"] = {}
+        if self._header_names:
+            headers = call.headers
+            value["header"] = {n: headers[k].decode("latin-1") for n, k in self._header_names.items() if k in headers}
+        if self.has_body:
+            raw = call.body_bytes
+            if raw or self.body_required:
+                value["body"] = self._body(call.headers.get(b"content-type"), raw)
+        return value
+
+    def _query(self, call: Call) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        twice: list[str] = []
+        for part in call.query_string.decode("latin-1").split("&"):
+            if not part:
+                continue
+            name, _, text = part.partition("=")
+            if "%" in part or "+" in part or not part.isascii():
+                name, text = unquote_plus(name, errors="replace"), unquote_plus(text, errors="replace")
+            if name not in self.query_names:
+                call.warn("unknown_query_parameter:" + (name if _HEADER_SAFE(name) else "unnamed"))
+                continue
+            if name in found:
+                twice.append(name)
+            cast = self._casts[name]
+            found[name] = text if cast is None else cast(text)
+        if twice:
+            raise Invalid(
+                "A query parameter stands more than once.",
+                details=[detail(name, "duplicate", "Send it once.", "query") for name in dict.fromkeys(twice)],
+            )
+        return found
+
+    def _body(self, media: bytes | None, raw: bytes) -> Any:
+        if not raw:
+            if media is not None and not self._is_json(media):
+                raise _unsupported()
+            raise Invalid(
+                "This operation needs a JSON body.", details=[detail("body", "required", "Send a JSON object.")]
+            )
+        if media is None or not self._is_json(media):
+            raise _unsupported()
+        try:
+            value = orjson.loads(raw)
+        except ValueError as error:
+            raise Malformed(f"The body is not JSON: {str(error)[:200]}.") from None
+        if raw.count(b"{") + raw.count(b"[") > DEEPEST and _deeper_than(value, DEEPEST):
+            raise Malformed(f"The body is nested deeper than {DEEPEST} levels.")
+        return value
+
+    def _is_json(self, media: bytes) -> bool:
+        known = self._media.get(media)
+        if known is None:
+            charset = _CHARSET.search(media)
+            # JSON is UTF-8 (RFC 8259); a charset that says otherwise would be a body of other letters.
+            fits = charset is None or charset[1].lower() in (b"utf-8", b"utf8", b"us-ascii")
+            known = _JSON_TYPE(media.strip()) is not None and fits
+            if len(self._media) < 64:
+                self._media[media] = known
+        return known
+
+    def _invalid(self, value: dict[str, Any]) -> Invalid:
+        details = [d for error in self.validator.iter_errors(value) for d in details_of(error)]
+        if len(details) == 1:
+            return Invalid(f"{details[0]['field']}: {details[0]['message']}", details=details)
+        return Invalid(f"The request has {len(details)} violations of the contract.", details=details[:100])
+
+    def _ids(self, values: tuple[str, ...]) -> tuple[str, ...]:
+        checked = []
+        for value, is_id, pattern in zip(values, self._ids_are_uuids, self._patterns, strict=True):
+            if is_id:
+                if is_uuid(value) is None:
+                    raise Missing("The path's id is not a UUID, so nothing can have it.")
+                value = value.lower()
+            elif pattern.search(value) is None:
+                raise Missing("Nothing has this name.", code=self._public_key_code)
+            checked.append(value)
+        return tuple(checked)
+
+
+_EMPTY: dict[str, Any] = {}
+
+
+def _unsupported() -> Unsupported:
+    return Unsupported("Send the body as JSON, with Content-Type: application/json (UTF-8).")
+
+
+def _deeper_than(value: Any, levels: int) -> bool:
+    layer = [value]
+    for _ in range(levels):
+        layer = [
+            child
+            for node in layer
+            if isinstance(node, (dict, list))
+            for child in (node.values() if isinstance(node, dict) else node)
+        ]
+        if not layer:
+            return False
+    return any(isinstance(node, (dict, list)) for node in layer)

@@ -1,0 +1,102 @@
+"""Path and method to operation, in one walk; Connexion's middlewares downstream read what it leaves in the scope."""
+
+from typing import Any
+
+from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
+from connexion.spec import Specification
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ..contract.bundle import METHODS
+from ..kernel.problem import Missing, NotAllowed
+from ..operations.call import Call
+
+CALL = "stub_server.call"
+
+
+class _Node:
+    """One segment of the path tree."""
+
+    __slots__ = ("allow", "literals", "methods", "template")
+
+    def __init__(self) -> None:
+        self.literals: dict[str, _Node] = {}
+        self.template: _Node | None = None
+        self.methods: dict[str, dict[str, Any]] = {}
+        self.allow = ""
+
+
+class Router(SpecMiddleware):
+    """A tree of path segments. A literal segment wins over a templated one, whatever the document's order.
+
+    405 and OPTIONS name every method of the path; a trailing slash is another path; HEAD goes where GET goes.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self._root = _Node()
+        self._static: dict[str, _Node] = {}
+
+    def add_api(self, specification: Specification, base_path: str | None = None, **_: Any) -> None:
+        """Register every path of a contract below its base path."""
+        base = specification.base_path if base_path is None else base_path
+        for path, item in specification["paths"].items():
+            node, static = self._root, True
+            for segment in (base + path).split("/")[1:]:
+                if segment.startswith("{"):
+                    static = False
+                    node.template = node.template or _Node()
+                    node = node.template
+                else:
+                    node = node.literals.setdefault(segment, _Node())
+            for method in METHODS:
+                if method in item:
+                    routed = {"api_base_path": base, "operation_id": item[method]["operationId"]}
+                    node.methods[method.upper()] = routed
+            node.allow = ", ".join(sorted(node.methods))
+            if "GET" in node.methods:
+                node.methods.setdefault("HEAD", node.methods["GET"])
+            if static:
+                self._static[base + path] = node
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        path = scope["path"]
+        node: _Node | None = self._static.get(path)
+        values: tuple[str, ...] = ()
+        if node is None:
+            node, values = _walk(self._root, path.split("/"), 1, ())
+        if node is None:
+            raise Missing(
+                f"The API has no path {path[:200]}. The contract at /openapi.json lists every path.",
+                code="route_not_found",
+            )
+        method = scope["method"]
+        routed = node.methods.get(method)
+        if routed is None:
+            if method == "OPTIONS":
+                await send({"type": "http.response.start", "status": 204, "headers": [(b"allow", node.allow.encode())]})
+                await send({"type": "http.response.body", "body": b""})
+                return
+            raise NotAllowed(f"This path answers {node.allow}, not {method[:20]}.", headers={"Allow": node.allow})
+        call: Call = scope[CALL]
+        call.path_values = values
+        scope["extensions"][ROUTING_CONTEXT] = routed
+        await self.app(scope, receive, send)
+
+
+def _walk(
+    node: _Node, segments: list[str], at: int, values: tuple[str, ...]
+) -> tuple[_Node | None, tuple[str, ...]]:
+    if at == len(segments):
+        return (node, values) if node.methods else (None, ())
+    segment = segments[at]
+    child = node.literals.get(segment)
+    if child is not None:
+        found = _walk(child, segments, at + 1, values)
+        if found[0] is not None:
+            return found
+    if node.template is not None and segment:
+        return _walk(node.template, segments, at + 1, (*values, segment))
+    return None, ()

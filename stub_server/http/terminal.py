@@ -1,0 +1,160 @@
+"""The application inside Connexion's shell: reads the request, calls the handler, holds the answer to the contract."""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from functools import cached_property
+from typing import Any
+
+import orjson
+from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
+from connexion.spec import Specification
+from starlette.types import Receive, Scope, Send
+
+from ..contract.document import JSON, Document, Operation
+from ..contract.schema import Schemas
+from ..kernel.problem import TooLarge
+from ..operations.call import Call
+from ..operations.reply import Reply
+from . import idempotency
+from .errors import Broken
+from .requests import Requests
+from .router import CALL
+
+LARGEST = 1_048_576
+Handler = Callable[..., Reply | Awaitable[Reply]]
+
+
+class Bound:
+    """One operation, ready to be called."""
+
+    def __init__(self, operation: Operation, handler: Handler, requests: Requests, schemas: Schemas) -> None:
+        self.operation, self.handler, self.requests, self._schemas = operation, handler, requests, schemas
+        self.is_post = operation.method == "POST"
+        self.is_async = inspect.iscoroutinefunction(handler)
+        self._proved: set[tuple[int, Any]] = set()
+
+    @cached_property
+    def _validators(self) -> dict[int, Any]:
+        return {
+            status: self._schemas.compile(response.media[JSON], request=False)
+            for status, response in self.operation.responses.items()
+            if JSON in response.media
+        }
+
+    def check(self, reply: Reply) -> None:
+        """Hold an answer to the contract. Raises Broken for a status or body that it does not have.
+
+        Stored records were checked when they were written; a frame around them is checked when it first occurs, and a
+        body without a constant frame every time.
+        """
+        proof = (reply.status, reply.shape)
+        if reply.shape is not None and proof in self._proved:
+            return
+        response = self.operation.responses.get(reply.status)
+        if response is None:
+            raise Broken(f"{self.operation.id} answered {reply.status}, which the contract does not list")
+        if reply.media != b"application/json":
+            if reply.media.decode() not in response.media:
+                raise Broken(f"{self.operation.id} answered {reply.media.decode()}, which the contract does not list")
+            return
+        for name, header in response.headers.items():
+            if header.get("required") and name not in ("X-Request-Id",):
+                key = name.lower().encode()
+                if not any(k == key for k, _ in reply.headers):
+                    raise Broken(f"{self.operation.id} answered without {name}")
+        body = orjson.loads(b"".join(reply.parts))
+        validator = self._validators[reply.status]
+        if not validator.is_valid(body):
+            error = next(validator.iter_errors(body))
+            raise Broken(f"{self.operation.id} {reply.status} at {error.instance_path}: {error.message[:300]}")
+        if reply.shape is not None:
+            self._proved.add(proof)
+
+
+class Terminal(SpecMiddleware):
+    """Binds every operation of every contract to its handler and serves it, inline on the event loop."""
+
+    def __init__(self, documents: dict[str, Document], schemas: dict[str, Schemas], *, ignore_unknown: bool) -> None:
+        """`documents` and `schemas` by base path."""
+        self._documents, self._schemas, self._ignore_unknown = documents, schemas, ignore_unknown
+        self._bound: dict[str, dict[str, Bound]] = {}
+
+    def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
+        """Resolve each operation's handler with Connexion's resolver and compile what it accepts and answers."""
+        base = specification.base_path if base_path is None else base_path
+        document, schemas = self._documents[base], self._schemas[base]
+        bound = self._bound[base] = {}
+        for operation in document.operations.values():
+            parsed = specification.operation_cls.from_spec(
+                specification,
+                path=operation.path,
+                method=operation.method.lower(),
+                resolver=options["resolver"],
+                uri_parser_class=None,
+            )
+            requests = Requests(operation, document, schemas, ignore_unknown=self._ignore_unknown)
+            bound[operation.id] = Bound(operation, parsed.function, requests, schemas)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        call: Call = scope[CALL]
+        routed = scope["extensions"][ROUTING_CONTEXT]
+        bound = self._bound[routed["api_base_path"]][routed["operation_id"]]
+        requests, trace = bound.requests, call.trace
+        trace.step = "validate"
+        call.query_string = scope["query_string"]
+        if requests.has_body:
+            call.body_bytes = await _body(receive, call.headers.get(b"content-length"))
+        values, arguments = requests.read(call)
+        key = idempotency.key_of(call) if bound.is_post else None
+        if key is not None:
+            saved = idempotency.begin(call, key, idempotency.fingerprint(call, arguments.get("body")))
+            if saved is not None and saved.parts is not None:
+                reply = Reply(saved.status, (saved.parts,), None, (*saved.headers, idempotency.REPLAYED))
+                await _send(send, call, reply, saved.parts)
+                return
+        trace.step = "handler"
+        try:
+            answer = bound.handler(call, *values, **arguments)
+            reply = await answer if bound.is_async else answer  # type: ignore[misc,assignment]
+            trace.step = "respond"
+            bound.check(reply)
+        except BaseException:
+            if key is not None:
+                idempotency.drop(call, key)
+            raise
+        body = b"".join(reply.parts)
+        if key is not None:
+            idempotency.keep(call, key, reply.status, body, reply.headers)
+        await _send(send, call, reply, body)
+
+
+async def _send(send: Send, call: Call, reply: Reply, body: bytes) -> None:
+    headers = [(b"content-type", reply.media), (b"content-length", b"%d" % len(body)), *reply.headers]
+    if call.warnings:
+        headers.append((b"x-sandbox-warnings", ", ".join(call.warnings[:20]).encode("latin-1", "replace")))
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if call.trace.method == "HEAD" else body})
+
+
+async def _body(receive: Receive, length: bytes | None) -> bytes:
+    """The whole body, however it is chunked. Raises TooLarge as soon as it is."""
+    if length is not None and length.isdigit() and int(length) > LARGEST:
+        raise _too_large()
+    message = await receive()
+    data: bytes = message.get("body", b"")
+    if not message.get("more_body"):
+        if len(data) > LARGEST:
+            raise _too_large()
+        return data
+    parts, size = [data], len(data)
+    while message.get("more_body"):
+        message = await receive()
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > LARGEST:
+            raise _too_large()
+    return b"".join(parts)
+
+
+def _too_large() -> TooLarge:
+    return TooLarge(f"The body is larger than {LARGEST} bytes, the most that the sandbox reads.")

@@ -1,0 +1,97 @@
+"""Credentials: JWTs of our own making, and API keys found by the digest of their secret."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import OctKey
+
+from ..kernel.ids import named_uuid
+from ..kernel.problem import Unauthenticated
+from .errors import REALM
+
+ISSUER = "membership-sandbox"
+READY_FOR = 30 * 24 * 3600  # the banner's and /_sandbox/credentials' token lives thirty days
+_REMEMBERED = 4096
+
+
+def digest(secret: str) -> str:
+    """What is stored of a key's secret."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def no_credentials() -> Unauthenticated:
+    """401 for a request without a bearer credential: a challenge without an error, as RFC 6750 §3.1 has it."""
+    return Unauthenticated(
+        "Send a credential: Authorization: Bearer <token or private key>. GET /_sandbox/credentials shows one.",
+        code="missing_credentials",
+        headers={"WWW-Authenticate": REALM},
+    )
+
+
+def bad_credentials(message: str, code: str = "invalid_token") -> Unauthenticated:
+    """401 for a credential that does not serve."""
+    challenge = f'{REALM}, error="invalid_token", error_description="{message}"'
+    return Unauthenticated(message, code=code, headers={"WWW-Authenticate": challenge})
+
+
+class Tokens:
+    """Issues and verifies the server's JWTs. HS256 only; what was verified once is remembered until it expires."""
+
+    def __init__(self, secret: bytes, seconds: Callable[[], float]) -> None:
+        """`seconds` is the wall's time: a JWT's life is real life, whatever the sandbox clock shows."""
+        self._key = OctKey.import_key(secret)
+        self._seconds = seconds
+        self._known: dict[str, Mapping[str, Any]] = {}
+
+    def issue(
+        self, sandbox: str, merchant_id: str, user_id: str, scopes: Iterable[str], expires_in: int, serial: int = 0
+    ) -> tuple[str, int]:
+        """A token and the second at which it expires. The same words in the same second give the same token."""
+        now = int(self._seconds())
+        granted = " ".join(sorted(set(scopes)))
+        claims = {
+            "iss": ISSUER,
+            "sandbox": sandbox,
+            "sub": user_id,
+            "merchant_id": merchant_id,
+            "scope": granted,
+            "iat": now,
+            "exp": now + expires_in,
+            "jti": named_uuid("jti", sandbox, merchant_id, granted, str(now), str(serial)),
+        }
+        return jwt.encode({"alg": "HS256", "typ": "at+jwt"}, claims, self._key), now + expires_in
+
+    def claims(self, token: str) -> Mapping[str, Any]:
+        """The claims of a token of ours. Raises Unauthenticated."""
+        known = self._known.get(token)
+        if known is None:
+            known = self._verify(token)
+        if known["exp"] <= self._seconds():
+            raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
+        return known
+
+    def sandbox_named(self, token: str) -> str | None:
+        """The sandbox a valid token names; None for anything else, whose refusal comes later."""
+        try:
+            return str(self.claims(token)["sandbox"])
+        except Unauthenticated:
+            return None
+
+    def _verify(self, token: str) -> Mapping[str, Any]:
+        try:
+            claims = jwt.decode(token, self._key, algorithms=["HS256"]).claims
+        except (JoseError, ValueError, TypeError, KeyError, UnicodeError, AttributeError):
+            raise bad_credentials("The token is not one that this sandbox has issued.") from None
+        if (
+            claims.get("iss") != ISSUER
+            or not isinstance(claims.get("exp"), int)
+            or not all(isinstance(claims.get(name), str) for name in ("sandbox", "sub", "merchant_id", "scope"))
+        ):
+            raise bad_credentials("The token lacks claims that this sandbox gives its own.")
+        if len(self._known) >= _REMEMBERED:
+            del self._known[next(iter(self._known))]
+        self._known[token] = {**claims, "scopes": frozenset(claims["scope"].split())}
+        return self._known[token]

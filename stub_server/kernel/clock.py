@@ -1,0 +1,96 @@
+"""The sandbox clock: whole milliseconds of UTC that run or stand still, and never go back."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+SECOND = 1_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z: the contract knows no later date-time
+
+
+def wall_ms() -> int:
+    """The machine's time in milliseconds: the one place that reads it."""
+    return time.time_ns() // 1_000_000
+
+
+@lru_cache(maxsize=4096)
+def iso(ms: int) -> str:
+    """Milliseconds since 1970 -> `2026-11-20T14:32:05.123Z`."""
+    seconds, rest = divmod(ms, 1000)
+    moment = EPOCH + timedelta(seconds=seconds)
+    return f"{moment:%Y}".rjust(4, "0") + f"{moment:-%m-%dT%H:%M:%S}.{rest:03d}Z"
+
+
+def parse_iso(text: str) -> int:
+    """An RFC 3339 date-time -> milliseconds since 1970 (finer fractions are cut).
+
+    Raises ValueError for what is not one, has no offset, or leaves the years 1 to 9999 in UTC.
+    """
+    moment = datetime.fromisoformat(text.upper())
+    if moment.tzinfo is None:
+        raise ValueError("a date-time needs an offset such as Z")
+    try:
+        return (moment - EPOCH) // timedelta(milliseconds=1)
+    except OverflowError as error:
+        raise ValueError("the date-time leaves the years 1 to 9999") from error
+
+
+class Clock:
+    """The time of one sandbox.
+
+    `now` is latched: it moves only in `tick`, so everything that one request writes has one time.
+    """
+
+    __slots__ = ("_offset", "_wall", "frozen", "now")
+
+    def __init__(self, start: int | None = None, wall: Callable[[], int] = wall_ms) -> None:
+        """`start` freezes the clock at that instant; without it the clock runs with the wall's time."""
+        self._wall = wall
+        self.frozen = start is not None
+        self.now = wall() if start is None else start
+        self._offset = 0
+
+    def read(self) -> int:
+        """What the clock shows, without latching it."""
+        return self.now if self.frozen else max(self.now, self._wall() + self._offset)
+
+    def tick(self) -> int:
+        """Latch the time for the step that begins now."""
+        if not self.frozen:
+            self.now = max(self.now, self._wall() + self._offset)
+        return self.now
+
+    def latch(self, now: int) -> None:
+        """Show an instant for the step that runs now, without touching how the clock runs on."""
+        self.now = now
+
+    def move(self, to: int) -> None:
+        """Jump forward to an instant; a running clock runs on from there."""
+        self.now = max(self.now, min(to, LATEST))
+        self._offset = self.now - self._wall()
+
+    def freeze(self) -> None:
+        """Stand still at the present instant."""
+        self.tick()
+        self.frozen = True
+
+    def resume(self) -> None:
+        """Run on from the present instant."""
+        self._offset = self.now - self._wall()
+        self.frozen = False
+
+    @property
+    def offset(self) -> int:
+        """How far the sandbox is ahead of the wall's time, in milliseconds."""
+        return self.read() - self._wall()
+
+    def copy(self) -> "Clock":
+        """A clock that shows the same time and goes its own way."""
+        twin = Clock.__new__(Clock)
+        twin._wall, twin._offset, twin.frozen, twin.now = self._wall, self._offset, self.frozen, self.now
+        return twin

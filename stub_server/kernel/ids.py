@@ -1,0 +1,91 @@
+"""Every invented value of a sandbox: identifiers, codes and keys out of one seed, in separate streams."""
+
+import copy
+import hashlib
+import hmac
+from random import Random
+
+BASE36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+BASE62 = BASE36 + "abcdefghijklmnopqrstuvwxyz"
+_VARIANT = "89ab"
+
+
+def uuid_text(bits: int) -> str:
+    """128 bits -> a version 4 UUID in lower case."""
+    h = f"{bits:032x}"
+    return f"{h[:8]}-{h[8:12]}-4{h[13:16]}-{_VARIANT[int(h[16], 16) & 3]}{h[17:20]}-{h[20:]}"
+
+
+def named_uuid(*names: str) -> str:
+    """A version 4 shaped UUID that depends on its names alone: records with a name keep their id for ever."""
+    digest = hashlib.sha256("\x00".join(names).encode()).digest()
+    return uuid_text(int.from_bytes(digest[:16], "big"))
+
+
+def derived_text(secret: bytes, length: int, *names: str) -> str:
+    """`length` base-62 characters that only the holder of `secret` can compute."""
+    digest = b""
+    counter = 0
+    while len(digest) < length * 2:
+        digest += hmac.new(secret, "\x00".join((*names, str(counter))).encode(), hashlib.sha256).digest()
+        counter += 1
+    return "".join(BASE62[(digest[2 * i] << 8 | digest[2 * i + 1]) % 62] for i in range(length))
+
+
+class Ids:
+    """The seeded streams of one sandbox: reading never changes what a later write is called."""
+
+    __slots__ = ("_events", "_records", "_requests", "_secrets")
+
+    def __init__(self, seed: int, secret: bytes) -> None:
+        """`seed` decides everything but the secrets, which come from `secret`."""
+        self._records = Random(f"{seed}/records")
+        self._events = Random(f"{seed}/events")
+        self._requests = Random(f"{seed}/requests")
+        self._secrets = Random(hmac.new(secret, b"credentials", hashlib.sha256).hexdigest())
+
+    def uuid(self) -> str:
+        """A record's id."""
+        return uuid_text(self._records.getrandbits(128))
+
+    def code(self) -> str:
+        """Ten characters of 0-9A-Z, as orders and subscriptions carry them."""
+        return self.base36(10)
+
+    def base36(self, length: int) -> str:
+        """`length` characters of 0-9A-Z."""
+        bits = self._records.getrandbits(length * 6)
+        text = []
+        for _ in range(length):
+            bits, digit = divmod(bits, 36)
+            text.append(BASE36[digit])
+        return "".join(text)
+
+    def alnum(self, length: int) -> str:
+        """`length` characters of 0-9A-Za-z."""
+        bits = self._records.getrandbits(length * 7)
+        text = []
+        for _ in range(length):
+            bits, digit = divmod(bits, 62)
+            text.append(BASE62[digit])
+        return "".join(text)
+
+    def secret(self, length: int) -> str:
+        """`length` characters of 0-9A-Za-z for a credential."""
+        return "".join(self._secrets.choices(BASE62, k=length))
+
+    def secret_bytes(self, length: int) -> bytes:
+        """Bytes for a signing key."""
+        return self._secrets.randbytes(length)
+
+    def event(self) -> str:
+        """An event's id, which is also its webhook-id."""
+        return f"evt_{self._events.getrandbits(104):026x}"
+
+    def request(self) -> str:
+        """A request's id."""
+        return f"req_{self._requests.getrandbits(96):024x}"
+
+    def copy(self) -> "Ids":
+        """The same streams at the same place, going their own way."""
+        return copy.deepcopy(self)

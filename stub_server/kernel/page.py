@@ -1,0 +1,29 @@
+"""A page of a list: where it begins, how long it is, and how it describes itself."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Page `page` of `limit` rows out of `total`."""
+
+    page: int
+    limit: int
+    total: int
+
+    @property
+    def pages(self) -> int:
+        """How many pages there are."""
+        return -(-self.total // self.limit)
+
+    def json(self) -> bytes:
+        """The contract's Pagination object."""
+        page, pages = self.page, self.pages
+        return b'{"page":%d,"limit":%d,"total":%d,"total_pages":%d,"has_next":%b,"has_prev":%b}' % (
+            page,
+            self.limit,
+            self.total,
+            pages,
+            b"true" if page < pages else b"false",
+            b"true" if page > 1 and pages > 0 else b"false",
+        )

@@ -1,0 +1,111 @@
+"""Records and changes: what is stored, and what a rule asks to have stored."""
+
+from typing import Any, NamedTuple
+
+Body = dict[str, Any]
+
+
+class Record(NamedTuple):
+    """One version of one resource, never changed: `json` is what a caller sees, `hidden` what the API keeps to itself.
+
+    `key` is the record's place in time (creation in ms, then the id) as one integer.
+    """
+
+    id: str
+    key: int
+    version: int
+    json: bytes
+    hidden: bytes
+
+
+class Row(NamedTuple):
+    """A record opened for a rule: its public and hidden parts as fresh dicts of the caller's own."""
+
+    record: Record
+    public: Body
+    hidden: Body
+
+    @property
+    def id(self) -> str:
+        """The record's id."""
+        return self.record.id
+
+
+class Put(NamedTuple):
+    """Store this version of a record; `before` is the row it replaces."""
+
+    table: str
+    id: str
+    public: Body
+    hidden: Body
+    before: Row | None
+
+
+class Drop(NamedTuple):
+    """Take a record out."""
+
+    table: str
+    row: Row
+
+
+class Emit(NamedTuple):
+    """Tell the world: an event about a record as this change leaves it, and what stands beside it in the payload."""
+
+    type: str
+    table: str
+    id: str
+    beside: Body
+
+
+class Later(NamedTuple):
+    """Have a job done for a subject at a time (ms)."""
+
+    due: int
+    job: str
+    subject: str
+
+
+class Change:
+    """One step: everything in it happens, or nothing does."""
+
+    __slots__ = ("drops", "emits", "later", "puts")
+
+    def __init__(self) -> None:
+        self.puts: list[Put] = []
+        self.drops: list[Drop] = []
+        self.emits: list[Emit] = []
+        self.later: list[Later] = []
+
+    def create(self, table: str, ident: str, public: Body, hidden: Body) -> "Change":
+        """Add a new record."""
+        self.puts.append(Put(table, ident, public, hidden, None))
+        return self
+
+    def update(self, table: str, row: Row, public: Body, hidden: Body | None = None) -> "Change":
+        """Replace a record by its next version."""
+        self.puts.append(Put(table, row.record.id, public, row.hidden if hidden is None else hidden, row))
+        return self
+
+    def drop(self, table: str, row: Row) -> "Change":
+        """Take a record out."""
+        self.drops.append(Drop(table, row))
+        return self
+
+    def emit(self, type_: str, table: str, ident: str, **beside: Any) -> "Change":
+        """Add an event."""
+        self.emits.append(Emit(type_, table, ident, beside))
+        return self
+
+    def at(self, due: int, job: str, subject: str) -> "Change":
+        """Add a timer."""
+        self.later.append(Later(due, job, subject))
+        return self
+
+    def __add__(self, other: "Change") -> "Change":
+        """Both, this one first, as one step."""
+        both = Change()
+        both.puts = self.puts + other.puts
+        both.drops = self.drops + other.drops
+        both.emits = self.emits + other.emits
+        both.later = self.later + other.later
+        return both

@@ -1,0 +1,55 @@
+"""What the clock has still to do: jobs in the order of their time."""
+
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Timer:
+    """One job: due in ms, then the order in which it was set; `subject` is the record it concerns."""
+
+    due: int
+    seq: int
+    job: str
+    merchant_id: str
+    subject: str
+
+
+class Timers:
+    """A heap of plain data, so that a copy of a world carries its future with it.
+
+    Nothing is ever cancelled: a job looks at the record when it fires and does nothing if the moment has passed.
+    """
+
+    __slots__ = ("_heap", "_seq")
+
+    def __init__(self) -> None:
+        self._heap: list[Timer] = []
+        self._seq = 0
+
+    def set(self, due: int, job: str, merchant_id: str, subject: str) -> None:
+        """Have `job` done for `subject` at `due` ms."""
+        self._seq += 1
+        heappush(self._heap, Timer(due, self._seq, job, merchant_id, subject))
+
+    def next_due(self) -> int | None:
+        """When the next job is due, in ms."""
+        return self._heap[0].due if self._heap else None
+
+    def pop_due(self, now: int) -> Timer | None:
+        """The next job that is due at `now`, taken off the heap."""
+        return heappop(self._heap) if self._heap and self._heap[0].due <= now else None
+
+    def forget(self, keep: "set[tuple[str, str]]") -> None:
+        """Keep only the jobs whose (job, subject) is in `keep`: for jobs whose subjects are gone."""
+        self._heap = [timer for timer in self._heap if (timer.job, timer.subject) in keep]
+        heapify(self._heap)
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def copy(self) -> "Timers":
+        """The same jobs, going their own way."""
+        twin = Timers()
+        twin._heap, twin._seq = list(self._heap), self._seq
+        return twin

@@ -1,0 +1,1 @@
+"""Floor 4: one module per tag, one plain function per operationId: (call, path ids, query, body) -> Reply."""

@@ -1,0 +1,130 @@
+"""API keys: what the API is, which scopes there are, who a public key belongs to, and the keys themselves."""
+
+from ..contract.formats import date_time_ms
+from ..domain import api_keys as rules
+from ..kernel.problem import Missing
+from ..kernel.record import Body, Change
+from . import reply
+from .call import Call
+from .listing import list_reply, shown
+from .reply import Reply
+
+WARNING = "Store the private key now: it is shown this once and never again."
+
+
+def get_api_info(call: Call) -> Reply:
+    """200 with ApiInfo."""
+    document = call.server.document
+    documented = sum(1 for o in document.operations.values() if o.raw["x-basis"]["path"] == "documented")
+    info = {
+        "name": document.raw["info"]["title"],
+        "version": "2",
+        "environment": "sandbox",
+        "base_url": call.server.url + call.prefix,
+        "documentation_url": f"{call.server.url}/openapi.json",
+        "status": "operational",
+        "server_time": call.now_text,
+        "authentication": {"schemes": ["bearer_jwt", "bearer_api_key"]},
+        "limits": {"max_page_size": 100, "max_body_bytes": 1_048_576, "rate_limit": None},
+        "contract": {"documented_operations": documented, "total_operations": len(document.operations)},
+    }
+    return reply.message("API information.", info=info)
+
+
+def list_available_scopes(call: Call) -> Reply:
+    """200 with the scope catalogue: which operations each scope opens is read from the contract."""
+    document = call.server.document
+    scopes = [
+        {**scope, "operations": [o.id for o in document.operations.values() if scope["name"] in o.scopes]}
+        for scope in document.scopes
+    ]
+    return reply.message("Available scopes.", scopes=scopes, total=len(scopes))
+
+
+def get_merchant_by_public_key(call: Call, public_key: str) -> Reply:
+    """200 with what a checkout page may see; 404 for a key that is unknown, off or expired: no oracle."""
+    for store in call.sandbox.stores.values():
+        ident = store.api_keys.holder("public_key", public_key)
+        if ident is None:
+            continue
+        key = store.api_keys.open(ident)
+        assert key is not None
+        expires = key.public["expires_at"]
+        if not key.public["is_active"] or (expires is not None and expires <= call.now_text):
+            break
+        merchant = {
+            "id": store.merchant.id,
+            "name": store.merchant.name,
+            "public_key": public_key,
+            "logo_url": None,
+            "is_active": True,
+            "environment": "sandbox",
+            "currency": "BRL",
+            "country": "BR",
+            "allowed_projects": key.public["allowed_projects"],
+            "created_at": store.merchant.created_at,
+        }
+        return reply.message("Merchant found.", merchant=merchant)
+    raise Missing("No merchant can be found by this public key.", code="merchant_not_found")
+
+
+def list_api_keys(call: Call, query: Body) -> Reply:
+    """200 with a page of keys, private halves left out."""
+    return list_reply(call, call.store.api_keys, query, "API keys retrieved.", "api_keys")
+
+
+def create_api_key(call: Call, body: Body) -> Reply:
+    """201 with the private key, this once."""
+    rules.check_escalation(call.who.may, body["scopes"])
+    projects = rules.known_projects(body.get("allowed_projects", []), call.store.projects.keys)
+    public_key, private_key = "pk_sandbox_" + call.sandbox.ids.secret(24), "sk_sandbox_" + call.sandbox.ids.secret(40)
+    public, hidden = rules.new_key(
+        body, call.blank("ApiKey"), call.sandbox.ids.uuid(), public_key, private_key, projects, call.now_text
+    )
+    hidden["user_id"] = call.who.subject
+    ident = public["id"]
+    change = Change().create("api_keys", ident, public, hidden).emit("api_key.created", "api_keys", ident)
+    _expire_later(change, ident, public, call.now)
+    change.emits[-1].beside["previous_status"] = None
+    call.apply(change)
+    answer = reply.message("API key created.", api_key={**public, "private_key": private_key}, warning=WARNING)
+    answer.status = 201
+    return answer.located(f"{call.prefix}/api-keys/{ident}")
+
+
+def update_api_key(call: Call, ident: str, body: Body) -> Reply:
+    """200 with the key as it is now."""
+    table = call.store.api_keys
+    row = call.open(table, ident, "API key")
+    if "scopes" in body:
+        rules.check_escalation(call.who.may, body["scopes"])
+    projects = None
+    if "allowed_projects" in body:
+        projects = rules.known_projects(body["allowed_projects"], call.store.projects.keys)
+    public, hidden = rules.changed_key(row, body, projects, call.now)
+    before = rules.state(row.public, call.now)
+    change = Change().update("api_keys", row, public, hidden)
+    change.emit("api_key.updated", "api_keys", ident, previous_status=before)
+    if public["expires_at"] != row.public["expires_at"]:
+        _expire_later(change, ident, public, call.now)
+    record = call.apply(change)[ident]
+    return reply.enveloped("API key updated.", "api_key", shown(call, table, record))
+
+
+def delete_api_key(call: Call, ident: str) -> Reply:
+    """200; the key stops working at once."""
+    row = call.open(call.store.api_keys, ident, "API key")
+    before = rules.state(row.public, call.now)
+    last = call.store.shown(call.store.api_keys, row.record)
+    change = Change().drop("api_keys", row)
+    change.emit("api_key.deleted", "api_keys", ident, **{"": last, "previous_status": before})
+    call.apply(change)
+    return reply.message("API key deleted.")
+
+
+def _expire_later(change: Change, ident: str, public: Body, now: int) -> None:
+    """A key with an end gets a timer; one that is born expired is switched off at once, and told so by an event."""
+    if public["expires_at"] is not None:
+        change.at(max(now, date_time_ms(public["expires_at"])), "expire_api_key", ident)
+
+

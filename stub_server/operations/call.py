@@ -1,0 +1,126 @@
+"""One call of an operation: who asks, in which world, and the few verbs a handler needs."""
+
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network
+from typing import Any
+
+from ..contract.document import Lifecycle, Operation
+from ..kernel.clock import iso
+from ..kernel.problem import Forbidden, Missing, detail
+from ..kernel.record import Body, Change, Record, Row
+from ..kernel.trace import Trace
+from ..sandbox import Sandbox
+from ..store.memory import Store
+from ..store.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: a token's bearer or an API key. `kind` is jwt, private_key or public_key.
+
+    `projects` is None where every project is open, `networks` empty where every address is.
+    """
+
+    kind: str
+    subject: str
+    merchant_id: str
+    scopes: frozenset[str]
+    key_id: str | None = None
+    projects: frozenset[str] | None = None
+    networks: tuple[IPv4Network | IPv6Network, ...] = ()
+
+    def may(self, scope: str) -> bool:
+        """Whether a scope is held, by name or (JWT only) by wildcard."""
+        scopes = self.scopes
+        return scope in scopes or "*" in scopes or scope.partition(":")[0] + ":*" in scopes
+
+
+class Call:
+    """What a handler is given."""
+
+    __slots__ = (
+        "body_bytes",
+        "caller",
+        "headers",
+        "operation",
+        "path_values",
+        "peer",
+        "prefix",
+        "query_string",
+        "sandbox",
+        "server",
+        "store",
+        "trace",
+        "warnings",
+    )
+
+    def __init__(self, trace: Trace, sandbox: Sandbox, headers: dict[bytes, bytes], prefix: str, server: Any) -> None:
+        """`prefix` is the `/s/{name}` of the request's path, or empty; `server` is what the server knows of itself."""
+        self.trace, self.sandbox, self.headers, self.prefix, self.server = trace, sandbox, headers, prefix, server
+        self.store: Store = sandbox.store
+        self.caller: Caller | None = None
+        self.operation: Operation | None = None
+        self.path_values: tuple[str, ...] = ()
+        self.query_string = b""
+        self.body_bytes = b""
+        self.peer: str | None = None
+        self.warnings: list[str] = []
+
+    @property
+    def now(self) -> int:
+        """The sandbox's time for this call, in ms."""
+        return self.sandbox.clock.now
+
+    @property
+    def now_text(self) -> str:
+        """The same as a date-time."""
+        return iso(self.sandbox.clock.now)
+
+    @property
+    def who(self) -> Caller:
+        """The caller of an operation that asks for a credential."""
+        assert self.caller is not None
+        return self.caller
+
+    def warn(self, *codes: str) -> None:
+        """Add to X-Sandbox-Warnings: accepted, and yet worth a look."""
+        self.warnings.extend(code for code in codes if code not in self.warnings)
+
+    def lifecycle(self, resource: str) -> Lifecycle:
+        """The contract's table of states and moves of a resource."""
+        return self.sandbox.rules.lifecycles[resource]
+
+    def find(self, table: Table, ident: str, what: str) -> Record:
+        """The target of the request. Raises Missing."""
+        record = table.find(ident)
+        if record is None:
+            raise self.missing(what)
+        return record
+
+    def open(self, table: Table, ident: str, what: str) -> Row:
+        """The target of the request, parsed. Raises Missing."""
+        return table.parse(self.find(table, ident, what))
+
+    def missing(self, what: str) -> Missing:
+        """404 of a path's id."""
+        return Missing(f"There is no {what} with this id. List them to see the ids that exist.")
+
+    def allow_project(self, project_id: str | None) -> None:
+        """Refuse a key that is restricted to other projects. Raises Forbidden."""
+        caller = self.caller
+        if caller is None or caller.projects is None or project_id in caller.projects:
+            return
+        message = "This API key is restricted to other projects (allowed_projects)."
+        raise Forbidden(
+            message,
+            code="project_not_allowed",
+            details=[detail("allowed_projects", "project_not_allowed", message, "header")],
+        )
+
+    def apply(self, change: Change) -> dict[str, Record]:
+        """Write a change and raise its events, in one step."""
+        return self.sandbox.apply(self.store, change)
+
+    def blank(self, schema: str) -> Body:
+        """What a new resource holds before anything is said about it, in contract order."""
+        return dict(self.server.blanks[schema])

@@ -1,0 +1,84 @@
+"""What every list operation shares: filters, time range, search, sort order, page."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..contract.formats import date_time_ms
+from ..domain.documents import normalise
+from ..kernel.page import Page
+from ..kernel.record import Body, Record
+from ..kernel.text import fold
+from ..store.query import Query, select
+from ..store.table import Table
+from .call import Call
+from .reply import Reply, listed
+
+_SHAPING = frozenset(("page", "limit", "sort", "created_since", "created_until"))
+
+
+def query_of(table: Table, query: Body) -> Query:
+    """A list's query parameters as the store understands them: each filter by the index of the same name."""
+    sort: str = query.get("sort", "-createdAt")
+    key = sort.removeprefix("-")
+    found = Query(
+        sort=None if key in ("createdAt", "created_at") else key,
+        newest_first=sort.startswith("-"),
+        page=query["page"],
+        limit=query["limit"],
+    )
+    if "created_since" in query:
+        found.since = date_time_ms(query["created_since"])
+    if "created_until" in query:
+        found.until = date_time_ms(query["created_until"])
+    for name, value in query.items():
+        if name in _SHAPING:
+            continue
+        if name in table.spec.search:
+            found.contains[name] = fold(value)
+        elif name in table.indexes or name in table.unique:
+            found.equal[name] = _PLAIN.get(name, _same)(value)
+    return found
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_PLAIN: Mapping[str, Any] = {
+    "email": str.lower,
+    "document": normalise,
+    **dict.fromkeys(("projectId", "planId", "customerId", "webhookId"), str.lower),
+}
+
+
+def restrict(call: Call, table: Table, query: Query) -> None:
+    """A key with `allowed_projects` sees only what belongs to those projects."""
+    projects = call.who.projects
+    if projects is None:
+        return
+    if table.name == "projects":
+        query.ids = sorted(projects)
+    elif "projectId" in table.indexes and table.name != "webhooks":
+        query.within = ("projectId", sorted(projects))
+
+
+def page_of(call: Call, table: Table, query: Query) -> tuple[list[bytes], Page]:
+    """The public bytes of the asked page."""
+    restrict(call, table, query)
+    records, total = select(table, query)
+    if table.spec.live:
+        shown = [call.store.shown(table, record) for record in records]
+    else:
+        shown = [record.json for record in records]
+    return shown, Page(query.page, query.limit, total)
+
+
+def list_reply(call: Call, table: Table, query: Body, message: str, member: str) -> Reply:
+    """The whole of a plain list operation."""
+    rows, page = page_of(call, table, query_of(table, query))
+    return listed(message, member, rows, page)
+
+
+def shown(call: Call, table: Table, record: Record) -> bytes:
+    """A record's public bytes with its counters."""
+    return call.store.shown(table, record)

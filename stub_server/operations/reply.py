@@ -1,0 +1,86 @@
+"""Answers. A record answers with the bytes it was stored as; a list joins them; only the rest is written anew."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from ..kernel.page import Page
+
+
+class Reply:
+    """A status, a body in parts, and headers.
+
+    `shape` names the constant frame around stored records: the contract check of a frame is done when it first occurs,
+    records were checked when they were written. A body without a shape is checked every time.
+    """
+
+    __slots__ = ("headers", "media", "parts", "shape", "status")
+
+    def __init__(
+        self,
+        status: int,
+        parts: tuple[bytes, ...],
+        shape: object = None,
+        headers: tuple[tuple[bytes, bytes], ...] = (),
+        media: bytes = b"application/json",
+    ) -> None:
+        self.status, self.parts, self.shape, self.headers, self.media = status, parts, shape, headers, media
+
+    def located(self, path: str) -> "Reply":
+        """The same with a Location."""
+        self.headers = (*self.headers, (b"location", path.encode()))
+        return self
+
+
+@lru_cache(maxsize=512)
+def _head(message: str, member: str) -> bytes:
+    return orjson.dumps({"error": False, "message": message})[:-1] + b',"' + member.encode() + b'":'
+
+
+@lru_cache(maxsize=512)
+def _tail(message: str) -> bytes:
+    return b',"message":' + orjson.dumps(message) + b"}"
+
+
+def enveloped(message: str, member: str, record: bytes, status: int = 200) -> Reply:
+    """`{error, message, <member>: record}`."""
+    head = _head(message, member)
+    return Reply(status, (head, record, b"}"), head)
+
+
+def nested(message: str, member: str, record: bytes, status: int = 200) -> Reply:
+    """`{error, data: {<member>: record}, message}`: how the Projects group answers."""
+    tail = _tail(message)
+    return Reply(status, (b'{"error":false,"data":{"', member.encode(), b'":', record, b"}", tail), tail)
+
+
+def bare(record: bytes, status: int = 200) -> Reply:
+    """The record itself: how the Orders group answers."""
+    return Reply(status, (record,), "bare")
+
+
+def listed(message: str, member: str, records: Iterable[bytes], page: Page) -> Reply:
+    """`{error, message, <member>: [...], pagination}`."""
+    head = _head(message, member)
+    rows = b",".join(records)
+    return Reply(200, (head, b"[", rows, b'],"pagination":', page.json(), b"}"), head if rows else None)
+
+
+def nested_list(message: str, member: str, records: Iterable[bytes], page: Page) -> Reply:
+    """`{error, data: {<member>: [...], pagination}, message}`."""
+    tail = _tail(message)
+    rows = b",".join(records)
+    head = b'{"error":false,"data":{"' + member.encode() + b'":['
+    return Reply(200, (head, rows, b'],"pagination":', page.json(), b"}", tail), tail if rows else None)
+
+
+def value(body: Any, status: int = 200) -> Reply:
+    """A body written for this answer alone."""
+    return Reply(status, (orjson.dumps(body),))
+
+
+def message(text: str, **members: Any) -> Reply:
+    """`{error: false, message, ...members}`."""
+    return value({"error": False, "message": text, **members})

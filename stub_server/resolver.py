@@ -1,0 +1,56 @@
+"""From the contract to the code: tag -> module, operationId -> function. No Python path stands in the contract."""
+
+import importlib
+import re
+from collections.abc import Callable
+from typing import Any
+
+from connexion.operations import AbstractOperation
+from connexion.resolver import Resolution, Resolver
+
+from .contract.document import Document, Operation
+from .kernel.problem import NotBuilt
+
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def snake(name: str) -> str:
+    """`createPixOrder` -> `create_pix_order`."""
+    return _WORD.sub("_", name).lower()
+
+
+def module_of(package: str, tag: str) -> str:
+    """`API keys` -> `stub_server.operations.api_keys`."""
+    return f"{package}.{tag.lower().replace(' ', '_')}"
+
+
+class Handlers(Resolver):
+    """Connexion's resolver for one contract, whose handlers stand in one package."""
+
+    def __init__(self, document: Document, package: str) -> None:
+        super().__init__()
+        self._document, self._package = document, package
+
+    def resolve(self, operation: AbstractOperation) -> Resolution:
+        """The function behind an operation; one that an overlay added has none and answers 501."""
+        view = self._document.operations[operation.operation_id]
+        return Resolution(self.function(view) or _not_built(view.id), view.id)
+
+    def function(self, operation: Operation) -> Callable[..., Any] | None:
+        """The handler of an operation, or None."""
+        name = module_of(self._package, operation.tag)
+        try:
+            module = importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+            return None
+        found: Callable[..., Any] | None = getattr(module, snake(operation.id), None)
+        return found
+
+
+def _not_built(ident: str) -> Callable[..., Any]:
+    def handler(*_: Any, **__: Any) -> Any:
+        raise NotBuilt(f"The contract lists {ident}, but this sandbox has no behaviour for it.")
+
+    return handler

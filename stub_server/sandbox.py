@@ -1,0 +1,187 @@
+"""One isolated world: its stores, clock, timers, identifiers, events and saved replies."""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from .contract.document import Lifecycle
+from .events.log import Event, EventLog, beside
+from .kernel.clock import Clock, iso
+from .kernel.ids import Ids, named_uuid
+from .kernel.record import Change, Emit, Record
+from .kernel.timers import Timers
+from .kernel.trace import Trace
+from .store.memory import Merchant, Store
+from .store.table import Check
+
+JOURNAL = 2_000
+
+
+class Fired(NamedTuple):
+    """A job that the clock has done."""
+
+    at: int
+    job: str
+    subject: str
+    events: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What every sandbox of a server shares and none of them changes."""
+
+    checks: Mapping[str, Check]
+    lifecycles: Mapping[str, Lifecycle]
+    payload_keys: Mapping[str, str]
+    jobs: Mapping[str, "Job"]
+    on_event: "Callable[[Sandbox, Store, Event], None]"
+    base_url: str
+    autopay: int | None
+
+
+@dataclass(slots=True)
+class Saved:
+    """A reply kept for its Idempotency-Key; `parts` is None while the first request still runs."""
+
+    fingerprint: bytes
+    expires: int
+    status: int = 0
+    parts: bytes | None = None
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+@dataclass(slots=True)
+class Sandbox:
+    """A world of its own. Another sandbox's records, clock and credentials do not exist in it."""
+
+    name: str
+    seed: int
+    scenario: str
+    rules: Rules
+    clock: Clock
+    ids: Ids
+    timers: Timers = field(default_factory=Timers)
+    stores: dict[str, Store] = field(default_factory=dict)
+    home: str = ""
+    events: EventLog = field(default_factory=EventLog)
+    replies: dict[tuple[str, str, str, str], Saved] = field(default_factory=dict)
+    journal: deque[Trace] = field(default_factory=lambda: deque(maxlen=JOURNAL))
+    credentials: dict[str, str] = field(default_factory=dict)
+    sample: dict[str, str] = field(default_factory=dict)
+    personas: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def store(self) -> Store:
+        """The seeded merchant's store."""
+        return self.stores[self.home]
+
+    def store_of(self, merchant_id: str) -> Store:
+        """A merchant's store; a merchant that a token of ours names for the first time gets an empty one."""
+        store = self.stores.get(merchant_id)
+        if store is None:
+            merchant = Merchant(
+                merchant_id,
+                named_uuid("user", merchant_id),
+                f"Loja {merchant_id[:8]}",
+                "São Paulo",
+                iso(self.clock.now),
+            )
+            store = self.stores[merchant_id] = Store(merchant, self.rules.checks)
+        return store
+
+    # -- change
+
+    def apply(self, store: Store, change: Change) -> dict[str, Record]:
+        """Write a change and raise its events as one step. Answers the new versions by id."""
+        written = store.write(change)
+        merchant_id = store.merchant.id
+        for emit in change.emits:
+            event = self._event(store, emit, written)
+            self.events.append(event)
+            self.rules.on_event(self, store, event)
+        for later in change.later:
+            self.timers.set(later.due, later.job, merchant_id, later.subject)
+        return written
+
+    def _event(self, store: Store, emit: Emit, written: Mapping[str, Record]) -> Event:
+        table = store.tables[emit.table]
+        record = written.get(emit.id) or table.find(emit.id)
+        # A deleted record's last state travels in `beside` under an empty name: the store no longer has it.
+        resource = store.shown(table, record) if record is not None else emit.beside.pop("")
+        data = emit.beside
+        project = data.get("projectId")
+        if project is None and emit.table == "projects":
+            project = emit.id
+        elif project is None:
+            project = data.pop("_projectId", None)
+        data.pop("_projectId", None)
+        return Event(
+            self.ids.event(),
+            emit.type,
+            self.clock.now,
+            store.merchant.id,
+            self.rules.payload_keys[emit.type],
+            emit.id,
+            project,
+            resource,
+            beside(data),
+        )
+
+    # -- time
+
+    def tick(self) -> int:
+        """Latch the time of the step that begins now, after everything that was due before it."""
+        now = self.clock.read()
+        due = self.timers.next_due()
+        if due is not None and due <= now:
+            self._run_until(now)
+        self.clock.latch(now)
+        return now
+
+    def advance(self, to: int) -> list[Fired]:
+        """Jump to an instant; all jobs on the way are done in the order of their time, those they set included."""
+        fired = self._run_until(to)
+        self.clock.move(to)
+        return fired
+
+    def _run_until(self, now: int) -> list[Fired]:
+        fired = []
+        while (timer := self.timers.pop_due(now)) is not None:
+            self.clock.latch(max(self.clock.now, timer.due))
+            before = self.events.raised
+            store = self.stores.get(timer.merchant_id)
+            if store is None or not self.rules.jobs[timer.job](self, store, timer.subject):
+                continue
+            raised = self.events.raised - before
+            types = tuple(event.type for event, _ in zip(self.events.newest(), range(raised), strict=False))[::-1]
+            fired.append(Fired(timer.due, timer.job, timer.subject, types))
+        return fired
+
+    # -- copies
+
+    def fork(self, name: str) -> "Sandbox":
+        """A world with the same past and a future of its own. Saved replies, the journal and credentials stay behind."""
+        return Sandbox(
+            name=name,
+            seed=self.seed,
+            scenario=self.scenario,
+            rules=self.rules,
+            clock=self.clock.copy(),
+            ids=self.ids.copy(),
+            timers=self.timers.copy(),
+            stores={ident: store.copy() for ident, store in self.stores.items()},
+            home=self.home,
+            events=self.events.copy(),
+            credentials=dict(self.credentials),
+            sample=dict(self.sample),
+            personas=dict(self.personas),
+        )
+
+    def counts(self) -> dict[str, Any]:
+        """How many records the seeded merchant has, by table."""
+        return self.store.counts()
+
+
+Job = Callable[[Sandbox, Store, str], bool]
+"""Does one due job for a subject; answers whether there was still anything to do."""

@@ -1,0 +1,56 @@
+"""The worlds of one server: chosen by name, made at first mention, reset to their seed."""
+
+import re
+from collections.abc import Callable
+
+from .kernel.problem import Missing
+from .sandbox import Sandbox
+
+DEFAULT = "default"
+MOST = 1_000
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?").fullmatch
+
+Seeder = Callable[[str, str, int], Sandbox]
+"""(sandbox name, scenario, seed) -> a freshly seeded world."""
+
+
+class Sandboxes:
+    """All worlds by name."""
+
+    def __init__(self, seeder: Seeder, scenario: str, seed: int, *, open_names: bool) -> None:
+        """`open_names`: a name that is mentioned for the first time makes its world; else it is unknown."""
+        self._seed_world, self.scenario, self.seed, self._open = seeder, scenario, seed, open_names
+        self._worlds: dict[str, Sandbox] = {DEFAULT: seeder(DEFAULT, scenario, seed)}
+        self.default = self._worlds[DEFAULT]
+
+    def find(self, name: str) -> Sandbox | None:
+        """A world that exists already."""
+        return self._worlds.get(name)
+
+    def choose(self, name: str) -> Sandbox:
+        """The world of this name. Raises Missing for one that does not and may not exist."""
+        world = self._worlds.get(name)
+        if world is not None:
+            return world
+        if _NAME(name) is None:
+            raise Missing(
+                "A sandbox name has 1 to 40 characters of a-z, 0-9 and -, and neither begins nor ends with -.",
+                code="sandbox_not_found",
+            )
+        if not self._open or len(self._worlds) >= MOST:
+            raise Missing(f"There is no sandbox {name}.", code="sandbox_not_found")
+        world = self._worlds[name] = self._seed_world(name, self.scenario, self.seed)
+        return world
+
+    def reset(self, name: str, scenario: str | None = None, seed: int | None = None) -> Sandbox:
+        """Throw a world away and seed it anew; without arguments with what it was seeded with last."""
+        old = self._worlds[name]
+        world = self._seed_world(name, scenario or old.scenario, old.seed if seed is None else seed)
+        self._worlds[name] = world
+        if name == DEFAULT:
+            self.default = world
+        return world
+
+    def names(self) -> list[str]:
+        """The worlds that exist."""
+        return list(self._worlds)

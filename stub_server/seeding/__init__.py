@@ -1,0 +1,1 @@
+"""For filling a store with a believable Brazilian world from one seed."""

@@ -1,0 +1,160 @@
+"""Projects to seed: names, texts, settings, plans and products of Brazilian memberships, by niche."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from faker import Faker
+
+from stub_server.seeding.catalogue import Catalogue, Niche, Product, Project
+from stub_server.seeding.draw import Weighted, pick
+from stub_server.seeding.plans import Plan, plans
+from stub_server.seeding.pools import fold
+from stub_server.seeding.prices import reais
+
+PRODUCT_TEXTS = {
+    "course": "Curso em vídeo com exercícios e material de apoio.",
+    "community": "Espaço exclusivo para trocar experiências com outros {audience}.",
+    "ebook": "Livro digital em PDF para ler no celular ou imprimir.",
+    "event": "Encontro ao vivo com espaço para perguntas; a gravação fica disponível.",
+    "mentorship": "Acompanhamento de perto com retorno individual.",
+    "software": "Ferramenta pronta para usar no computador ou no celular.",
+    "other": "Conteúdo extra liberado na área de membros.",
+}
+SOURCES = ("instagram", "google", "youtube", "facebook", "indicacao")
+
+
+@dataclass(frozen=True, slots=True)
+class ProductBlueprint:
+    """`fields` are a ProductCreate without projectId and planIds; `plans` names the plans that unlock it."""
+
+    fields: dict[str, Any]
+    plans: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectBlueprint:
+    """`fields` are a ProjectCreate without status; `bumps` are (title, reais) offered at checkout."""
+
+    niche: str
+    slug: str
+    name: str
+    fields: dict[str, Any]
+    plans: tuple[Plan, ...]
+    products: tuple[ProductBlueprint, ...]
+    bumps: tuple[tuple[str, float], ...]
+
+
+def project_blueprints(
+    rng: random.Random, catalogue: Catalogue, count: int, *, faker: Faker
+) -> tuple[ProjectBlueprint, ...]:
+    """`count` projects with different names and slugs, spread over the niches.
+
+    `faker` must have been seeded with `seed_instance`; it writes the slogans.
+    """
+    slogans = _slogans(catalogue, faker)
+    owners = Weighted((surname.name, surname.weight) for surname in catalogue.names.surnames)
+    queue = _interleaved(rng, catalogue)
+    blueprints = []
+    for position in range(count):
+        niche, project = queue[position % len(queue)]
+        edition = position // len(queue) + 1
+        name, slug = project.name, project.slug
+        if edition > 1:
+            name = f"{name}: {catalogue.edition} {edition}"
+            slug = f"{slug}-{fold(catalogue.edition)}-{edition}"
+        offered = plans(rng, catalogue.prices, niche)
+        blueprints.append(
+            ProjectBlueprint(
+                niche=niche.key,
+                slug=slug,
+                name=name,
+                fields=_fields(rng, niche, project, name, slug, pick(rng, slogans), owners.draw(rng)),
+                plans=offered,
+                products=tuple(
+                    _product(niche, product, slug, number, offered)
+                    for number, product in enumerate(project.products, start=1)
+                ),
+                bumps=tuple((bump.title, reais(bump.cents)) for bump in niche.bumps),
+            )
+        )
+    return tuple(blueprints)
+
+
+def _slogans(catalogue: Catalogue, faker: Faker) -> tuple[str, ...]:
+    drawn = dict.fromkeys(faker.catch_phrase() for _ in range(400))
+    return tuple(text for text in drawn if not any(words in text for words in catalogue.not_in_slogans))
+
+
+def _interleaved(rng: random.Random, catalogue: Catalogue) -> list[tuple[Niche, Project]]:
+    """Every project once, the niches taking turns, so that few projects already show many niches."""
+    niches = [(niche, _shuffled(rng, niche.projects)) for niche in _shuffled(rng, catalogue.niches)]
+    longest = max(len(projects) for _, projects in niches)
+    return [(niche, projects[turn]) for turn in range(longest) for niche, projects in niches if turn < len(projects)]
+
+
+def _shuffled(rng: random.Random, items: tuple[Any, ...]) -> list[Any]:
+    # Not random.shuffle, whose use of the generator is Python's to change.
+    return [item for _, _, item in sorted((rng.random(), position, item) for position, item in enumerate(items))]
+
+
+def _fields(
+    rng: random.Random, niche: Niche, project: Project, name: str, slug: str, slogan: str, owner: str
+) -> dict[str, Any]:
+    affiliates = rng.random() < 0.4
+    hashtag = "".join(word[0].upper() + word[1:] for word in project.name.split())
+    return {
+        "name": name,
+        "description": project.description,
+        "long_description": project.long_description,
+        "logo_url": f"https://assets.example.com/{slug}/logo.png",
+        "cover_image": f"https://assets.example.com/{slug}/capa.jpg",
+        "website_url": f"https://www.example.com/{slug}",
+        "visibility": Weighted((("public", 80), ("unlisted", 12), ("private", 8))).draw(rng),
+        "business_settings": {
+            "legal_name": f"{owner} Educação Digital Ltda.",
+            "support_email": f"suporte.{slug}@example.com",
+            "timezone": "America/Sao_Paulo",
+            "refund_days": "7",
+        },
+        "marketing_settings": {
+            "slogan": slogan,
+            "hashtag": f"#{hashtag}",
+            "main_source": pick(rng, SOURCES),
+            "affiliates": "true" if affiliates else "false",
+            **({"affiliate_percent": pick(rng, ("20", "30", "40", "50"))} if affiliates else {}),
+        },
+        "content_settings": {
+            "language": "pt-BR",
+            "release": pick(rng, ("immediate", "weekly", "weekly")),
+            "certificate": "true" if any(product.type == "course" for product in project.products) else "false",
+            "theme_color": f"#{niche.color}",
+        },
+        "notification_settings": {
+            "sender_name": f"Equipe {project.name}",
+            "welcome_email": "true",
+            "renewal_reminder_days": pick(rng, ("1", "3", "3", "5")),
+        },
+        "metadata": {"niche": niche.key, "audience": niche.audience},
+    }
+
+
+def _product(niche: Niche, product: Product, slug: str, number: int, offered: tuple[Plan, ...]) -> ProductBlueprint:
+    # What takes somebody's time comes with the dearer plans only; the rest comes with all.
+    chosen = offered[1:] if product.type == "mentorship" else offered
+    initials = "".join(word[0] for word in slug.split("-")).upper()
+    return ProductBlueprint(
+        fields={
+            "name": product.name,
+            "description": PRODUCT_TEXTS[product.type].format(audience=niche.audience),
+            "type": product.type,
+            "status": "active",
+            "image_url": f"https://assets.example.com/{slug}/produto-{number}.jpg",
+            "access_url": f"https://membros.example.com/{slug}/{number}",
+            "sku": f"{initials}-{number:02d}",
+            "metadata": {"niche": niche.key},
+        },
+        plans=tuple(plan.name for plan in chosen),
+    )

@@ -1,0 +1,234 @@
+"""People: coherent Brazilian customers, every field of one customer from one place of the catalogue.
+
+A People is built once (Faker fills its pools) and then draws tens of thousands of persons a second. It uses only
+`random()` of the generator it is given, so one state gives one person on every machine.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from faker import Faker
+
+from stub_server.domain.documents import cnpj_with_check_digits
+from stub_server.seeding.catalogue import Catalogue, Place
+from stub_server.seeding.cpf import CpfMaker
+from stub_server.seeding.draw import Weighted, pick
+from stub_server.seeding.pools import Family, fold, name_pools
+
+COMPANIES = 0.04
+WOMEN = 0.54
+ALPHANUMERIC = 0.06  # of the companies; Receita Federal has issued alphanumeric CNPJs since July 2026
+ALPHANUMERIC_SINCE_MS = 1_782_874_800_000  # 2026-07-01T00:00:00-03:00
+CNPJ_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+# RFC 2606: seeds must never reach a stranger's inbox.
+DOMAINS = ("example.com",) * 6 + ("example.org",) * 2 + ("example.net",) * 2
+DEPARTMENTS = ("contato", "financeiro", "compras", "adm")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One customer. `phones` and `address` have the shapes of the Customer resource."""
+
+    type: str
+    name: str
+    email: str
+    document: str
+    document_type: str
+    phones: dict[str, dict[str, str]]
+    address: dict[str, str]
+
+    @property
+    def flat_phones(self) -> dict[str, str]:
+        """The phones as an order's customer carries them: {"mobile_phone": "+5511987654321"}."""
+        return {
+            key: f"+{phone['country_code']}{phone['area_code']}{phone['number']}" for key, phone in self.phones.items()
+        }
+
+    def customer(self) -> dict[str, Any]:
+        """The writable fields of a Customer."""
+        return {
+            "type": self.type,
+            "name": self.name,
+            "email": self.email,
+            "document": self.document,
+            "document_type": self.document_type,
+            "phones": {key: dict(phone) for key, phone in self.phones.items()},
+            "address": dict(self.address),
+        }
+
+    def order_customer(self) -> dict[str, Any]:
+        """The OrderCustomer of an order that this person places."""
+        return {
+            "name": self.name,
+            "email": self.email,
+            "document": self.document,
+            "document_type": self.document_type,
+            "type": self.type,
+            "phones": self.flat_phones,
+            "address": dict(self.address),
+        }
+
+
+class People:
+    """Draws persons. `faker` must have been seeded with `seed_instance`; it is used up while building, not after."""
+
+    def __init__(self, catalogue: Catalogue, faker: Faker) -> None:
+        self._names = name_pools(catalogue.names, faker, (place.state for place in catalogue.places))
+        self._places = Weighted((place, place.weight) for place in catalogue.places)
+        self._cpf = CpfMaker()
+        self._flats = _flats(18, blocks="ABCD")
+        self._superquadra_flats = tuple(f"Apto {floor}0{unit}" for floor in range(1, 7) for unit in range(1, 9))
+        self._houses = ("Casa",) * 7 + ("Casa 1", "Casa 2", "Casa 3", "Fundos", "Sobrado")
+
+    def person(self, rng: random.Random, *, at_ms: int | None = None) -> Person:
+        """One person, or in four cases of a hundred a company. `at_ms` (epoch) keeps CNPJs true to their time."""
+        draw = rng.random
+        places, names = self._places, self._names
+        place = places.items[bisect(places.cumulative, draw() * places.total)]
+        if draw() < COMPANIES:
+            return self._company(rng, place, at_ms)
+        woman = draw() < WOMEN
+        pool = names.female if woman else names.male
+        given = pool.items[bisect(pool.cumulative, draw() * pool.total)]
+        families = names.last[place.state]
+        last = families.items[bisect(families.cumulative, draw() * families.total)]
+        if last.folded == given.folded:
+            last = families.draw(rng)
+        name, middle = given.text, None
+        if draw() < 0.72:
+            middle = names.middle.items[bisect(names.middle.cumulative, draw() * names.middle.total)]
+            if middle.base in (last.base, given.text):
+                middle = None
+            else:
+                name = f"{name} {middle.text}"
+        name = f"{name} {last.text}"
+        if not woman:
+            luck = draw()
+            for suffix, share in names.suffixes:
+                if luck < share:
+                    name = f"{name} {suffix}"
+                    break
+                luck -= share
+        local = _local_part(rng, given.folded, middle, last)
+        return Person(
+            "individual",
+            name,
+            f"{local}@{DOMAINS[int(draw() * 10)]}",
+            self._cpf.draw(rng, place.cpf_region),
+            "cpf",
+            _mobile(rng, place.ddd),
+            self._address(rng, place),
+        )
+
+    def crowd(self, rng: random.Random, count: int, *, at_ms: int | None = None) -> Iterator[Person]:
+        """`count` persons with different documents and e-mail addresses."""
+        documents: set[str] = set()
+        emails: set[str] = set()
+        while len(documents) < count:
+            person = self.person(rng, at_ms=at_ms)
+            if person.document in documents:
+                continue
+            local, _, domain = person.email.partition("@")
+            while person.email in emails:
+                person = replace(person, email=f"{local}{int(rng.random() * 1_000_000)}@{domain}")
+            documents.add(person.document)
+            emails.add(person.email)
+            yield person
+
+    def _company(self, rng: random.Random, place: Place, at_ms: int | None) -> Person:
+        names = self._names
+        owner = names.last[place.state].draw(rng).base
+        activity, suffix = pick(rng, names.activities), pick(rng, names.company_suffixes)
+        shape = rng.random()
+        if shape < 0.2:
+            name = pick(rng, names.family_firms)
+            local = fold(name.split()[0])
+        elif suffix.startswith("S") and shape > 0.8:
+            # A corporation named after one trade and one family looks invented; a holding does not.
+            name, local = f"{owner} Participações {suffix}", f"{fold(owner)}.participacoes"
+        else:
+            partner = names.middle.draw(rng).base
+            brand = f"{owner} & {partner}" if shape < 0.45 and partner != owner else owner
+            suffix = "Ltda." if suffix.startswith("S") else suffix
+            name, local = f"{brand} {activity} {suffix}", f"{fold(owner)}.{fold(activity.split()[0])}"
+        if rng.random() < 0.5:
+            local = f"{local}{1 + int(rng.random() * 999)}"
+        return Person(
+            "company",
+            name,
+            f"{pick(rng, DEPARTMENTS)}.{local}@{pick(rng, DOMAINS)}",
+            _cnpj(rng, alphanumeric=at_ms is None or at_ms >= ALPHANUMERIC_SINCE_MS),
+            "cnpj",
+            _mobile(rng, place.ddd),
+            self._address(rng, place, business=True),
+        )
+
+    def _address(self, rng: random.Random, place: Place, *, business: bool = False) -> dict[str, str]:
+        draw = rng.random
+        streets = place.streets
+        street = streets[int(draw() * len(streets))]
+        luck = draw()
+        number: str | int = 10 + int(1990 * luck * luck)
+        if place.superquadra:
+            number = f"Bloco {'ABCDEFGHIJK'[int(luck * 11)]}"
+            inside = self._superquadra_flats
+        elif draw() < place.apartments:
+            inside = self._flats
+        else:
+            inside = self._houses
+        if business and not place.superquadra:
+            complement = f"{'Sala' if luck < 0.7 else 'Conjunto'} {11 + 10 * int(draw() * 15) + int(draw() * 4)}"
+        else:
+            complement = inside[int(draw() * len(inside))]
+        return {
+            "line_1": f"{number}, {street.name}, {place.bairro}",
+            "line_2": complement,
+            "zip_code": f"{street.cep}{int(draw() * 900):03d}",
+            "city": place.city,
+            "state": place.state,
+            "country": "BR",
+        }
+
+
+def _local_part(rng: random.Random, given: str, middle: Family | None, last: Family) -> str:
+    draw = rng.random
+    style = draw()
+    if style < 0.45:
+        local = f"{given}.{last.folded}"
+    elif style < 0.65 and middle is not None:
+        local = f"{given}.{middle.folded}.{last.folded}"
+    elif style < 0.8:
+        local = f"{given}{last.folded}"
+    elif style < 0.9:
+        local = f"{given[0]}{last.folded}"
+    else:
+        local = f"{given}_{last.folded}"
+    style = draw()
+    if style < 0.35:
+        return local
+    return f"{local}{1 + int(draw() * 99):02d}" if style < 0.75 else f"{local}{1970 + int(draw() * 38)}"
+
+
+def _mobile(rng: random.Random, ddd: str) -> dict[str, dict[str, str]]:
+    number = f"9{60_000_000 + int(rng.random() * 40_000_000)}"
+    return {"mobile_phone": {"country_code": "55", "area_code": ddd, "number": number}}
+
+
+def _cnpj(rng: random.Random, *, alphanumeric: bool) -> str:
+    alphabet = CNPJ_ALPHABET if rng.random() < ALPHANUMERIC and alphanumeric else CNPJ_ALPHABET[:10]
+    root = "".join(pick(rng, alphabet) for _ in range(8))
+    return cnpj_with_check_digits(f"{root}0001")
+
+
+def _flats(floors: int, blocks: str) -> tuple[str, ...]:
+    """Complements of flats: São Paulo writes "Apto 82", others "Apto 802"; one in five stands in a block."""
+    plain = []
+    for floor in range(1, floors + 1):
+        for unit in range(1, 5):
+            plain += [f"Apto {floor}{unit}", f"Apto {floor}0{unit}"]
+    return (*plain, *(f"Bloco {block}, {plain[at]}" for block in blocks for at in range(0, len(plain), 16)))

@@ -1,0 +1,87 @@
+"""The plans of a seeded project: two to four ways to pay for one membership."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from stub_server.seeding.catalogue import Niche, Prices
+from stub_server.seeding.draw import Weighted, pick, sample
+from stub_server.seeding.prices import lifetime_price, longer_price, monthly_price, printed, reais
+
+MENUS = (
+    (("Mensal", "Anual"), 40),
+    (("Mensal", "Trimestral", "Anual"), 30),
+    (("Mensal", "Anual", "Vitalício"), 15),
+    (("Mensal", "Trimestral", "Anual", "Vitalício"), 15),
+)
+#: Plan name -> interval, interval_count, period of the price table.
+PERIODS: dict[str, tuple[str | None, int | None, str]] = {
+    "Mensal": ("month", 1, "monthly"),
+    "Trimestral": ("month", 3, "quarterly"),
+    "Anual": ("year", 1, "yearly"),
+    "Vitalício": (None, None, "lifetime"),
+}
+METHODS = ((("pix",), 45), (("pix", "credit_card"), 35), (("pix", "credit_card", "boleto"), 20))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`fields` are a PlanCreate without projectId."""
+
+    name: str
+    fields: dict[str, Any]
+
+
+def plans(rng: random.Random, prices: Prices, niche: Niche) -> tuple[Plan, ...]:
+    """The plans of one project, cheapest first."""
+    monthly = monthly_price(rng, prices)
+    menu = Weighted(MENUS).draw(rng)
+    methods = Weighted(METHODS).draw(rng)
+    features = sample(rng, niche.features, 5)
+    trial_on = pick(rng, [name for name in menu if PERIODS[name][0]]) if rng.random() < prices.trial_share else None
+    trial_days = Weighted(prices.trials).draw(rng)
+    made = []
+    for name in menu:
+        interval, interval_count, period = PERIODS[name]
+        if period == "monthly":
+            cents = monthly
+        elif period == "lifetime":
+            cents = lifetime_price(rng, prices, monthly)
+        else:
+            cents = longer_price(prices, monthly, period)
+        bullets = features[:3] if period == "monthly" else list(features)
+        if period == "lifetime":
+            bullets.append("Acesso sem prazo para acabar")
+        made.append(
+            Plan(
+                name,
+                {
+                    "name": name,
+                    "description": _description(period, cents),
+                    "amount": reais(cents),
+                    "currency": "BRL",
+                    "billing_type": "recurring" if interval else "one_time",
+                    "interval": interval,
+                    "interval_count": interval_count,
+                    "trial_period_days": trial_days if name == trial_on else 0,
+                    "payment_methods": list(methods),
+                    "features": bullets,
+                    "status": "active",
+                    "visibility": "public",
+                    "metadata": {},
+                },
+            )
+        )
+    return tuple(made)
+
+
+def _description(period: str, cents: int) -> str:
+    if period == "monthly":
+        return "Acesso completo, renovado todo mês. Cancele quando quiser."
+    if period == "quarterly":
+        return f"Três meses de acesso. Sai por {printed(round(cents / 3))} por mês."
+    if period == "yearly":
+        return f"Um ano de acesso. Sai por {printed(round(cents / 12))} por mês."
+    return "Pagamento único, com acesso vitalício a todo o conteúdo."

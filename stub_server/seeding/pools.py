@@ -1,0 +1,126 @@
+"""The pools of names that people and companies are drawn from: the catalogue's weights, with Faker's long tail."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from faker import Faker
+
+from stub_server.seeding.catalogue import Names
+from stub_server.seeding.draw import Weighted
+
+PARTICLES = ("da", "das", "de", "do", "dos", "e")
+TAIL = 0.06  # share of people whose name comes from Faker's tail
+DRAWS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    text: str
+    folded: str
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A surname as one bearer writes it: with particle or without."""
+
+    text: str
+    base: str
+    folded: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamePools:
+    female: Weighted[Given]
+    male: Weighted[Given]
+    middle: Weighted[Family]
+    last: dict[str, Weighted[Family]]  # by state; immigration shows in the last surname
+    suffixes: tuple[tuple[str, float], ...]
+    company_suffixes: tuple[str, ...]
+    family_firms: tuple[str, ...]
+    activities: tuple[str, ...]
+
+
+def seeded_faker(seed: int) -> Faker:
+    """A Faker of Brazilian Portuguese whose stream depends on the seed alone."""
+    faker = Faker("pt_BR", use_weighting=True)
+    faker.seed_instance(seed)
+    return faker
+
+
+def fold(text: str) -> str:
+    """Lower-case ASCII letters and digits only: "Conceição" -> "conceicao"."""
+    plain = unicodedata.normalize("NFD", text)
+    return "".join(letter for letter in plain.lower() if letter.isascii() and letter.isalnum())
+
+
+def name_pools(names: Names, faker: Faker, states: Iterable[str]) -> NamePools:
+    """Merge the weighted tables with what a seeded Faker adds. Same seed, same pools."""
+    families = _families(names, faker)
+    return NamePools(
+        female=_given(names.female, faker.first_name_female, names.given_not_from_faker),
+        male=_given(names.male, faker.first_name_male, names.given_not_from_faker),
+        middle=Weighted(families),
+        last={state: _last(names, families, state) for state in dict.fromkeys(states)},
+        suffixes=names.suffixes,
+        company_suffixes=_kept(faker.company_suffix, names.company_suffixes),
+        family_firms=_family_firms(names, faker),
+        activities=names.activities,
+    )
+
+
+def _given(table: tuple[tuple[str, float], ...], draw: Callable[[], str], excluded: tuple[str, ...]) -> Weighted[Given]:
+    known = {name for name, _ in table} | set(excluded)
+    tail = [name for name in dict.fromkeys(draw() for _ in range(DRAWS)) if name not in known]
+    share = sum(weight for _, weight in table) * TAIL / max(len(tail), 1)
+    pairs = [*table, *((name, share) for name in tail)]
+    return Weighted((Given(name, fold(name.split()[0])), weight) for name, weight in pairs)
+
+
+def _families(names: Names, faker: Faker) -> list[tuple[Family, float]]:
+    pairs: list[tuple[Family, float]] = []
+    for surname in names.surnames:
+        plain = Family(surname.name, surname.name, fold(surname.name))
+        pairs.append((plain, surname.weight * (1 - surname.particle_share)))
+        if surname.particle_share:
+            bearing = Family(f"{surname.particle} {surname.name}", surname.name, plain.folded)
+            pairs.append((bearing, surname.weight * surname.particle_share))
+    known = {surname.name for surname in names.surnames} | set(names.surnames_not_from_faker)
+    tail = []
+    for text in dict.fromkeys(faker.last_name() for _ in range(DRAWS)):
+        base = " ".join(word for word in text.split() if word not in PARTICLES)
+        if base not in known and text not in known:
+            tail.append(Family(text, base, fold(base)))
+    share = sum(weight for _, weight in pairs) * TAIL / max(len(tail), 1)
+    return [*pairs, *((family, share) for family in tail)]
+
+
+def _last(names: Names, families: list[tuple[Family, float]], state: str) -> Weighted[Family]:
+    total = sum(weight for _, weight in families)
+    groups = [group for group in names.regional if state in group.states]
+    local = sum(group.share for group in groups)
+    pairs = [(family, weight * (1 - local)) for family, weight in families]
+    for group in groups:
+        each = total * group.share / len(group.surnames)
+        pairs += [(Family(name, name, fold(name)), each) for name in group.surnames]
+    return Weighted(pairs)
+
+
+def _kept(draw: Callable[[], str], allowed: tuple[str, ...]) -> tuple[str, ...]:
+    """Draws with their own frequencies, without what the catalogue does not allow."""
+    return tuple(text for text in (draw() for _ in range(DRAWS)) if text in allowed)
+
+
+def _family_firms(names: Names, faker: Faker) -> tuple[str, ...]:
+    """Faker's companies that are a surname with a suffix: "Viana e Filhos", "Peixoto S.A."."""
+    endings = (" e Filhos", *(f" {suffix}" for suffix in names.company_suffixes))
+    firms = []
+    for text in dict.fromkeys(faker.company() for _ in range(2 * DRAWS)):
+        stem = next((text.removesuffix(ending) for ending in endings if text.endswith(ending)), "")
+        words = stem.split()
+        if words and len(set(words)) == len(words) and words[0] not in PARTICLES:
+            if not any(excluded in stem for excluded in (*names.surnames_not_from_faker, "Jesus", "da ")):
+                firms.append(text)
+    return tuple(firms)

@@ -1,0 +1,136 @@
+"""When Brazilians buy, pay and regret: purchase times, delays and how orders end.
+
+All times are epoch milliseconds in UTC; the daily and weekly shape follows Brasília time, which has been UTC-3 without
+daylight saving since 2019.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from bisect import bisect
+from itertools import accumulate
+
+from stub_server.seeding.draw import Weighted
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+YEAR_MS = 365 * DAY_MS
+BRT_MS = -3 * HOUR_MS
+GROWTH_A_YEAR = 0.5
+
+# Hours 0 to 23 in Brasília: quiet nights, lunch from 12 to 14, evenings from 19 to 22.
+DAY = (
+    2.2,
+    1.2,
+    0.7,
+    0.5,
+    0.5,
+    0.8,
+    1.6,
+    2.8,
+    4.0,
+    4.8,
+    5.2,
+    5.8,
+    8.0,
+    7.6,
+    5.4,
+    5.0,
+    5.0,
+    5.2,
+    6.0,
+    8.2,
+    9.0,
+    8.8,
+    6.4,
+    4.0,
+)
+# Monday to Sunday; the epoch began on a Thursday.
+WEEK = (1.06, 1.08, 1.05, 1.03, 0.96, 0.72, 0.76)
+EPOCH_WEEKDAY = 3
+
+# Payment: nobody scans and confirms in under ten seconds; the rest is log-normal with its median at 2 min 30 s.
+FASTEST_MS = 10_000
+MEDIAN_MS = 150_000
+SIGMA = 1.85
+PIX_LIFETIME_MS = DAY_MS
+
+# Consumer law gives seven days to regret an online purchase.
+REFUND_FIRST_MS = DAY_MS
+REFUND_LAST_MS = 7 * DAY_MS
+
+#: How orders end, in percent.
+OUTCOMES = (("paid", 64), ("expired", 21), ("canceled", 4), ("refunded", 4), ("failed", 2), ("pending", 5))
+
+
+def purchase_times(rng: random.Random, start_ms: int, end_ms: int, count: int) -> list[int]:
+    """`count` instants in [start_ms, end_ms), sorted: mild growth, quiet weekends, lunch and evening peaks."""
+    if count <= 0:
+        return []
+    if end_ms <= start_ms:
+        raise ValueError("the end must come after the start")
+    starts, lengths, weights = _hours(start_ms, end_ms)
+    sums = list(accumulate(weights))
+    total, inner = sums[-1], sums[:-1]
+    befores = [0.0, *inner]
+    draws = sorted([rng.random() * total for _ in range(count)])
+    times = []
+    for drawn in draws:
+        at = bisect(inner, drawn)
+        into = int((drawn - befores[at]) / weights[at] * lengths[at])
+        # Rounding may touch the hour's far edge.
+        times.append(starts[at] + min(max(into, 0), lengths[at] - 1))
+    return times
+
+
+def _hours(start_ms: int, end_ms: int) -> tuple[list[int], list[int], list[float]]:
+    """The hours of a period, the first and last cut to it: their starts, lengths and weights."""
+    starts, lengths, weights = [], [], []
+    at = start_ms
+    while at < end_ms:
+        local_hour = (at + BRT_MS) // HOUR_MS
+        until = min((local_hour + 1) * HOUR_MS - BRT_MS, end_ms)
+        growth = 1 + GROWTH_A_YEAR * (at - start_ms) / YEAR_MS
+        shape = DAY[local_hour % 24] * WEEK[(local_hour // 24 + EPOCH_WEEKDAY) % 7]
+        starts.append(at)
+        lengths.append(until - at)
+        weights.append(shape * growth * (until - at) / HOUR_MS)
+        at = until
+    return starts, lengths, weights
+
+
+def pay_delay_ms(rng: random.Random, *, below_ms: int = PIX_LIFETIME_MS) -> int:
+    """How long a buyer takes to pay: median 2.5 minutes, 95 % within the hour, always less than `below_ms`."""
+    if below_ms <= FASTEST_MS:
+        raise ValueError("nobody pays that fast")
+    for _ in range(64):
+        delay = FASTEST_MS + int((MEDIAN_MS - FASTEST_MS) * math.exp(SIGMA * rng.normalvariate(0, 1)))
+        if delay < below_ms:
+            return delay
+    return FASTEST_MS + int((below_ms - FASTEST_MS) * rng.random())
+
+
+def refund_delay_ms(rng: random.Random) -> int:
+    """From payment to refund: one to seven days, most of them early."""
+    luck = rng.random()
+    return REFUND_FIRST_MS + int((REFUND_LAST_MS - REFUND_FIRST_MS) * luck * luck)
+
+
+def outcome(rng: random.Random, *, age_ms: int | None = None) -> str:
+    """How an order ends: `paid expired canceled refunded failed` or `pending`.
+
+    With the order's age the answer is one that has had time to happen: an order younger than the life of its PIX is
+    pending where it would have been expired and not yet refunded; an older one is never pending, and refunded only
+    once the last day for it has passed.
+    """
+    drawn = Weighted(OUTCOMES).draw(rng)
+    if age_ms is None:
+        return drawn
+    if age_ms < PIX_LIFETIME_MS:
+        return {"expired": "pending", "refunded": "paid"}.get(drawn, drawn)
+    if drawn == "pending":
+        return Weighted(pair for pair in OUTCOMES if pair[0] in ("paid", "expired")).draw(rng)
+    if drawn == "refunded" and age_ms < PIX_LIFETIME_MS + REFUND_LAST_MS:
+        return "paid"
+    return drawn

@@ -1,0 +1,95 @@
+"""For reading one YAML table and saying, with file and key, what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+class CatalogueError(ValueError):
+    """A catalogue table is missing, unreadable or wrong; the message starts with file and key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value inside a table, together with the place it stands at."""
+
+    value: Any
+    file: str
+    key: str = ""
+
+    @classmethod
+    def load(cls, path: Path) -> Node:
+        """The root of one table. Raises CatalogueError if the file cannot be read or parsed."""
+        try:
+            with path.open(encoding="utf-8") as stream:
+                value = yaml.load(stream, Loader=yaml.CSafeLoader)
+        except OSError as error:
+            raise CatalogueError(f"{path.name}: cannot be read: {error.strerror}") from error
+        except yaml.YAMLError as error:
+            raise CatalogueError(f"{path.name}: is not YAML: {error}") from error
+        return cls(value, path.name)
+
+    def fail(self, reason: str) -> CatalogueError:
+        return CatalogueError(f"{self.file}: {self.key or '(root)'}: {reason}")
+
+    def __getitem__(self, name: str) -> Node:
+        if not isinstance(self.value, dict):
+            raise self.fail("must be a map")
+        if name not in self.value:
+            raise self.fail(f"lacks {name!r}")
+        return Node(self.value[name], self.file, f"{self.key}.{name}" if self.key else name)
+
+    def has(self, name: str) -> bool:
+        return isinstance(self.value, dict) and name in self.value
+
+    def entries(self) -> Iterator[tuple[Any, Node]]:
+        """The entries of a non-empty map, in file order. Keys may be numbers (prices)."""
+        if not isinstance(self.value, dict) or not self.value:
+            raise self.fail("must be a map with at least one entry")
+        for name, value in self.value.items():
+            yield name, Node(value, self.file, f"{self.key}.{name}" if self.key else str(name))
+
+    def items(self) -> Iterator[Node]:
+        """The items of a non-empty list."""
+        if not isinstance(self.value, list) or not self.value:
+            raise self.fail("must be a list with at least one item")
+        for position, value in enumerate(self.value):
+            yield Node(value, self.file, f"{self.key}[{position}]")
+
+    def text(self) -> str:
+        if not isinstance(self.value, str) or not self.value.strip():
+            raise self.fail(f"must be a text, not {self.value!r}")
+        return self.value
+
+    def digits(self, shortest: int, longest: int) -> str:
+        text = self.text()
+        if not (text.isascii() and text.isdigit() and shortest <= len(text) <= longest):
+            raise self.fail(f"must be a text of {shortest} to {longest} digits, not {text!r}")
+        return text
+
+    def number(self, low: float, high: float) -> float:
+        if isinstance(self.value, bool) or not isinstance(self.value, (int, float)) or not low <= self.value <= high:
+            raise self.fail(f"must be a number from {low:g} to {high:g}, not {self.value!r}")
+        return float(self.value)
+
+    def cents(self) -> int:
+        """A price in reais as whole cents."""
+        return to_cents(self.value, self)
+
+    def texts(self) -> tuple[str, ...]:
+        return tuple(item.text() for item in self.items())
+
+
+def to_cents(reais: Any, place: Node) -> int:
+    """Reais with at most two decimals as whole cents."""
+    if isinstance(reais, bool) or not isinstance(reais, (int, float)) or not 0 < reais < 1_000_000:
+        raise place.fail(f"must be a price in reais, not {reais!r}")
+    cents = round(reais * 100)
+    if abs(reais * 100 - cents) > 1e-6:
+        raise place.fail(f"has more than two decimals: {reais!r}")
+    return cents

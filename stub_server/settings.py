@@ -1,0 +1,51 @@
+"""What a server is told at start, each with its flag and its environment twin `STUB_<FLAG>`."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from ipaddress import ip_address
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings. `now` is ms and freezes the clock; `secret` overrides what the seed would decide on loopback."""
+
+    host: str = "127.0.0.1"
+    port: int = 4600
+    base_url: str | None = None
+    seed: int = 42
+    scenario: str = "default"
+    now: int | None = None
+    overlays: tuple[Path, ...] = ()
+    lenient_auth: bool = False
+    ignore_unknown: bool = False
+    check_digits: bool = True
+    autopay: int | None = None
+    admin_key: str | None = None
+    secret: bytes | None = None
+
+    @property
+    def url(self) -> str:
+        """The base address that answers show."""
+        if self.base_url:
+            return self.base_url.rstrip("/")
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach the server: the control surface is then open."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def signing_secret(self, random_bytes: bytes) -> bytes:
+        """The server's own secret: decided by the seed where only this machine can reach it, else not to be guessed."""
+        if self.secret is not None:
+            return sha256(self.secret).digest()
+        if self.loopback:
+            return sha256(f"membership-sandbox/{self.seed}".encode()).digest()
+        return sha256(random_bytes).digest()

@@ -1,0 +1,130 @@
+"""The in-memory store of one merchant: nine tables, written one whole change at a time."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from ..kernel.money import reais
+from ..kernel.record import Body, Change, Record, Row
+from .table import Check, Table, exact
+from .tables import TABLES
+
+
+@dataclass(frozen=True, slots=True)
+class Merchant:
+    """Who owns a store. `user_id` is the person behind it: the subject of its tokens, the creator of its projects."""
+
+    id: str
+    user_id: str
+    name: str
+    city: str
+    created_at: str
+
+
+class Store:
+    """One merchant's records. Every write goes through `write`, which does all of a change or nothing of it."""
+
+    def __init__(self, merchant: Merchant, checks: Mapping[str, Check]) -> None:
+        """`checks` holds each schema name's contract check."""
+        self.merchant = merchant
+        self._checks = checks
+        self.tables = {name: Table(name, spec, checks[spec.schema]) for name, spec in TABLES.items()}
+        self.usage: dict[str, tuple[int, str]] = {}
+        self.callers: dict[str, Any] = {}  # API keys as callers, remembered by whoever authenticates
+        self._bind()
+
+    def _bind(self) -> None:
+        tables = self.tables
+        self.api_keys, self.customers, self.projects = tables["api_keys"], tables["customers"], tables["projects"]
+        self.plans, self.products, self.orders = tables["plans"], tables["products"], tables["orders"]
+        self.subscriptions, self.webhooks = tables["subscriptions"], tables["webhooks"]
+        self.webhook_logs = tables["webhook_logs"]
+        self._live: dict[str, Callable[[str], Body]] = {
+            "projects": self._project_counters,
+            "plans": self._plan_counters,
+            "api_keys": self._key_counters,
+        }
+
+    # -- reading what a caller sees
+
+    def shown(self, table: Table, record: Record) -> bytes:
+        """A record's public bytes, its live members (counters) as they are now."""
+        if not table.spec.live:
+            return record.json
+        known = table.shown.get(record.id)
+        if known is None:
+            public = orjson.loads(record.json) | self._live[table.name](record.id)
+            self._checks[table.spec.schema](public)
+            known = table.shown[record.id] = exact(orjson.dumps(public))
+        return known
+
+    def shown_row(self, table: Table, row: Row) -> Body:
+        """A row's public part with its live members."""
+        return row.public | self._live[table.name](row.id) if table.spec.live else row.public
+
+    def _project_counters(self, ident: str) -> Body:
+        return {
+            "plans_count": self.plans.count("projectId", ident),
+            "orders_count": self.orders.count("projectId", ident),
+            "total_revenue": reais(self.orders.total("net", ident)),
+            "total_subscribers": self.subscriptions.members("subscribers", ident),
+            "active_subscribers": self.subscriptions.members("active_subscribers", ident),
+        }
+
+    def _plan_counters(self, ident: str) -> Body:
+        return {"subscribers_count": self.subscriptions.total("live", ident)}
+
+    def _key_counters(self, ident: str) -> Body:
+        count, last = self.usage.get(ident, (0, ""))
+        return {"usage_count": count, "last_used_at": last or None}
+
+    def use_key(self, ident: str, at: str) -> None:
+        """Count one authenticated request of an API key: a counter beside the record, not a change of it."""
+        self.usage[ident] = (self.usage.get(ident, (0, ""))[0] + 1, at)
+        self.api_keys.shown.pop(ident, None)
+
+    # -- writing
+
+    def write(self, change: Change) -> dict[str, Record]:
+        """Store a change whole. Answers the new versions by id.
+
+        Raises before anything is written: the contract's check (a defect of ours), or `Taken`.
+        """
+        tables = self.tables
+        prepared = [(put, tables[put.table].prepare(put.id, put.public, put.hidden, put.before)) for put in change.puts]
+        written: dict[str, Record] = {}
+        for put, record in prepared:
+            table = tables[put.table]
+            table.put(record, put.public, put.hidden, put.before)
+            written[put.id] = record
+            if table.spec.touches:
+                self._touch(table, put.public, put.hidden)
+                if put.before is not None:
+                    self._touch(table, put.before.public, put.before.hidden)
+            if table.spec.ring is not None and len(table) > table.spec.ring:
+                table.drop(table.parse(table.rows[table.order[0]]))
+        for drop in change.drops:
+            table = tables[drop.table]
+            table.drop(drop.row)
+            if table.spec.touches:
+                self._touch(table, drop.row.public, drop.row.hidden)
+        return written
+
+    def _touch(self, table: Table, public: Body, hidden: Body) -> None:
+        for name, extract in table.spec.touches.items():
+            self.tables[name].shown.pop(extract(public, hidden), None)
+
+    def copy(self) -> "Store":
+        """The same records, going their own way."""
+        twin = Store.__new__(Store)
+        twin.merchant, twin._checks = self.merchant, self._checks
+        twin.tables = {name: table.copy() for name, table in self.tables.items()}
+        twin.usage, twin.callers = dict(self.usage), {}
+        twin._bind()
+        return twin
+
+    def counts(self) -> dict[str, Any]:
+        """How many records each table has."""
+        return {name: len(table) for name, table in self.tables.items()}

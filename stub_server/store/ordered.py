@@ -1,0 +1,85 @@
+"""Sorted keys: a plain list while short, a SortedList once long, so a page costs the same at any depth and size."""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+from sortedcontainers import SortedList
+
+LONG = 4096
+Keys: TypeAlias = "list[Any] | SortedList[Any]"
+
+
+def add(keys: Keys, key: Any) -> Keys:
+    """Put a key in its place; answers the container to keep, which changes once when it grows long."""
+    if type(keys) is list:
+        if not keys or key > keys[-1]:
+            keys.append(key)
+        else:
+            insort(keys, key)
+        return SortedList(keys) if len(keys) > LONG else keys
+    keys.add(key)  # type: ignore[union-attr]
+    return keys
+
+
+def remove(keys: Keys, key: Any) -> None:
+    """Take a key out; it must be there."""
+    if type(keys) is list:
+        at = bisect_left(keys, key)
+        if at == len(keys) or keys[at] != key:
+            raise KeyError(key)
+        del keys[at]
+    else:
+        keys.remove(key)
+
+
+def position(keys: Keys, key: Any) -> int:
+    """How many keys are smaller."""
+    return bisect_left(keys, key) if type(keys) is list else keys.bisect_left(key)  # type: ignore[union-attr]
+
+
+def holds(keys: Keys, key: Any) -> bool:
+    """Whether the key is there."""
+    if type(keys) is list:
+        at = bisect_left(keys, key)
+        return at < len(keys) and keys[at] == key
+    return key in keys
+
+
+def cut(keys: Keys, start: int, stop: int, *, newest_first: bool) -> list[Any]:
+    """The keys at positions start (inclusive) to stop (exclusive), read upwards or downwards."""
+    if type(keys) is list:
+        part = keys[start:stop]
+        if newest_first:
+            part.reverse()
+        return part
+    return list(keys.islice(start, stop, reverse=newest_first))  # type: ignore[union-attr]
+
+
+def duplicate(keys: Keys) -> Keys:
+    """A copy that goes its own way."""
+    return keys.copy()
+
+
+def union(many: Iterable[Keys]) -> list[Any]:
+    """All keys of several containers, in order."""
+    merged: set[Any] = set()
+    for keys in many:
+        merged.update(keys)
+    return sorted(merged)
+
+
+def intersection(first: Keys, others: Iterable[Keys]) -> list[Any]:
+    """The keys of `first` that all others hold too, in order."""
+    kept: Iterable[Any] = first
+    count = len(first)
+    for other in others:
+        # Testing each key costs a search; past some ratio reading the longer one once is cheaper.
+        kept = [k for k in kept if holds(other, k)] if count * 40 < len(other) else sorted(set(kept).intersection(other))
+        count = len(kept)
+    return list(kept)
+
+
+def walk(keys: Keys, *, newest_first: bool) -> Iterator[Any]:
+    """Every key, upwards or downwards."""
+    return iter(reversed(keys)) if newest_first else iter(keys)

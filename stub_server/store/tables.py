@@ -1,0 +1,156 @@
+"""The nine tables of a merchant: what is unique, what is indexed, what is summed."""
+
+from types import MappingProxyType
+from typing import Any
+
+from ..kernel.money import cents
+from ..kernel.record import Body
+from ..kernel.text import fold
+from .spec import Distinct, Sum, TableSpec, hidden, pair, public
+
+LIVE_SUBSCRIPTION = frozenset(("trialing", "active", "past_due"))
+LOG_ROWS = 10_000
+
+
+def _folded(member: str) -> Any:
+    return lambda shown, kept: fold(shown[member])
+
+
+def _name_and_description(shown: Body, kept: Body) -> str:
+    return fold(f"{shown['name'] or ''}\n{shown.get('description') or ''}")
+
+
+def _name_in_project(shown: Body, kept: Body) -> tuple[str, str]:
+    return shown["projectId"], fold(shown["name"])
+
+
+def _sku_in_project(shown: Body, kept: Body) -> tuple[str, str] | None:
+    return (shown["projectId"], shown["sku"]) if shown["sku"] is not None else None
+
+
+def _url_in_project(shown: Body, kept: Body) -> tuple[str, str | None]:
+    return shown["url"], shown["projectId"]
+
+
+def _net(shown: Body, kept: Body) -> int:
+    """Paid minus refunded cents of an order."""
+    return kept.get("paid_cents", 0) - kept.get("refunded_cents", 0)
+
+
+def _is_live(shown: Body, kept: Body) -> int:
+    return int(shown["status"] in LIVE_SUBSCRIPTION)
+
+
+def _live_customer(shown: Body, kept: Body) -> str | None:
+    return shown["customerId"] if shown["status"] in LIVE_SUBSCRIPTION else None
+
+
+def _total_cents(shown: Body, kept: Body) -> int:
+    return cents(shown["totalAmount"])
+
+
+def _billing_instant(shown: Body, kept: Body) -> str:
+    return shown["next_billing_at"] or ""
+
+
+_project, _plan = public("projectId"), public("planId")
+_order_project, _order_plan = hidden("projectId"), hidden("planId")
+
+TABLES = MappingProxyType(
+    {
+        "api_keys": TableSpec(
+            "ApiKey",
+            created="created_at",
+            unique={"public_key": public("public_key"), "digest": hidden("digest")},
+            indexes={"is_active": public("is_active")},
+            sorts={"name": _folded("name")},
+            search={"search": _name_and_description},
+            live=True,
+        ),
+        "customers": TableSpec(
+            "Customer",
+            unique={"document": public("document")},
+            indexes={"email": public("email"), "type": public("type"), "document_type": public("document_type")},
+            sorts={"name": _folded("name")},
+            search={"name": _folded("name")},
+        ),
+        "projects": TableSpec(
+            "Project",
+            unique={"name": _folded("name")},
+            indexes={"status": public("status"), "visibility": public("visibility")},
+            sorts={"name": _folded("name")},
+            search={"search": _name_and_description},
+            live=True,
+        ),
+        "plans": TableSpec(
+            "Plan",
+            unique={"name": _name_in_project},
+            indexes={"projectId": _project, "status": public("status"), "billing_type": public("billing_type")},
+            sorts={"name": _folded("name"), "amount": lambda shown, kept: cents(shown["amount"])},
+            search={"search": _name_and_description},
+            touches={"projects": _project},
+            live=True,
+        ),
+        "products": TableSpec(
+            "Product",
+            unique={"sku": _sku_in_project},
+            indexes={"projectId": _project, "type": public("type"), "status": public("status")},
+            sorts={"name": _folded("name")},
+            search={"search": _name_and_description},
+        ),
+        "orders": TableSpec(
+            "Order",
+            unique={"code": public("code")},
+            indexes={
+                "projectId+status": pair(_order_project, public("status")),
+                "planId+status": pair(_order_plan, public("status")),
+                "projectId": _order_project,
+                "planId": _order_plan,
+                "status": public("status"),
+                "customerId": hidden("customerId"),
+                "document": public("customer", "document"),
+                "paymentMethod": public("paymentMethod"),
+            },
+            sorts={"totalAmount": _total_cents},
+            sums={"net": Sum(_order_project, _net)},
+            touches={"projects": _order_project},
+        ),
+        "subscriptions": TableSpec(
+            "Subscription",
+            unique={"code": public("code")},
+            indexes={
+                "projectId+status": pair(_project, public("status")),
+                "planId+status": pair(_plan, public("status")),
+                "customerId+planId": pair(public("customerId"), _plan),
+                "projectId": _project,
+                "planId": _plan,
+                "status": public("status"),
+                "customerId": public("customerId"),
+            },
+            sorts={"next_billing_at": _billing_instant},
+            sums={"live": Sum(_plan, _is_live), "live_in_project": Sum(_project, _is_live)},
+            distinct={
+                "subscribers": Distinct(_project, public("customerId")),
+                "active_subscribers": Distinct(_project, _live_customer),
+            },
+            touches={"projects": _project, "plans": _plan},
+        ),
+        "webhooks": TableSpec(
+            "Webhook",
+            unique={"url": _url_in_project},
+            indexes={"is_active": public("is_active"), "projectId": _project},
+            live=False,
+        ),
+        "webhook_logs": TableSpec(
+            "WebhookLogEntry",
+            indexes={
+                "webhookId+status": pair(public("webhookId"), public("status")),
+                "webhookId": public("webhookId"),
+                "status": public("status"),
+                "event_type": public("event_type"),
+                "event_id": public("event_id"),
+            },
+            ring=LOG_ROWS,
+        ),
+    }
+)

@@ -1,0 +1,250 @@
+"""Claims about the BR Code and the end-to-end id."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stub_server.domain import brcode
+from stub_server.domain.brcode import BrCodeError
+
+TXID = "9d36b84fc70b478fb95c12729b90ca25"
+GOLDEN = (
+    "00020101021226800014br.gov.bcb.pix2558pix.sandbox.example/qr/v2/9d36b84fc70b478fb95c12729b90ca25"
+    "520400005303986540549.905802BR5921ACADEMIA VIVA SANDBOX6009SAO PAULO622905259d36b84fc70b478fb95c1272963042F12"
+)
+# The examples in the central bank's public PIX API specification.
+BCB_CHARGE = (
+    "00020101021226760014br.gov.bcb.pix2554pix.example.com/qr/v2/8b3da2f39a4140d1a91abd93113bd441"
+    "5204000053039865802BR5913Fulano de Tal6008BRASILIA62070503***"
+    "80800014br.gov.bcb.pix2558pix.example.com/qr/v2/rec/94ed2badcbc04c15b0bb7fa35319489063047741"
+)
+BCB_DUE_CHARGE = (
+    "00020101021226810014br.gov.bcb.pix2559pix.example.com/qr/v2/cobv/1e6c54d3ec9449b7a7fc53b6b0f998e7"
+    "5204000053039865802BR5913Fulano de Tal6008BRASILIA62070503***"
+    "80800014br.gov.bcb.pix2558pix.example.com/qr/v2/rec/3ffa640fa4f14080adccb949fa2dc0d06304A441"
+)
+BCB_CONSENT = (
+    "00020126180014br.gov.bcb.pix5204000053039865802BR5913Fulano de Tal6008BRASILIA62070503***"
+    "80800014br.gov.bcb.pix2558pix.example.com/qr/v2/rec/2353c790eefb11eaadc10242ac120002630462C9"
+)
+AMOUNTS = st.integers(1, brcode.LARGEST_AMOUNT)
+TXIDS = st.from_regex(r"[0-9A-Za-z]{26,35}", fullmatch=True)
+PATHS = st.from_regex(r"[!-~]{0,50}", fullmatch=True)
+
+
+def sealed(body: str) -> str:
+    """The body with a right checksum behind it."""
+    return body + "6304" + brcode.crc16(body + "6304")
+
+
+def golden() -> str:
+    return brcode.encode(4990, TXID, brcode.location(TXID), "Academia Viva", "São Paulo")
+
+
+def test_the_checksum_of_the_standard_check_string_is_29b1() -> None:
+    assert brcode.crc16("123456789") == "29B1"
+    assert brcode.crc16(b"123456789") == "29B1"
+
+
+def test_the_golden_code_is_written_to_the_letter() -> None:
+    assert golden() == GOLDEN
+
+
+def test_the_golden_code_is_read() -> None:
+    assert brcode.parse(GOLDEN) == brcode.BrCode(
+        url=brcode.location(TXID),
+        key=None,
+        recurrence=None,
+        amount_cents=4990,
+        name="ACADEMIA VIVA SANDBOX",
+        city="SAO PAULO",
+        reference=TXID[:25],
+        single_use=True,
+        crc="2F12",
+    )
+
+
+def test_the_examples_of_the_central_bank_are_read() -> None:
+    charge, due, consent = (brcode.parse(code) for code in (BCB_CHARGE, BCB_DUE_CHARGE, BCB_CONSENT))
+    assert charge.url == "pix.example.com/qr/v2/8b3da2f39a4140d1a91abd93113bd441"
+    assert (charge.crc, charge.single_use, charge.amount_cents, charge.reference) == ("7741", True, None, "***")
+    assert (due.crc, due.recurrence) == ("A441", "pix.example.com/qr/v2/rec/3ffa640fa4f14080adccb949fa2dc0d0")
+    assert (consent.crc, consent.url, consent.key, consent.single_use) == ("62C9", None, None, False)
+
+
+def test_a_static_code_is_read_with_its_key() -> None:
+    account = "0014br.gov.bcb.pix0114nobody@example"
+    body = f"00020126{len(account)}{account}5204000053039865802BR5905ALICE6005NATAL62070503***"
+    assert brcode.parse(sealed(body)).key == "nobody@example"
+
+
+@given(AMOUNTS, TXIDS, PATHS, st.text(), st.text())
+def test_what_is_written_is_read_back(amount: int, txid: str, path: str, name: str, city: str) -> None:
+    url = f"{brcode.HOST}/{path}"
+    code = brcode.encode(amount, txid, url, name, city)
+    read = brcode.parse(code)
+    assert (read.amount_cents, read.reference, read.url, read.single_use) == (amount, txid[:25], url, True)
+    assert read.name == brcode.merchant_name(name)
+    assert read.city == (brcode.fold(city, 15) or "BRASIL")
+    assert code.isascii()
+    assert brcode.encode(amount, txid, url, read.name, read.city) == code
+
+
+@given(st.integers(0, len(GOLDEN) - 1), st.characters(min_codepoint=1, max_codepoint=0x17F))
+def test_no_single_character_can_be_changed_unnoticed(at: int, character: str) -> None:
+    changed = GOLDEN[:at] + character + GOLDEN[at + 1 :]
+    if changed != GOLDEN:
+        with pytest.raises(BrCodeError):
+            brcode.parse(changed)
+
+
+@pytest.mark.parametrize("end", range(len(GOLDEN)))
+def test_no_beginning_of_a_code_is_a_code(end: int) -> None:
+    with pytest.raises(BrCodeError):
+        brcode.parse(GOLDEN[:end])
+
+
+@given(st.text() | st.from_regex(r"(00|01|26|54|63)0[1-9][0-9]*", fullmatch=True).map(sealed))
+def test_any_text_is_refused_with_a_known_reason_and_never_breaks_the_parser(text: str) -> None:
+    # Neither source can make a whole code: the four mandatory fields behind the account are never there.
+    with pytest.raises(BrCodeError) as caught:
+        brcode.parse(text)
+    assert caught.value.reason in {"charset", "length", "order", "duplicate", "missing", "value", "checksum"}
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("", "order"),
+        (GOLDEN.replace("SAO", "SÃO"), "charset"),
+        (GOLDEN + "\n", "charset"),
+        (GOLDEN[:-4] + "2f12", "checksum"),
+        (GOLDEN[:-4] + "0000", "checksum"),
+        (GOLDEN + "X", "length"),
+        (sealed(GOLDEN[:-8].replace("6229", "6228")), "length"),
+        (sealed(GOLDEN[:-8].replace("622905259", "623005259")), "length"),
+        (sealed(GOLDEN[:-8].replace("5921", "5900")), "length"),
+        (sealed(GOLDEN[:-8].replace("5921ACADEMIA", "5926LONG ACADEMIA")), "length"),
+        (sealed(GOLDEN[:-8].replace("0525", "052x")), "length"),
+        (sealed(GOLDEN[:-8] + "".join(f"{ident}99" + "9" * 99 for ident in range(95, 99))), "length"),
+        (sealed(GOLDEN[6:-8]), "order"),
+        (sealed(GOLDEN[:-8].replace("010212", "", 1) + "010212"), "order"),
+        (GOLDEN[:-8], "order"),
+        (sealed(GOLDEN[:-8].replace("5802BR", "5802BR5802BR")), "duplicate"),
+        (sealed(GOLDEN[:-8].replace("5802BR", "")), "missing"),
+        (sealed(GOLDEN[:-8].replace("52040000", "")), "missing"),
+        (sealed(GOLDEN[:-8].replace("26800014br.gov.bcb.pix2558", "26800014br.gov.bcb.pix2658")), "missing"),
+        (sealed(GOLDEN[:-8].replace("6229052", "6229062")), "missing"),
+        (sealed(GOLDEN[:-8].replace("5802BR", "5802US")), "value"),
+        (sealed(GOLDEN[:-8].replace("5303986", "5303840")), "value"),
+        (sealed(GOLDEN[:-8].replace("540549.90", "540549,90")), "value"),
+        (sealed(GOLDEN[:-8].replace("540549.90", "540449.9")), "value"),
+        (sealed(GOLDEN[:-8].replace("010212", "010213", 1)), "value"),
+        (sealed(GOLDEN[:-8].replace("000201", "000202", 1)), "value"),
+        (sealed(GOLDEN[:-8].replace("br.gov.bcb.pix", "br.gov.bcb.pux")), "value"),
+    ],
+)
+def test_a_wrong_code_is_refused_for_the_right_reason(code: str, reason: str) -> None:
+    with pytest.raises(BrCodeError) as caught:
+        brcode.parse(code)
+    assert caught.value.reason == reason
+
+
+def test_a_right_checksum_does_not_excuse_a_wrong_length() -> None:
+    """Static samples in the wild say eight characters in field 62 where seven stand."""
+    account = "0014br.gov.bcb.pix0114nobody@example"
+    body = f"00020126{len(account)}{account}5204000053039865802BR5905ALICE6005NATAL62080503***"
+    code = sealed(body)
+    assert code.endswith(brcode.crc16(code[:-4]))
+    with pytest.raises(BrCodeError) as caught:
+        brcode.parse(code)
+    assert caught.value.reason == "length"
+
+
+@pytest.mark.parametrize("host", ["pix.example", "example.com", "a.b.test:8080", "localhost"])
+def test_any_reserved_host_may_be_written(host: str) -> None:
+    assert brcode.parse(brcode.encode(1, TXID, f"{host}/x", "A", "B")).url == f"{host}/x"
+
+
+@pytest.mark.parametrize("url", ["pix.bank.com.br/x", "example.com.br/x", "notexample/x", "bank.com/.example"])
+def test_a_code_that_someone_could_be_paid_with_is_never_written(url: str) -> None:
+    with pytest.raises(ValueError, match="reserved"):
+        brcode.encode(1, TXID, url, "A", "B")
+
+
+@pytest.mark.parametrize(
+    ("amount", "txid", "url"),
+    [
+        (0, TXID, brcode.location(TXID)),
+        (-1, TXID, brcode.location(TXID)),
+        (brcode.LARGEST_AMOUNT + 1, TXID, brcode.location(TXID)),
+        (1, "short", brcode.location(TXID)),
+        (1, "-" * 32, brcode.location(TXID)),
+        (1, TXID, "https://" + brcode.location(TXID)),
+        (1, TXID, brcode.location("a" * 53)),
+        (1, TXID, brcode.location("ã")),
+    ],
+)
+def test_values_that_no_code_can_carry_are_refused(amount: int, txid: str, url: str) -> None:
+    with pytest.raises(ValueError, match=r"The amount|A txid|The URL"):
+        brcode.encode(amount, txid, url, "A", "B")
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "folded"),
+    [
+        ("São Paulo", 15, "SAO PAULO"),
+        ("Straße", 15, "STRASSE"),
+        (" a\tb \n c\x00d ", 15, "A B C D"),
+        ("São José dos Campos", 15, "SAO JOSE DOS CA"),
+        ("São José dos Reis", 13, "SAO JOSE DOS"),
+        ("日本", 15, ""),
+    ],
+)
+def test_folding_gives_ascii_capitals(text: str, limit: int, folded: str) -> None:
+    assert brcode.fold(text, limit) == folded
+
+
+@given(st.text(), st.integers(0, 30))
+def test_folding_keeps_its_limit_and_folds_only_once(text: str, limit: int) -> None:
+    folded = brcode.fold(text, limit)
+    assert len(folded) <= limit
+    assert folded.isascii()
+    assert folded.isprintable()
+    assert brcode.fold(folded, limit) == folded
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Academia Viva", "ACADEMIA VIVA SANDBOX"),
+        ("Academia Viva Sandbox", "ACADEMIA VIVA SANDBOX"),
+        ("Escola de Música do Recife", "ESCOLA DE MUSICA SANDBOX"),
+        ("", "SANDBOX"),
+        ("Sandbox", "SANDBOX"),
+        ("日本", "SANDBOX"),
+    ],
+)
+def test_the_receiver_always_ends_in_sandbox(text: str, name: str) -> None:
+    assert brcode.merchant_name(text) == name
+
+
+@given(st.text())
+def test_the_receiver_fits_its_field_and_is_marked_once(text: str) -> None:
+    name = brcode.merchant_name(text)
+    assert len(name) <= 25
+    assert name.split()[-1] == "SANDBOX"
+    assert brcode.merchant_name(name) == name
+
+
+def test_an_end_to_end_id_names_bank_and_utc_minute() -> None:
+    when = int(datetime(2026, 11, 20, 14, 32, 59, tzinfo=UTC).timestamp()) * 1000 + 999
+    assert brcode.end_to_end_id("60701190", when, "a8Kq3ZtR0wB") == "E60701190202611201432a8Kq3ZtR0wB"
+
+
+@pytest.mark.parametrize(("ispb", "suffix"), [("6070119", "a" * 11), ("60701190", "a" * 10), ("60701190", "ã" * 11)])
+def test_an_end_to_end_id_of_another_form_is_refused(ispb: str, suffix: str) -> None:
+    with pytest.raises(ValueError, match="ISPB"):
+        brcode.end_to_end_id(ispb, 0, suffix)

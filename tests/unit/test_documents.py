@@ -1,0 +1,200 @@
+"""Claims about CPF, CNPJ and passport."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stub_server.domain import documents
+from stub_server.domain.documents import Disagreement
+
+NINE = st.from_regex(r"[0-9]{9}", fullmatch=True).filter(lambda text: len(set(text)) > 1)
+TWELVE = st.from_regex(r"[0-9A-Z]{12}", fullmatch=True).filter(lambda text: not text.startswith("0" * 11))
+
+
+@pytest.mark.parametrize(
+    ("stem", "digits"), [("529982247", "25"), ("111444777", "35"), ("347126958", "46"), ("218447306", "54")]
+)
+def test_cpf_check_digits_follow_the_golden_vectors(stem: str, digits: str) -> None:
+    assert documents.cpf_with_check_digits(stem) == stem + digits
+    assert documents.kind(stem + digits) == "cpf"
+
+
+@pytest.mark.parametrize(
+    ("stem", "digits"),
+    [("112223330001", "81"), ("482915370001", "84"), ("12ABC34501DE", "35"), ("7K2MB8X40001", "90")],
+)
+def test_cnpj_check_digits_follow_the_golden_vectors(stem: str, digits: str) -> None:
+    assert documents.cnpj_with_check_digits(stem) == stem + digits
+    assert documents.kind(stem + digits) == "cnpj"
+
+
+@pytest.mark.parametrize("digit", "0123456789")
+def test_equal_digits_are_no_document_although_they_pass_modulo_eleven(digit: str) -> None:
+    assert documents.kind(digit * 11) is None
+    assert documents.kind(digit * 14) is None
+    with pytest.raises(ValueError, match="No valid CPF"):
+        documents.cpf_with_check_digits(digit * 9)
+
+
+def test_the_well_known_test_tax_id_of_zeros_is_refused() -> None:
+    assert documents.is_document("000.000.000-00") is False
+
+
+@pytest.mark.parametrize(
+    ("masked", "plain"),
+    [
+        ("529.982.247-25", "52998224725"),
+        ("11.222.333/0001-81", "11222333000181"),
+        ("12.abc.345/01de-35", "12ABC34501DE35"),
+        ("fx 123456", "FX123456"),
+    ],
+)
+def test_a_mask_is_stripped_and_letters_become_capitals(masked: str, plain: str) -> None:
+    assert documents.normalise(masked) == plain
+    assert documents.is_document(masked) is True
+
+
+@given(st.text())
+def test_normalising_twice_changes_nothing(text: str) -> None:
+    once = documents.normalise(text)
+    assert documents.normalise(once) == once
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\u0131abcd",
+        "\u017fabcd",
+        "\ufb01abcd",
+        "\u0665\u0662\u0669\u0669\u0668\u0662\u0662\u0664\u0667\u0662\u0665",
+        "529\u2010982\u2010247\u201025",
+        "52998224725\n",
+        "ABCDE\n",
+    ],
+)
+def test_letters_digits_and_dashes_outside_ascii_are_never_taken_for_ascii(text: str) -> None:
+    assert documents.is_document(text) is False
+    assert documents.is_document_unchecked(text) is False
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("ABCD", None),
+        ("ABCDE", "passport"),
+        ("1234567890", "passport"),
+        ("A2345678901", "passport"),
+        ("12345678901", None),
+        ("12ABC34501DE36", None),
+        ("12ABC34501DEXX", None),
+        ("A" * 20, "passport"),
+        ("A" * 21, None),
+        ("", None),
+    ],
+)
+def test_the_unmasked_form_alone_decides_what_a_document_is(text: str, kind: str | None) -> None:
+    assert documents.kind(text) == kind
+
+
+def test_without_check_digits_any_document_of_the_right_form_is_accepted() -> None:
+    assert documents.kind("12345678901", check_digits=False) == "cpf"
+    assert documents.kind("11111111111111", check_digits=False) == "cnpj"
+    assert documents.is_document_unchecked("12ABC34501DE36") is True
+    assert documents.is_document_unchecked("12ABC34501DEXX") is False
+
+
+@given(st.one_of(st.text(), st.text(st.characters(categories=["Cs", "Nd", "Pd", "Lu"])), st.text(min_size=41)))
+def test_the_formats_survive_any_string_and_agree_with_kind(text: str) -> None:
+    assert documents.is_document(text) is (documents.kind(text) is not None)
+    if documents.is_document(text):
+        assert documents.is_document_unchecked(text) is True
+
+
+def test_a_long_text_does_not_enter_the_cache() -> None:
+    before = documents._is_document.cache_info()
+    assert documents.is_document("." * 100 + "52998224725") is True
+    assert documents._is_document.cache_info() == before
+
+
+@given(NINE)
+def test_every_made_cpf_is_one_and_no_other_check_digits_fit(nine: str) -> None:
+    cpf = documents.cpf_with_check_digits(nine)
+    assert [f"{nine}{end:02}" for end in range(100) if documents.kind(f"{nine}{end:02}")] == [cpf]
+
+
+@given(TWELVE)
+def test_every_made_cnpj_is_one_also_with_letters(twelve: str) -> None:
+    if len(set(twelve)) > 1:
+        assert documents.kind(documents.cnpj_with_check_digits(twelve)) == "cnpj"
+
+
+@pytest.mark.parametrize("stem", ["", "12345678", "1234567890", "12345678A", "١٢٣٤٥٦٧٨٩"])
+def test_a_cpf_is_made_from_nine_digits_only(stem: str) -> None:
+    with pytest.raises(ValueError, match="nine digits"):
+        documents.cpf_with_check_digits(stem)
+
+
+@pytest.mark.parametrize("stem", ["", "11222333000", "12abc34501de", "12ABC34501D-"])
+def test_a_cnpj_is_made_from_twelve_digits_or_capitals_only(stem: str) -> None:
+    with pytest.raises(ValueError, match="twelve digits"):
+        documents.cnpj_with_check_digits(stem)
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ("529.982.247-25", ("cpf", "individual")),
+        ("12ABC34501DE35", ("cnpj", "company")),
+        ("FX123456", ("passport", "individual")),
+    ],
+)
+def test_document_type_and_type_are_inferred_and_agreeing_claims_pass(document: str, expected: tuple[str, str]) -> None:
+    assert documents.infer(document) == expected
+    assert documents.infer(document, *expected) == expected
+
+
+@pytest.mark.parametrize(
+    ("document", "document_type", "type_", "field", "should_be"),
+    [
+        ("52998224725", "cnpj", None, "document_type", "cpf"),
+        ("52998224725", "passport", None, "document_type", "cpf"),
+        ("FX123456", "cpf", "individual", "document_type", "passport"),
+        ("52998224725", "cpf", "company", "type", "individual"),
+        ("12ABC34501DE35", None, "individual", "type", "company"),
+        ("FX123456", "passport", "company", "type", "individual"),
+    ],
+)
+def test_a_contradicting_claim_is_a_disagreement_that_names_its_field(
+    document: str, document_type: str | None, type_: str | None, field: str, should_be: str
+) -> None:
+    with pytest.raises(Disagreement) as caught:
+        documents.infer(document, document_type, type_)
+    assert (caught.value.field, caught.value.expected) == (field, should_be)
+
+
+def test_inferring_from_no_document_is_an_error_but_no_disagreement() -> None:
+    with pytest.raises(ValueError, match="neither") as caught:
+        documents.infer("abc")
+    assert not isinstance(caught.value, Disagreement)
+
+
+@pytest.mark.parametrize(
+    ("document", "masked"),
+    [("347.126.958-46", "***126958**"), ("11222333000181", "***223330001**"), ("ABCDE", "*****")],
+)
+def test_a_masked_document_hides_its_first_three_and_last_two_characters(document: str, masked: str) -> None:
+    assert documents.mask_document(document) == masked
+
+
+def test_the_ninth_digit_names_the_fiscal_region() -> None:
+    assert documents.cpf_region("347.126.958-46") == {"SP"}
+    assert documents.cpf_region("21844730654") == {"MG"}
+    assert documents.cpf_region("52998224725") == {"ES", "RJ"}
+    with pytest.raises(ValueError, match="CPF"):
+        documents.cpf_region("11222333000181")
+
+
+def test_the_fiscal_regions_divide_the_27_states() -> None:
+    regions = [documents.cpf_region(f"{digit:09}00") for digit in range(10)]
+    assert sum(len(region) for region in regions) == 27
+    assert len(frozenset[str]().union(*regions)) == 27

@@ -1,0 +1,125 @@
+"""Seeded projects: distinct, complete, and priced as Brazilian shops price."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from stub_server.seeding.catalogue import Catalogue, load_catalogue
+from stub_server.seeding.niches import ProjectBlueprint, project_blueprints
+from stub_server.seeding.pools import seeded_faker
+from stub_server.seeding.prices import lifetime_price, longer_price, printed, snap
+
+FOLDER = Path(__file__).parents[2] / "fixtures" / "catalogue"
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return load_catalogue(FOLDER)
+
+
+@pytest.fixture(scope="module")
+def blueprints(catalogue: Catalogue) -> tuple[ProjectBlueprint, ...]:
+    return project_blueprints(random.Random(9), catalogue, 200, faker=seeded_faker(9))
+
+
+def test_two_hundred_projects_have_as_many_names_and_slugs(blueprints: tuple[ProjectBlueprint, ...]) -> None:
+    assert len({blueprint.name.lower() for blueprint in blueprints}) == 200
+    assert len({blueprint.slug for blueprint in blueprints}) == 200
+
+
+def test_the_first_eight_projects_show_eight_niches(blueprints: tuple[ProjectBlueprint, ...]) -> None:
+    assert len({blueprint.niche for blueprint in blueprints[:8]}) == 8
+
+
+def test_texts_keep_the_limits_of_a_project(blueprints: tuple[ProjectBlueprint, ...]) -> None:
+    for blueprint in blueprints:
+        fields = blueprint.fields
+        assert 3 <= len(fields["name"]) <= 120
+        assert len(fields["description"]) <= 500 < 20_000 >= len(fields["long_description"])
+        assert fields["website_url"] == f"https://www.example.com/{blueprint.slug}"
+        assert blueprint.slug.isascii()
+        for key in ("logo_url", "cover_image"):
+            assert fields[key].startswith("https://assets.example.com/")
+
+
+def test_settings_and_metadata_are_maps_of_strings(blueprints: tuple[ProjectBlueprint, ...]) -> None:
+    maps = ("business_settings", "marketing_settings", "content_settings", "notification_settings", "metadata")
+    for blueprint in blueprints:
+        for key in maps:
+            assert blueprint.fields[key]
+            assert all(isinstance(value, str) for value in blueprint.fields[key].values())
+
+
+def test_a_project_has_two_to_four_plans_dearer_with_length(blueprints: tuple[ProjectBlueprint, ...]) -> None:
+    for blueprint in blueprints:
+        amounts = [plan.fields["amount"] for plan in blueprint.plans]
+        assert 2 <= len(amounts) <= 4
+        assert amounts == sorted(set(amounts))
+        assert 19.90 <= amounts[0] <= 197
+        assert len({plan.name for plan in blueprint.plans}) == len(amounts)
+
+
+def test_one_time_plans_alone_have_no_interval(blueprints: tuple[ProjectBlueprint, ...]) -> None:
+    seen = set()
+    for blueprint in blueprints:
+        for plan in blueprint.plans:
+            seen.add(plan.name)
+            once = plan.fields["billing_type"] == "one_time"
+            assert once == (plan.name == "Vitalício")
+            assert once == (plan.fields["interval"] is None) == (plan.fields["interval_count"] is None)
+            assert not (once and plan.fields["trial_period_days"])
+    assert seen == {"Mensal", "Trimestral", "Anual", "Vitalício"}
+
+
+def test_some_projects_offer_a_trial_of_one_or_two_weeks(blueprints: tuple[ProjectBlueprint, ...]) -> None:
+    trials = [plan.fields["trial_period_days"] for blueprint in blueprints for plan in blueprint.plans]
+    assert {0, 7, 14} == set(trials)
+    assert 30 < sum(days > 0 for days in trials) < 100
+
+
+def test_longer_plans_cost_what_their_multiple_says(catalogue: Catalogue) -> None:
+    prices = catalogue.prices
+    for monthly, _ in prices.monthly:
+        assert longer_price(prices, monthly, "quarterly") == pytest.approx(2.7 * monthly, rel=0.05)
+        assert longer_price(prices, monthly, "yearly") == pytest.approx(10 * monthly, rel=0.05)
+        assert lifetime_price(random.Random(1), prices, monthly) > 10 * monthly
+
+
+@pytest.mark.parametrize(
+    ("wanted", "price"), [(49_900, 49_700), (13_473, 13_490), (97_000, 99_700), (199_00, 197_00), (127_000, 124_700)]
+)
+def test_prices_end_as_in_shops(catalogue: Catalogue, wanted: int, price: int) -> None:
+    assert snap(catalogue.prices, wanted) == price
+
+
+def test_prices_are_printed_with_comma_and_point() -> None:
+    assert printed(123_456) == "R$ 1.234,56"
+    assert printed(4_990) == "R$ 49,90"
+
+
+def test_products_name_plans_of_their_project_and_skus_differ(blueprints: tuple[ProjectBlueprint, ...]) -> None:
+    for blueprint in blueprints:
+        names = {plan.name for plan in blueprint.plans}
+        assert len({product.fields["sku"] for product in blueprint.products}) == len(blueprint.products) >= 3
+        for product in blueprint.products:
+            assert product.plans and set(product.plans) <= names
+
+
+def test_bumps_have_a_price(blueprints: tuple[ProjectBlueprint, ...]) -> None:
+    assert all(0 < price < 100 for blueprint in blueprints for _, price in blueprint.bumps)
+    assert all(blueprint.bumps for blueprint in blueprints)
+
+
+def test_slogans_come_from_faker_without_the_barred_words(
+    catalogue: Catalogue, blueprints: tuple[ProjectBlueprint, ...]
+) -> None:
+    slogans = {blueprint.fields["marketing_settings"]["slogan"] for blueprint in blueprints}
+    assert len(slogans) > 20
+    assert not [text for text in slogans if any(words in text for words in catalogue.not_in_slogans)]
+
+
+def test_one_seed_gives_the_same_projects(catalogue: Catalogue, blueprints: tuple[ProjectBlueprint, ...]) -> None:
+    again = project_blueprints(random.Random(9), catalogue, 200, faker=seeded_faker(9))
+    assert again == blueprints
+    assert project_blueprints(random.Random(10), catalogue, 200, faker=seeded_faker(9)) != blueprints

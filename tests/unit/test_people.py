@@ -1,0 +1,232 @@
+"""Seeded people: coherent, valid, reproducible and quick to draw."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+from stdnum.br import cnpj, cpf
+
+from stub_server.seeding.catalogue import Catalogue, load_catalogue
+from stub_server.seeding.cpf import CpfMaker
+from stub_server.seeding.people import ALPHANUMERIC_SINCE_MS, People, Person
+from stub_server.seeding.pools import fold, seeded_faker
+from stub_server.seeding.tables import CatalogueError
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "fixtures" / "catalogue"
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return load_catalogue(FOLDER)
+
+
+@pytest.fixture(scope="module")
+def persons(catalogue: Catalogue) -> list[Person]:
+    return list(People(catalogue, seeded_faker(42)).crowd(random.Random(7), 20_000))
+
+
+def test_documents_are_valid_by_an_independent_library(persons: list[Person]) -> None:
+    for person in persons:
+        checker = cpf if person.document_type == "cpf" else cnpj
+        assert checker.is_valid(person.document), person
+        assert {"individual": "cpf", "company": "cnpj"}[person.type] == person.document_type
+
+
+def test_every_region_and_many_roots_give_valid_cpfs() -> None:
+    maker, rng = CpfMaker(), random.Random(3)
+    for region in range(10):
+        for _ in range(1_000):
+            drawn = maker.draw(rng, region)
+            assert cpf.is_valid(drawn)
+            assert drawn[8] == str(region)
+
+
+def test_cpf_digits_repeat_as_in_real_ones(persons: list[Person]) -> None:
+    """Nine digits drawn without replacement would never repeat; drawn with it, nearly all have a repeat."""
+    repeats = [len(set(p.document[:9])) < 9 for p in persons if p.type == "individual"]
+    assert sum(repeats) > 0.95 * len(repeats)
+
+
+def test_eleven_equal_digits_are_drawn_again() -> None:
+    class Ones(random.Random):
+        draws = 0
+
+        def random(self) -> float:
+            self.draws += 1
+            return 0.11111 if self.draws <= 2 else 0.5
+
+    assert CpfMaker().draw(Ones(), 1).startswith("50005000")
+
+
+def test_every_field_of_a_person_comes_from_one_place(catalogue: Catalogue, persons: list[Person]) -> None:
+    places = {(place.city, place.state, place.bairro): place for place in catalogue.places}
+    for person in persons:
+        address = person.address
+        number, street, bairro = address["line_1"].split(", ")
+        place = places[address["city"], address["state"], bairro]
+        ceps = {row.cep for row in place.streets if row.name == street}
+        assert address["zip_code"][:5] in ceps
+        assert len(address["zip_code"]) == 8
+        assert number.startswith("Bloco ") == place.superquadra
+        assert person.phones["mobile_phone"]["area_code"] == place.ddd
+        if person.type == "individual":
+            assert person.document[8] == str(place.cpf_region)
+
+
+def test_places_agree_with_the_rules_that_warn_about_contacts(persons: list[Person]) -> None:
+    places = pytest.importorskip("stub_server.domain.places")
+    for person in persons[:3_000]:
+        assert places.warnings_for(person.phones, person.address) == ()
+
+
+def test_phones_are_mobiles_in_both_shapes(persons: list[Person]) -> None:
+    for person in persons:
+        mobile = person.phones["mobile_phone"]
+        assert len(mobile["number"]) == 9
+        assert mobile["number"][0] == "9" and mobile["number"][1] in "6789"
+        assert person.flat_phones == {"mobile_phone": f"+55{mobile['area_code']}{mobile['number']}"}
+        assert person.order_customer()["phones"] == person.flat_phones
+
+
+def test_mail_goes_to_reserved_domains_and_belongs_to_the_name(persons: list[Person]) -> None:
+    for person in persons:
+        local, _, domain = person.email.partition("@")
+        assert domain in {"example.com", "example.org", "example.net"}
+        assert local.isascii() and local == local.lower() and " " not in local
+        if person.type == "individual":
+            assert local[0] == fold(person.name)[0]
+
+
+def test_a_crowd_shares_neither_documents_nor_mail(persons: list[Person]) -> None:
+    assert len({person.document for person in persons}) == len(persons)
+    assert len({person.email for person in persons}) == len(persons)
+
+
+def test_names_read_as_brazilian_names(catalogue: Catalogue, persons: list[Person]) -> None:
+    suffixes = {name for name, _ in catalogue.names.suffixes}
+    women = {name for name, _ in catalogue.names.female}
+    barred = set(catalogue.names.given_not_from_faker)
+    for person in persons:
+        if person.type == "company":
+            continue
+        words = person.name.split()
+        assert words[-1] not in {"da", "das", "de", "do", "dos"}
+        assert words[0] not in barred and words[0][0].isupper()
+        surnames = [word for word in words[1:] if word[0].isupper()]
+        assert len(set(surnames)) == len(surnames), person.name
+        if suffixes & {words[-1]}:
+            assert words[0] not in women - {name for name, _ in catalogue.names.male}
+
+
+def test_shares_follow_the_population(persons: list[Person]) -> None:
+    count = len(persons)
+    companies = [person for person in persons if person.type == "company"]
+    assert 0.03 < len(companies) / count < 0.05
+    assert all(person.document[8:12] == "0001" for person in companies)
+    assert 5 < sum(not person.document.isdigit() for person in companies) < 0.15 * len(companies)
+    states = Counter(person.address["state"] for person in persons)
+    assert len(states) == 27
+    assert states["SP"] == max(states.values())
+
+
+def test_two_thirds_of_customers_live_in_capitals(catalogue: Catalogue) -> None:
+    inland = {"28", "22", "24", "32", "33", "34", "35", "37", "38", "42", "43", "44", "45", "46", "47", "49"}
+    smaller = {
+        "Guarulhos", "Santo André", "São Bernardo do Campo", "Osasco", "Niterói", "Vila Velha", "Contagem", "Olinda",
+        "Caruaru", "Campina Grande", "Anápolis", "Dourados",
+    }  # fmt: skip
+    inland |= {"12", "13", "14", "15", "16", "17", "18", "19", "53", "54", "55", "64", "66", "73", "75", "87", "88"}
+    inland |= {"93", "99"}
+    capitals = sum(p.weight for p in catalogue.places if p.ddd not in inland and p.city not in smaller)
+    assert 0.6 < capitals / sum(p.weight for p in catalogue.places) < 0.7
+
+
+def test_faker_supplies_the_long_tail(catalogue: Catalogue, persons: list[Person]) -> None:
+    table = {name for name, _ in (*catalogue.names.female, *catalogue.names.male)}
+    firsts = {name.split()[0] for name in table}
+    tail = [p for p in persons if p.type == "individual" and p.name.split()[0] not in firsts]
+    assert 0.01 < len(tail) / len(persons) < 0.08
+    assert any(p.name.endswith(" e Filhos") for p in persons if p.type == "company")
+
+
+def test_no_alphanumeric_cnpj_before_they_were_issued(catalogue: Catalogue) -> None:
+    people, rng = People(catalogue, seeded_faker(1)), random.Random(1)
+    before = [people.person(rng, at_ms=ALPHANUMERIC_SINCE_MS - 1) for _ in range(10_000)]
+    assert all(person.document.isdigit() for person in before)
+
+
+def test_one_seed_gives_one_crowd_whatever_the_hash_seed() -> None:
+    code = (
+        "import random, sys, hashlib\n"
+        "from pathlib import Path\n"
+        "from stub_server.seeding.catalogue import load_catalogue\n"
+        "from stub_server.seeding.people import People\n"
+        "from stub_server.seeding.pools import seeded_faker\n"
+        "people = People(load_catalogue(Path(sys.argv[1])), seeded_faker(5))\n"
+        "print(hashlib.sha256(repr(list(people.crowd(random.Random(5), 2000))).encode()).hexdigest())\n"
+    )
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", code, str(FOLDER)],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("0", "1")
+    }
+    assert len(digests) == 1
+
+
+def test_other_seeds_give_other_people(catalogue: Catalogue) -> None:
+    people = People(catalogue, seeded_faker(5))
+    assert people.person(random.Random(1)) != people.person(random.Random(2))
+    assert people.person(random.Random(1)) == people.person(random.Random(1))
+
+
+def test_drawing_is_fast_enough_for_large_worlds(catalogue: Catalogue) -> None:
+    """The best of five counts, so that a busy machine does not fail it; the goal itself is 60,000 a second."""
+    people, rng = People(catalogue, seeded_faker(1)), random.Random(1)
+
+    def seconds() -> float:
+        begin = time.perf_counter()
+        for _ in range(6_000):
+            people.person(rng)
+        return time.perf_counter() - begin
+
+    assert min(seconds() for _ in range(5)) < 6_000 / 30_000
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "complaint"),
+    [
+        ("geography", lambda t: t["rows"][0].update(ddd="21"), "geography.yaml: rows[0].ddd: 21 is not an area code"),
+        ("geography", lambda t: t["rows"][0]["streets"].update(X="99999"), "geography.yaml: rows[0].streets: X: CEP"),
+        ("geography", lambda t: t["rows"][3].pop("weight"), "geography.yaml: rows[3]: lacks 'weight'"),
+        ("names", lambda t: t["surnames"].update(Silva=[1, "von", 1]), "names.yaml: surnames.Silva[1]: 'von'"),
+        ("niches", lambda t: t["niches"][0]["bumps"][0].update(price=1.999), "niches.yaml: niches[0].bumps[0].price"),
+        ("prices", lambda t: t["monthly"].update({12.34: 1}), "prices.yaml: monthly.12.34: is not a step"),
+        ("banks", lambda t: t["banks"][0].update(ispb=18236120), "banks.yaml: banks[0].ispb: must be a text"),
+    ],
+)
+def test_a_wrong_table_is_named_with_its_key(tmp_path: Path, table: str, change, complaint: str) -> None:  # type: ignore[no-untyped-def]
+    for path in FOLDER.glob("*.yaml"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    data = yaml.safe_load((FOLDER / f"{table}.yaml").read_text(encoding="utf-8"))
+    change(data)
+    (tmp_path / f"{table}.yaml").write_text(yaml.safe_dump(data, allow_unicode=True), encoding="utf-8")
+    with pytest.raises(CatalogueError) as caught:
+        load_catalogue(tmp_path)
+    assert str(caught.value).startswith(complaint)
+
+
+def test_a_missing_table_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CatalogueError, match="niches.yaml: cannot be read"):
+        load_catalogue(tmp_path)

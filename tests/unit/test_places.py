@@ -1,0 +1,125 @@
+"""Claims about Brazilian places and the warnings about a contact."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stub_server.domain import places
+
+MOBILE = {"mobile_phone": {"country_code": "55", "area_code": "11", "number": "987654321"}}
+PAULISTA = {
+    "line_1": "1374, Avenida Paulista",
+    "zip_code": "01310100",
+    "city": "São Paulo",
+    "state": "SP",
+    "country": "BR",
+}
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+TELLING = st.dictionaries(
+    st.sampled_from(["country", "state", "zip_code", "mobile_phone", "area_code", "country_code"]),
+    ANYTHING | st.sampled_from(["SP", "01310-100", "BR", "+5511987654321", "11", "55", "²" * 8, "\u0660" * 8]),
+)
+
+
+def numbers(text: str) -> set[str]:
+    found: set[str] = set()
+    for part in text.split():
+        first, _, last = part.partition("-")
+        found |= {str(number) for number in range(int(first), int(last or first) + 1)}
+    return found
+
+
+def test_the_states_together_have_exactly_the_dialling_codes_of_anatel() -> None:
+    anatel = "11-19 21 22 24 27 28 31-35 37 38 41-49 51 53-55 61-69 71 73 74 75 77 79 81-89 91-99"
+    assert numbers(anatel) == places.KNOWN_DDDS
+    assert len(places.KNOWN_DDDS) == 67
+    assert len(places.DDDS) == 27
+
+
+def test_the_postal_regions_cover_every_state_and_only_sao_paulo_twice() -> None:
+    states = sorted(state for region in places.CEP_REGIONS for state in region)
+    assert states == sorted([*places.DDDS, "SP"])
+
+
+@pytest.mark.parametrize("phones", [MOBILE, {"mobile_phone": "+5511987654321"}, {"home": "(011) 3456-7890"}, {}])
+@pytest.mark.parametrize("address", [PAULISTA, {**PAULISTA, "zip_code": "01310-100", "state": " sp "}, {}])
+def test_a_coherent_or_absent_contact_deserves_no_warning(phones: dict[str, Any], address: dict[str, Any]) -> None:
+    assert places.warnings_for(phones, address) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "warnings"),
+    [
+        ({"zip_code": "0131010"}, ("cep_malformed",)),
+        ({"zip_code": "0131010A"}, ("cep_malformed",)),
+        ({"zip_code": "²" * 8}, ("cep_malformed",)),
+        ({"zip_code": "\u0660" * 8}, ("cep_malformed",)),
+        ({"state": "XX"}, ("uf_unknown",)),
+        ({"state": "São Paulo"}, ("uf_unknown",)),
+        ({"state": "RJ"}, ("ddd_state_mismatch", "cep_state_mismatch")),
+        ({"zip_code": "22010000"}, ("cep_state_mismatch",)),
+        ({"zip_code": "22010000", "state": "RJ"}, ("ddd_state_mismatch",)),
+        ({"zip_code": "22010000", "state": ""}, ("cep_ddd_mismatch",)),
+        ({"zip_code": "22010000", "state": "XX"}, ("uf_unknown", "cep_ddd_mismatch")),
+        ({"zip_code": "94103", "state": "CA", "country": "US"}, ()),
+        ({"zip_code": "0131010", "country": "br"}, ("cep_malformed",)),
+    ],
+)
+def test_a_doubtful_address_is_named(change: dict[str, str], warnings: tuple[str, ...]) -> None:
+    assert places.warnings_for(MOBILE, {**PAULISTA, **change}) == warnings
+
+
+@pytest.mark.parametrize(
+    ("phone", "warnings"),
+    [
+        ({"country_code": "55", "area_code": "20", "number": "987654321"}, ("ddd_unknown",)),
+        ({"country_code": "+55", "area_code": "00", "number": "987654321"}, ("ddd_unknown",)),
+        ({"country_code": "1", "area_code": "20", "number": "987654321"}, ()),
+        ({"country_code": "55", "area_code": "21", "number": "987654321"}, ("ddd_state_mismatch",)),
+        ({"area_code": 11}, ()),
+        ("+5520987654321", ("ddd_unknown",)),
+        ("5521987654321", ("ddd_state_mismatch",)),
+        ("21 98765-4321", ("ddd_state_mismatch",)),
+        ("55 98765-4321", ("ddd_state_mismatch",)),
+        ("+1 415 555 2671", ()),
+        ("98765-4321", ()),
+        ("", ()),
+        ("call me", ()),
+    ],
+)
+def test_a_doubtful_phone_is_named_as_object_and_as_text(phone: object, warnings: tuple[str, ...]) -> None:
+    assert places.warnings_for({"mobile_phone": phone}, PAULISTA) == warnings
+
+
+@pytest.mark.parametrize(
+    ("ddd", "states"),
+    [("61", {"DF", "GO"}), ("42", {"PR", "SC"}), ("47", {"PR", "SC"}), ("11", {"SP"}), ("68", {"AC"}), ("97", {"AM"})],
+)
+def test_only_a_code_shared_across_a_border_fits_two_states(ddd: str, states: set[str]) -> None:
+    phones = {"mobile_phone": f"+55{ddd}987654321"}
+    assert {state for state in places.DDDS if not places.warnings_for(phones, {"state": state})} == states
+
+
+CITIES = """SP 11 013, SP 19 130, SP 13 110, RJ 21 220, RJ 21 242, ES 27 290, MG 31 301, MG 34 384, BA 71 401,
+SE 79 490, PE 81 510, AL 82 570, PB 83 580, RN 84 590, CE 85 601, PI 86 640, MA 98 650, PA 91 660, AM 92 690, DF 61 702,
+GO 62 742, MT 65 780, MS 67 790, PR 41 802, PR 43 860, SC 48 880, SC 47 892, RS 51 905"""
+
+
+@pytest.mark.parametrize("city", CITIES.replace("\n", " ").split(", "))
+def test_the_codes_of_a_real_city_agree(city: str) -> None:
+    state, ddd, cep = city.split()
+    address = {"state": state, "zip_code": f"{cep}00-000", "country": "BR"}
+    assert places.warnings_for({"mobile_phone": f"+55{ddd}987654321"}, address) == ()
+    assert places.warnings_for({"mobile_phone": f"+55{ddd}987654321"}, {"zip_code": f"{cep}00000"}) == ()
+
+
+@given(ANYTHING | TELLING, ANYTHING | TELLING)
+def test_anything_at_all_is_answered_with_known_codes_in_order(phones: Any, address: Any) -> None:
+    found = places.warnings_for(phones, address)
+    assert found == tuple(code for code in places.WARNINGS if code in found)

@@ -1,0 +1,112 @@
+"""Seeded time: when orders are placed, paid and refunded, and how they end."""
+
+import random
+import statistics
+from collections import Counter
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from stub_server.seeding.rhythm import (
+    DAY_MS,
+    HOUR_MS,
+    OUTCOMES,
+    YEAR_MS,
+    outcome,
+    pay_delay_ms,
+    purchase_times,
+    refund_delay_ms,
+)
+
+END = int(datetime(2026, 11, 20, 14, 32, tzinfo=UTC).timestamp() * 1000)
+START = END - 364 * DAY_MS
+BRASILIA = timezone(timedelta(hours=-3))
+
+
+@pytest.fixture(scope="module")
+def year() -> list[datetime]:
+    times = purchase_times(random.Random(4), START, END, 60_000)
+    return [datetime.fromtimestamp(at / 1000, BRASILIA) for at in times]
+
+
+@pytest.mark.parametrize("length", [1, 999, HOUR_MS, HOUR_MS + 1, 3 * DAY_MS, YEAR_MS])
+def test_times_are_sorted_and_inside_the_period(length: int) -> None:
+    times = purchase_times(random.Random(1), START, START + length, 500)
+    assert len(times) == 500
+    assert times == sorted(times)
+    assert START <= times[0] and times[-1] < START + length
+
+
+def test_nothing_asked_nothing_given_and_an_empty_period_is_refused() -> None:
+    assert purchase_times(random.Random(1), START, END, 0) == []
+    with pytest.raises(ValueError, match="end must come after"):
+        purchase_times(random.Random(1), END, END, 3)
+
+
+def test_lunch_and_evening_in_brasilia_are_the_peaks(year: list[datetime]) -> None:
+    hours = Counter(at.hour for at in year)
+    peaks = {hour for hour, _ in hours.most_common(5)}
+    assert peaks == {12, 13, 19, 20, 21}
+    assert hours[3] < hours[20] / 8
+
+
+def test_weekends_dip(year: list[datetime]) -> None:
+    days = Counter(at.weekday() for at in year)
+    assert max(days[5], days[6]) < 0.85 * min(days[day] for day in range(5))
+
+
+def test_sales_grow_mildly_over_a_year(year: list[datetime]) -> None:
+    quarter = len(year) // 4
+    span = year[-1] - year[0]
+    first = sum(at < year[0] + span / 4 for at in year)
+    last = sum(at > year[-1] - span / 4 for at in year)
+    assert 1.2 < last / first < 1.6
+    assert first < quarter < last
+
+
+def test_half_pay_within_minutes_and_nearly_all_within_the_hour() -> None:
+    rng = random.Random(2)
+    delays = [pay_delay_ms(rng) for _ in range(40_000)]
+    assert 120_000 < statistics.median(delays) < 180_000
+    assert 0.945 < sum(delay < HOUR_MS for delay in delays) / len(delays) < 0.975
+    assert min(delays) >= 10_000 and max(delays) < DAY_MS
+
+
+def test_payment_comes_before_a_short_expiry() -> None:
+    rng = random.Random(2)
+    assert all(10_000 <= pay_delay_ms(rng, below_ms=11_000) < 11_000 for _ in range(2_000))
+    with pytest.raises(ValueError, match="nobody pays"):
+        pay_delay_ms(rng, below_ms=10_000)
+
+
+def test_refunds_come_one_to_seven_days_later() -> None:
+    rng = random.Random(3)
+    delays = [refund_delay_ms(rng) for _ in range(5_000)]
+    assert DAY_MS <= min(delays) < 2 * DAY_MS and 6 * DAY_MS < max(delays) < 7 * DAY_MS
+
+
+def test_outcomes_follow_the_table() -> None:
+    rng = random.Random(5)
+    counts = Counter(outcome(rng) for _ in range(50_000))
+    for name, percent in OUTCOMES:
+        assert counts[name] / 500 == pytest.approx(percent, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "possible"),
+    [
+        (0, {"paid", "pending", "canceled", "failed"}),
+        (DAY_MS - 1, {"paid", "pending", "canceled", "failed"}),
+        (DAY_MS, {"paid", "expired", "canceled", "failed"}),
+        (8 * DAY_MS, {"paid", "expired", "canceled", "failed", "refunded"}),
+    ],
+)
+def test_an_outcome_has_had_time_to_happen(age_ms: int, possible: set[str]) -> None:
+    rng = random.Random(6)
+    assert {outcome(rng, age_ms=age_ms) for _ in range(5_000)} == possible
+
+
+def test_one_seed_gives_the_same_times() -> None:
+    one, two = (purchase_times(random.Random(8), START, END, 1_000) for _ in range(2))
+    assert one == two
+    assert one != purchase_times(random.Random(9), START, END, 1_000)
