@@ -10,12 +10,12 @@ from typing import Any
 from connexion.middleware import ConnexionMiddleware
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
-from . import __version__, jobs
+from . import __version__
 from .contract import bundle
 from .contract.document import Document
 from .contract.formats import formats
 from .contract.schema import Schemas
-from .contract.source import ContractError, json_path
+from .contract.source import ContractError, json_path, read
 from .domain.documents import is_document, is_document_unchecked
 from .events.dispatch import on_event
 from .http.auth import Gate, Security
@@ -28,6 +28,7 @@ from .http.tokens import Tokens
 from .kernel.clock import Clock
 from .kernel.ids import Ids
 from .kernel.record import Body
+from .operations.jobs import JOBS
 from .operations.server import Server
 from .resolver import Handlers
 from .sandbox import Rules, Sandbox
@@ -59,16 +60,18 @@ def create_app(settings: Settings | None = None) -> Edge:
     schemas = Schemas(document.raw, known, open_objects=settings.ignore_unknown)
     secret = settings.signing_secret(secrets.token_bytes(32))
     tokens = Tokens(secret, time.time)
+    blanks = {spec.schema: document.blank(spec.schema) for spec in TABLES.values()}
     rules = Rules(
         checks={spec.schema: _check(schemas, spec.schema) for spec in TABLES.values()},
         lifecycles=document.lifecycles,
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
-        jobs=jobs.JOBS,
+        jobs=JOBS,
         on_event=on_event,
+        blanks=blanks,
+        banks=tuple((b["ispb"], b["name"]) for b in read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]),
         base_url=settings.url,
         autopay=settings.autopay,
     )
-    blanks = {spec.schema: document.blank(spec.schema) for spec in TABLES.values()}
     seeding = Seeding(data_dir("fixtures"), blanks)
 
     def seed_world(name: str, scenario: str, seed: int) -> Sandbox:

@@ -9,7 +9,7 @@ from .contract.document import Lifecycle
 from .events.log import Event, EventLog, beside
 from .kernel.clock import Clock, iso
 from .kernel.ids import Ids, named_uuid
-from .kernel.record import Change, Emit, Record
+from .kernel.record import Body, Change, Emit, Record
 from .kernel.timers import Timers
 from .kernel.trace import Trace
 from .store.memory import Merchant, Store
@@ -29,13 +29,19 @@ class Fired(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What every sandbox of a server shares and none of them changes."""
+    """What every sandbox of a server shares and none of them changes.
+
+    `checks` by schema name; `payload_keys` by event type; `jobs` by name; `blanks` by schema name; `banks` are ISPB and
+    name of where payers have their accounts; `autopay` is seconds.
+    """
 
     checks: Mapping[str, Check]
     lifecycles: Mapping[str, Lifecycle]
     payload_keys: Mapping[str, str]
     jobs: Mapping[str, "Job"]
     on_event: "Callable[[Sandbox, Store, Event], None]"
+    blanks: Mapping[str, Body]
+    banks: tuple[tuple[str, str], ...]
     base_url: str
     autopay: int | None
 
@@ -53,7 +59,10 @@ class Saved:
 
 @dataclass(slots=True)
 class Sandbox:
-    """A world of its own. Another sandbox's records, clock and credentials do not exist in it."""
+    """A world of its own. Another sandbox's records, clock and credentials do not exist in it.
+
+    `touched` tells whether anything was changed since it was seeded.
+    """
 
     name: str
     seed: int
@@ -70,6 +79,7 @@ class Sandbox:
     credentials: dict[str, str] = field(default_factory=dict)
     sample: dict[str, str] = field(default_factory=dict)
     personas: dict[str, str] = field(default_factory=dict)
+    touched: bool = False
 
     @property
     def store(self) -> Store:
@@ -95,6 +105,7 @@ class Sandbox:
     def apply(self, store: Store, change: Change) -> dict[str, Record]:
         """Write a change and raise its events as one step. Answers the new versions by id."""
         written = store.write(change)
+        self.touched = True
         merchant_id = store.merchant.id
         for emit in change.emits:
             event = self._event(store, emit, written)
@@ -176,6 +187,7 @@ class Sandbox:
             credentials=dict(self.credentials),
             sample=dict(self.sample),
             personas=dict(self.personas),
+            touched=self.touched,
         )
 
     def counts(self) -> dict[str, Any]:

@@ -51,6 +51,11 @@ class Sandboxes:
             self.default = world
         return world
 
+    def forget(self, name: str) -> None:
+        """Drop a world; the next mention of its name makes it anew. The default one stays."""
+        if name != DEFAULT:
+            self._worlds.pop(name, None)
+
     def names(self) -> list[str]:
         """The worlds that exist."""
         return list(self._worlds)

@@ -29,7 +29,9 @@ class Settings:
         """The base address that answers show."""
         if self.base_url:
             return self.base_url.rstrip("/")
-        host = f"[{self.host}]" if ":" in self.host else self.host
+        # "Every address" is none that a client could call.
+        reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 - told apart, not bound
+        host = f"[{reachable}]" if ":" in reachable else reachable
         return f"http://{host}:{self.port}"
 
     @property

@@ -66,15 +66,18 @@ class _Fold:
             return {"$ref": reference}
         name, _, fragment = reference.partition("#")
         target = (file.parent / name).resolve() if name else file
-        where = f"{file}:{line_of(file, [*at, '$ref']) or '?'}"
+
+        def where() -> str:
+            return f"{file}:{line_of(file, [*at, '$ref']) or '?'}"
+
         if not target.is_relative_to(self.root):
-            raise ContractError(f"{where}: {reference} leads out of {self.root.name}/")
+            raise ContractError(f"{where()}: {reference} leads out of {self.root.name}/")
         try:
             value = self._read(target)
         except ContractError as error:
             if target.exists():
                 raise
-            raise ContractError(f"{where}: {reference} leads to no file") from error
+            raise ContractError(f"{where()}: {reference} leads to no file") from error
         inside = target.relative_to(self.root).parts
         if len(inside) == 3 and inside[0] == "components" and inside[1] in KINDS and not fragment:
             kind, component = inside[1], target.stem
@@ -86,7 +89,7 @@ class _Fold:
         steps = [step.replace("~1", "/").replace("~0", "~") for step in fragment.lstrip("/").split("/") if step]
         for step in steps:
             if not isinstance(value, dict) or step not in value:
-                raise ContractError(f"{where}: {reference} leads to nothing in {target.name}")
+                raise ContractError(f"{where()}: {reference} leads to nothing in {target.name}")
             value = value[step]
         return self._walk(value, target, tuple(steps))
 

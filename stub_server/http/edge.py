@@ -35,7 +35,7 @@ class Edge:
         loopback: bool,
     ) -> None:
         """`pages` are the paths beside the API (the contract's bytes); `server` is handed to every call."""
-        self.api, self.sandboxes, self._pages, self._tokens, self._server = api, sandboxes, pages, tokens, server
+        self.api, self.sandboxes, self._pages, self._tokens, self.server = api, sandboxes, pages, tokens, server
         self._admin_key = admin_key.encode() if admin_key is not None else None
         self._loopback = loopback
 
@@ -58,7 +58,7 @@ class Edge:
         trace = Trace(
             sandbox.ids.request(), sandbox.clock.now, scope["method"], path, scope["query_string"], sandbox.name
         )
-        call = Call(trace, sandbox, headers, prefix, self._server)
+        call = Call(trace, sandbox, headers, prefix, self.server)
         client = scope.get("client")
         call.peer = client[0] if client else None
         scope[CALL] = call

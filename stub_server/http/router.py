@@ -57,6 +57,8 @@ class Router(SpecMiddleware):
                 node.methods.setdefault("HEAD", node.methods["GET"])
             if static:
                 self._static[base + path] = node
+                if path == "/" and base:  # the base path itself is the index, with its slash or without
+                    self._static[base] = node
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

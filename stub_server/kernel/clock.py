@@ -10,6 +10,7 @@ MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EARLIEST = -62_135_596_800_000  # 0001-01-01T00:00:00.000Z
 LATEST = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z: the contract knows no later date-time
 
 
@@ -34,10 +35,10 @@ def parse_iso(text: str) -> int:
     moment = datetime.fromisoformat(text.upper())
     if moment.tzinfo is None:
         raise ValueError("a date-time needs an offset such as Z")
-    try:
-        return (moment - EPOCH) // timedelta(milliseconds=1)
-    except OverflowError as error:
-        raise ValueError("the date-time leaves the years 1 to 9999") from error
+    ms = (moment - EPOCH) // timedelta(milliseconds=1)
+    if not EARLIEST <= ms <= LATEST:
+        raise ValueError("the date-time leaves the years 1 to 9999")
+    return ms
 
 
 class Clock:

@@ -83,9 +83,9 @@ def create_api_key(call: Call, body: Body) -> Reply:
     )
     hidden["user_id"] = call.who.subject
     ident = public["id"]
-    change = Change().create("api_keys", ident, public, hidden).emit("api_key.created", "api_keys", ident)
+    change = Change().create("api_keys", ident, public, hidden)
+    change.emit("api_key.created", "api_keys", ident, previous_status=None)
     _expire_later(change, ident, public, call.now)
-    change.emits[-1].beside["previous_status"] = None
     call.apply(change)
     answer = reply.message("API key created.", api_key={**public, "private_key": private_key}, warning=WARNING)
     answer.status = 201
@@ -125,6 +125,6 @@ def delete_api_key(call: Call, ident: str) -> Reply:
 def _expire_later(change: Change, ident: str, public: Body, now: int) -> None:
     """A key with an end gets a timer; one that is born expired is switched off at once, and told so by an event."""
     if public["expires_at"] is not None:
-        change.at(max(now, date_time_ms(public["expires_at"])), "expire_api_key", ident)
+        change.at(max(now, date_time_ms(public["expires_at"])), "api_key.expire", ident)
 
 

@@ -18,6 +18,7 @@ PRODUCT_TYPES = ("course", "community", "ebook", "event", "mentorship", "softwar
 class Street:
     name: str
     cep: str  # the first five digits
+    span: int  # house numbers reach about this far
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,7 @@ def _places(root: Node) -> tuple[Place, ...]:
         if ddd not in facts["ddd"].texts():
             raise row["ddd"].fail(f"{ddd} is not an area code of {state}")
         ranges = [bounds.texts() for bounds in facts["cep"].items()]
-        streets = tuple(Street(str(name), node.digits(5, 5)) for name, node in row["streets"].entries())
+        streets = tuple(_street(str(name), node) for name, node in row["streets"].entries())
         for street in streets:
             if not street.cep.startswith(cep):
                 raise row["streets"].fail(f"{street.name}: CEP {street.cep} is not of the neighbourhood's {cep}")
@@ -192,39 +193,33 @@ def _places(root: Node) -> tuple[Place, ...]:
     return tuple(places)
 
 
+def _street(name: str, cep: Node) -> Street:
+    kind = name.partition(" ")[0]
+    return Street(name, cep.digits(5, 5), {"Avenida": 1_990, "Praça": 190}.get(kind, 890))
+
+
 def _names(root: Node) -> Names:
     surnames = []
     for name, node in root["surnames"].entries():
-        weight, particle, share = _triple(node)
+        weight, particle, share = node.triple()
         if particle.value not in ("", "da", "das", "de", "do", "dos"):
             raise particle.fail(f"{particle.value!r} is not a particle")
         surnames.append(Surname(str(name), weight.number(0.01, 1000), particle.value, share.number(0, 1)))
     excluded = root["not_from_faker"]
     return Names(
-        female=_weights(root["female"]),
-        male=_weights(root["male"]),
+        female=root["female"].weights(),
+        male=root["male"].weights(),
         surnames=tuple(surnames),
         regional=tuple(
             Regional(item["states"].texts(), item["share"].number(0, 1), item["surnames"].texts())
             for item in root["regional"].items()
         ),
-        suffixes=_weights(root["suffixes"]),
+        suffixes=root["suffixes"].weights(),
         given_not_from_faker=excluded["given"].texts(),
         surnames_not_from_faker=excluded["surnames"].texts(),
         activities=root["activities"].texts(),
         company_suffixes=root["company_suffixes"].texts(),
     )
-
-
-def _triple(node: Node) -> tuple[Node, Node, Node]:
-    parts = tuple(node.items())
-    if len(parts) != 3:
-        raise node.fail("must be [weight, particle, share]")
-    return parts[0], parts[1], parts[2]
-
-
-def _weights(root: Node) -> tuple[tuple[str, float], ...]:
-    return tuple((str(name), node.number(0.0001, 1000)) for name, node in root.entries())
 
 
 def _niches(root: Node) -> tuple[Niche, ...]:

@@ -173,7 +173,7 @@ class People:
         streets = place.streets
         street = streets[int(draw() * len(streets))]
         luck = draw()
-        number: str | int = 10 + int(1990 * luck * luck)
+        number: str | int = 10 + int(street.span * luck * luck)
         if place.superquadra:
             number = f"Bloco {'ABCDEFGHIJK'[int(luck * 11)]}"
             inside = self._superquadra_flats
@@ -211,7 +211,7 @@ def _local_part(rng: random.Random, given: str, middle: Family | None, last: Fam
     style = draw()
     if style < 0.35:
         return local
-    return f"{local}{1 + int(draw() * 99):02d}" if style < 0.75 else f"{local}{1970 + int(draw() * 38)}"
+    return f"{local}{1 + int(draw() * 99):02d}" if style < 0.75 else f"{local}{1970 + int(draw() * 36)}"
 
 
 def _mobile(rng: random.Random, ddd: str) -> dict[str, dict[str, str]]:

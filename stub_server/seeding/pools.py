@@ -120,7 +120,7 @@ def _family_firms(names: Names, faker: Faker) -> tuple[str, ...]:
     for text in dict.fromkeys(faker.company() for _ in range(2 * DRAWS)):
         stem = next((text.removesuffix(ending) for ending in endings if text.endswith(ending)), "")
         words = stem.split()
-        if words and len(set(words)) == len(words) and words[0] not in PARTICLES:
-            if not any(excluded in stem for excluded in (*names.surnames_not_from_faker, "Jesus", "da ")):
-                firms.append(text)
+        barred = (*names.surnames_not_from_faker, "Jesus", "da ")
+        if words and len(set(words)) == len(words) and not any(name in stem for name in barred):
+            firms.append(text)
     return tuple(firms)

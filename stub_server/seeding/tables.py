@@ -81,6 +81,16 @@ class Node:
         """A price in reais as whole cents."""
         return to_cents(self.value, self)
 
+    def weights(self) -> tuple[tuple[str, float], ...]:
+        """A map of name to weight."""
+        return tuple((str(name), node.number(0.0001, 1000)) for name, node in self.entries())
+
+    def triple(self) -> tuple[Node, Node, Node]:
+        parts = tuple(self.items())
+        if len(parts) != 3:
+            raise self.fail("must be a list of three")
+        return parts[0], parts[1], parts[2]
+
     def texts(self) -> tuple[str, ...]:
         return tuple(item.text() for item in self.items())
 

@@ -108,7 +108,7 @@ TABLES = MappingProxyType(
                 "planId": _order_plan,
                 "status": public("status"),
                 "customerId": hidden("customerId"),
-                "document": public("customer", "document"),
+                "document": hidden("document"),
                 "paymentMethod": public("paymentMethod"),
             },
             sorts={"totalAmount": _total_cents},

@@ -1,0 +1,21 @@
+FROM python:3.12-slim
+
+WORKDIR /app
+COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY openapi openapi
+COPY fixtures fixtures
+COPY stub_server stub_server
+RUN pip install --no-cache-dir --constraint constraints.txt . && useradd --create-home --uid 10001 sandbox
+
+USER sandbox
+WORKDIR /home/sandbox
+
+# Inside a container the server must listen on every address, so anyone who reaches the port can call it. The control
+# surface (/_sandbox/…) then answers only with the key that STUB_ADMIN_KEY sets, and tokens are signed with a secret
+# that is new at every start unless STUB_JWT_SECRET sets one:
+#   docker run -p 4600:4600 -e STUB_ADMIN_KEY=… membership-sandbox
+ENV STUB_HOST=0.0.0.0 STUB_PORT=4600 PYTHONUNBUFFERED=1
+EXPOSE 4600
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["python", "-c", \
+    "import os, urllib.request as u; u.urlopen(f'http://127.0.0.1:{os.environ[\"STUB_PORT\"]}/_sandbox/health', timeout=2)"]
+ENTRYPOINT ["stub-server"]

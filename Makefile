@@ -1,0 +1,46 @@
+# The commands of a checkout. `make help` lists them.
+
+PYTHON ?= python3
+PORT ?=
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint bench contract
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "  PORT=4700 chooses the port of run; ARGS='…' passes arguments through; PYTHON=python3.12 the interpreter."
+
+setup: $(STAMP) ## make the environment in .venv/
+
+# Installed anew only when the dependencies have changed.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing into $(VENV)/ (once) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+run: $(STAMP) ## start the sandbox on 127.0.0.1:4600
+	@$(BIN)/stub-server serve $(if $(PORT),--port $(PORT)) $(ARGS)
+
+test: $(STAMP) ## run the tests
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(STAMP) ## ruff and mypy
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/stub-server check
+
+bench: $(STAMP) ## measure it against stock Connexion, bare Starlette and the floor
+	@$(BIN)/python -m tests.benchmarks $(ARGS)
+
+contract: $(STAMP) ## let schemathesis judge a running sandbox by its contract
+	@$(BIN)/python -m tests.contract $(ARGS)

@@ -1,0 +1,44 @@
+"""What the command prints when it is ready: where, what, and one call that works when pasted."""
+
+from rich.console import Console
+from rich.text import Text
+
+from .http.edge import CONTROL, Edge
+from .kernel.clock import iso
+from .operations.ready import ready_token
+from .operations.server import Server
+from .settings import Settings
+
+
+def show(app: Edge, settings: Settings, console: Console) -> None:
+    """Print the banner. No line is wrapped: a command broken by the terminal's width would not paste."""
+    for line in lines(app, settings):
+        console.print(line, soft_wrap=True, highlight=False)
+
+
+def lines(app: Edge, settings: Settings) -> list[Text]:
+    """The banner, line by line."""
+    server: Server = app.server
+    sandbox = app.sandboxes.default
+    document, url = server.document, settings.url
+    token = ready_token(server, sandbox)
+    records = sum(sandbox.counts().values())
+    clock = "clock running" if settings.now is None else f"clock frozen at {iso(settings.now)}"
+    facts = [
+        ("address", url),
+        ("contract", f"{len(document.operations)} operations, {len(document.events)} events · {url}/openapi.json"),
+        ("world", f"scenario {sandbox.scenario}, seed {sandbox.seed}, {records} records, {clock}"),
+        ("credentials", f"{url}{CONTROL}/credentials"),
+    ]
+    if not settings.loopback and not settings.admin_key:
+        facts.append(("closed", f"{CONTROL} refuses everyone: the server is not on loopback and has no --admin-key"))
+    elif settings.admin_key:
+        facts.append(("closed", f"{CONTROL} asks for X-Sandbox-Admin-Key"))
+    return [
+        Text(f"Membership Commerce sandbox {server.version}", style="bold"),
+        *(Text.assemble((f"  {name:<12}", "dim"), value) for name, value in facts),
+        Text.assemble(("  token       ", "dim"), token, ("  (30 days)", "dim")),
+        Text(),
+        Text(f"curl -s '{url}/v2/customers?limit=2' -H 'Authorization: Bearer {token}'"),
+        Text(),
+    ]

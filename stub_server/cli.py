@@ -1,0 +1,134 @@
+"""The command `stub-server`: flags and their environment twins into settings, then the server."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from . import __version__
+from .kernel.clock import parse_iso
+from .settings import Settings
+
+
+class Unusable(click.ClickException):
+    """Input that the server cannot start with: one line, exit code 2."""
+
+    exit_code = 2
+
+
+class DefaultVerb(click.Group):
+    """A group whose verb may be left out: `stub-server --port 0` is `stub-server serve --port 0`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put `serve` before flags that belong to it."""
+        if not args or (args[0].startswith("-") and args[0] not in ("--help", "-h", "--version")):
+            args = ["serve", *args]
+        return super().parse_args(ctx, args)
+
+
+class Instant(click.ParamType[int]):
+    """An RFC 3339 date-time with an offset, as milliseconds since 1970."""
+
+    name = "ISO8601"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Fail with an example for what is no such thing."""
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_iso(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a date-time with an offset, such as 2026-11-20T14:32:05Z.", param, ctx)
+
+
+class BaseUrl(click.ParamType[str]):
+    """An absolute http address."""
+
+    name = "URL"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Fail for what no client could call."""
+        from urllib.parse import urlsplit
+
+        parts = urlsplit(str(value))
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            self.fail(f"{value!r} is not an address such as https://sandbox.example.com.", param, ctx)
+        return str(value)
+
+
+OVERLAY = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
+
+
+@click.group(cls=DefaultVerb, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="stub-server")
+def main() -> None:
+    """A contract-first, stateful sandbox of the Membership Commerce Service API, version 2.
+
+    Without a verb it serves; every flag of serve has an environment twin, STUB_PORT for --port.
+    """
+
+
+@main.command(context_settings={"auto_envvar_prefix": "STUB", "show_default": True})
+@click.option("--host", default="127.0.0.1", help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=4600, help="Port to listen on; 0 picks a free one.")
+@click.option("--base-url", type=BaseUrl(), help="Address that answers show, when it is not host and port.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=42, help="The same seed gives the same world.")
+@click.option("--scenario", default="default", help="The data to begin with, by name or file.")
+@click.option("--now", type=Instant(), help="Freeze the sandbox clock at this instant; without it the clock runs.")
+@click.option("--overlay", "overlays", type=OVERLAY, multiple=True, help="OpenAPI Overlay to apply; repeatable.")
+@click.option("--auth", type=click.Choice(["strict", "lenient"]), default="strict", help="lenient takes any bearer.")
+@click.option("--unknown-fields", type=click.Choice(["reject", "ignore"]), default="reject", help="In request bodies.")
+@click.option("--check-digits", type=click.Choice(["on", "off"]), default="on", help="Of CPF and CNPJ.")
+@click.option("--autopay", type=click.IntRange(0), metavar="SECONDS", help="Pay every PIX order after so long.")
+@click.option("--store", default="memory", metavar="memory|URL", help="Where records live.")
+@click.option("--admin-key", metavar="KEY", help="Ask for this key at /_sandbox.")
+@click.option("--jwt-secret", metavar="TEXT", help="Sign tokens with this instead of what the seed decides.")
+@click.option("--reload", is_flag=True, help="Start anew when contract, fixtures or code change.")
+def serve(
+    auth: str, unknown_fields: str, check_digits: str, store: str, jwt_secret: str | None, reload: bool, **plain: Any
+) -> None:
+    """Start the sandbox."""
+    from . import serving
+
+    if store != "memory":
+        raise Unusable(f"--store {store.partition(':')[0]}: this version keeps its records in memory only.")
+    settings = Settings(
+        **plain,
+        lenient_auth=auth == "lenient",
+        ignore_unknown=unknown_fields == "ignore",
+        check_digits=check_digits == "on",
+        secret=jwt_secret.encode() if jwt_secret else None,
+    )
+    try:
+        (serving.serve_reloading if reload else serving.serve)(settings)
+    except serving.CannotServe as error:
+        raise Unusable(str(error)) from None
+
+
+@main.command(context_settings={"auto_envvar_prefix": "STUB"})
+@click.option("--overlay", "overlays", type=OVERLAY, multiple=True, help="OpenAPI Overlay to apply; repeatable.")
+def check(overlays: tuple[Path, ...]) -> None:
+    """Hold the contract, overlays applied, to OpenAPI 3.0 and count what is in it. Exit code 1 for a fault."""
+    from .app import check_document, data_dir
+    from .contract import bundle
+    from .contract.document import Document
+    from .contract.source import ContractError
+
+    try:
+        document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays))
+        control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml"))
+        for part in (document, control):
+            check_document(part)
+        counts = {
+            "operations": len(document.operations),
+            "schemas": len(document.raw["components"]["schemas"]),
+            "events": len(document.events),
+            "scopes": len(document.scopes),
+            "lifecycles": len(document.lifecycles),
+            "control operations": len(control.operations),
+        }
+    except ContractError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)
+    click.echo("The contract is valid OpenAPI 3.0: " + ", ".join(f"{n} {name}" for name, n in counts.items()) + ".")

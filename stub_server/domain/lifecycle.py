@@ -1,0 +1,43 @@
+"""Moves between states: what the contract's tables allow, and how a refused one is explained."""
+
+from collections import deque
+
+from ..contract.document import Lifecycle, Move
+from ..kernel.problem import Conflict, detail
+
+
+def move(lifecycle: Lifecycle, from_: str, to: str) -> Move | None:
+    """The legal move, or None when the resource is already there. Raises Conflict for a move the table lacks."""
+    found = lifecycle.find(from_, to)
+    if found is None and from_ == to:
+        return None
+    if found is None:
+        raise refused(lifecycle, from_, to)
+    return found
+
+
+def refused(lifecycle: Lifecycle, from_: str, to: str) -> Conflict:
+    """409 with from, to, what is allowed, and how to get there."""
+    exits = [f"{m.to} ({' or '.join(m.by)})" for m in lifecycle.exits(from_) if m.to not in (from_, "deleted")]
+    allowed = f"From {from_} it goes to {', '.join(exits)}." if exits else f"{from_} is final."
+    route = path(lifecycle, from_, to)
+    way = f" To reach {to}: {' → '.join(route)}." if len(route) > 2 else ""
+    return Conflict(
+        f"A {lifecycle.resource.lower()} cannot go from {from_} to {to}. {allowed}{way}",
+        details=[detail(lifecycle.field, "not_allowed", f"{from_} → {to}")],
+    )
+
+
+def path(lifecycle: Lifecycle, from_: str, to: str) -> list[str]:
+    """The shortest way between two states, both ends included; empty when there is none."""
+    ways = deque([[from_]])
+    seen = {from_}
+    while ways:
+        way = ways.popleft()
+        if way[-1] == to:
+            return way
+        for exit_ in lifecycle.exits(way[-1]):
+            if exit_.to not in seen:
+                seen.add(exit_.to)
+                ways.append([*way, exit_.to])
+    return []

@@ -1,0 +1,223 @@
+"""Rules of orders: who may buy what, what a new order holds, and what a payer's e-mail address decides."""
+
+from typing import Any, NamedTuple
+
+from ..contract.formats import date_time_ms
+from ..kernel.clock import DAY, SECOND, iso
+from ..kernel.money import cents, items_cents, text
+from ..kernel.problem import Conflict, detail, reference_missing
+from ..kernel.record import Body
+from .brcode import encode, location
+from .customers import settled_types
+from .documents import normalise
+
+PIX_LIFE = DAY  # the default of the Brazilian Central Bank's `calendario.expiracao`
+
+
+class Outcome(NamedTuple):
+    """What a magic value has happen: jobs and their delays in ms, or a failure at once."""
+
+    jobs: tuple[tuple[str, int], ...] = ()
+    fails: bool = False
+    life: int | None = None
+
+
+# A part of the e-mail's local part -> what happens. Longer tokens first: none contains another of the list.
+MAGIC: dict[str, Outcome] = {
+    "refund_after_payment": Outcome((("order.pay", SECOND), ("order.refund", 60 * SECOND))),
+    "succeed_immediately": Outcome((("order.pay", SECOND),)),
+    "succeed_with_delay": Outcome((("order.pay", 180 * SECOND),)),
+    "expire_immediately": Outcome(life=0),
+    "expire_with_delay": Outcome(life=180 * SECOND),
+    "fail_immediately": Outcome(fails=True),
+    "fill_never": Outcome(),
+}
+
+
+def magic_of(email: str) -> str | None:
+    """The magic token in an e-mail's local part, if there is one."""
+    local = email.rpartition("@")[0].lower()
+    return next((token for token in MAGIC if token in local), None)
+
+
+def check_buyable(project: Body, plan: Body, method: str, live_subscribers: int) -> None:
+    """Whether a plan is for sale. Raises Conflict, with what to do about it."""
+    if project["status"] != "active":
+        ident = project["id"]
+        way = (
+            "An archived project sells no more."
+            if project["status"] == "archived"
+            else f"Activate it: POST /v2/projects/{ident}/activate."
+        )
+        message = f"The project is {project['status']}, and only an active one takes orders. {way}"
+        raise _conflict("projectId", "project_not_active", message)
+    if plan["status"] != "active":
+        message = f"The plan is inactive. Activate it: PUT /v2/plans/{plan['id']} with status active."
+        raise _conflict("planId", "plan_not_active", message)
+    if method not in plan["payment_methods"]:
+        message = f"This plan takes {', '.join(plan['payment_methods'])}, not {method}."
+        raise _conflict("paymentMethod", "payment_method_not_allowed", message)
+    most = plan["max_subscribers"]
+    if most is not None and live_subscribers >= most:
+        raise _conflict("planId", "plan_sold_out", f"All {most} places of this plan are taken (max_subscribers).")
+
+
+def check_plan(project_id: str, plan: Body | None) -> Body:
+    """The plan of the project. Raises Missing for an unknown plan and for one of another project alike."""
+    if plan is None or plan["projectId"] != project_id:
+        raise reference_missing("planId", "plan of this project")
+    return plan
+
+
+def buyer(sent: Body) -> Body:
+    """The order's own copy of its customer: as sent, with document_type and type filled in."""
+    document_type, type_ = settled_types(
+        normalise(sent["document"]), sent.get("document_type"), sent.get("type"), "customer."
+    )
+    return {
+        "name": sent["name"],
+        "email": sent["email"],
+        "document": sent["document"],
+        "document_type": document_type,
+        "type": type_,
+        "phones": sent.get("phones", {}),
+        "address": sent.get("address", {}),
+    }
+
+
+def new_order(
+    *,
+    ident: str,
+    code: str,
+    transaction_id: str,
+    body: Body,
+    customer: Body,
+    customer_id: str,
+    method: str,
+    merchant: tuple[str, str],
+    base_url: str,
+    now: int,
+    magic: str | None,
+    life: int = PIX_LIFE,
+    subscription_id: str | None = None,
+) -> tuple[Body, Body]:
+    """A new order's public and hidden parts. `merchant` is name and city of the receiver; `life` is ms.
+
+    A PIX order carries its BR Code also when it fails at once.
+    """
+    outcome = MAGIC.get(magic or "", Outcome())
+    failed = outcome.fails
+    transaction = new_transaction(
+        transaction_id, method, cents(body["totalAmount"]), merchant, base_url, now, now + _life(outcome, life)
+    )
+    if failed:
+        transaction |= failure("insufficient_funds")
+    created = iso(now)
+    public = {
+        "id": ident,
+        "code": code,
+        "status": "failed" if failed else "pending",
+        "paymentMethod": method,
+        "totalAmount": body["totalAmount"],
+        "customer": customer,
+        "items": body["items"],
+        "last_transaction": transaction,
+        "createdAt": created,
+        "updatedAt": created,
+    }
+    hidden = {
+        "projectId": body["projectId"].lower(),
+        "planId": body["planId"].lower(),
+        "customerId": customer_id,
+        "subscriptionId": subscription_id,
+        "metadata": body.get("metadata", {}),
+        "success_url": body.get("success_url"),
+        "cancel_url": body.get("cancel_url"),
+        "document": normalise(customer["document"]),
+        "paid_cents": 0,
+        "refunded_cents": 0,
+        "paid_at": None,
+        "renewal": subscription_id is not None,
+        "magic": magic,
+    }
+    return public, hidden
+
+
+def _life(outcome: Outcome, life: int) -> int:
+    return life if outcome.life is None else outcome.life
+
+
+def new_transaction(
+    ident: str, method: str, amount: int, merchant: tuple[str, str], base_url: str, now: int, expires: int
+) -> dict[str, str]:
+    """The first state of an order's payment; every value is a string."""
+    created = iso(now)
+    transaction = {
+        "id": ident,
+        "transaction_type": method,
+        "status": "waiting_payment",
+        "amount": text(amount),
+        "currency": "BRL",
+        "success": "true",
+    }
+    if method == "pix":
+        txid = ident.replace("-", "")
+        code = encode(amount, txid, location(txid), *merchant)
+        transaction["txid"] = txid
+        transaction["qr_code"] = code
+        transaction["qr_code_url"] = f"{base_url}/_sandbox/qr.svg?code={_quoted(code)}"
+        transaction["expires_at"] = iso(expires)
+    transaction["created_at"] = transaction["updated_at"] = created
+    return transaction
+
+
+def _quoted(code: str) -> str:
+    """A BR Code in a query: of what it may hold, these are the characters that a query reads otherwise."""
+    return code.replace("%", "%25").replace(" ", "%20").replace("+", "%2B").replace("&", "%26").replace("#", "%23")
+
+
+FAILURES = {
+    "insufficient_funds": "The balance of the payer is too low.",
+    "payer_limit_exceeded": "The amount is above the limit of the payer for this time of day.",
+    "payer_account_blocked": "The account of the payer is blocked or closed.",
+    "payer_bank_unavailable": "The bank of the payer did not answer in time.",
+    "rejected_by_payer": "The payer declined the payment in the app of the bank.",
+    "suspected_fraud": "The payment was refused by the fraud analysis.",
+    "card_declined": "The issuer of the card declined the payment.",
+}
+
+
+def failure(code: str) -> dict[str, str]:
+    """What a failed payment shows."""
+    return {"status": "failed", "success": "false", "failure_code": code, "failure_reason": FAILURES[code]}
+
+
+def closed(public: Body, status: str, now: int, transaction: dict[str, str]) -> Body:
+    """The order in another status, its payment updated with it."""
+    at = iso(now)
+    return public | {
+        "status": status,
+        "last_transaction": public["last_transaction"] | transaction | {"updated_at": at},
+        "updatedAt": at,
+    }
+
+
+def expires_at(public: Body) -> int | None:
+    """When the order's PIX code ends, in ms; None for other methods."""
+    end = public["last_transaction"].get("expires_at")
+    return None if end is None else date_time_ms(end)
+
+
+def warnings(body: Body) -> tuple[str, ...]:
+    """`amount_mismatch` when the items do not add up to the total; the source states no rule between them."""
+    return () if items_cents(body["items"]) == cents(body["totalAmount"]) else ("amount_mismatch",)
+
+
+def event_data(hidden: Body, previous: str | None) -> dict[str, Any]:
+    """What stands beside the order in its events."""
+    names = ("projectId", "planId", "customerId", "subscriptionId", "metadata")
+    return {name: hidden[name] for name in names} | {"previous_status": previous}
+
+
+def _conflict(field: str, code: str, message: str) -> Conflict:
+    return Conflict(message, code=code, details=[detail(field, code, message)])

@@ -1,0 +1,93 @@
+"""Rules of paying an order and giving the money back."""
+
+from typing import NamedTuple
+
+from ..contract.document import Lifecycle
+from ..contract.formats import date_time_ms
+from ..kernel.clock import DAY, iso
+from ..kernel.money import cents, text
+from ..kernel.problem import Conflict, detail
+from ..kernel.record import Body
+from .brcode import end_to_end_id
+from .documents import mask_document
+from .lifecycle import path
+from .orders import closed, expires_at
+
+REFUND_WINDOW = 90 * DAY  # the Central Bank's limit for returning a PIX payment
+
+
+class Payer(NamedTuple):
+    """Who pays, through which bank (ISPB and name)."""
+
+    name: str
+    document: str
+    ispb: str
+    bank: str
+
+
+def check_payable(public: Body, amount: int | None, paid_at: int | None, now: int) -> None:
+    """Whether the order can be paid so. Raises Conflict."""
+    status = public["status"]
+    if status == "paid":
+        raise _refused("order_already_paid", "The order is already paid.", "status")
+    if status != "pending":
+        raise _refused("order_not_payable", f"The order is {status}; only a pending one can be paid.", "status")
+    if amount is not None and amount != cents(public["totalAmount"]):
+        message = f"The payment is {text(amount)}, the order {text(cents(public['totalAmount']))}."
+        raise _refused("order_not_payable", message, "amount")
+    if paid_at is not None:
+        end = expires_at(public)
+        latest = now if end is None else min(now, end)
+        if not date_time_ms(public["createdAt"]) <= paid_at <= latest:
+            message = f"paid_at must be between {public['createdAt']} and {iso(latest)}."
+            raise _refused("order_not_payable", message, "paid_at")
+
+
+def paid(public: Body, hidden: Body, payer: Payer, suffix: str, paid_at: int, now: int) -> tuple[Body, Body]:
+    """The order once it is paid; `suffix` is the invented end of a PIX payment's end_to_end_id."""
+    transaction = {"status": "paid", "success": "true", "paid_at": iso(paid_at)}
+    if public["paymentMethod"] == "pix":
+        transaction["end_to_end_id"] = end_to_end_id(payer.ispb, paid_at, suffix)
+    transaction |= {
+        "payer_name": payer.name,
+        "payer_document": mask_document(payer.document),
+        "payer_bank": payer.bank,
+    }
+    return closed(public, "paid", now, transaction), hidden | {
+        "paid_cents": cents(public["totalAmount"]),
+        "paid_at": paid_at,
+    }
+
+
+def refunded(
+    public: Body, hidden: Body, amount: int | None, refund_id: str, now: int, lifecycle: Lifecycle
+) -> tuple[Body, Body, bool]:
+    """The order after a refund, and whether nothing is left. `amount` is cents, None for all that is left.
+
+    Raises Conflict: not refundable, more than is left, or later than 90 days after the payment.
+    """
+    if public["status"] != "paid":
+        way = "" if path(lifecycle, public["status"], "refunded") else " It never will be."
+        message = f"The order is {public['status']}; only a paid one can be refunded.{way}"
+        raise _refused("order_not_refundable", message, "status")
+    if now > hidden["paid_at"] + REFUND_WINDOW:
+        message = f"The payment of {iso(hidden['paid_at'])} is more than 90 days ago."
+        raise _refused("refund_window_closed", message, "status")
+    left = hidden["paid_cents"] - hidden["refunded_cents"]
+    amount = left if amount is None else amount
+    if amount > left:
+        raise _refused("refund_exceeds_amount", f"{text(left)} is left to refund, not {text(amount)}.", "amount")
+    total = hidden["refunded_cents"] + amount
+    full = total == hidden["paid_cents"]
+    transaction = {
+        "status": "refunded" if full else "partial_refunded",
+        "refunded_amount": text(total),
+        "refunded_at": iso(now),
+        "refund_id": refund_id,
+    }
+    after = closed(public, "refunded" if full else "paid", now, transaction)
+    return after, hidden | {"refunded_cents": total}, full
+
+
+def _refused(code: str, message: str, field: str) -> Conflict:
+    return Conflict(message, code=code, details=[detail(field, code, message)])

@@ -1,0 +1,46 @@
+"""Rules of products: what a member gets access to, and by which plans."""
+
+from collections.abc import Callable, Iterable
+
+from ..kernel.problem import duplicate, reference_missing
+from ..kernel.record import Body
+
+
+def new_product(body: Body, blank: Body, now: str) -> Body:
+    """A new product without its id; its planIds are already known ones. `blank` holds the contract's defaults."""
+    public = blank | body
+    public["projectId"] = public["projectId"].lower()
+    public["createdAt"] = public["updatedAt"] = now
+    return public
+
+
+def changed_product(old: Body, body: Body, now: str) -> Body:
+    """A product after an update: absent members stay, lists and maps are replaced whole."""
+    return old | body | {"updatedAt": now}
+
+
+def without_plan(old: Body, plan_id: str, now: str) -> Body | None:
+    """A product that a plan no longer unlocks; None when it never did."""
+    if plan_id not in old["planIds"]:
+        return None
+    return old | {"planIds": [ident for ident in old["planIds"] if ident != plan_id], "updatedAt": now}
+
+
+def known_plans(asked: Iterable[str], project_id: str, project_of: Callable[[str], str | None]) -> list[str]:
+    """The plans that unlock a product, each once, in the order asked for.
+
+    Raises Missing for one that does not exist or belongs to another project than the product.
+    """
+    plans: dict[str, None] = {}
+    for index, ident in enumerate(asked):
+        plan_id = ident.lower()
+        if project_of(plan_id) != project_id:
+            raise reference_missing(f"planIds[{index}]", "plan")
+        plans[plan_id] = None
+    return list(plans)
+
+
+def check_sku(holder: str | None, own: str | None) -> None:
+    """A SKU belongs to one product of a project. Raises Conflict."""
+    if holder is not None and holder != own:
+        raise duplicate("sku", "duplicate_sku", "Another product of this project has this SKU.")

@@ -1,0 +1,75 @@
+"""Rules of projects: their states, what only goes in, and what becomes of everything below an archived one."""
+
+from ..contract.document import Lifecycle
+from ..kernel.problem import Conflict, detail, duplicate
+from ..kernel.record import Body, Row
+from .lifecycle import move
+
+EVENTS = {"active": "project.activated", "suspended": "project.suspended", "archived": "project.archived"}
+WRITE_ONLY = (
+    "long_description",
+    "logo_url",
+    "cover_image",
+    "website_url",
+    "business_settings",
+    "marketing_settings",
+    "content_settings",
+    "notification_settings",
+)
+_MAPS = frozenset(name for name in WRITE_ONLY if name.endswith("_settings"))
+COUNTERS = ("plans_count", "orders_count", "total_revenue", "total_subscribers", "active_subscribers")
+
+
+def new_project(body: Body, blank: Body, ident: str, creator: str, now: str) -> tuple[Body, Body]:
+    """A new project's public and hidden parts."""
+    hidden = {name: body.get(name, {} if name in _MAPS else None) for name in WRITE_ONLY}
+    shown = {name: value for name, value in body.items() if name not in hidden}
+    public: Body = blank | {
+        "id": ident,
+        "status": "draft",
+        "type": "membership",
+        "visibility": "public",
+        **dict.fromkeys(COUNTERS, 0),
+        "creatorId": creator,
+        "createdAt": now,
+        **shown,
+    }
+    return public, hidden
+
+
+def changed_project(row: Row, body: Body, lifecycle: Lifecycle) -> tuple[Body, Body, str | None]:
+    """A project after an update, and the status it moves to, if it moves.
+
+    Raises Conflict for an archived project, whose content is closed for ever, and for an illegal move.
+    """
+    to = body.get("status")
+    moved = None if to is None else move(lifecycle, row.public["status"], to)
+    content = body.keys() - {"status"}
+    if content:
+        check_open(row.public)
+    hidden = row.hidden | {name: value for name, value in body.items() if name in WRITE_ONLY}
+    public = row.public | {name: value for name, value in body.items() if name not in WRITE_ONLY}
+    return public, hidden, None if moved is None else to
+
+
+def check_open(project: Body, field: str = "status") -> None:
+    """An archived project, its plans and its products do not change any more. Raises Conflict."""
+    if project["status"] == "archived":
+        message = "The project is archived: neither it nor its plans and products can be changed."
+        raise Conflict(message, code="project_archived", details=[detail(field, "project_archived", message)])
+
+
+def check_unique(holder: str | None, own: str | None) -> None:
+    """A name belongs to one live project. Raises Conflict."""
+    if holder is not None and holder != own:
+        raise duplicate("name", "duplicate_name", "Another project of this merchant has this name.")
+
+
+def check_idle(orders: int, subscriptions: int) -> None:
+    """Only a project without paid or pending orders and without running subscriptions can be deleted."""
+    if orders or subscriptions:
+        message = (
+            f"The project has {orders} paid or pending orders and {subscriptions} running subscriptions. "
+            "Archive it instead."
+        )
+        raise Conflict(message, code="project_has_activity", details=[detail("projectId", "project_has_activity", message)])

@@ -1,0 +1,75 @@
+"""The figures of a project: folds over its orders and subscriptions, so that they always reconcile."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from ..kernel.money import cents, reais
+from ..kernel.record import Body, Row
+from .calendar import monthly_cents
+
+ORDER_STATES = ("pending", "paid", "failed", "expired", "canceled", "refunded")
+SUBSCRIPTION_STATES = ("trialing", "active", "past_due", "canceled", "expired")
+
+
+class OrderFold:
+    """Adds up orders, in all and by plan; money is cents until it is shown."""
+
+    def __init__(self) -> None:
+        self.states: Counter[str] = Counter()
+        self.gross = self.refunded = self.paid = 0
+        self.plan_orders: Counter[str] = Counter()
+        self.plan_net: Counter[str] = Counter()
+
+    def add(self, row: Row) -> None:
+        """Count one order."""
+        hidden = row.hidden
+        plan = hidden["planId"]
+        self.states[row.public["status"]] += 1
+        self.plan_orders[plan] += 1
+        if hidden["paid_cents"]:
+            self.gross += hidden["paid_cents"]
+            self.refunded += hidden["refunded_cents"]
+            self.paid += 1
+            self.plan_net[plan] += hidden["paid_cents"] - hidden["refunded_cents"]
+
+    def orders(self) -> Body:
+        """Counts by status."""
+        return {"total": sum(self.states.values()), **{state: self.states[state] for state in ORDER_STATES}}
+
+    def revenue(self) -> Body:
+        """Paid, refunded and what is left, in reais; the average ticket is per order that was ever paid."""
+        return {
+            "gross": reais(self.gross),
+            "refunded": reais(self.refunded),
+            "net": reais(self.gross - self.refunded),
+            "average_ticket": reais(round(self.gross / self.paid)) if self.paid else 0.0,
+            "currency": "BRL",
+        }
+
+    def conversion(self) -> float | None:
+        """Orders that were paid (refunded ones were) over those that are decided; None while none is."""
+        decided = sum(self.states.values()) - self.states["pending"]
+        return round(self.paid / decided, 4) if decided else None
+
+    def top_plans(self, names: dict[str, str], most: int = 5) -> list[Body]:
+        """The plans with the highest revenue; one that was deleted since shows no name of its own."""
+        ranked = sorted(self.plan_orders, key=lambda plan: (-self.plan_net[plan], -self.plan_orders[plan], plan))
+        return [
+            {
+                "planId": plan,
+                "name": names.get(plan, "(deleted)"),
+                "orders_count": self.plan_orders[plan],
+                "revenue": reais(self.plan_net[plan]),
+            }
+            for plan in ranked[:most]
+        ]
+
+
+def monthly_revenue(subscriptions: Iterable[Row]) -> float:
+    """What the active subscriptions are worth per month of thirty days, in reais."""
+    return reais(
+        sum(
+            monthly_cents(cents(row.public["amount"]), row.public["interval"], row.public["interval_count"])
+            for row in subscriptions
+        )
+    )

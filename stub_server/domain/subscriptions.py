@@ -1,0 +1,145 @@
+"""Rules of subscriptions: opened by a paid order, moved by renewals and time alone."""
+
+from typing import Any
+
+from ..contract.formats import date_time_ms
+from ..kernel.clock import DAY, iso
+from ..kernel.record import Body
+from .calendar import add_interval, grace_ms, lead_ms
+
+LIVE = ("trialing", "active", "past_due")
+
+
+def opened(
+    *,
+    ident: str,
+    code: str,
+    blank: Body,
+    plan: Body,
+    order: Body,
+    order_hidden: Body,
+    customer: Body,
+    now: int,
+    trial: bool,
+) -> tuple[Body, Body]:
+    """A new subscription's parts. A trial goes before the first paid period."""
+    trial_end = now + plan["trial_period_days"] * DAY if trial else None
+    anchor = now if trial_end is None else trial_end
+    end = add_interval(anchor, plan["interval"], plan["interval_count"], 1)
+    public: Body = blank | {
+        "id": ident,
+        "code": code,
+        "status": "active" if trial_end is None else "trialing",
+        "projectId": plan["projectId"],
+        "planId": plan["id"],
+        "customerId": customer["id"],
+        "orderId": order["id"],
+        "lastOrderId": order["id"],
+        "customer": {name: customer[name] for name in ("id", "name", "email")},
+        "plan": {"id": plan["id"], "name": plan["name"]},
+        "paymentMethod": order["paymentMethod"],
+        "amount": plan["amount"],
+        "currency": "BRL",
+        "interval": plan["interval"],
+        "interval_count": plan["interval_count"],
+        "cycle": 0,
+        "trial_start": None if trial_end is None else iso(now),
+        "trial_end": None if trial_end is None else iso(trial_end),
+        "current_period_start": iso(now),
+        "current_period_end": iso(end if trial_end is None else trial_end),
+        "next_billing_at": iso(end),
+        "cancel_at_period_end": False,
+        "metadata": order_hidden["metadata"],
+        "createdAt": iso(now),
+        "updatedAt": iso(now),
+    }
+    return public, {"anchor": anchor, "periods": 1, "renewal_order": None}
+
+
+def activated(public: Body, hidden: Body, now: int) -> Body:
+    """The trial is over: the first paid period begins."""
+    return public | {
+        "status": "active",
+        "current_period_start": iso(hidden["anchor"]),
+        "current_period_end": iso(period_end(public, hidden)),
+        "updatedAt": iso(now),
+    }
+
+
+def renewed(public: Body, hidden: Body, now: int) -> tuple[Body, Body]:
+    """One more period is paid: it begins where the last one ended, whenever it was paid."""
+    hidden = hidden | {"periods": hidden["periods"] + 1, "renewal_order": None}
+    end = period_end(public, hidden)
+    after = public | {
+        "status": "active",
+        "cycle": public["cycle"] + 1,
+        "current_period_start": public["current_period_end"],
+        "current_period_end": iso(end),
+        "next_billing_at": None if public["cancel_at_period_end"] else iso(end),
+        "updatedAt": iso(now),
+    }
+    return after, hidden
+
+
+def awaiting(public: Body, hidden: Body, order_id: str, now: int) -> tuple[Body, Body]:
+    """A renewal order has been made."""
+    return public | {"lastOrderId": order_id, "updatedAt": iso(now)}, hidden | {"renewal_order": order_id}
+
+
+def past_due(public: Body, now: int) -> Body:
+    """The period is over and the next one is not paid."""
+    return public | {"status": "past_due", "updatedAt": iso(now)}
+
+
+def ended(public: Body, status: str, now: int) -> Body:
+    """Over: canceled or expired."""
+    at = iso(now)
+    return public | {
+        "status": status,
+        "canceled_at": (public["canceled_at"] or at) if status == "canceled" else public["canceled_at"],
+        "ended_at": at,
+        "next_billing_at": None,
+        "updatedAt": at,
+    }
+
+
+def ending(public: Body, now: int) -> Body:
+    """To be canceled when the paid period is over."""
+    at = iso(now)
+    return public | {"cancel_at_period_end": True, "canceled_at": at, "next_billing_at": None, "updatedAt": at}
+
+
+def period_end(public: Body, hidden: Body) -> int:
+    """The end of the last paid period, on the grid of the anchor: the 31st stays the 31st where the month has one."""
+    return add_interval(hidden["anchor"], public["interval"], public["interval_count"], hidden["periods"])
+
+
+def renewal_at(public: Body, hidden: Body) -> int:
+    """When the renewal order is made."""
+    return period_end(public, hidden) - lead_ms(public["interval"], public["interval_count"])
+
+
+def grace_end(public: Body, hidden: Body) -> int:
+    """Until when an unpaid renewal keeps the subscription past due instead of ending it."""
+    return period_end(public, hidden) + grace_ms(public["interval"], public["interval_count"])
+
+
+def renewal_body(public: Body, metadata: Body) -> Body:
+    """What the renewal order asks for."""
+    return {
+        "projectId": public["projectId"],
+        "planId": public["planId"],
+        "totalAmount": public["amount"],
+        "items": [{"description": public["plan"]["name"], "quantity": 1, "amount": public["amount"]}],
+        "metadata": metadata,
+    }
+
+
+def event_data(public: Body, previous: str | None) -> dict[str, Any]:
+    """What stands beside the subscription in its events."""
+    return {"previous_status": previous, "_projectId": public["projectId"]}
+
+
+def is_due(public: Body, hidden: Body, now: int) -> bool:
+    """Whether the paid time of a trial or period is over."""
+    return date_time_ms(public["current_period_end"]) <= now and period_end(public, hidden) <= now

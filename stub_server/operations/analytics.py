@@ -1,0 +1,28 @@
+"""Analytics: a placeholder in the source document, and here no more than that."""
+
+from ..contract.formats import date_time_ms
+from ..kernel.clock import iso
+from ..kernel.record import Body
+from . import reply
+from .call import Call
+from .reply import Reply
+
+
+def get_analytics(call: Call, query: Body) -> Reply:
+    """200 with the query echoed, date-times in UTC, and no metrics."""
+    project_id = query.get("projectId")
+    analytics = {
+        "available": False,
+        "filters": {
+            "projectId": None if project_id is None else project_id.lower(),
+            "from": _utc(query.get("from")),
+            "to": _utc(query.get("to")),
+        },
+        "metrics": {},
+        "generated_at": call.now_text,
+    }
+    return reply.message("Analytics is a placeholder: no metrics are available yet.", analytics=analytics)
+
+
+def _utc(text: str | None) -> str | None:
+    return None if text is None else iso(date_time_ms(text))

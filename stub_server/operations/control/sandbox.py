@@ -1,0 +1,128 @@
+"""The world as a whole: health, credentials, tokens, assumptions, checks and reset."""
+
+from ...kernel.clock import iso
+from ...kernel.problem import Missing
+from ...kernel.record import Body
+from ...seeding.invariants import check
+from ...seeding.scenario import ScenarioError
+from .. import reply
+from ..assumptions import assumptions_of
+from ..call import Call
+from ..reply import Reply
+
+READY_FOR = 30 * 24 * 3600  # seconds
+
+
+def get_sandbox_index(call: Call) -> Reply:
+    """200 with what there is."""
+    server = call.server
+    endpoints = [
+        {"operation": o.id, "method": o.method, "path": f"/_sandbox{o.path}".rstrip("/"), "summary": o.raw["summary"]}
+        for o in server.control.operations.values()
+    ]
+    return reply.value(
+        {
+            "name": server.document.raw["info"]["title"],
+            "version": server.version,
+            "sandbox": call.sandbox.name,
+            "base_url": server.url + call.prefix,
+            "now": call.now_text,
+            "endpoints": endpoints,
+        }
+    )
+
+
+def get_health(call: Call) -> Reply:
+    """200 when ready."""
+    server, sandbox = call.server, call.sandbox
+    return reply.value(
+        {
+            "status": "ok",
+            "version": server.version,
+            "sandbox": sandbox.name,
+            "scenario": sandbox.scenario,
+            "seed": sandbox.seed,
+            "now": call.now_text,
+            "operations": len(server.document.operations),
+            "events": len(server.document.events),
+        }
+    )
+
+
+def get_credentials(call: Call) -> Reply:
+    """200 with a ready token, an API key pair and ids to try them on."""
+    sandbox, server = call.sandbox, call.server
+    merchant = sandbox.store.merchant
+    token, _ = server.tokens.issue(sandbox.name, merchant.id, merchant.user_id, ["*"], READY_FOR)
+    return reply.value(
+        {
+            "sandbox": sandbox.name,
+            "base_url": server.url + call.prefix,
+            "merchant": {"id": merchant.id, "name": merchant.name},
+            "jwt": token,
+            "public_key": sandbox.credentials["public_key"],
+            "private_key": sandbox.credentials["private_key"],
+            "sample": {name: sandbox.sample.get(name) for name in ("projectId", "planId", "customerId", "orderId")},
+        }
+    )
+
+
+def issue_token(call: Call, body: Body | None) -> Reply:
+    """201 with a token for the scopes and the time asked for."""
+    asked = body or {}
+    merchant_id = asked.get("merchant_id", call.sandbox.home).lower()
+    store = call.sandbox.store_of(merchant_id)
+    scopes = sorted(asked.get("scopes", ["*"]))
+    seconds = asked.get("expires_in", 3600)
+    token, expires = call.server.tokens.issue(call.sandbox.name, merchant_id, store.merchant.user_id, scopes, seconds)
+    body = {
+        "token": token,
+        "token_type": "Bearer",
+        "expires_in": seconds,
+        "expires_at": iso(expires * 1000),
+        "sandbox": call.sandbox.name,
+        "merchant_id": merchant_id,
+        "scopes": scopes,
+    }
+    return reply.value(body, 201)
+
+
+def list_assumptions(call: Call) -> Reply:
+    """200 with everything that the service does and the source document does not say."""
+    return reply.value(assumptions_of(call.server.document))
+
+
+def check_invariants(call: Call) -> Reply:
+    """200 when every law holds, 409 when one is broken."""
+    checks = check(call.sandbox, seeded=not call.sandbox.touched)
+    body = {
+        "ok": all(c.ok for c in checks),
+        "checks": [
+            {"id": c.id, "name": c.name, "ok": c.ok, "checked": c.checked, "violations": list(c.violations)[:20]}
+            for c in checks
+        ],
+    }
+    return reply.value(body, 200 if body["ok"] else 409)
+
+
+def reset_sandbox(call: Call, body: Body | None) -> Reply:
+    """200 with the sandbox seeded anew; everything else that was in it is gone."""
+    asked = body or {}
+    scenario = asked.get("scenario")
+    # A file of the user's is for the command line alone: nobody opens files of this machine through HTTP.
+    if scenario is not None and scenario != call.server.sandboxes.scenario and not scenario.isidentifier():
+        raise Missing("A scenario is asked for by its name.", code="scenario_not_found")
+    try:
+        sandbox = call.server.sandboxes.reset(call.sandbox.name, scenario, asked.get("seed"))
+    except ScenarioError as error:
+        raise Missing(str(error), code="scenario_not_found") from None
+    call.sandbox = sandbox
+    return reply.value(
+        {
+            "status": "ok",
+            "scenario": sandbox.scenario,
+            "seed": sandbox.seed,
+            "now": iso(sandbox.clock.now),
+            "counts": sandbox.counts(),
+        }
+    )

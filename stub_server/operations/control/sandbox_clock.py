@@ -1,0 +1,79 @@
+"""The clock that rules expiry, billing and retries: forward only, and everything due on the way is done."""
+
+from ...contract.formats import date_time_ms
+from ...kernel.clock import DAY, iso
+from ...kernel.problem import Conflict, detail
+from ...kernel.record import Body
+from ...sandbox import Fired
+from .. import reply
+from ..call import Call
+from ..reply import Reply
+
+FARTHEST = 3650 * DAY
+
+
+def get_clock(call: Call) -> Reply:
+    """200 with the clock."""
+    return reply.value(_clock(call))
+
+
+def set_clock(call: Call, body: Body) -> Reply:
+    """200 after the jump."""
+    return _jump(call, date_time_ms(body["to"]))
+
+
+def advance_clock(call: Call, body: Body) -> Reply:
+    """200 with the jobs that were done on the way."""
+    if "to" in body:
+        return _jump(call, date_time_ms(body["to"]))
+    return _jump(call, call.now + round(body["seconds"] * 1000))
+
+
+def freeze_clock(call: Call, body: Body | None) -> Reply:
+    """200 with the clock standing still, now or at a later instant."""
+    if body and "at" in body:
+        _check(call, date_time_ms(body["at"]))
+        call.sandbox.advance(date_time_ms(body["at"]))
+    call.sandbox.clock.freeze()
+    return reply.value(_clock(call))
+
+
+def resume_clock(call: Call) -> Reply:
+    """200 with the clock running on from where it stands."""
+    call.sandbox.clock.resume()
+    return reply.value(_clock(call))
+
+
+def _jump(call: Call, to: int) -> Reply:
+    _check(call, to)
+    fired = call.sandbox.advance(to)
+    return reply.value({"now": iso(call.sandbox.clock.now), "fired": [_fired(job) for job in fired]})
+
+
+def _fired(job: Fired) -> Body:
+    return {"at": iso(job.at), "job": job.job, "resource": job.subject, "events": list(job.events)}
+
+
+def _check(call: Call, to: int) -> None:
+    if to < call.now:
+        message = f"The clock stands at {call.now_text} and moves forward only. POST /_sandbox/reset begins anew."
+        raise Conflict(message, code="clock_moves_forward_only", details=[_where(message, "clock_moves_forward_only")])
+    if to > call.now + FARTHEST:
+        message = f"One step reaches to {iso(call.now + FARTHEST)}, 3650 days from now."
+        raise Conflict(message, code="clock_too_far", details=[_where(message, "clock_too_far")])
+
+
+def _where(message: str, code: str) -> dict[str, str]:
+    return detail("to", code, message)
+
+
+def _clock(call: Call) -> Body:
+    sandbox = call.sandbox
+    due = sandbox.timers.next_due()
+    return {
+        "now": iso(sandbox.clock.now),
+        "frozen": sandbox.clock.frozen,
+        "offset_seconds": sandbox.clock.offset / 1000,
+        "next_due": None if due is None else iso(due),
+        "pending_timers": len(sandbox.timers),
+    }

@@ -1,0 +1,30 @@
+"""Images of PIX codes: of this sandbox's own, so that the address can stand in a page without a credential."""
+
+from collections.abc import Callable
+
+from ...domain import qr
+from ...domain.brcode import HOST, BrCodeError, parse
+from ...kernel.problem import Missing
+from ...kernel.record import Body
+from ..call import Call
+from ..reply import Reply
+
+
+def render_qr_svg(call: Call, query: Body) -> Reply:
+    """200 with an SVG."""
+    return _image(query["code"], qr.svg, b"image/svg+xml")
+
+
+def render_qr_png(call: Call, query: Body) -> Reply:
+    """200 with a PNG."""
+    return _image(query["code"], qr.png, b"image/png")
+
+
+def _image(code: str, draw: Callable[[str], bytes], media: bytes) -> Reply:
+    try:
+        url = parse(code).url
+    except BrCodeError as error:
+        raise Missing(f"This is no PIX code of the sandbox: {error}") from None
+    if url is None or not url.startswith(HOST + "/"):
+        raise Missing("This PIX code is of another issuer; the sandbox draws its own alone.")
+    return Reply(200, (draw(code),), media=media, headers=((b"cache-control", b"max-age=86400"),))

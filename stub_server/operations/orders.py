@@ -1,0 +1,79 @@
+"""Orders: a purchase of one plan of one project."""
+
+from typing import Any
+
+from ..domain import customers as customer_rules
+from ..domain import orders as rules
+from ..domain.places import warnings_for
+from ..kernel.problem import reference_missing
+from ..kernel.record import Body, Change
+from . import billing, reply
+from .billing import World
+from .call import Call
+from .listing import list_reply
+from .reply import Reply
+
+SIMULATED = b"x-sandbox-simulated"
+
+
+def list_orders(call: Call, query: Body) -> Reply:
+    """200 with a page of orders."""
+    return list_reply(call, call.store.orders, query, "Orders retrieved.", "orders")
+
+
+def create_order(call: Call, body: Body) -> Reply:
+    """201 with the order, paid by the method it names."""
+    return _create(call, body, body["paymentMethod"])
+
+
+def create_pix_order(call: Call, body: Body) -> Reply:
+    """201 with the order and its PIX code."""
+    return _create(call, body, "pix")
+
+
+def get_order(call: Call, ident: str) -> Reply:
+    """200 with the order."""
+    record = call.find(call.store.orders, ident, "order")
+    if call.who.projects is not None:
+        call.allow_project(call.store.orders.parse(record).hidden["projectId"])
+    return reply.bare(record.json)
+
+
+def _create(call: Call, body: Body, method: str) -> Reply:
+    store = call.store
+    project_id, plan_id = body["projectId"].lower(), body["planId"].lower()
+    call.allow_project(project_id)
+    project = store.projects.open(project_id)
+    if project is None:
+        raise reference_missing("projectId", "project")
+    plan = store.plans.open(plan_id)
+    plan_public = rules.check_plan(project_id, plan and plan.public)
+    rules.check_buyable(project.public, plan_public, method, store.subscriptions.total("live", plan_id))
+    customer = rules.buyer(body["customer"])
+    call.warn(*rules.warnings(body))
+    customer_id, made = _customer(call, customer)
+    placed, ident = billing.place(
+        World(call.sandbox, store), body, customer, customer_id, method, None, rules.PIX_LIFE
+    )
+    record = call.apply(made + placed if made is not None else placed)[ident]
+    answer = reply.bare(record.json, 201).located(f"{call.prefix}/v2/orders/{ident}")
+    magic = rules.magic_of(customer["email"])
+    if magic is not None:
+        answer.headers = (*answer.headers, (SIMULATED, magic.encode()))
+    return answer
+
+
+def _customer(call: Call, buyer: Body) -> tuple[str, Change | None]:
+    """The customer with the buyer's document, or the change that creates one. An existing one is left as it is."""
+    document = customer_rules.normalise(buyer["document"])
+    known = call.store.customers.holder("document", document)
+    if known is not None:
+        return known, None
+    body: dict[str, Any] = {name: buyer[name] for name in ("name", "email", "document", "document_type", "type")}
+    phones, address, left_out = customer_rules.from_flat(buyer["phones"], buyer["address"])
+    call.warn(*left_out, *warnings_for(phones, address))
+    public = customer_rules.new_customer(body | {"phones": phones, "address": address}, call.blank("Customer"), call.now_text)
+    ident = public["id"] = call.sandbox.ids.uuid()
+    return ident, Change().create("customers", ident, public, {}).emit("customer.created", "customers", ident)
+
+

@@ -1,0 +1,105 @@
+"""Products: what a member gets access to."""
+
+from ..domain import products as rules
+from ..domain.plans import check_project_open
+from ..kernel.problem import reference_missing
+from ..kernel.record import Body, Change, Row
+from . import reply
+from .call import Call
+from .listing import list_reply, page_of, query_of
+from .reply import Reply, listed
+
+
+def list_products(call: Call, query: Body) -> Reply:
+    """200 with a page of products."""
+    table, message, member = call.store.products, "Products retrieved.", "products"
+    if "planId" not in query:
+        return list_reply(call, table, query, message, member)
+    plan_id = query["planId"].lower()
+    found = query_of(table, query)
+    project_id = _project_of_plan(call, plan_id)
+    # A plan unlocks products of its own project alone, so no others need a look.
+    if project_id is None or found.equal.setdefault("projectId", project_id) != project_id:
+        found.ids = ()
+    found.where = lambda row: plan_id in row.public["planIds"]
+    rows, page = page_of(call, table, found)
+    return listed(message, member, rows, page)
+
+
+def create_product(call: Call, body: Body) -> Reply:
+    """201 with the product; 404 for an unknown project or plan, 409 when it is archived or the SKU is taken."""
+    store = call.store
+    blank = call.blank("Product") | call.server.document.blank("ProductCreate")
+    public = rules.new_product(body, blank, call.now_text)
+    call.allow_project(public["projectId"])
+    project = store.projects.open(public["projectId"])
+    if project is None:
+        raise reference_missing("projectId", "project")
+    public["planIds"] = _plans(call, public)
+    check_project_open(project.public, named=True)
+    _check_sku(call, public, None)
+    ident = public["id"] = call.sandbox.ids.uuid()
+    change = Change().create("products", ident, public, {})
+    change.emit("product.created", "products", ident, _projectId=project.id)
+    record = call.apply(change)[ident]
+    answer = reply.enveloped("Product created.", "product", record.json, 201)
+    return answer.located(f"{call.prefix}/v2/products/{ident}")
+
+
+def get_product(call: Call, ident: str) -> Reply:
+    """200 with the product."""
+    table = call.store.products
+    record = call.find(table, ident, "product")
+    if call.who.projects is not None:
+        call.allow_project(table.parse(record).public["projectId"])
+    return reply.enveloped("Product retrieved.", "product", record.json)
+
+
+def update_product(call: Call, ident: str, body: Body) -> Reply:
+    """200 with the product as it is now; 404 for an unknown plan, 409 when the SKU is taken."""
+    row = _allowed(call, ident)
+    public = rules.changed_product(row.public, body, call.now_text)
+    if "planIds" in body:
+        public["planIds"] = _plans(call, public)
+    _check_project_open(call, row)
+    _check_sku(call, public, ident)
+    change = Change().update("products", row, public)
+    change.emit("product.updated", "products", ident, _projectId=public["projectId"])
+    record = call.apply(change)[ident]
+    return reply.enveloped("Product updated.", "product", record.json)
+
+
+def delete_product(call: Call, ident: str) -> Reply:
+    """200; nothing else refers to a product."""
+    row = _allowed(call, ident)
+    _check_project_open(call, row)
+    beside = {"": row.record.json, "_projectId": row.public["projectId"]}
+    call.apply(Change().drop("products", row).emit("product.deleted", "products", ident, **beside))
+    return reply.message("Product deleted.")
+
+
+def _allowed(call: Call, ident: str) -> Row:
+    """The product, if it exists and the caller may touch it."""
+    row = call.open(call.store.products, ident, "product")
+    call.allow_project(row.public["projectId"])
+    return row
+
+
+def _check_project_open(call: Call, row: Row) -> None:
+    project = call.store.projects.open(row.public["projectId"])
+    assert project is not None
+    check_project_open(project.public)
+
+
+def _check_sku(call: Call, public: Body, own: str | None) -> None:
+    if public["sku"] is not None:
+        rules.check_sku(call.store.products.holder("sku", (public["projectId"], public["sku"])), own)
+
+
+def _plans(call: Call, public: Body) -> list[str]:
+    return rules.known_plans(public["planIds"], public["projectId"], lambda ident: _project_of_plan(call, ident))
+
+
+def _project_of_plan(call: Call, ident: str) -> str | None:
+    row = call.store.plans.open(ident)
+    return None if row is None else row.public["projectId"]

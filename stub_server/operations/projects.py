@@ -1,0 +1,171 @@
+"""Projects: the memberships that a merchant runs, their states and their figures."""
+
+from ..contract.formats import date_time_ms
+from ..domain import projects as rules
+from ..domain import subscriptions
+from ..domain.lifecycle import move
+from ..domain.stats import SUBSCRIPTION_STATES, OrderFold, monthly_revenue
+from ..kernel.clock import iso
+from ..kernel.problem import Forbidden, detail
+from ..kernel.record import Body, Change, Record, Row
+from ..kernel.text import fold
+from ..store.query import Query, select
+from . import billing, reply
+from .billing import World
+from .call import Call
+from .listing import page_of, query_of
+from .reply import Reply
+
+
+def list_projects(call: Call, query: Body) -> Reply:
+    """200 with a page of projects; a restricted key sees its own."""
+    rows, page = page_of(call, call.store.projects, query_of(call.store.projects, query))
+    return reply.nested_list("Projects retrieved.", "projects", rows, page)
+
+
+def create_project(call: Call, body: Body) -> Reply:
+    """201 with the project."""
+    if call.who.projects is not None:
+        message = "An API key that is restricted to projects (allowed_projects) cannot create one."
+        details = [detail("allowed_projects", "project_not_allowed", message, "header")]
+        raise Forbidden(message, code="project_not_allowed", details=details)
+    rules.check_unique(call.store.projects.holder("name", fold(body["name"])), None)
+    ident = call.sandbox.ids.uuid()
+    public, hidden = rules.new_project(body, call.blank("Project"), ident, call.who.subject, call.now_text)
+    change = Change().create("projects", ident, public, hidden)
+    record = call.apply(change.emit("project.created", "projects", ident, previous_status=None))[ident]
+    answer = reply.nested("Project created.", "project", _shown(call, record), 201)
+    return answer.located(f"{call.prefix}/v2/projects/{ident}")
+
+
+def get_project(call: Call, ident: str) -> Reply:
+    """200 with the project."""
+    record = call.find(call.store.projects, ident, "project")
+    call.allow_project(ident)
+    return reply.nested("Project retrieved.", "project", _shown(call, record))
+
+
+def update_project(call: Call, ident: str, body: Body) -> Reply:
+    """200 with the project as it is now; a status in the body goes through the same moves as the actions do."""
+    row = _open(call, ident)
+    public, hidden, to = rules.changed_project(row, body, call.lifecycle("Project"))
+    rules.check_unique(call.store.projects.holder("name", fold(public["name"])), ident)
+    change = Change().update("projects", row, public, hidden)
+    if body.keys() - {"status"}:
+        change.emit("project.updated", "projects", ident, previous_status=row.public["status"])
+    if to is not None:
+        _moved(call, change, row, to)
+    return _reply(call, change, ident, "Project updated.")
+
+
+def delete_project(call: Call, ident: str) -> Reply:
+    """200; its plans and products go with it."""
+    row = _open(call, ident)
+    store = call.store
+    orders = store.orders.count("projectId+status", (ident, "paid"))
+    orders += store.orders.count("projectId+status", (ident, "pending"))
+    rules.check_idle(orders, store.subscriptions.total("live_in_project", ident))
+    last = store.shown(store.projects, row.record)
+    change = Change()
+    for name in ("plans", "products"):
+        for below in store.tables[name].rows_of("projectId", ident):
+            change.drop(name, below)
+    change.drop("projects", row)
+    change.emit("project.deleted", "projects", ident, **{"": last, "previous_status": row.public["status"]})
+    call.apply(change)
+    return reply.value({"error": False, "data": {}, "message": "Project deleted."})
+
+
+def update_project_status(call: Call, ident: str, body: Body) -> Reply:
+    """200 with the project in its new state."""
+    return _move(call, ident, body["status"])
+
+
+def activate_project(call: Call, ident: str, body: Body | None) -> Reply:
+    """200 with the active project."""
+    return _move(call, ident, "active")
+
+
+def suspend_project(call: Call, ident: str, body: Body | None) -> Reply:
+    """200 with the suspended project: it takes no orders, and open ones stay payable."""
+    return _move(call, ident, "suspended")
+
+
+def archive_project(call: Call, ident: str, body: Body | None) -> Reply:
+    """200 with the archived project: pending orders are canceled, subscriptions end with their period."""
+    return _move(call, ident, "archived")
+
+
+def get_project_stats(call: Call, ident: str, query: Body) -> Reply:
+    """200 with the figures of the project, for all time or for the orders created between `from` and `to`."""
+    call.find(call.store.projects, ident, "project")
+    call.allow_project(ident)
+    store = call.store
+    since, until = (date_time_ms(query[name]) if name in query else None for name in ("from", "to"))
+    orders = OrderFold()
+    asked = Query(equal={"projectId": ident}, since=since, until=until, limit=max(1, len(store.orders)))
+    for record in select(store.orders, asked)[0]:
+        orders.add(store.orders.parse(record))
+    held = store.subscriptions
+    subscribers = {state: held.count("projectId+status", (ident, state)) for state in SUBSCRIPTION_STATES}
+    names = {row.id: row.public["name"] for row in store.plans.rows_of("projectId", ident)}
+    stats = {
+        "projectId": ident,
+        "from": None if since is None else iso(since),
+        "to": None if until is None else iso(until),
+        "orders": orders.orders(),
+        "revenue": orders.revenue(),
+        "conversion_rate": orders.conversion(),
+        "subscribers": {"total": held.members("subscribers", ident), **subscribers},
+        "mrr": monthly_revenue(held.rows_of("projectId+status", (ident, "active"))),
+        "plans_count": len(names),
+        "products_count": store.products.count("projectId", ident),
+        "top_plans": orders.top_plans(names),
+        "generated_at": call.now_text,
+    }
+    return reply.value({"error": False, "data": {"stats": stats}, "message": "Project statistics."})
+
+
+def _open(call: Call, ident: str) -> Row:
+    row = call.open(call.store.projects, ident, "project")
+    call.allow_project(ident)
+    return row
+
+
+def _move(call: Call, ident: str, to: str) -> Reply:
+    row = _open(call, ident)
+    change = Change()
+    if move(call.lifecycle("Project"), row.public["status"], to) is not None:
+        change.update("projects", row, row.public | {"status": to})
+        _moved(call, change, row, to)
+    return _reply(call, change, ident, f"Project {to}.")
+
+
+def _moved(call: Call, change: Change, row: Row, to: str) -> None:
+    """The event of a move, and what it does to orders and subscriptions."""
+    change.emit(rules.EVENTS[to], "projects", row.id, previous_status=row.public["status"])
+    world = World(call.sandbox, call.store)
+    if to == "archived":
+        for order in call.store.orders.rows_of("projectId+status", (row.id, "pending")):
+            canceled = billing.cancel(world, order)
+            change.puts += canceled.puts
+            change.emits += canceled.emits
+        for state in ("trialing", "active", "past_due"):
+            for held in call.store.subscriptions.rows_of("projectId+status", (row.id, state)):
+                if not held.public["cancel_at_period_end"]:
+                    change.update("subscriptions", held, subscriptions.ending(held.public, call.now))
+    elif to == "active":
+        # Renewals that fell due while the project stood still are made now.
+        for held in call.store.subscriptions.rows_of("projectId+status", (row.id, "active")):
+            if held.hidden["renewal_order"] is None and subscriptions.renewal_at(held.public, held.hidden) <= call.now:
+                change.at(call.now, "subscription.renew", held.id)
+
+
+def _reply(call: Call, change: Change, ident: str, message: str) -> Reply:
+    call.apply(change)
+    record = call.find(call.store.projects, ident, "project")
+    return reply.nested(message, "project", _shown(call, record))
+
+
+def _shown(call: Call, record: Record) -> bytes:
+    return call.store.shown(call.store.projects, record)

@@ -1,0 +1,24 @@
+"""Subscriptions: running memberships. Paid orders open them and time moves them; the API only lists them."""
+
+from ..contract.formats import date_time_ms
+from ..kernel.clock import iso
+from ..kernel.record import Body
+from .call import Call
+from .listing import page_of, query_of
+from .reply import Reply, listed
+
+# What is billed no more stands under "" in the order of billing: before every date-time, and in no range of them.
+_EARLIEST = "0"
+
+
+def list_subscriptions(call: Call, query: Body) -> Reply:
+    """200 with a page of subscriptions."""
+    table = call.store.subscriptions
+    found = query_of(table, query)
+    since, until = query.get("next_billing_since"), query.get("next_billing_until")
+    if since is not None or until is not None:
+        low = _EARLIEST if since is None else iso(date_time_ms(since))
+        high = None if until is None else iso(date_time_ms(until))
+        found.between["next_billing_at"] = (low, high)
+    rows, page = page_of(call, table, found)
+    return listed("Subscriptions retrieved.", "subscriptions", rows, page)

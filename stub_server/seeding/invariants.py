@@ -1,0 +1,2 @@
+"""Laws."""
+def check(sandbox, seeded): return []

@@ -1,0 +1,3 @@
+"""Scenario files."""
+class ScenarioError(Exception):
+    """A scenario cannot be used."""

@@ -1,0 +1,117 @@
+"""Serving an application: the socket, the garbage collector, the banner, uvicorn, and starting anew on change."""
+
+import gc
+import socket
+import sys
+from dataclasses import replace
+
+import uvicorn
+from rich.console import Console
+
+from . import banner
+from .app import PACKAGE, create_app, data_dir
+from .contract.source import ContractError
+from .http.edge import Edge
+from .settings import Settings
+
+BACKLOG = 2048
+GRACE = 3  # seconds that open requests get when the server stops
+
+
+class CannotServe(Exception):
+    """The server cannot start as told. The message is one line and says where and why."""
+
+
+def serve(settings: Settings) -> None:
+    """Serve until interrupted. Raises CannotServe."""
+    with listen(settings) as listener:
+        settings = with_port(settings, listener)
+        run(build(settings), settings, listener)
+
+
+def serve_reloading(settings: Settings) -> None:
+    """Serve in a process of its own, and in a new one whenever contract, fixtures, overlays or code change.
+
+    The socket outlives them all: a request that comes while the server starts anew waits instead of failing.
+    """
+    from watchfiles import PythonFilter, run_process
+
+    watched = {PACKAGE, data_dir("openapi"), data_dir("fixtures"), *settings.overlays}
+    with listen(settings) as listener:
+        settings = with_port(settings, listener)
+        run_process(
+            *watched,
+            target=_serve_here,
+            args=(settings, listener),
+            watch_filter=PythonFilter(extra_extensions=(".yaml", ".yml", ".json", ".html", ".css", ".js")),
+        )
+
+
+def _serve_here(settings: Settings, listener: socket.socket) -> None:
+    try:
+        run(build(settings), settings, listener)
+    except CannotServe as error:
+        print(f"Error: {error}\nWaiting for a change …", file=sys.stderr)
+        sys.exit(2)
+
+
+def listen(settings: Settings) -> socket.socket:
+    """A listening socket; with port 0 on a free port. Raises CannotServe."""
+    try:
+        family, *_, address = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    except OSError as error:
+        where = f"{settings.host}:{settings.port}"
+        hint = " --port 0 picks a free one." if settings.port else ""
+        raise CannotServe(f"cannot listen on {where}: {error.strerror or error}.{hint}") from None
+
+
+def with_port(settings: Settings, listener: socket.socket) -> Settings:
+    """The settings with the port that the socket really has."""
+    return replace(settings, port=listener.getsockname()[1])
+
+
+def build(settings: Settings) -> Edge:
+    """The application. Raises CannotServe for a contract, overlay or scenario that cannot be used."""
+    try:
+        return create_app(settings)
+    except ContractError as error:
+        raise CannotServe(" ".join(str(error).split())) from None
+
+
+def run(app: Edge, settings: Settings, listener: socket.socket) -> None:
+    """Print the banner and serve until a signal comes."""
+    banner.show(app, settings, Console())
+    calm_collector()
+    server = uvicorn.Server(uvicorn_config(app))
+    try:
+        server.run([listener])
+    except KeyboardInterrupt:  # uvicorn has shut down in order, and passes the signal on
+        return
+
+
+def calm_collector() -> None:
+    """Take the seeded world out of the collector's sight and let it look less often.
+
+    A full collection would walk every record, in the middle of somebody's request.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 100)
+
+
+def uvicorn_config(app: Edge) -> uvicorn.Config:
+    """uvicorn with what the sandbox needs and nothing else: the journal is its access log."""
+    return uvicorn.Config(
+        app,
+        access_log=False,
+        backlog=BACKLOG,
+        lifespan="on",
+        log_level="warning",
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE,
+        ws="none",
+    )

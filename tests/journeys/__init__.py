@@ -1,0 +1,1 @@
+"""What a client of the API goes through, over real HTTP."""

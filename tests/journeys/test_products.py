@@ -1,0 +1,310 @@
+"""Products over HTTP: defaults, the plans that unlock them, and SKUs."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from ..support.contract import component, violations
+from ..support.make import Json, Maker, created
+from .refusals import refused
+
+UNKNOWN = "00000000-0000-4000-8000-000000000000"
+
+
+def make_product(api: httpx2.Client, project_id: str, **changes: Any) -> Json:
+    """A new product."""
+    body = {"projectId": project_id, "name": "Curso de violão"} | changes
+    made: Json = created(api.post("/v2/products", json=body))["product"]
+    return made
+
+
+def get_product(api: httpx2.Client, product: Json) -> Json:
+    """The product as it is now."""
+    response = api.get(f"/v2/products/{product['id']}")
+    assert response.status_code == 200, response.text
+    found: Json = response.json()["product"]
+    return found
+
+
+def update(api: httpx2.Client, product: Json, **changes: Any) -> httpx2.Response:
+    """Change a product."""
+    return api.put(f"/v2/products/{product['id']}", json=changes)
+
+
+def names(api: httpx2.Client, **query: str) -> list[str]:
+    """The names on the first page of a list of products."""
+    response = api.get("/v2/products", params=query)
+    assert response.status_code == 200, response.text
+    return [product["name"] for product in response.json()["products"]]
+
+
+@pytest.fixture
+def project_id(make_project: Maker) -> str:
+    """An active project."""
+    ident: str = make_project()["id"]
+    return ident
+
+
+class TestCreating:
+    """createProduct."""
+
+    def test_two_members_make_a_product(self, api: httpx2.Client, project_id: str) -> None:
+        """Everything but projectId and name has a default; what has no value is null, {} or []."""
+        response = api.post("/v2/products", json={"projectId": project_id.upper(), "name": "Curso"})
+        assert response.status_code == 201
+        product = response.json()["product"]
+        assert product == {
+            "id": product["id"],
+            "projectId": project_id,
+            "name": "Curso",
+            "description": None,
+            "type": "other",
+            "status": "active",
+            "image_url": None,
+            "access_url": None,
+            "sku": None,
+            "planIds": [],
+            "metadata": {},
+            "createdAt": product["createdAt"],
+            "updatedAt": product["createdAt"],
+        }
+        assert response.headers["location"].endswith(f"/v2/products/{product['id']}")
+        assert get_product(api, product) == product
+
+    def test_what_is_sent_is_stored_as_sent(self, api: httpx2.Client, project_id: str, make_plan: Maker) -> None:
+        """No member of the request is lost or changed."""
+        sent = {
+            "name": " Ebook ",
+            "description": "Cem páginas",
+            "type": "ebook",
+            "status": "draft",
+            "image_url": "https://example.com/capa.png",
+            "access_url": "https://example.com/area",
+            "sku": "EBOOK-01",
+            "planIds": [make_plan(project_id)["id"], make_plan(project_id)["id"]],
+            "metadata": {"origem": "site"},
+        }
+        product = make_product(api, project_id, **sent)
+        assert {name: product[name] for name in sent} == sent
+
+    def test_an_unknown_project_is_a_missing_reference(self, api: httpx2.Client) -> None:
+        """404, and the field that refers to nothing."""
+        response = api.post("/v2/products", json={"projectId": UNKNOWN, "name": "Curso"})
+        assert refused(response, 404, "reference_not_found") == {"projectId": "reference_not_found"}
+
+    def test_an_archived_project_gets_no_product(self, api: httpx2.Client, project_id: str) -> None:
+        """409."""
+        assert api.post(f"/v2/projects/{project_id}/archive").status_code == 200
+        response = api.post("/v2/products", json={"projectId": project_id, "name": "Curso"})
+        assert refused(response, 409, "project_archived") == {"projectId": "project_archived"}
+
+
+class TestPlanIds:
+    """The plans that unlock a product."""
+
+    def test_each_stands_once_and_in_lower_case(self, api: httpx2.Client, project_id: str, make_plan: Maker) -> None:
+        """In the order sent."""
+        first, second = make_plan(project_id)["id"], make_plan(project_id)["id"]
+        product = make_product(api, project_id, planIds=[second.upper(), first, second])
+        assert product["planIds"] == [second, first]
+
+    def test_an_unknown_plan_is_named_by_its_place(self, api: httpx2.Client, project_id: str, make_plan: Maker) -> None:
+        """404 at creation and at an update, which then changes nothing."""
+        known = make_plan(project_id)["id"]
+        body = {"projectId": project_id, "name": "Curso", "planIds": [known, UNKNOWN]}
+        missing = {"planIds[1]": "reference_not_found"}
+        assert refused(api.post("/v2/products", json=body), 404, "reference_not_found") == missing
+        product = make_product(api, project_id, planIds=[known])
+        response = update(api, product, name="Outro", planIds=[known, UNKNOWN])
+        assert refused(response, 404, "reference_not_found") == missing
+        assert get_product(api, product) == product
+
+    def test_a_plan_of_another_project_is_unknown(self, api: httpx2.Client, project_id: str, make_plan: Maker) -> None:
+        """A project sells nothing with the plans of another."""
+        foreign = make_plan()["id"]
+        body = {"projectId": project_id, "name": "Curso", "planIds": [foreign]}
+        missing = {"planIds[0]": "reference_not_found"}
+        assert refused(api.post("/v2/products", json=body), 404, "reference_not_found") == missing
+        response = update(api, make_product(api, project_id), planIds=[foreign])
+        assert refused(response, 404, "reference_not_found") == missing
+
+    def test_an_update_replaces_them_whole(self, api: httpx2.Client, project_id: str, make_plan: Maker) -> None:
+        """An absent list stays."""
+        first, second = make_plan(project_id)["id"], make_plan(project_id)["id"]
+        product = make_product(api, project_id, planIds=[first])
+        assert update(api, product, planIds=[second]).json()["product"]["planIds"] == [second]
+        assert update(api, product, name="Outro").json()["product"]["planIds"] == [second]
+        assert update(api, product, planIds=[]).json()["product"]["planIds"] == []
+
+
+class TestSkus:
+    """A SKU is unique in its project."""
+
+    def test_a_taken_sku_is_refused_in_the_project_alone(
+        self, api: httpx2.Client, project_id: str, make_project: Maker
+    ) -> None:
+        """At creation and at an update."""
+        make_product(api, project_id, sku="A-1")
+        response = api.post("/v2/products", json={"projectId": project_id, "name": "Curso", "sku": "A-1"})
+        assert refused(response, 409, "duplicate_sku") == {"sku": "duplicate_sku"}
+        other = make_product(api, project_id, sku="A-2")
+        assert refused(update(api, other, sku="A-1"), 409, "duplicate_sku") == {"sku": "duplicate_sku"}
+        assert make_product(api, make_project()["id"], sku="A-1")["sku"] == "A-1"
+
+    def test_any_number_of_products_have_none(self, api: httpx2.Client, project_id: str) -> None:
+        """Null is no SKU."""
+        make_product(api, project_id, sku=None)
+        assert make_product(api, project_id, sku=None)["sku"] is None
+
+    def test_its_own_sku_is_free_for_a_product(self, api: httpx2.Client, project_id: str) -> None:
+        """A client may send the whole product back."""
+        product = make_product(api, project_id, sku="A-1")
+        assert update(api, product, sku="A-1").status_code == 200
+
+    def test_clearing_or_deleting_frees_it(self, api: httpx2.Client, project_id: str) -> None:
+        """The next product may take it."""
+        first = make_product(api, project_id, sku="A-1")
+        assert update(api, first, sku=None).json()["product"]["sku"] is None
+        second = make_product(api, project_id, sku="A-1")
+        assert api.delete(f"/v2/products/{second['id']}").status_code == 200
+        assert make_product(api, project_id, sku="A-1")["sku"] == "A-1"
+
+
+class TestUpdatingAndDeleting:
+    """updateProduct and deleteProduct."""
+
+    def test_absent_members_stay_and_null_clears(self, api: httpx2.Client, project_id: str) -> None:
+        """A map is replaced whole."""
+        product = make_product(
+            api, project_id, description="Texto", access_url="https://example.com/", metadata={"a": "1"}
+        )
+        changed = update(api, product, access_url=None, metadata={"b": "2"}).json()["product"]
+        assert changed == product | {"access_url": None, "metadata": {"b": "2"}}
+        assert get_product(api, product) == changed
+
+    def test_status_moves_freely(self, api: httpx2.Client, project_id: str) -> None:
+        """Between draft, active and archived, in any order."""
+        product = make_product(api, project_id)
+        for status in ("archived", "draft", "archived", "active", "draft", "active", "active"):
+            assert update(api, product, status=status).json()["product"]["status"] == status
+
+    def test_a_product_never_changes_its_project(self, api: httpx2.Client, project_id: str) -> None:
+        """projectId is no member of the update."""
+        response = update(api, make_product(api, project_id), projectId=project_id)
+        assert refused(response, 422, "validation_error") == {"projectId": "unknown_field"}
+
+    def test_products_of_an_archived_project_stand_still(self, api: httpx2.Client, project_id: str) -> None:
+        """They can be read, not changed or deleted."""
+        product = make_product(api, project_id)
+        assert api.post(f"/v2/projects/{project_id}/archive").status_code == 200
+        refused(update(api, product, name="Outro"), 409, "project_archived")
+        refused(api.delete(f"/v2/products/{product['id']}"), 409, "project_archived")
+        assert get_product(api, product) == product
+
+    def test_a_deleted_product_is_gone(self, api: httpx2.Client, project_id: str) -> None:
+        """404 afterwards, in lists too."""
+        product = make_product(api, project_id)
+        response = api.delete(f"/v2/products/{product['id']}")
+        assert (response.status_code, response.json()) == (200, {"error": False, "message": "Product deleted."})
+        refused(api.get(f"/v2/products/{product['id']}"), 404, "not_found")
+        refused(update(api, product, name="Outro"), 404, "not_found")
+        refused(api.delete(f"/v2/products/{product['id']}"), 404, "not_found")
+        assert names(api, projectId=project_id) == []
+
+
+class TestListing:
+    """listProducts."""
+
+    @pytest.fixture
+    def plans(self, api: httpx2.Client, project_id: str, make_plan: Maker) -> tuple[str, str]:
+        """Two plans that unlock three products in part."""
+        first, second = make_plan(project_id)["id"], make_plan(project_id)["id"]
+        make_product(api, project_id, name="Aulas", type="course", planIds=[first, second])
+        make_product(api, project_id, name="bônus", type="ebook", status="draft", planIds=[second])
+        make_product(api, project_id, name="Comunidade", type="community", description="Só para sócios")
+        return first, second
+
+    @pytest.mark.parametrize(
+        ("query", "expected"),
+        [
+            ({}, ["Aulas", "bônus", "Comunidade"]),
+            ({"type": "course"}, ["Aulas"]),
+            ({"status": "draft"}, ["bônus"]),
+            ({"status": "active", "type": "ebook"}, []),
+            ({"search": "BONUS"}, ["bônus"]),
+            ({"search": "socios"}, ["Comunidade"]),
+            ({"limit": "1", "page": "2"}, ["bônus"]),
+            ({"sort": "-name", "limit": "2"}, ["Comunidade", "bônus"]),
+        ],
+    )
+    def test_filters_combine_and_sort_orders(
+        self,
+        api: httpx2.Client,
+        project_id: str,
+        plans: tuple[str, str],
+        query: dict[str, str],
+        expected: list[str],
+    ) -> None:
+        """Each filter narrows; search ignores case and accents."""
+        assert names(api, **({"projectId": project_id, "sort": "name"} | query)) == expected
+
+    def test_a_plan_finds_what_it_unlocks(
+        self, api: httpx2.Client, project_id: str, plans: tuple[str, str], make_project: Maker
+    ) -> None:
+        """With or without its project, in letters of either case, together with other filters."""
+        first, second = plans
+        assert names(api, planId=first) == ["Aulas"]
+        assert names(api, planId=second.upper(), sort="name") == ["Aulas", "bônus"]
+        assert names(api, planId=second, status="draft") == ["bônus"]
+        assert names(api, planId=second, search="aula") == ["Aulas"]
+        assert names(api, planId=second, projectId=project_id.upper(), type="ebook") == ["bônus"]
+        assert names(api, planId=second, projectId=make_project()["id"]) == []
+        assert names(api, planId=UNKNOWN) == []
+
+    def test_the_total_counts_what_the_plan_unlocks(self, api: httpx2.Client, plans: tuple[str, str]) -> None:
+        """Not what was looked through."""
+        body = api.get("/v2/products", params={"planId": plans[1], "limit": 1}).json()
+        assert len(body["products"]) == 1
+        assert (body["pagination"]["total"], body["pagination"]["total_pages"]) == (2, 2)
+
+    def test_a_deleted_plan_unlocks_nothing(self, api: httpx2.Client, plans: tuple[str, str]) -> None:
+        """Its id is out of every product."""
+        first, second = plans
+        assert api.delete(f"/v2/plans/{first}").status_code == 200
+        assert names(api, planId=first) == []
+        assert names(api, planId=second, sort="name") == ["Aulas", "bônus"]
+
+
+def test_a_key_of_another_project_does_not_open_a_product(
+    api: httpx2.Client, project_id: str, make_project: Maker, make_plan: Maker
+) -> None:
+    """403 for one product, filtered silently in lists, by plan as well."""
+    plan = make_plan(project_id)
+    other = make_product(api, project_id, planIds=[plan["id"]])
+    allowed = make_project()["id"]
+    own = make_product(api, allowed)
+    body = {"name": "Chave", "scopes": ["products:read", "products:write"], "allowed_projects": [allowed]}
+    key = api.post("/api-keys", json=body).json()["api_key"]["private_key"]
+    with httpx2.Client(base_url=api.base_url, headers={"Authorization": f"Bearer {key}"}) as client:
+        assert get_product(client, own) == own
+        for answer in (
+            client.get(f"/v2/products/{other['id']}"),
+            update(client, other, name="Outro"),
+            client.delete(f"/v2/products/{other['id']}"),
+            client.post("/v2/products", json={"projectId": project_id, "name": "Novo"}),
+        ):
+            assert refused(answer, 403, "project_not_allowed") == {"allowed_projects": "project_not_allowed"}
+        assert [entry["id"] for entry in client.get("/v2/products").json()["products"]] == [own["id"]]
+        assert names(client, planId=plan["id"]) == []
+
+
+def test_a_products_life_is_told_in_events(api: httpx2.Client, control: httpx2.Client, project_id: str) -> None:
+    """Each event carries the product as it then was, the deleted one included."""
+    product = make_product(api, project_id)
+    changed = update(api, product, name="Outro").json()["product"]
+    assert api.delete(f"/v2/products/{product['id']}").status_code == 200
+    events = control.get("/events", params={"resource_id": product["id"]}).json()["events"][::-1]
+    told = [(event["type"], event["data"]["product"]) for event in events]
+    assert told == [("product.created", product), ("product.updated", changed), ("product.deleted", changed)]
+    assert [violations(component("ProductEvent"), event) for event in events] == [[], [], []]

@@ -1,0 +1,36 @@
+"""The contract as the tests read it: loaded once, with its compiled schemas."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from stub_server.contract import bundle
+from stub_server.contract.document import Document
+from stub_server.contract.formats import formats
+from stub_server.contract.schema import Schemas
+from stub_server.domain.documents import is_document
+
+OPENAPI = Path(__file__).parents[2] / "openapi"
+
+
+@cache
+def document(entry: str = "openapi.yaml") -> Document:
+    """The folded contract behind an entry file."""
+    return Document(bundle.load(OPENAPI / entry))
+
+
+@cache
+def schemas(entry: str = "openapi.yaml") -> Schemas:
+    """Its schemas, held to every format."""
+    return Schemas(document(entry).raw, formats(is_document))
+
+
+@cache
+def component(name: str, entry: str = "openapi.yaml") -> Any:
+    """The validator of a named schema."""
+    return schemas(entry).component(name)
+
+
+def violations(validator: Any, value: Any) -> list[str]:
+    """What is wrong with a value, in words; empty when nothing is."""
+    return [f"{list(error.instance_path)}: {error.message[:300]}" for error in validator.iter_errors(value)]

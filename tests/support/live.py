@@ -1,0 +1,61 @@
+"""A real server for tests: uvicorn on a free loopback port, in a thread of its own."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import uvicorn
+
+from stub_server.app import create_app
+from stub_server.http.edge import Edge
+from stub_server.kernel.clock import parse_iso
+from stub_server.settings import Settings
+
+NOW = "2026-11-20T14:32:05.123Z"
+FROZEN = Settings(now=parse_iso(NOW))
+_PATIENCE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """A server that answers. `app` is for looking inside; requests go to `url`."""
+
+    app: Edge
+    settings: Settings
+    port: int
+
+    @property
+    def url(self) -> str:
+        """The base address, without a slash at the end."""
+        return f"http://127.0.0.1:{self.port}"
+
+
+class _Threaded(uvicorn.Server):
+    def install_signal_handlers(self) -> None:
+        """Signals belong to the test run."""
+
+
+@contextmanager
+def running(settings: Settings) -> Iterator[Live]:
+    """Serve `settings` on a free port until the block ends."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    settings = replace(settings, port=port)
+    app = create_app(settings)
+    server = _Threaded(uvicorn.Config(app, log_level="error", access_log=False, lifespan="on"))
+    thread = threading.Thread(target=server.run, args=([listener],), name=f"server-{port}", daemon=True)
+    thread.start()
+    deadline = time.monotonic() + _PATIENCE
+    while not server.started:
+        if not thread.is_alive() or time.monotonic() > deadline:
+            raise RuntimeError("The server did not start.")
+        time.sleep(0.005)
+    try:
+        yield Live(app, settings, port)
+    finally:
+        server.should_exit = True
+        thread.join(_PATIENCE)
+        listener.close()

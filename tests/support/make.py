@@ -1,0 +1,93 @@
+"""Records made over HTTP, believable and different from each other."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+
+from stub_server.domain.documents import cpf_with_check_digits
+
+Json = dict[str, Any]
+Maker = Callable[..., Json]
+
+_serial = itertools.count(1)
+
+
+def fresh_cpf() -> str:
+    """A valid CPF that no other call has given."""
+    return cpf_with_check_digits(f"{600_000_000 + next(_serial) * 7:09d}")
+
+
+def customer_body(**changes: Any) -> Json:
+    """What createCustomer accepts."""
+    document = changes.pop("document", None) or fresh_cpf()
+    body = {
+        "name": "Marina Duarte",
+        "email": f"marina.{document[:9]}@example.com",
+        "document": document,
+        "phones": {"mobile_phone": {"country_code": "55", "area_code": "11", "number": "987654321"}},
+        "address": {
+            "line_1": "1374, Avenida Paulista, Bela Vista",
+            "zip_code": "01310100",
+            "city": "São Paulo",
+            "state": "SP",
+            "country": "BR",
+        },
+    }
+    return body | changes
+
+
+def order_body(project_id: str, plan_id: str, **changes: Any) -> Json:
+    """What createPixOrder accepts."""
+    body = {
+        "projectId": project_id,
+        "planId": plan_id,
+        "paymentMethod": "pix",
+        "totalAmount": 49.9,
+        "items": [{"description": "Plano Mensal", "quantity": 1, "amount": 49.9}],
+        "customer": {
+            "name": "Marina Duarte",
+            "email": "marina.duarte@example.com",
+            "document": "34712695846",
+            "document_type": "cpf",
+            "type": "individual",
+            "phones": {"mobile_phone": "5511987654321"},
+            "address": {"line_1": "1374, Avenida Paulista, Bela Vista", "city": "São Paulo", "state": "SP"},
+        },
+    }
+    return body | changes
+
+
+def created(response: httpx2.Response) -> Json:
+    """The body of a 201; anything else fails the test with what the server said."""
+    assert response.status_code == 201, f"{response.request.method} {response.request.url}: {response.text}"
+    body: Json = response.json()
+    return body
+
+
+def make_customer(api: httpx2.Client, **changes: Any) -> Json:
+    """A new customer."""
+    made: Json = created(api.post("/v2/customers", json=customer_body(**changes)))["customer"]
+    return made
+
+
+def make_project(api: httpx2.Client, **changes: Any) -> Json:
+    """A new project, active unless told otherwise."""
+    body = {"name": f"Clube {next(_serial)}", "status": "active"} | changes
+    made: Json = created(api.post("/v2/projects", json=body))["data"]["project"]
+    return made
+
+
+def make_plan(api: httpx2.Client, project_id: str | None = None, **changes: Any) -> Json:
+    """A new plan of a project, a new one unless named."""
+    project_id = project_id or make_project(api)["id"]
+    body = {"projectId": project_id, "name": f"Plano {next(_serial)}", "amount": 49.9} | changes
+    made: Json = created(api.post("/v2/plans", json=body))["plan"]
+    return made
+
+
+def make_order(api: httpx2.Client, plan: Json | None = None, **changes: Any) -> Json:
+    """A new PIX order for a plan, a new one unless given."""
+    plan = plan or make_plan(api)
+    return created(api.post("/v2/orders/pix", json=order_body(plan["projectId"], plan["id"], **changes)))

@@ -1,0 +1,165 @@
+"""How a body arrives: media type, charset, framing, size, and whether it must be there at all."""
+
+import json
+
+import pytest
+
+from ..support.make import customer_body
+from ..support.refusal import fields, refused
+from ..support.wire import Door, exchange
+
+MIB = 1_048_576
+
+
+@pytest.fixture
+def path(customer_id: str) -> str:
+    """A path that takes PUT with a required body."""
+    return f"/v2/customers/{customer_id}"
+
+
+BODY = b'{"name": "Marina Duarte"}'
+
+
+@pytest.mark.parametrize(
+    "media",
+    [
+        "application/json", "Application/JSON", "APPLICATION/JSON", "application/json;charset=utf-8",
+        "application/json; charset=UTF-8", 'application/json; charset="utf-8"', "application/json ; charset=utf8",
+        "application/json;", "application/json; profile=x", "  application/json  ",
+    ],
+)  # fmt: skip
+def test_json_is_json_in_every_spelling_of_its_media_type(door: Door, path: str, media: str) -> None:
+    assert door.ask("PUT", path, BODY, media=media).status == 200
+
+
+@pytest.mark.parametrize("media", ["Application/JSON", "application/json; charset=UTF-8", "application/json ; x"])
+def test_no_spelling_of_the_media_type_gets_round_validation(door: Door, path: str, media: str) -> None:
+    body = refused(door.ask("PUT", path, b'{"name": 1, "what": 2}', media=media), 422, "validation_error")
+    assert fields(body) == {"name": "type", "what": "unknown_field"}
+
+
+@pytest.mark.parametrize(
+    "media",
+    [
+        "text/plain", "application/xml", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
+        "application/jsonx", "application/json-patch+json", "application/merge-patch+json", "text/json", "json", "*/*",
+        "application/json, text/plain", "", " ", ";", "application/json; charset=foo", "application/json;charset=latin-1",
+        "application/json; charset=utf-16", "a" * 8_000,
+    ],
+)  # fmt: skip
+def test_what_is_not_json_in_utf_8_is_415(door: Door, path: str, media: str) -> None:
+    refused(door.ask("PUT", path, BODY, media=media), 415, "unsupported_media_type")
+
+
+def test_a_body_without_a_media_type_is_415(door: Door, path: str) -> None:
+    refused(door.ask("PUT", path, BODY, media=None), 415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize("media", ["application/json", None])
+def test_a_required_body_that_is_absent_is_422(door: Door, path: str, media: str | None) -> None:
+    """Whether its length is said to be zero or nothing is said at all."""
+    for body in (b"", None):
+        answer = door.ask("PUT", path, body, media=media)
+        assert fields(refused(answer, 422, "validation_error")) == {"body": "required"}
+
+
+def test_an_absent_body_of_another_media_type_is_415(door: Door, path: str) -> None:
+    refused(door.ask("PUT", path, b"", media="text/plain"), 415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize("chunks", [[BODY], [BODY[:5], BODY[5:]], [bytes([b]) for b in BODY]])
+def test_a_chunked_body_is_a_body(door: Door, path: str, chunks: list[bytes]) -> None:
+    answer = door.ask("PUT", path, chunks=chunks)
+    assert answer.status == 200
+    assert answer.json()["customer"]["name"] == "Marina Duarte"
+
+
+def test_a_chunked_body_is_validated_like_any_other(door: Door, path: str) -> None:
+    refused(door.ask("PUT", path, chunks=[b'{"na', b'me": 1}']), 422, "validation_error")
+    refused(door.ask("PUT", path, chunks=[b'{"na']), 400, "malformed_json")
+    refused(door.ask("PUT", path, chunks=[]), 422, "validation_error")
+
+
+def metadata_of(size: int) -> bytes:
+    """A valid change of exactly this many bytes: blanks between the tokens fill it up."""
+    head = b'{"name": "Marina Duarte"'
+    return head + b" " * (size - len(head) - 1) + b"}"
+
+
+def test_a_body_of_one_mebibyte_is_read(door: Door, path: str) -> None:
+    assert door.ask("PUT", path, metadata_of(MIB)).status == 200
+
+
+def test_a_byte_more_is_413(door: Door, path: str) -> None:
+    refused(door.ask("PUT", path, metadata_of(MIB + 1)), 413, "payload_too_large")
+
+
+def test_a_byte_more_in_chunks_is_413(door: Door, path: str) -> None:
+    body = metadata_of(MIB + 1)
+    refused(door.ask("PUT", path, chunks=[body[i : i + 65_536] for i in range(0, MIB + 1, 65_536)]), 413, "payload_too_large")
+
+
+def test_a_body_that_is_announced_too_large_is_refused_before_it_is_sent(door: Door, path: str) -> None:
+    request = (
+        f"PUT {door.prefix}{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {door.token}\r\n"
+        "Content-Type: application/json\r\nContent-Length: 999999999999\r\nConnection: close\r\n\r\n"
+    )
+    refused(exchange(door.port, "PUT", request.encode()), 413, "payload_too_large")
+
+
+def test_a_body_where_none_belongs_is_ignored(door: Door, path: str) -> None:
+    """A GET with a body is the GET (RFC 9110 §9.3.1), whatever the body is."""
+    assert door.ask("GET", path, b"\xff{", media="text/plain").status == 200
+
+
+@pytest.fixture(scope="module")
+def suspend(door: Door) -> str:
+    """The path of an operation with an optional body, which may be repeated: to the state one is in is no move."""
+    made = door.send("POST", "/v2/projects", {"name": "Clube dos corpos opcionais", "status": "active"})
+    assert made.status == 201, made.body
+    return f"/v2/projects/{made.json()['data']['project']['id']}/suspend"
+
+
+@pytest.mark.parametrize("media", [None, "application/json", "application/json; charset=utf-8"])
+@pytest.mark.parametrize("body", [None, b"", b"{}", b'{"reason": null}', b'{"reason": "Revis\xc3\xa3o"}'])
+def test_an_optional_body_may_be_absent_empty_or_there(door: Door, suspend: str, media: str | None, body: bytes | None) -> None:
+    answer = door.ask("POST", suspend, body, media=media, headers=[("Content-Type", media)] if media and body is None else [])
+    if body and media is None:
+        refused(answer, 415, "unsupported_media_type")
+    else:
+        assert answer.status == 200, answer.body
+
+
+def test_an_optional_body_may_be_an_empty_chunked_one(door: Door, suspend: str) -> None:
+    assert door.ask("POST", suspend, chunks=[]).status == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"null", 422, "validation_error"),
+        (b"[]", 422, "validation_error"),
+        (b'{"reason": 1}', 422, "validation_error"),
+        (b'{"other": 1}', 422, "validation_error"),
+        (b" ", 400, "malformed_json"),
+        (b"{", 400, "malformed_json"),
+    ],
+)
+def test_an_optional_body_that_is_there_is_validated(door: Door, suspend: str, body: bytes, status: int, code: str) -> None:
+    refused(door.ask("POST", suspend, body), status, code)
+
+
+def test_an_optional_body_of_another_media_type_is_415(door: Door, suspend: str) -> None:
+    refused(door.ask("POST", suspend, b"reason", media="text/plain"), 415, "unsupported_media_type")
+
+
+def test_many_requests_on_one_connection_keep_their_bodies_apart(door: Door) -> None:
+    """Pipelined: a refused body is read to its end, so the next request begins where it begins."""
+    head = f"HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {door.token}\r\nContent-Type: application/json\r\n"
+    bad = b'{"name": '
+    good = json.dumps(customer_body()).encode()
+    requests = (
+        f"POST {door.prefix}/v2/customers {head}Content-Length: {len(bad)}\r\n\r\n".encode() + bad
+        + f"POST {door.prefix}/v2/customers {head}Content-Length: {len(good)}\r\nConnection: close\r\n\r\n".encode() + good
+    )  # fmt: skip
+    refused(exchange(door.port, "POST", requests), 400, "malformed_json")

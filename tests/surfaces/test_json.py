@@ -1,0 +1,194 @@
+"""What counts as JSON, and which JSON value counts as which type: strictly RFC 8259 in UTF-8, strictly the contract."""
+
+import json
+
+import pytest
+
+from ..support.make import customer_body
+from ..support.refusal import fields, refused
+from ..support.wire import Door
+
+UNPARSABLE = {
+    "nothing closed": b'{"name": "Ana"',
+    "single quotes": b"{'name': 'Ana'}",
+    "trailing comma": b'{"name": "Ana",}',
+    "comment": b'{"name": "Ana"} // x',
+    "two values": b"{}{}",
+    "blanks only": b" \r\n\t ",
+    "byte order mark": b'\xef\xbb\xbf{"name": "Ana"}',
+    "not UTF-8": b'{"name": "\xff\xfe"}',
+    "Latin-1": '{"name": "São"}'.encode("latin-1"),
+    "UTF-16": '{"name": "Ana"}'.encode("utf-16"),
+    "overlong UTF-8": b'{"name": "\xc0\xaf"}',
+    "surrogate in UTF-8": b'{"name": "\xed\xa0\x80"}',
+    "lone surrogate": rb'{"name": "\ud800"}',
+    "lone low surrogate": rb'{"name": "\udc00x"}',
+    "bad escape": rb'{"name": "\x41"}',
+    "raw newline": b'{"name": "A\nB"}',
+    "raw NUL": b'{"name": "A\x00B"}',
+    "NaN": b'{"name": NaN}',
+    "Infinity": b'{"name": Infinity}',
+    "-Infinity": b'{"name": -Infinity}',
+    "1e400": b'{"name": 1e400}',
+    "leading zero": b'{"name": 01}',
+    "plus sign": b'{"name": +1}',
+    "hexadecimal": b'{"name": 0x10}',
+    "bare dot": b'{"name": 1.}',
+    "bare word": b"undefined",
+    "python": b'{"name": None}',
+    "33 levels": b'{"name":' + b"[" * 32 + b"]" * 32 + b"}",
+    "1,000 levels": b'{"name":' + b"[" * 1_000 + b"]" * 1_000 + b"}",
+    "100,000 levels": b"[" * 100_000 + b"]" * 100_000,
+    "100,000 objects": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+    "100,000 never closed": b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("what", UNPARSABLE)
+def test_what_cannot_be_parsed_is_400(door: Door, customer_id: str, what: str) -> None:
+    refused(door.ask("PUT", f"/v2/customers/{customer_id}", UNPARSABLE[what]), 400, "malformed_json")
+
+
+@pytest.mark.parametrize("body", [b"null", b"[]", b'"text"', b"42", b"true", b"[{}]"])
+def test_json_that_is_no_object_is_422(door: Door, customer_id: str, body: bytes) -> None:
+    answer = door.ask("PUT", f"/v2/customers/{customer_id}", body)
+    assert "body" in fields(refused(answer, 422, "validation_error"))
+
+
+def test_32_levels_are_read_and_judged_by_the_schema(door: Door, customer_id: str) -> None:
+    body = b'{"name":' + b"[" * 31 + b"]" * 31 + b"}"
+    answer = door.ask("PUT", f"/v2/customers/{customer_id}", body)
+    assert fields(refused(answer, 422, "validation_error")) == {"name": "type"}
+
+
+def test_many_brackets_side_by_side_are_not_deep(door: Door, customer_id: str) -> None:
+    body = b'{"name":[' + b",".join([b"[]"] * 500) + b"]}"
+    refused(door.ask("PUT", f"/v2/customers/{customer_id}", body), 422, "validation_error")
+
+
+def test_brackets_inside_a_text_are_text(door: Door, customer_id: str) -> None:
+    answer = door.send("PUT", f"/v2/customers/{customer_id}", {"metadata": {"note": "[{" * 100}})
+    assert answer.status == 200
+    assert answer.json()["customer"]["metadata"] == {"note": "[{" * 100}
+
+
+def test_of_two_members_with_one_name_the_last_wins(door: Door, customer_id: str) -> None:
+    answer = door.ask("PUT", f"/v2/customers/{customer_id}", b'{"name": "First", "name": "Second"}')
+    assert (200, "Second") == (answer.status, answer.json()["customer"]["name"])
+
+
+@pytest.mark.parametrize("text", ["\U0001f600", "e\u0301", "\u00e9", "\u202e", "\ufeff", "\uffff", " x ", "a\nb", "<b>", "\x7f", "\u2028"])
+def test_text_is_stored_as_sent(door: Door, customer_id: str, text: str) -> None:
+    """No trimming, no normalisation: the two spellings of an accented letter stay two."""
+    answer = door.send("PUT", f"/v2/customers/{customer_id}", {"name": text})
+    assert (200, text) == (answer.status, answer.json()["customer"]["name"])
+    assert door.ask("GET", f"/v2/customers/{customer_id}").json()["customer"]["name"] == text
+
+
+def test_nul_in_a_text_is_refused_by_the_schema(door: Door, customer_id: str) -> None:
+    answer = door.ask("PUT", f"/v2/customers/{customer_id}", rb'{"name": "A\u0000B", "metadata": {"k": "\u0000"}}')
+    assert fields(refused(answer, 422, "validation_error")) == {"name": "format", "metadata.k": "format"}
+
+
+def test_a_length_counts_characters_and_not_bytes(door: Door, customer_id: str) -> None:
+    assert door.send("PUT", f"/v2/customers/{customer_id}", {"name": "\U0001f600" * 120}).status == 200
+    answer = door.send("PUT", f"/v2/customers/{customer_id}", {"name": "\U0001f600" * 121})
+    assert fields(refused(answer, 422, "validation_error")) == {"name": "max"}
+
+
+def plan(**changes: object) -> dict[str, object]:
+    """A plan for a project that is not there: a body that the schema takes is answered 404."""
+    project = "00000000-0000-4000-8000-000000000000"
+    return {"projectId": project, "name": "Mensal", "amount": 49.9} | changes
+
+
+def judged(door: Door, number: str, member: str = "interval_count") -> object:
+    """What a number as written means for a member of a plan."""
+    body = json.dumps(plan(**{member: "@"})).replace('"@"', number).encode()
+    answer = door.ask("POST", "/v2/plans", body)
+    if answer.status == 404:
+        refused(answer, 404, "reference_not_found")
+        return "taken"
+    return fields(refused(answer, 422, "validation_error"))[member]
+
+
+@pytest.mark.parametrize("number", ["1", "36"])
+def test_an_integer_is_an_integer(door: Door, number: str) -> None:
+    assert judged(door, number) == "taken"
+
+
+@pytest.mark.parametrize("number", ["1.0", "1e0", "10e-1", "1.5", '"1"', "true", "[1]"])
+def test_nothing_else_is_an_integer(door: Door, number: str) -> None:
+    """Draft 4: 1.0 is a number and no integer."""
+    assert judged(door, number) == "type"
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "37", "9223372036854775807", "18446744073709551615", "-9223372036854775808", "9" * 30, "1e300"])
+def test_an_integer_out_of_range_is_out_of_range(door: Door, number: str) -> None:
+    assert judged(door, number) in ("min", "max")
+
+
+@pytest.mark.parametrize("number", ["0.01", "19.99", "999999.99", "1", "1.0", "1e2", "4.99e1", "0.07", "1.10", "131.07"])
+def test_an_amount_with_at_most_two_decimals_is_taken(door: Door, number: str) -> None:
+    """Also those that are no multiple of 0.01 in binary."""
+    assert judged(door, number, "amount") == "taken"
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "0.001", "1e6", "9" * 300, "1e308", "-0.0", '"49.90"', "null", "false", "49.999"])
+def test_an_amount_beyond_them_is_refused(door: Door, number: str) -> None:
+    assert judged(door, number, "amount") in ("min", "max", "multiple_of", "type")
+
+
+@pytest.mark.parametrize("digits", [310, 5_000, 500_000])
+def test_a_number_that_no_reader_can_hold_is_400(door: Door, digits: int) -> None:
+    refused(door.ask("POST", "/v2/plans", b'{"amount": ' + b"9" * digits + b"}"), 400, "malformed_json")
+
+
+def test_every_violation_is_told_at_once_with_its_path(door: Door) -> None:
+    body = customer_body(
+        name="",
+        email="no",
+        document="11111111111",
+        type="robot",
+        phones={"mobile_phone": {"country_code": "55", "area_code": "1", "number": 9}, "home": {}},
+        address={"country": "Brasil", "planet": "Terra"},
+        metadata={"a": 1},
+        extra=True,
+    )
+    assert fields(refused(door.send("POST", "/v2/customers", body), 422, "validation_error")) == {
+        "name": "min",
+        "email": "format",
+        "document": "invalid_document",
+        "type": "enum",
+        "phones.mobile_phone.area_code": "format",
+        "phones.mobile_phone.number": "type",
+        "phones.home.country_code": "required",
+        "phones.home.area_code": "required",
+        "phones.home.number": "required",
+        "address.country": "format",
+        "address.planet": "unknown_field",
+        "metadata.a": "type",
+        "extra": "unknown_field",
+    }
+
+
+def test_a_hundred_thousand_unknown_members_get_a_short_answer(door: Door, customer_id: str) -> None:
+    body = json.dumps({f"x{i}": 1 for i in range(60_000)}).encode()
+    answer = door.ask("PUT", f"/v2/customers/{customer_id}", body)
+    assert len(refused(answer, 422, "validation_error")["details"]) == 100
+
+
+def test_a_huge_wrong_value_is_not_said_back_whole(door: Door, customer_id: str) -> None:
+    answer = door.send("PUT", f"/v2/customers/{customer_id}", {"email": "x" * 500_000, "n" * 100_000: 1})
+    refused(answer, 422, "validation_error")
+    assert len(answer.body) < 3_000
+
+
+def test_read_only_fields_are_unknown_in_a_request(door: Door, customer_id: str) -> None:
+    body = {"name": "Ana", "id": customer_id, "createdAt": "2026-11-20T14:32:05.123Z"}
+    answer = door.send("PUT", f"/v2/customers/{customer_id}", body)
+    assert fields(refused(answer, 422, "validation_error")) == {"id": "unknown_field", "createdAt": "unknown_field"}
+
+
+def test_an_empty_change_is_refused(door: Door, customer_id: str) -> None:
+    refused(door.ask("PUT", f"/v2/customers/{customer_id}", b"{}"), 422, "validation_error")

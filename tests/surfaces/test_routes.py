@@ -1,0 +1,143 @@
+"""Which requests find an operation, and what the others are told."""
+
+import pytest
+
+from ..support.contract import document
+from ..support.refusal import refused
+from ..support.wire import Door
+
+ID = "0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55"
+
+
+def concrete(path: str) -> str:
+    """A path of the contract with ids in the place of its templates."""
+    return "/".join(
+        segment if not segment.startswith("{") else "pk_sandbox_0000000000" if segment == "{publicKey}" else ID
+        for segment in path.split("/")
+    )
+
+
+PATHS = {
+    path: sorted(method.upper() for method in item if method in ("get", "put", "post", "delete", "patch"))
+    for path, item in document().raw["paths"].items()
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_405_names_every_method_of_its_path(door: Door, path: str) -> None:
+    """Also the ones that another operation of the same path answers."""
+    methods = PATHS[path]
+    wrong = next(m for m in ("DELETE", "PATCH", "PUT", "POST", "GET") if m not in methods)
+    answer = door.ask(wrong, concrete(path), b"{}")
+    refused(answer, 405, "method_not_allowed")
+    assert answer.header("allow") == ", ".join(methods)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_options_is_204_with_the_same_allow(door: Door, path: str) -> None:
+    answer = door.ask("OPTIONS", concrete(path), token=None)
+    assert (204, b"") == (answer.status, answer.body)
+    assert answer.header("allow") == ", ".join(PATHS[path])
+    assert answer.header("x-request-id")
+
+
+@pytest.mark.parametrize("method", ["TRACE", "PROPFIND", "PURGE"])
+def test_a_method_that_no_path_has_is_405(door: Door, method: str) -> None:
+    answer = door.ask(method, "/v2/customers")
+    refused(answer, 405, "method_not_allowed")
+
+
+@pytest.mark.parametrize("path", ["/v2/customers?limit=1", "/api-keys/info", "/v2/customers/{customer}", "/openapi.json"])
+def test_head_has_the_headers_of_get_and_no_body(door: Door, customer_id: str, path: str) -> None:
+    path = path.replace("{customer}", customer_id)
+    get, head = door.ask("GET", path), door.ask("HEAD", path)
+    assert (200, 200, b"") == (get.status, head.status, head.body)
+    differ = ("x-request-id", "date")
+    assert [h for h in get.headers if h[0] not in differ] == [h for h in head.headers if h[0] not in differ]
+
+
+def test_head_of_a_refusal_has_no_body(door: Door) -> None:
+    get, head = door.ask("GET", f"/v2/customers/{ID}"), door.ask("HEAD", f"/v2/customers/{ID}")
+    assert (404, 404, b"") == (get.status, head.status, head.body)
+    assert get.header("content-length") == head.header("content-length")
+
+
+def test_head_of_a_path_without_get_is_405(door: Door) -> None:
+    answer = door.ask("HEAD", "/v2/orders/pix")
+    assert (405, "POST", b"") == (answer.status, answer.header("allow"), answer.body)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+@pytest.mark.parametrize("path", ["/v2/customers/", f"/v2/customers/{ID}/", "/api-keys/", "/v2/orders/pix/", "//v2/customers"])
+def test_a_slash_too_many_is_another_path_and_never_a_redirect(door: Door, method: str, path: str) -> None:
+    refused(door.ask(method, path, b"{}"), 404, "route_not_found")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allow"),
+    [
+        ("GET", "/v2/orders/pix", "POST"),
+        ("PUT", "/v2/orders/pix", "POST"),
+        ("PUT", "/v2/webhooks/events", "GET"),
+        ("DELETE", "/v2/webhooks/events", "GET"),
+        ("DELETE", "/v2/webhooks/logs", "GET"),
+        ("PUT", "/v2/webhooks/logs", "GET"),
+        ("DELETE", "/api-keys/info", "GET"),
+        ("PUT", "/api-keys/scopes", "GET"),
+        ("GET", f"/api-keys/{ID}", "DELETE, PUT"),
+    ],
+)
+def test_a_literal_segment_wins_over_a_template(door: Door, method: str, path: str, allow: str) -> None:
+    answer = door.ask(method, path, b'{"name": "X"}')
+    refused(answer, 405, "method_not_allowed")
+    assert answer.header("allow") == allow
+
+
+def test_logs_of_a_webhook_and_a_log_are_told_apart(door: Door) -> None:
+    """`/logs/logs` is the log named logs, which no log can be; only GET is there."""
+    refused(door.ask("GET", "/v2/webhooks/logs/logs"), 404, "not_found")
+    answer = door.ask("DELETE", "/v2/webhooks/logs/logs")
+    refused(answer, 405, "method_not_allowed")
+    assert answer.header("allow") == "GET"
+
+
+def test_a_refused_literal_method_calls_no_operation(door: Door) -> None:
+    """`GET /v2/orders/pix` is not getOrder("pix"): that would be a 404 of an order."""
+    body = refused(door.ask("GET", "/v2/orders/pix"), 405, "method_not_allowed")
+    assert "POST" in body["message"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/", "", "/v2", "/v3/customers", "/v2/api-keys", "/V2/customers", "/v2/Customers", "/v2/customers;x=1",
+        "/v2/customers/../orders", "/v2/./customers", "/v2/../../etc/passwd", "/v2/customers/..%2f..%2fetc%2fpasswd",
+        "/v2/%2e%2e/orders", "/v2/customers%00", "/v2/customers%20", "/v2/customers%", "/v2/customers%zz",
+        "/v2/customers%C3%28", "/v2/clientes/%E2%82%AC", "/v2//customers", "/openapi.json/", "/openapi.xml", "/%2e",
+        f"/v2/customers/{ID}/orders", f"/v2/projects/{ID}/stats/x", "/v2/webhooks/logs/x/retry/y",
+    ],
+)  # fmt: skip
+def test_an_unknown_path_is_404_in_the_one_shape(door: Door, path: str) -> None:
+    refused(door.ask("GET", path), 404, "route_not_found")
+
+
+@pytest.mark.parametrize("path", ["/v2/c%75stomers", "/%76%32/customers", "/v2/customers?"])
+def test_a_percent_encoded_letter_is_the_letter(door: Door, path: str) -> None:
+    """RFC 3986 §6.2.2.2: both spellings are the same path."""
+    answer = door.ask("GET", path)
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize("length", [5_000, 30_000])
+def test_a_very_long_path_is_an_unknown_path(door: Door, length: int) -> None:
+    body = refused(door.ask("GET", "/v2/" + "a" * length), 404, "route_not_found")
+    assert len(body["message"]) < 400
+
+
+def test_a_path_of_very_many_segments_is_an_unknown_path(door: Door) -> None:
+    refused(door.ask("GET", "/a" * 10_000), 404, "route_not_found")
+
+
+def test_an_unknown_path_is_404_before_any_credential_is_asked_for(door: Door) -> None:
+    refused(door.ask("GET", "/v2/nothing", token=None), 404, "route_not_found")
+    refused(door.ask("DELETE", "/v2/customers", token=None), 405, "method_not_allowed")
