@@ -3,7 +3,6 @@
 import logging
 import secrets
 import time
-
 from pathlib import Path
 from typing import Any
 
@@ -80,9 +79,7 @@ def create_app(settings: Settings | None = None) -> Edge:
         return sandbox
 
     sandboxes = Sandboxes(seed_world, settings.scenario, settings.seed, open_names=settings.loopback)
-    server = Server(
-        __version__, settings.url, document, control, blanks, sandboxes, tokens, settings.check_digits
-    )
+    server = Server(__version__, settings.url, document, control, blanks, sandboxes, tokens, settings.check_digits)
     gate = Gate(tokens, lenient=settings.lenient_auth, trust_client_ip=settings.loopback or bool(settings.admin_key))
     documents = {"": document, CONTROL: control}
     compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
@@ -92,9 +89,7 @@ def create_app(settings: Settings | None = None) -> Edge:
         ("", document, "stub_server.operations"),
         (CONTROL, control, "stub_server.operations.control"),
     ):
-        api.add_api(
-            thin(part.raw), base_path=base, resolver=Handlers(part, package), gate=gate, documents=documents
-        )
+        api.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), gate=gate, documents=documents)
     pages = contract_pages({"/openapi": document.raw, f"{CONTROL}/openapi": control.raw})
     return Edge(api, pages, sandboxes, tokens, server, admin_key=settings.admin_key, loopback=settings.loopback)
 
@@ -145,6 +140,3 @@ def _check(schemas: Schemas, name: str) -> Check:
             raise Broken(f"a {name} of ours breaks the contract at {error.instance_path}: {error.message[:300]}")
 
     return check
-
-
-

@@ -37,7 +37,7 @@ class _Fold:
         raw = self._read(self.entry)
         if not isinstance(raw, dict) or "paths" not in raw:
             raise ContractError(f"{self.entry}: not an OpenAPI document (no paths)")
-        folded = self._walk(raw, self.entry, ())
+        folded: dict[str, Json] = self._walk(raw, self.entry, ())
         components = folded.setdefault("components", {})
         for kind in KINDS:
             if kind in self.components:

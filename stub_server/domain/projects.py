@@ -72,4 +72,6 @@ def check_idle(orders: int, subscriptions: int) -> None:
             f"The project has {orders} paid or pending orders and {subscriptions} running subscriptions. "
             "Archive it instead."
         )
-        raise Conflict(message, code="project_has_activity", details=[detail("projectId", "project_has_activity", message)])
+        raise Conflict(
+            message, code="project_has_activity", details=[detail("projectId", "project_has_activity", message)]
+        )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..store.memory import Store
 
 
-def test_payload(webhook_id: str) -> bytes:
+def nothing_happened(webhook_id: str) -> bytes:
     """What stands under `test` in the payload of `webhook.test`."""
     return orjson.dumps({"webhookId": webhook_id, "message": "This is a test event. Nothing happened."})
 

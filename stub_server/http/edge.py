@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..kernel.problem import Forbidden, Missing, Refusal
+from ..kernel.problem import Forbidden, Missing
 from ..kernel.trace import Trace
 from ..operations.call import Call
 from ..sandbox import Sandbox
@@ -48,13 +48,14 @@ class Edge:
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
         path: str = scope["path"]
-        prefix, sandbox, refusal = "", self.sandboxes.default, None
+        prefix, sandbox = "", self.sandboxes.default
+        refusal: Exception | None = None
         try:
             prefix, path, sandbox = self._choose(path, headers)
-        except Refusal as error:
+            sandbox.tick()
+        except Exception as error:  # refused, or a defect in seeding or in a due job: both are answered below
             refusal = error
         scope["path"] = path
-        sandbox.tick()
         trace = Trace(
             sandbox.ids.request(), sandbox.clock.now, scope["method"], path, scope["query_string"], sandbox.name
         )

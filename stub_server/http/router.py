@@ -88,9 +88,7 @@ class Router(SpecMiddleware):
         await self.app(scope, receive, send)
 
 
-def _walk(
-    node: _Node, segments: list[str], at: int, values: tuple[str, ...]
-) -> tuple[_Node | None, tuple[str, ...]]:
+def _walk(node: _Node, segments: list[str], at: int, values: tuple[str, ...]) -> tuple[_Node | None, tuple[str, ...]]:
     if at == len(segments):
         return (node, values) if node.methods else (None, ())
     segment = segments[at]

@@ -1,7 +1,7 @@
 """What the clock has still to do: jobs in the order of their time."""
 
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -39,11 +39,6 @@ class Timers:
     def pop_due(self, now: int) -> Timer | None:
         """The next job that is due at `now`, taken off the heap."""
         return heappop(self._heap) if self._heap and self._heap[0].due <= now else None
-
-    def forget(self, keep: "set[tuple[str, str]]") -> None:
-        """Keep only the jobs whose (job, subject) is in `keep`: for jobs whose subjects are gone."""
-        self._heap = [timer for timer in self._heap if (timer.job, timer.subject) in keep]
-        heapify(self._heap)
 
     def __len__(self) -> int:
         return len(self._heap)

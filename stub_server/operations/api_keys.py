@@ -126,5 +126,3 @@ def _expire_later(change: Change, ident: str, public: Body, now: int) -> None:
     """A key with an end gets a timer; one that is born expired is switched off at once, and told so by an event."""
     if public["expires_at"] is not None:
         change.at(max(now, date_time_ms(public["expires_at"])), "api_key.expire", ident)
-
-

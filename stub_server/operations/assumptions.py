@@ -8,8 +8,11 @@ from ..kernel.record import Body
 LIMITATIONS = (
     ("one-server", "State lives in the memory of one process and is gone when it stops."),
     ("no-cards", "Card data is never accepted; card and boleto orders are decided on the control surface."),
-    ("no-production-oracle", "No public client of the real service was found: fidelity to the contract is tested, "
-     "fidelity to production cannot be."),
+    (
+        "no-production-oracle",
+        "No public client of the real service was found: fidelity to the contract is tested, "
+        "fidelity to production cannot be.",
+    ),
 )
 
 
@@ -48,7 +51,9 @@ def _schema(name: str, schema: Body) -> Iterator[Body]:
     notes = schema.get("x-basis-notes", {})
     for member, basis in schema.get("x-basis", {}).items():
         if basis == "assumed":
-            yield _entry("property", f"{name}.{member}", name, basis, notes.get(member, f"The field {member} is assumed."))
+            yield _entry(
+                "property", f"{name}.{member}", name, basis, notes.get(member, f"The field {member} is assumed.")
+            )
         elif member in notes:
             yield _entry("property", f"{name}.{member}", name, basis, notes[member])
     for member, inner in schema.get("properties", {}).items():

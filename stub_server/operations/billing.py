@@ -97,7 +97,9 @@ def payer_of(world: World, row: Row, sent: Body | None = None) -> Payer:
     ispb, bank = banks[int(row.public["last_transaction"]["id"][:8], 16) % len(banks)]
     if "bank" in sent:
         ispb = next((code for code, name in banks if name == sent["bank"]), ispb)
-    return Payer(sent.get("name", customer["name"]), sent.get("document", customer["document"]), ispb, sent.get("bank", bank))
+    return Payer(
+        sent.get("name", customer["name"]), sent.get("document", customer["document"]), ispb, sent.get("bank", bank)
+    )
 
 
 def _open(world: World, change: Change, order: Body, hidden: Body) -> str | None:

@@ -4,6 +4,7 @@ from typing import Any
 
 from ..domain import customers as customer_rules
 from ..domain import orders as rules
+from ..domain.documents import normalise
 from ..domain.places import warnings_for
 from ..kernel.problem import reference_missing
 from ..kernel.record import Body, Change
@@ -52,9 +53,7 @@ def _create(call: Call, body: Body, method: str) -> Reply:
     customer = rules.buyer(body["customer"])
     call.warn(*rules.warnings(body))
     customer_id, made = _customer(call, customer)
-    placed, ident = billing.place(
-        World(call.sandbox, store), body, customer, customer_id, method, None, rules.PIX_LIFE
-    )
+    placed, ident = billing.place(World(call.sandbox, store), body, customer, customer_id, method, None, rules.PIX_LIFE)
     record = call.apply(made + placed if made is not None else placed)[ident]
     answer = reply.bare(record.json, 201).located(f"{call.prefix}/v2/orders/{ident}")
     magic = rules.magic_of(customer["email"])
@@ -65,15 +64,14 @@ def _create(call: Call, body: Body, method: str) -> Reply:
 
 def _customer(call: Call, buyer: Body) -> tuple[str, Change | None]:
     """The customer with the buyer's document, or the change that creates one. An existing one is left as it is."""
-    document = customer_rules.normalise(buyer["document"])
+    document = normalise(buyer["document"])
     known = call.store.customers.holder("document", document)
     if known is not None:
         return known, None
     body: dict[str, Any] = {name: buyer[name] for name in ("name", "email", "document", "document_type", "type")}
     phones, address, left_out = customer_rules.from_flat(buyer["phones"], buyer["address"])
     call.warn(*left_out, *warnings_for(phones, address))
-    public = customer_rules.new_customer(body | {"phones": phones, "address": address}, call.blank("Customer"), call.now_text)
+    body |= {"phones": phones, "address": address}
+    public = customer_rules.new_customer(body, call.blank("Customer"), call.now_text)
     ident = public["id"] = call.sandbox.ids.uuid()
     return ident, Change().create("customers", ident, public, {}).emit("customer.created", "customers", ident)
-
-

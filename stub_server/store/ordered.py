@@ -75,8 +75,11 @@ def intersection(first: Keys, others: Iterable[Keys]) -> list[Any]:
     count = len(first)
     for other in others:
         # Testing each key costs a search; past some ratio reading the longer one once is cheaper.
-        kept = [k for k in kept if holds(other, k)] if count * 40 < len(other) else sorted(set(kept).intersection(other))
-        count = len(kept)
+        if count * 40 < len(other):
+            found = [key for key in kept if holds(other, key)]
+        else:
+            found = sorted(set(kept).intersection(other))
+        kept, count = found, len(found)
     return list(kept)
 
 

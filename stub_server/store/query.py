@@ -16,8 +16,8 @@ class Query:
     """What a list was asked for. `since` and `until` are ms, from inclusive to exclusive.
 
     `within` restricts to records whose index value is one of several; `where` tests a parsed record, for tables that
-    stay small; `contains` maps a search text to the folded needle; `ids` restricts to named records; `between` takes the
-    values of a further sort order from inclusive to exclusive (None is open).
+    stay small; `contains` maps a search text to the folded needle; `ids` restricts to named records; `between` takes
+    the values of a further sort order from inclusive to exclusive (None is open).
     """
 
     equal: dict[str, Hashable] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from ..kernel.record import Body
 Extract = Callable[[Body, Body], Any]
 """(public, hidden) -> a value; None stands for "not in this index"."""
 
+
 def _none() -> Mapping[str, Any]:
     return MappingProxyType({})
 

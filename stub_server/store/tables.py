@@ -34,7 +34,7 @@ def _url_in_project(shown: Body, kept: Body) -> tuple[str, str | None]:
 
 def _net(shown: Body, kept: Body) -> int:
     """Paid minus refunded cents of an order."""
-    return kept.get("paid_cents", 0) - kept.get("refunded_cents", 0)
+    return int(kept["paid_cents"] - kept["refunded_cents"])
 
 
 def _is_live(shown: Body, kept: Body) -> int:

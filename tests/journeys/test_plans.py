@@ -1,5 +1,6 @@
 """Plans over HTTP: defaults, the rhythm of billing, what may change under subscribers, and what keeps a plan alive."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import httpx2
@@ -50,12 +51,13 @@ def archive(api: httpx2.Client, project_id: str) -> None:
 
 
 @pytest.fixture
-def restricted(api: httpx2.Client, make_project: Maker) -> tuple[httpx2.Client, Json]:
+def restricted(api: httpx2.Client, make_project: Maker) -> Iterator[tuple[httpx2.Client, Json]]:
     """A client whose API key knows one project alone, and that project."""
     project = make_project()
     body = {"name": "Chave", "scopes": ["plans:read", "plans:write"], "allowed_projects": [project["id"]]}
     key = api.post("/api-keys", json=body).json()["api_key"]["private_key"]
-    return httpx2.Client(base_url=api.base_url, headers={"Authorization": f"Bearer {key}"}), project
+    with httpx2.Client(base_url=api.base_url, headers={"Authorization": f"Bearer {key}"}) as client:
+        yield client, project
 
 
 class TestCreating:
@@ -384,19 +386,18 @@ class TestRestrictedKeys:
         """403 for one plan, filtered silently in lists."""
         client, project = restricted
         own, other = make_plan(project["id"]), make_plan()
-        with client:
-            assert client.get(f"/v2/plans/{own['id']}").json()["plan"] == own
-            assert update(client, own, name="Outro").status_code == 200
-            for answer in (
-                client.get(f"/v2/plans/{other['id']}"),
-                update(client, other, name="Outro"),
-                client.delete(f"/v2/plans/{other['id']}"),
-                client.post("/v2/plans", json={"projectId": other["projectId"], "name": "Novo", "amount": 10}),
-            ):
-                assert refused(answer, 403, "project_not_allowed") == {"allowed_projects": "project_not_allowed"}
-            listed = client.get("/v2/plans").json()
-            assert [plan["id"] for plan in listed["plans"]] == [own["id"]]
-            assert names(client, projectId=other["projectId"]) == []
+        assert client.get(f"/v2/plans/{own['id']}").json()["plan"] == own
+        assert update(client, own, name="Outro").status_code == 200
+        for answer in (
+            client.get(f"/v2/plans/{other['id']}"),
+            update(client, other, name="Outro"),
+            client.delete(f"/v2/plans/{other['id']}"),
+            client.post("/v2/plans", json={"projectId": other["projectId"], "name": "Novo", "amount": 10}),
+        ):
+            assert refused(answer, 403, "project_not_allowed") == {"allowed_projects": "project_not_allowed"}
+        listed = client.get("/v2/plans").json()
+        assert [plan["id"] for plan in listed["plans"]] == [own["id"]]
+        assert names(client, projectId=other["projectId"]) == []
 
 
 def test_a_plans_life_is_told_in_events(api: httpx2.Client, control: httpx2.Client, make_plan: Maker) -> None:

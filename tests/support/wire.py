@@ -64,7 +64,7 @@ class Door:
         host: str | None = None,
     ) -> Answer:
         """Send a request as written. `token=None` sends no credential; `chunks` sends the body chunked."""
-        lines: list[Header] = [("Host", host or f"127.0.0.1:{self.port}"), ("Connection", "close"), *headers]
+        lines: list[Header] = [("Host", host or f"127.0.0.1:{self.port}"), *headers]
         if token is not None:
             lines.append(("Authorization", f"Bearer {token or self.token}"))
         payload = b""

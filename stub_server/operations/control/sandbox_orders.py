@@ -30,7 +30,9 @@ def pay_order(call: Call, ident: str, body: Body | None) -> Reply:
 def fail_order(call: Call, ident: str, body: Body | None) -> Reply:
     """200 with the failed order."""
     row = _open(call, ident)
-    return _apply(call, row, billing.fail(World(call.sandbox, call.store), row, (body or {}).get("code", "insufficient_funds")))
+    return _apply(
+        call, row, billing.fail(World(call.sandbox, call.store), row, (body or {}).get("code", "insufficient_funds"))
+    )
 
 
 def expire_order(call: Call, ident: str) -> Reply:
@@ -72,5 +74,3 @@ def _shown(row: Row) -> Reply:
     names = ("projectId", "planId", "customerId", "subscriptionId", "metadata", "success_url", "cancel_url")
     allowed = _MOVES.get(row.public["status"], [])
     return reply.value({"order": row.public, **{name: hidden[name] for name in names}, "allowed": allowed})
-
-

@@ -1,0 +1,36 @@
+"""Where deliveries may go: the guard against using the server as a way into networks that it alone can reach."""
+
+import asyncio
+import socket
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+Address = IPv4Address | IPv6Address
+
+_NAT64 = IPv6Network("64:ff9b::/96")
+_LINK_LOCAL = IPv4Network("169.254.0.0/16"), IPv6Network("fe80::/10")
+# Where clouds answer a machine's own credentials outside the link-local networks.
+_METADATA = frozenset((ip_address("fd00:ec2::254"), ip_address("100.100.100.200")))
+
+
+def meant(address: Address) -> Address:
+    """The IPv4 address that an IPv6 address stands for (mapped, 6to4, NAT64, compatible), else the address itself."""
+    if isinstance(address, IPv4Address):
+        return address
+    inner = address.ipv4_mapped or address.sixtofour
+    if inner is None and (address in _NAT64 or 1 < int(address) < 1 << 32):
+        inner = IPv4Address(int(address) & 0xFFFFFFFF)
+    return inner or address
+
+
+def allowed(text: str, *, local: bool) -> bool:
+    """Whether an address may be connected to; `local` opens this machine and private networks."""
+    address = meant(ip_address(text))
+    if address in _METADATA or any(address in network for network in _LINK_LOCAL):
+        return False
+    return local or (address.is_global and not address.is_multicast)
+
+
+async def resolve(host: str, port: int) -> list[str]:
+    """The addresses of a host, asked once. Raises OSError or ValueError for a name that has none."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))

@@ -1,0 +1,37 @@
+"""The analytics placeholder over HTTP."""
+
+import httpx2
+
+from .refusals import refused
+
+PROJECT = "3F2504E0-4F89-41D3-9A0C-0305E82C3301"
+
+
+def test_the_query_is_echoed_in_utc(api: httpx2.Client) -> None:
+    """Ids in lower case, date-times in UTC, and no metrics."""
+    query = {"projectId": PROJECT, "from": "2026-01-01T00:00:00-03:00", "to": "2026-02-01T00:00:00Z"}
+    response = api.get("/v2/analytics", params=query)
+    assert response.status_code == 200
+    assert response.json()["analytics"] == {
+        "available": False,
+        "filters": {
+            "projectId": PROJECT.lower(),
+            "from": "2026-01-01T03:00:00.000Z",
+            "to": "2026-02-01T00:00:00.000Z",
+        },
+        "metrics": {},
+        "generated_at": "2026-11-20T14:32:05.123Z",
+    }
+
+
+def test_what_was_not_asked_is_null(api: httpx2.Client) -> None:
+    """The shape is the same without a query."""
+    body = api.get("/v2/analytics").json()
+    assert body["error"] is False
+    assert body["analytics"]["filters"] == {"projectId": None, "from": None, "to": None}
+
+
+def test_the_query_is_checked(api: httpx2.Client) -> None:
+    """A placeholder of metrics is no placeholder of the contract."""
+    response = api.get("/v2/analytics", params={"projectId": "x", "from": "yesterday"})
+    assert refused(response, 422, "validation_error") == {"projectId": "format", "from": "format"}

@@ -1,0 +1,97 @@
+"""The list of subscriptions over HTTP: filters, and the range of the next billing."""
+
+import httpx2
+import pytest
+
+from ..support.make import Json, Maker
+
+UNKNOWN = "00000000-0000-4000-8000-000000000000"
+
+
+def ids(client: httpx2.Client, **query: str) -> list[str]:
+    """The ids on the first page of a list of subscriptions."""
+    response = client.get("/v2/subscriptions", params=query)
+    assert response.status_code == 200, response.text
+    return [subscription["id"] for subscription in response.json()["subscriptions"]]
+
+
+class Opened:
+    """A project with four subscriptions: billed in a week, in a month, in a year, and no more."""
+
+    def __init__(self, api: httpx2.Client, control: httpx2.Client, make_plan: Maker, make_order: Maker) -> None:
+        first = make_plan(interval="week")
+        self.project_id: str = first["projectId"]
+        plans = [first, *(make_plan(self.project_id, interval=interval) for interval in ("month", "year", "day"))]
+        self.week, self.month, self.year, self.over = (self._open(api, control, make_order, plan) for plan in plans)
+        assert control.post(f"/subscriptions/{self.over['id']}/cancel").status_code == 200
+
+    @staticmethod
+    def _open(api: httpx2.Client, control: httpx2.Client, make_order: Maker, plan: Json) -> Json:
+        paid = control.post(f"/orders/{make_order(plan)['id']}/pay")
+        assert paid.status_code == 200, paid.text
+        found = api.get("/v2/subscriptions", params={"planId": plan["id"]}).json()["subscriptions"]
+        assert len(found) == 1
+        subscription: Json = found[0]
+        return subscription
+
+
+@pytest.fixture
+def opened(api: httpx2.Client, control: httpx2.Client, make_plan: Maker, make_order: Maker) -> Opened:
+    """The four subscriptions."""
+    return Opened(api, control, make_plan, make_order)
+
+
+def test_filters_combine(api: httpx2.Client, opened: Opened, make_project: Maker) -> None:
+    """Each narrows; ids match in letters of either case; an unknown id matches nothing."""
+    project, customer = opened.project_id, opened.week["customerId"]
+    running = {opened.week["id"], opened.month["id"], opened.year["id"]}
+    assert set(ids(api, projectId=project.upper())) == {*running, opened.over["id"]}
+    assert set(ids(api, projectId=project, status="active")) == running
+    assert ids(api, projectId=project, status="canceled") == [opened.over["id"]]
+    assert ids(api, projectId=project, planId=opened.month["planId"]) == [opened.month["id"]]
+    assert set(ids(api, projectId=project, customerId=customer, status="active")) == running
+    assert ids(api, planId=opened.over["planId"], customerId=customer, status="active") == []
+    assert ids(api, customerId=UNKNOWN) == []
+    assert ids(api, projectId=make_project()["id"]) == []
+
+
+def test_the_billing_range_has_its_start_and_not_its_end(api: httpx2.Client, opened: Opened) -> None:
+    """Since is inclusive, until exclusive."""
+    at = opened.month["next_billing_at"]
+    project = {"projectId": opened.project_id, "sort": "next_billing_at"}
+    assert ids(api, **project, next_billing_since=at) == [opened.month["id"], opened.year["id"]]
+    assert ids(api, **project, next_billing_until=at) == [opened.week["id"]]
+    assert ids(api, **project, next_billing_since=opened.week["next_billing_at"], next_billing_until=at) == [
+        opened.week["id"]
+    ]
+    assert ids(api, **project, next_billing_since=at, next_billing_until=at) == []
+
+
+def test_the_billing_range_reads_any_offset(api: httpx2.Client, opened: Opened) -> None:
+    """An instant is the same in every offset."""
+    at = opened.month["next_billing_at"]
+    assert at == "2026-12-20T14:32:05.123Z"
+    same = "2026-12-20T11:32:05.123-03:00"
+    assert set(ids(api, projectId=opened.project_id, next_billing_since=same)) == {
+        opened.month["id"],
+        opened.year["id"],
+    }
+
+
+def test_what_is_billed_no_more_is_in_no_range(api: httpx2.Client, opened: Opened) -> None:
+    """A canceled subscription has no next billing, so no end of a range takes it in."""
+    found = ids(api, projectId=opened.project_id, next_billing_until="9999-12-31T23:59:59Z", sort="-next_billing_at")
+    assert found == [opened.year["id"], opened.month["id"], opened.week["id"]]
+    early = ids(api, projectId=opened.project_id, next_billing_since="0001-01-01T00:00:00Z")
+    assert opened.over["id"] not in early
+    assert len(early) == 3
+
+
+def test_a_restricted_key_sees_its_own_projects(api: httpx2.Client, opened: Opened, make_project: Maker) -> None:
+    """Filtered silently, in a range of billing as well."""
+    for allowed, expected in ((opened.project_id, 3), (make_project()["id"], 0)):
+        body = {"name": "Chave", "scopes": ["subscriptions:read"], "allowed_projects": [allowed]}
+        key = api.post("/api-keys", json=body).json()["api_key"]["private_key"]
+        with httpx2.Client(base_url=api.base_url, headers={"Authorization": f"Bearer {key}"}) as client:
+            assert len(ids(client, status="active")) == expected
+            assert len(ids(client, next_billing_since="2026-01-01T00:00:00Z")) == expected
