@@ -172,7 +172,7 @@ class Sandbox:
     # -- copies
 
     def fork(self, name: str) -> "Sandbox":
-        """A world with the same past and a future of its own. Saved replies, the journal and credentials stay behind."""
+        """A world with the same past and a future of its own. Saved replies and the journal stay behind."""
         return Sandbox(
             name=name,
             seed=self.seed,

@@ -12,6 +12,7 @@ from ..kernel.record import Body, Change, Row
 
 MOST = 20
 KEYS = 10
+GONE = 410
 SCHEDULE = (0, 5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR)
 """What an attempt waits after the one before: the example schedule of Standard Webhooks 1.0."""
 OPEN = ("pending", "retrying")
@@ -233,5 +234,7 @@ def after_delivery(old: Body, status: str, at: int) -> Body:
 def cancel(change: Change, logs: Iterable[Row], now: str) -> Change:
     """Call off open deliveries."""
     for row in logs:
-        change.update("webhook_logs", row, row.public | {"status": "canceled", "next_attempt_at": None, "updatedAt": now})
+        change.update(
+            "webhook_logs", row, row.public | {"status": "canceled", "next_attempt_at": None, "updatedAt": now}
+        )
     return change

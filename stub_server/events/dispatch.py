@@ -23,9 +23,7 @@ def on_event(sandbox: "Sandbox", store: "Store", event: Event) -> None:
     active = webhooks.bucket("is_active", True)
     if not active or event.type == TEST:
         return
-    wishes = [
-        wish for key in active if (wish := wish_of(webhooks.rows[key].json)).wants(event.type, event.project_id)
-    ]
+    wishes = [wish for key in active if (wish := wish_of(webhooks.rows[key].json)).wants(event.type, event.project_id)]
     if wishes:
         change = Change()
         for wish in wishes:

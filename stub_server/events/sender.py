@@ -16,7 +16,7 @@ from .signing import signatures
 
 KEPT_BYTES = 4096
 KEPT_HEADERS = 100
-KEPT_VALUE = 1000
+KEPT_VALUE = 2000
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 

@@ -137,7 +137,7 @@ class Edge:
         return cors.is_local_origin(origin) or b"x-sandbox-admin-key" in headers
 
     def _preflight(self, path: str, origin: bytes, headers: Mapping[bytes, bytes]) -> Headers:
-        """What a preflight is told. A page of a stranger gets through to the control surface with the admin key only."""
+        """What a preflight is told. A stranger's page gets through to the control surface with the admin key only."""
         guarded = path.startswith(CONTROL) and path not in OPEN_CONTROL
         if guarded and self._admin_key is None and not cors.is_local_origin(origin):
             raise _closed("The control surface answers pages of this machine alone. Start with --admin-key for others.")

@@ -180,7 +180,7 @@ def _close(world: World, row: Row, status: str, event: str, transaction: dict[st
 
 
 def refund(world: World, row: Row, amount: int | None) -> Change:
-    """Money back, in full or in part (cents); a full refund of the first order ends its subscription. Raises Conflict."""
+    """Money back, in full or part (cents); a full refund of the first order ends its subscription. Raises Conflict."""
     lifecycle = world.sandbox.rules.lifecycles["Order"]
     public, hidden, full = payments.refunded(
         row.public, row.hidden, amount, world.sandbox.ids.uuid(), world.now, lifecycle

@@ -27,6 +27,7 @@ DAY = (
 # Monday to Sunday; the epoch began on a Thursday.
 WEEK = (1.06, 1.08, 1.05, 1.03, 0.96, 0.72, 0.76)
 EPOCH_WEEKDAY = 3
+WEEK_HOURS = tuple(day * hour for day in WEEK for hour in DAY)
 
 # Payment: nobody scans and confirms in under ten seconds; the rest is log-normal with its median at 2 min 30 s.
 FASTEST_MS = 10_000
@@ -42,39 +43,59 @@ REFUND_LAST_MS = 7 * DAY_MS
 OUTCOMES = (("paid", 64), ("expired", 21), ("canceled", 4), ("refunded", 4), ("failed", 2), ("pending", 5))
 
 
+class Rhythm:
+    """The hours of a period, each as likely to see a purchase as Brazilians buy in it: mild growth, quiet weekends,
+    lunch and evening peaks. Shares between 0 and 1 stand for instants between start and end.
+    """
+
+    __slots__ = ("_befores", "_end", "_inner", "_lengths", "_start", "_starts", "_total", "_weights")
+
+    def __init__(self, start_ms: int, end_ms: int) -> None:
+        if end_ms <= start_ms:
+            raise ValueError("the end must come after the start")
+        self._start, self._end = start_ms, end_ms
+        self._starts, self._lengths, self._weights = _hours(start_ms, end_ms)
+        sums = list(accumulate(self._weights))
+        self._total, self._inner = sums[-1], sums[:-1]
+        self._befores = [0.0, *self._inner]
+
+    def at(self, share: float) -> int:
+        """The instant before which `share` of the period's purchases are made."""
+        drawn = share * self._total
+        hour = bisect(self._inner, drawn)
+        into = int((drawn - self._befores[hour]) / self._weights[hour] * self._lengths[hour])
+        # Rounding may touch the hour's far edge.
+        return self._starts[hour] + min(max(into, 0), self._lengths[hour] - 1)
+
+    def share(self, at_ms: int) -> float:
+        """The share of the period's purchases that are made before an instant."""
+        if not self._start <= at_ms < self._end:
+            return 0.0 if at_ms < self._start else 1.0
+        hour = bisect(self._starts, at_ms) - 1
+        done = (at_ms - self._starts[hour]) / self._lengths[hour] * self._weights[hour]
+        return (self._befores[hour] + done) / self._total
+
+
 def purchase_times(rng: random.Random, start_ms: int, end_ms: int, count: int) -> list[int]:
-    """`count` instants in [start_ms, end_ms), sorted: mild growth, quiet weekends, lunch and evening peaks."""
+    """`count` instants in [start_ms, end_ms), sorted, in the rhythm of the period."""
     if count <= 0:
         return []
-    if end_ms <= start_ms:
-        raise ValueError("the end must come after the start")
-    starts, lengths, weights = _hours(start_ms, end_ms)
-    sums = list(accumulate(weights))
-    total, inner = sums[-1], sums[:-1]
-    befores = [0.0, *inner]
-    draws = sorted([rng.random() * total for _ in range(count)])
-    times = []
-    for drawn in draws:
-        at = bisect(inner, drawn)
-        into = int((drawn - befores[at]) / weights[at] * lengths[at])
-        # Rounding may touch the hour's far edge.
-        times.append(starts[at] + min(max(into, 0), lengths[at] - 1))
-    return times
+    rhythm = Rhythm(start_ms, end_ms)
+    return [rhythm.at(share) for share in sorted([rng.random() for _ in range(count)])]
 
 
 def _hours(start_ms: int, end_ms: int) -> tuple[list[int], list[int], list[float]]:
     """The hours of a period, the first and last cut to it: their starts, lengths and weights."""
-    starts, lengths, weights = [], [], []
-    at = start_ms
-    while at < end_ms:
-        local_hour = (at + BRT_MS) // HOUR_MS
-        until = min((local_hour + 1) * HOUR_MS - BRT_MS, end_ms)
-        growth = 1 + GROWTH_A_YEAR * (at - start_ms) / YEAR_MS
-        shape = DAY[local_hour % 24] * WEEK[(local_hour // 24 + EPOCH_WEEKDAY) % 7]
-        starts.append(at)
-        lengths.append(until - at)
-        weights.append(shape * growth * (until - at) / HOUR_MS)
-        at = until
+    first = (start_ms + BRT_MS) // HOUR_MS
+    edges = [start_ms, *range((first + 1) * HOUR_MS - BRT_MS, end_ms, HOUR_MS), end_ms]
+    starts = edges[:-1]
+    lengths = [after - before for before, after in zip(starts, edges[1:], strict=True)]
+    begin = (first + 24 * EPOCH_WEEKDAY) % len(WEEK_HOURS)
+    a_day = GROWTH_A_YEAR / YEAR_MS
+    weights = [
+        WEEK_HOURS[(begin + hour) % len(WEEK_HOURS)] * (1 + a_day * (at - start_ms)) * length / HOUR_MS
+        for hour, (at, length) in enumerate(zip(starts, lengths, strict=True))
+    ]
     return starts, lengths, weights
 
 
