@@ -3,6 +3,7 @@
 import logging
 import secrets
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from .contract.source import ContractError, json_path, read
 from .domain.documents import is_document, is_document_unchecked
 from .events.dispatch import on_event
 from .http.auth import Gate, Security
+from .http.console import Pages
 from .http.edge import CONTROL, Edge
 from .http.errors import Broken
 from .http.pages import contract_pages
@@ -79,7 +81,17 @@ def create_app(settings: Settings | None = None) -> Edge:
         return sandbox
 
     sandboxes = Sandboxes(seed_world, settings.scenario, settings.seed, open_names=settings.loopback)
-    server = Server(__version__, settings.url, document, control, blanks, sandboxes, tokens, settings.check_digits)
+    server = Server(
+        __version__,
+        settings.url,
+        document,
+        control,
+        blanks,
+        sandboxes,
+        tokens,
+        check_digits=settings.check_digits,
+        loopback=settings.loopback,
+    )
     gate = Gate(tokens, lenient=settings.lenient_auth, trust_client_ip=settings.loopback or bool(settings.admin_key))
     documents = {"": document, CONTROL: control}
     compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
@@ -91,7 +103,15 @@ def create_app(settings: Settings | None = None) -> Edge:
     ):
         api.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), gate=gate, documents=documents)
     pages = contract_pages({"/openapi": document.raw, f"{CONTROL}/openapi": control.raw})
+    console = Pages(partial(_console, document, control, settings.url))
+    pages |= dict.fromkeys(("/", "/static/console.css", "/static/console.js"), console)
     return Edge(api, pages, sandboxes, tokens, server, admin_key=settings.admin_key, loopback=settings.loopback)
+
+
+def _console(document: Document, control: Document, url: str) -> Any:
+    from .console import create_console  # Flask is read when the first page is asked for, not at every start
+
+    return create_console(document, control, __version__, url)
 
 
 def thin(raw: Body) -> Body:

@@ -132,3 +132,27 @@ def check(overlays: tuple[Path, ...]) -> None:
         click.echo(f"Error: {error}", err=True)
         sys.exit(1)
     click.echo("The contract is valid OpenAPI 3.0: " + ", ".join(f"{n} {name}" for name, n in counts.items()) + ".")
+
+
+@main.command(context_settings={"auto_envvar_prefix": "STUB"})
+@click.option("--overlay", "overlays", type=OVERLAY, multiple=True, help="OpenAPI Overlay to apply; repeatable.")
+def assumptions(overlays: tuple[Path, ...]) -> None:
+    """Print every assumption and contradiction of the contract as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from .app import data_dir
+    from .contract import bundle
+    from .contract.document import Document
+    from .contract.source import ContractError
+    from .operations.assumptions import assumptions_of
+
+    try:
+        report = assumptions_of(Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays)))
+    except ContractError as error:
+        raise Unusable(str(error)) from None
+    title = f"{report['total']} entries; {report['documented_operations']} operations are documented in full"
+    table = Table("Kind", "Id", "Basis", "Text", title=title)
+    for entry in report["assumptions"]:
+        table.add_row(entry["kind"], entry["id"], entry["basis"], entry["text"])
+    Console().print(table)

@@ -118,8 +118,11 @@ class Sandbox:
     def _event(self, store: Store, emit: Emit, written: Mapping[str, Record]) -> Event:
         table = store.tables[emit.table]
         record = written.get(emit.id) or table.find(emit.id)
-        # A deleted record's last state travels in `beside` under an empty name: the store no longer has it.
-        resource = store.shown(table, record) if record is not None else emit.beside.pop("")
+        # What the store does not have, such as a deleted record's last state, travels in `beside` under an empty name.
+        if "" in emit.beside or record is None:
+            resource = emit.beside.pop("")
+        else:
+            resource = store.shown(table, record)
         data = emit.beside
         project = data.get("projectId")
         if project is None and emit.table == "projects":

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from binascii import crc_hqx
 from dataclasses import dataclass
+from functools import lru_cache
 from datetime import UTC, datetime
 
 HOST = "pix.sandbox.example"
@@ -56,6 +57,7 @@ def crc16(data: bytes | str) -> str:
     return f"{crc_hqx(data.encode() if isinstance(data, str) else data, 0xFFFF):04X}"
 
 
+@lru_cache(maxsize=1024)
 def fold(text: str, limit: int) -> str:
     """Printable ASCII capitals, accents dropped, runs of blanks joined, at most `limit` characters; may be empty."""
     plain = unicodedata.normalize("NFKD", text.upper()).encode("ascii", "ignore").decode().upper()
@@ -63,6 +65,7 @@ def fold(text: str, limit: int) -> str:
     return " ".join(words)[:limit].rstrip()
 
 
+@lru_cache(maxsize=256)
 def merchant_name(text: str) -> str:
     """The receiver's name for field 59: folded, at most 25 characters, SANDBOX always its last word."""
     words = fold(text, len(text) * 4 + NAME_LIMIT).split()

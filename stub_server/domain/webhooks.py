@@ -119,7 +119,7 @@ class Wish(NamedTuple):
     project_id: str | None
 
     def wants(self, event_type: str, project_id: str | None) -> bool:
-        """Whether an event is for this webhook: its type is listened to, and its project is the webhook's, if it has one."""
+        """Whether an event is for this webhook: by its type, and by its project if the webhook has one."""
         return (self.project_id is None or self.project_id == project_id) and listens(self.patterns, event_type)
 
 
@@ -161,7 +161,7 @@ def new_log(
         "createdAt": now,
         "updatedAt": now,
     }
-    hidden = {
+    hidden: Body = {
         "request_headers": {},
         "request_body": body.decode(),
         "response_headers": {},
@@ -227,7 +227,7 @@ def attempted(row: Row, outcome: Outcome, url: str, trigger: str, at: int, now: 
 
 
 def after_delivery(old: Body, status: str, at: int) -> Body:
-    """A webhook after an attempt: what it shows of the latest one. `updatedAt` tells of the merchant's changes alone."""
+    """A webhook after an attempt: what it shows of the latest one. `updatedAt` stays: nobody changed it."""
     return old | {"last_delivery_at": iso(at), "last_delivery_status": status}
 
 

@@ -1,4 +1,4 @@
-"""Events that did not happen, for tests of a webhook: about the latest real record of their kind, or the contract's example."""
+"""Events that did not happen, to test a webhook with: about the latest real record, or the contract's example."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -78,8 +78,8 @@ class Sender:
         except _Failed as failed:
             error = failed.error
         return Outcome(
-            status=answer and answer.status,
-            body=answer and answer.body,
+            status=answer.status if answer else None,
+            body=answer.body if answer else None,
             response_headers=answer.headers if answer else {},
             duration_ms=(perf_counter_ns() - begun) // 1_000_000,
             error=error,

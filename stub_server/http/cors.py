@@ -1,5 +1,6 @@
 """Cross-origin rules: any origin may call the API with a credential; the control surface answers local pages alone."""
 
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from .errors import Headers
@@ -41,10 +42,15 @@ def preflight_headers(origin: bytes, requested: bytes | None) -> Headers:
 
 
 def is_local(name: str | None) -> bool:
-    """Whether a host name means this machine."""
-    return name is not None and (
-        name in ("localhost", "127.0.0.1", "::1") or name.startswith("127.") or name.endswith(".localhost")
-    )
+    """Whether a host name means this machine. A name such as `127.0.0.1.example.com` does not."""
+    if name is None:
+        return False
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 def is_local_origin(origin: bytes) -> bool:

@@ -30,12 +30,9 @@ class File:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method = scope["method"]
-        if method == "OPTIONS":
-            await send({"type": "http.response.start", "status": 204, "headers": [(b"allow", b"GET")]})
-            await send({"type": "http.response.body", "body": b""})
-            return
         if method not in ("GET", "HEAD"):
-            raise NotAllowed(f"This path answers GET, not {method[:20]}.", headers={"Allow": "GET"})
+            await refuse_method(method, send)
+            return
         body, etag = self._content()
         asked = dict(scope["headers"]).get(b"if-none-match", b"")
         headers = [(b"etag", etag), (b"cache-control", b"no-cache")]
@@ -46,6 +43,14 @@ class File:
         headers += [(b"content-type", self._media), (b"content-length", b"%d" % len(body))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if method == "HEAD" else body})
+
+
+async def refuse_method(method: str, send: Send) -> None:
+    """OPTIONS of a page, or the refusal of any other method. Raises NotAllowed."""
+    if method != "OPTIONS":
+        raise NotAllowed(f"This path answers GET, not {method[:20]}.", headers={"Allow": "GET"})
+    await send({"type": "http.response.start", "status": 204, "headers": [(b"allow", b"GET")]})
+    await send({"type": "http.response.body", "body": b""})
 
 
 class _Dumper(yaml.CSafeDumper):

@@ -58,7 +58,7 @@ def restrict(call: Call, table: Table, query: Query) -> None:
         return
     if table.name == "projects":
         query.ids = sorted(projects)
-    elif "projectId" in table.indexes and table.name != "webhooks":
+    elif "projectId" in table.indexes:
         query.within = ("projectId", sorted(projects))
 
 

@@ -4,7 +4,6 @@ from ..domain import plans as rules
 from ..domain.products import without_plan
 from ..kernel.problem import reference_missing
 from ..kernel.record import Body, Change, Row
-from ..kernel.text import fold
 from . import reply
 from .call import Call
 from .listing import list_reply, shown
@@ -26,7 +25,7 @@ def create_plan(call: Call, body: Body) -> Reply:
     if project is None:
         raise reference_missing("projectId", "project")
     rules.check_project_open(project.public, named=True)
-    rules.check_name(store.plans.holder("name", (project.id, fold(public["name"]))), None)
+    rules.check_name(store.plans.holder("name", (project.id, public["name"].casefold())), None)
     ident = public["id"] = call.sandbox.ids.uuid()
     change = Change().create("plans", ident, public, {})
     change.emit("plan.created", "plans", ident, _projectId=project.id)
@@ -49,7 +48,7 @@ def update_plan(call: Call, ident: str, body: Body) -> Reply:
     store = call.store
     row = _changeable(call, ident)
     public = rules.changed_plan(row.public, body, store.subscriptions.total("live", ident), call.now_text)
-    rules.check_name(store.plans.holder("name", (public["projectId"], fold(public["name"]))), ident)
+    rules.check_name(store.plans.holder("name", (public["projectId"], public["name"].casefold())), ident)
     change = Change().update("plans", row, public)
     change.emit("plan.updated", "plans", ident, _projectId=public["projectId"])
     record = call.apply(change)[ident]

@@ -8,7 +8,6 @@ from ..domain.stats import SUBSCRIPTION_STATES, OrderFold, monthly_revenue
 from ..kernel.clock import iso
 from ..kernel.problem import Forbidden, detail
 from ..kernel.record import Body, Change, Record, Row
-from ..kernel.text import fold
 from ..store.query import Query, select
 from . import billing, reply
 from .billing import World
@@ -29,7 +28,7 @@ def create_project(call: Call, body: Body) -> Reply:
         message = "An API key that is restricted to projects (allowed_projects) cannot create one."
         details = [detail("allowed_projects", "project_not_allowed", message, "header")]
         raise Forbidden(message, code="project_not_allowed", details=details)
-    rules.check_unique(call.store.projects.holder("name", fold(body["name"])), None)
+    rules.check_unique(call.store.projects.holder("name", body["name"].casefold()), None)
     ident = call.sandbox.ids.uuid()
     public, hidden = rules.new_project(body, call.blank("Project"), ident, call.who.subject, call.now_text)
     change = Change().create("projects", ident, public, hidden)
@@ -49,7 +48,7 @@ def update_project(call: Call, ident: str, body: Body) -> Reply:
     """200 with the project as it is now; a status in the body goes through the same moves as the actions do."""
     row = _open(call, ident)
     public, hidden, to = rules.changed_project(row, body, call.lifecycle("Project"))
-    rules.check_unique(call.store.projects.holder("name", fold(public["name"])), ident)
+    rules.check_unique(call.store.projects.holder("name", public["name"].casefold()), ident)
     change = Change().update("projects", row, public, hidden)
     if body.keys() - {"status"}:
         change.emit("project.updated", "projects", ident, previous_status=row.public["status"])

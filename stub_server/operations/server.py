@@ -30,3 +30,4 @@ class Server:
     sandboxes: Sandboxes
     tokens: Issuer
     check_digits: bool
+    loopback: bool

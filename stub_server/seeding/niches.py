@@ -54,8 +54,7 @@ def project_blueprints(
 
     `faker` must have been seeded with `seed_instance`; it writes the slogans.
     """
-    slogans = _slogans(catalogue, faker)
-    owners = Weighted((surname.name, surname.weight) for surname in catalogue.names.surnames)
+    slogans = slogans_of(catalogue, faker)
     queue = _interleaved(rng, catalogue)
     blueprints = []
     for position in range(count):
@@ -65,25 +64,47 @@ def project_blueprints(
         if edition > 1:
             name = f"{name}: {catalogue.edition} {edition}"
             slug = f"{slug}-{fold(catalogue.edition)}-{edition}"
-        offered = plans(rng, catalogue.prices, niche)
-        blueprints.append(
-            ProjectBlueprint(
-                niche=niche.key,
-                slug=slug,
-                name=name,
-                fields=_fields(rng, niche, project, name, slug, pick(rng, slogans), owners.draw(rng)),
-                plans=offered,
-                products=tuple(
-                    _product(niche, product, slug, number, offered)
-                    for number, product in enumerate(project.products, start=1)
-                ),
-                bumps=tuple((bump.title, reais(bump.cents)) for bump in niche.bumps),
-            )
-        )
+        blueprints.append(_blueprint(rng, catalogue, niche, project, name, slug, slogans))
     return tuple(blueprints)
 
 
-def _slogans(catalogue: Catalogue, faker: Faker) -> tuple[str, ...]:
+def project_blueprint(
+    rng: random.Random, catalogue: Catalogue, slug: str, slogans: tuple[str, ...]
+) -> ProjectBlueprint | None:
+    """The catalogue's project with this slug, or None."""
+    for niche in catalogue.niches:
+        for project in niche.projects:
+            if project.slug == slug:
+                return _blueprint(rng, catalogue, niche, project, project.name, slug, slogans)
+    return None
+
+
+def _blueprint(
+    rng: random.Random,
+    catalogue: Catalogue,
+    niche: Niche,
+    project: Project,
+    name: str,
+    slug: str,
+    slogans: tuple[str, ...],
+) -> ProjectBlueprint:
+    owners = Weighted((surname.name, surname.weight) for surname in catalogue.names.surnames)
+    offered = plans(rng, catalogue.prices, niche)
+    return ProjectBlueprint(
+        niche=niche.key,
+        slug=slug,
+        name=name,
+        fields=_fields(rng, niche, project, name, slug, pick(rng, slogans), owners.draw(rng)),
+        plans=offered,
+        products=tuple(
+            _product(niche, product, slug, number, offered) for number, product in enumerate(project.products, start=1)
+        ),
+        bumps=tuple((bump.title, reais(bump.cents)) for bump in niche.bumps),
+    )
+
+
+def slogans_of(catalogue: Catalogue, faker: Faker) -> tuple[str, ...]:
+    """What Faker would print on a banner, without what no Brazilian would."""
     drawn = dict.fromkeys(faker.catch_phrase() for _ in range(400))
     return tuple(text for text in drawn if not any(words in text for words in catalogue.not_in_slogans))
 

@@ -41,6 +41,8 @@ REFUND_LAST_MS = 7 * DAY_MS
 
 #: How orders end, in percent.
 OUTCOMES = (("paid", 64), ("expired", 21), ("canceled", 4), ("refunded", 4), ("failed", 2), ("pending", 5))
+_OUTCOMES = Weighted(OUTCOMES)
+_SETTLED = Weighted(pair for pair in OUTCOMES if pair[0] in ("paid", "expired"))
 
 
 class Rhythm:
@@ -123,13 +125,13 @@ def outcome(rng: random.Random, *, age_ms: int | None = None) -> str:
     pending where it would have been expired and not yet refunded; an older one is never pending, and refunded only
     once the last day for it has passed.
     """
-    drawn = Weighted(OUTCOMES).draw(rng)
+    drawn = _OUTCOMES.draw(rng)
     if age_ms is None:
         return drawn
     if age_ms < PIX_LIFETIME_MS:
         return {"expired": "pending", "refunded": "paid"}.get(drawn, drawn)
     if drawn == "pending":
-        return Weighted(pair for pair in OUTCOMES if pair[0] in ("paid", "expired")).draw(rng)
+        return _SETTLED.draw(rng)
     if drawn == "refunded" and age_ms < PIX_LIFETIME_MS + REFUND_LAST_MS:
         return "paid"
     return drawn

@@ -16,12 +16,16 @@ def _folded(member: str) -> Any:
     return lambda shown, kept: fold(shown[member])
 
 
+def _casefolded_name(shown: Body, kept: Body) -> Any:
+    return shown["name"].casefold()
+
+
 def _name_and_description(shown: Body, kept: Body) -> str:
     return fold(f"{shown['name'] or ''}\n{shown.get('description') or ''}")
 
 
 def _name_in_project(shown: Body, kept: Body) -> tuple[str, str]:
-    return shown["projectId"], fold(shown["name"])
+    return shown["projectId"], shown["name"].casefold()
 
 
 def _sku_in_project(shown: Body, kept: Body) -> tuple[str, str] | None:
@@ -76,7 +80,7 @@ TABLES = MappingProxyType(
         ),
         "projects": TableSpec(
             "Project",
-            unique={"name": _folded("name")},
+            unique={"name": _casefolded_name},
             indexes={"status": public("status"), "visibility": public("visibility")},
             sorts={"name": _folded("name")},
             search={"search": _name_and_description},
@@ -146,6 +150,7 @@ TABLES = MappingProxyType(
             indexes={
                 "webhookId+status": pair(public("webhookId"), public("status")),
                 "webhookId": public("webhookId"),
+                "projectId": hidden("projectId"),
                 "status": public("status"),
                 "event_type": public("event_type"),
                 "event_id": public("event_id"),

@@ -2,7 +2,7 @@
 
 import httpx2
 
-from .refusals import refused
+from .steps import refused
 
 PROJECT = "3F2504E0-4F89-41D3-9A0C-0305E82C3301"
 

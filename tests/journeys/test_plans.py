@@ -1,63 +1,11 @@
-"""Plans over HTTP: defaults, the rhythm of billing, what may change under subscribers, and what keeps a plan alive."""
-
-from collections.abc import Iterator
-from typing import Any
+"""Plans over HTTP: defaults, the rhythm of billing, lists, and who may touch them."""
 
 import httpx2
 import pytest
 
 from ..support.contract import component, violations
 from ..support.make import Json, Maker
-from .refusals import refused
-
-UNKNOWN = "00000000-0000-4000-8000-000000000000"
-
-
-def get_plan(api: httpx2.Client, plan: Json) -> Json:
-    """The plan as it is now."""
-    response = api.get(f"/v2/plans/{plan['id']}")
-    assert response.status_code == 200, response.text
-    found: Json = response.json()["plan"]
-    return found
-
-
-def update(api: httpx2.Client, plan: Json, **changes: Any) -> httpx2.Response:
-    """Change a plan."""
-    return api.put(f"/v2/plans/{plan['id']}", json=changes)
-
-
-def names(api: httpx2.Client, **query: str) -> list[str]:
-    """The names on the first page of a list of plans."""
-    response = api.get("/v2/plans", params=query)
-    assert response.status_code == 200, response.text
-    return [plan["name"] for plan in response.json()["plans"]]
-
-
-def events_of(control: httpx2.Client, ident: str) -> list[Json]:
-    """What happened to a resource, oldest first."""
-    found: list[Json] = control.get("/events", params={"resource_id": ident}).json()["events"]
-    return found[::-1]
-
-
-def pay(control: httpx2.Client, order: Json) -> None:
-    """Pay an order as a payer would."""
-    response = control.post(f"/orders/{order['id']}/pay")
-    assert response.status_code == 200, response.text
-
-
-def archive(api: httpx2.Client, project_id: str) -> None:
-    """Archive a project."""
-    assert api.post(f"/v2/projects/{project_id}/archive").status_code == 200
-
-
-@pytest.fixture
-def restricted(api: httpx2.Client, make_project: Maker) -> Iterator[tuple[httpx2.Client, Json]]:
-    """A client whose API key knows one project alone, and that project."""
-    project = make_project()
-    body = {"name": "Chave", "scopes": ["plans:read", "plans:write"], "allowed_projects": [project["id"]]}
-    key = api.post("/api-keys", json=body).json()["api_key"]["private_key"]
-    with httpx2.Client(base_url=api.base_url, headers={"Authorization": f"Bearer {key}"}) as client:
-        yield client, project
+from .steps import UNKNOWN, archive, events_of, get_plan, names, refused, restricted_key, update_plan
 
 
 class TestCreating:
@@ -185,7 +133,7 @@ class TestUpdating:
     def test_absent_members_stay_and_null_clears(self, api: httpx2.Client, make_plan: Maker) -> None:
         """A map is replaced whole."""
         plan = make_plan(description="Texto", max_subscribers=5, metadata={"a": "1", "b": "2"}, features=["x"])
-        changed = update(api, plan, description=None, max_subscribers=None, metadata={"c": "3"}).json()["plan"]
+        changed = update_plan(api, plan, description=None, max_subscribers=None, metadata={"c": "3"}).json()["plan"]
         assert changed == plan | {"description": None, "max_subscribers": None, "metadata": {"c": "3"}}
         assert get_plan(api, plan) == changed
 
@@ -195,22 +143,22 @@ class TestUpdating:
         """createdAt stays."""
         plan = make_plan()
         assert control.post("/clock/advance", json={"seconds": 60}).status_code == 200
-        changed = update(api, plan, visibility="private").json()["plan"]
+        changed = update_plan(api, plan, visibility="private").json()["plan"]
         assert changed["createdAt"] == plan["createdAt"]
         assert changed["updatedAt"] > plan["updatedAt"]
 
     def test_billing_type_takes_the_interval_with_it(self, api: httpx2.Client, make_plan: Maker) -> None:
         """To one_time the interval goes; back to recurring it is a month again."""
         plan = make_plan(interval="year", interval_count=1)
-        once = update(api, plan, billing_type="one_time").json()["plan"]
+        once = update_plan(api, plan, billing_type="one_time").json()["plan"]
         assert (once["interval"], once["interval_count"]) == (None, None)
-        again = update(api, plan, billing_type="recurring").json()["plan"]
+        again = update_plan(api, plan, billing_type="recurring").json()["plan"]
         assert (again["interval"], again["interval_count"]) == ("month", 1)
 
     def test_an_interval_sent_to_a_one_time_plan_is_stored_null(self, api: httpx2.Client, make_plan: Maker) -> None:
         """Accepted, as at creation."""
         plan = make_plan(billing_type="one_time")
-        changed = update(api, plan, interval="week", interval_count=2).json()["plan"]
+        changed = update_plan(api, plan, interval="week", interval_count=2).json()["plan"]
         assert (changed["interval"], changed["interval_count"]) == (None, None)
 
     def test_a_name_may_be_kept_but_not_taken(self, api: httpx2.Client, make_project: Maker, make_plan: Maker) -> None:
@@ -218,12 +166,12 @@ class TestUpdating:
         project = make_project()
         plan = make_plan(project["id"], name="Ouro")
         make_plan(project["id"], name="Prata")
-        assert update(api, plan, name="OURO").json()["plan"]["name"] == "OURO"
-        assert refused(update(api, plan, name="prata"), 409, "duplicate_name") == {"name": "duplicate_name"}
+        assert update_plan(api, plan, name="OURO").json()["plan"]["name"] == "OURO"
+        assert refused(update_plan(api, plan, name="prata"), 409, "duplicate_name") == {"name": "duplicate_name"}
 
     def test_a_plan_never_changes_its_project(self, api: httpx2.Client, make_plan: Maker, make_project: Maker) -> None:
         """projectId is no member of the update."""
-        response = update(api, make_plan(), projectId=make_project()["id"])
+        response = update_plan(api, make_plan(), projectId=make_project()["id"])
         assert refused(response, 422, "validation_error") == {"projectId": "unknown_field"}
 
     def test_an_unknown_plan_is_404(self, api: httpx2.Client) -> None:
@@ -236,105 +184,9 @@ class TestUpdating:
         """They can be read, not changed or deleted."""
         plan = make_plan()
         archive(api, plan["projectId"])
-        refused(update(api, plan, name="Outro"), 409, "project_archived")
+        refused(update_plan(api, plan, name="Outro"), 409, "project_archived")
         refused(api.delete(f"/v2/plans/{plan['id']}"), 409, "project_archived")
         assert get_plan(api, plan) == plan
-
-
-class TestPlansWithSubscribers:
-    """What running subscriptions fix."""
-
-    @pytest.fixture
-    def plan(self, control: httpx2.Client, make_plan: Maker, make_order: Maker) -> Json:
-        """A monthly plan with one active subscription."""
-        plan = make_plan()
-        pay(control, make_order(plan))
-        return plan
-
-    def test_the_plan_counts_them(self, api: httpx2.Client, plan: Json) -> None:
-        """subscribers_count is what runs now."""
-        assert get_plan(api, plan)["subscribers_count"] == 1
-        listed = api.get("/v2/plans", params={"projectId": plan["projectId"]}).json()["plans"]
-        assert [entry["subscribers_count"] for entry in listed] == [1]
-
-    @pytest.mark.parametrize(
-        ("change", "fields"),
-        [
-            ({"amount": 59.9}, {"amount"}),
-            ({"interval": "year"}, {"interval"}),
-            ({"interval_count": 2}, {"interval_count"}),
-            ({"billing_type": "one_time"}, {"billing_type", "interval", "interval_count"}),
-        ],
-    )
-    def test_price_and_rhythm_are_fixed(self, api: httpx2.Client, plan: Json, change: Json, fields: set[str]) -> None:
-        """409 plan_in_use names what cannot change, and nothing changes."""
-        found = refused(update(api, plan, name="Novo nome", **change), 409, "plan_in_use")
-        assert found == dict.fromkeys(fields, "plan_in_use")
-        assert get_plan(api, plan) == plan | {"subscribers_count": 1}
-
-    def test_sending_the_same_price_and_rhythm_is_no_change(self, api: httpx2.Client, plan: Json) -> None:
-        """A client that sends the whole plan back is not refused; everything else may change."""
-        same = {"amount": 49.90, "interval": None, "interval_count": 1, "billing_type": "recurring"}
-        changed = update(api, plan, **same, name="Novo nome", status="inactive", trial_period_days=7)
-        assert changed.status_code == 200, changed.text
-        assert changed.json()["plan"]["name"] == "Novo nome"
-
-    def test_they_keep_the_plan_alive(self, api: httpx2.Client, plan: Json) -> None:
-        """deletePlan is refused, and says why."""
-        response = api.delete(f"/v2/plans/{plan['id']}")
-        refused(response, 409, "plan_in_use")
-        assert response.json()["message"] == "The plan has 1 running subscription."
-
-    def test_when_they_have_ended_everything_is_free_again(
-        self, api: httpx2.Client, control: httpx2.Client, plan: Json
-    ) -> None:
-        """A canceled subscription holds nothing."""
-        (subscription,) = api.get("/v2/subscriptions", params={"planId": plan["id"]}).json()["subscriptions"]
-        ended = control.post(f"/subscriptions/{subscription['id']}/cancel")
-        assert ended.status_code == 200, ended.text
-        assert update(api, plan, amount=59.9).json()["plan"]["subscribers_count"] == 0
-        assert api.delete(f"/v2/plans/{plan['id']}").status_code == 200
-
-
-class TestDeleting:
-    """deletePlan."""
-
-    def test_a_deleted_plan_is_gone_and_its_name_free(self, api: httpx2.Client, make_plan: Maker) -> None:
-        """404 afterwards, in lists too."""
-        plan = make_plan(name="Ouro")
-        response = api.delete(f"/v2/plans/{plan['id']}")
-        assert (response.status_code, response.json()) == (200, {"error": False, "message": "Plan deleted."})
-        refused(api.get(f"/v2/plans/{plan['id']}"), 404, "not_found")
-        refused(api.delete(f"/v2/plans/{plan['id']}"), 404, "not_found")
-        assert names(api, projectId=plan["projectId"]) == []
-        assert make_plan(plan["projectId"], name="Ouro")["id"] != plan["id"]
-
-    def test_pending_orders_keep_it_alive(
-        self, api: httpx2.Client, control: httpx2.Client, make_plan: Maker, make_order: Maker
-    ) -> None:
-        """Until the last of them is settled; what is over holds nothing."""
-        plan = make_plan(billing_type="one_time")
-        first, second = make_order(plan), make_order(plan)
-        refusal = api.delete(f"/v2/plans/{plan['id']}")
-        refused(refusal, 409, "plan_in_use")
-        assert refusal.json()["message"] == "The plan has 2 pending orders."
-        pay(control, first)
-        refused(api.delete(f"/v2/plans/{plan['id']}"), 409, "plan_in_use")
-        assert control.post(f"/orders/{second['id']}/cancel").status_code == 200
-        assert api.delete(f"/v2/plans/{plan['id']}").status_code == 200
-
-    def test_products_lose_it_without_an_event_of_their_own(
-        self, api: httpx2.Client, control: httpx2.Client, make_project: Maker, make_plan: Maker
-    ) -> None:
-        """No product names a plan that is not there; plan.deleted is the one event."""
-        project = make_project()
-        gone, kept = make_plan(project["id"]), make_plan(project["id"])
-        product = api.post(
-            "/v2/products", json={"projectId": project["id"], "name": "Curso", "planIds": [gone["id"], kept["id"]]}
-        ).json()["product"]
-        assert api.delete(f"/v2/plans/{gone['id']}").status_code == 200
-        assert api.get(f"/v2/products/{product['id']}").json()["product"]["planIds"] == [kept["id"]]
-        assert [event["type"] for event in events_of(control, product["id"])] == ["product.created"]
 
 
 class TestListing:
@@ -371,40 +223,39 @@ class TestListing:
         self, api: httpx2.Client, project_id: str, query: dict[str, str], expected: list[str]
     ) -> None:
         """Each filter narrows; search ignores case and accents."""
-        assert names(api, projectId=project_id, **query) == expected
+        assert names(api, "plans", projectId=project_id, **query) == expected
 
     def test_an_unknown_project_has_no_plans(self, api: httpx2.Client, project_id: str) -> None:
         """A filter that matches nothing is no error; letters of either case match."""
-        assert names(api, projectId=UNKNOWN) == []
-        assert len(names(api, projectId=project_id.upper())) == 3
+        assert names(api, "plans", projectId=UNKNOWN) == []
+        assert len(names(api, "plans", projectId=project_id.upper())) == 3
 
 
 class TestRestrictedKeys:
     """API keys with allowed_projects."""
 
-    def test_other_projects_do_not_open(self, restricted: tuple[httpx2.Client, Json], make_plan: Maker) -> None:
+    def test_other_projects_do_not_open(self, api: httpx2.Client, make_plan: Maker) -> None:
         """403 for one plan, filtered silently in lists."""
-        client, project = restricted
-        own, other = make_plan(project["id"]), make_plan()
-        assert client.get(f"/v2/plans/{own['id']}").json()["plan"] == own
-        assert update(client, own, name="Outro").status_code == 200
-        for answer in (
-            client.get(f"/v2/plans/{other['id']}"),
-            update(client, other, name="Outro"),
-            client.delete(f"/v2/plans/{other['id']}"),
-            client.post("/v2/plans", json={"projectId": other["projectId"], "name": "Novo", "amount": 10}),
-        ):
-            assert refused(answer, 403, "project_not_allowed") == {"allowed_projects": "project_not_allowed"}
-        listed = client.get("/v2/plans").json()
-        assert [plan["id"] for plan in listed["plans"]] == [own["id"]]
-        assert names(client, projectId=other["projectId"]) == []
+        own, other = make_plan(), make_plan()
+        with restricted_key(api, own["projectId"], "plans:read", "plans:write") as client:
+            assert get_plan(client, own) == own
+            assert update_plan(client, own, name="Outro").status_code == 200
+            for answer in (
+                client.get(f"/v2/plans/{other['id']}"),
+                update_plan(client, other, name="Outro"),
+                client.delete(f"/v2/plans/{other['id']}"),
+                client.post("/v2/plans", json={"projectId": other["projectId"], "name": "Novo", "amount": 10}),
+            ):
+                assert refused(answer, 403, "project_not_allowed") == {"allowed_projects": "project_not_allowed"}
+            assert names(client, "plans") == ["Outro"]
+            assert names(client, "plans", projectId=other["projectId"]) == []
 
 
 def test_a_plans_life_is_told_in_events(api: httpx2.Client, control: httpx2.Client, make_plan: Maker) -> None:
     """Each event carries the plan as it then was, the deleted one included."""
     plan = make_plan()
-    changed = update(api, plan, amount=59.9).json()["plan"]
-    assert update(api, plan, name="").status_code == 422
+    changed = update_plan(api, plan, amount=59.9).json()["plan"]
+    assert update_plan(api, plan, name="").status_code == 422
     assert api.delete(f"/v2/plans/{plan['id']}").status_code == 200
     events = events_of(control, plan["id"])
     told = [(event["type"], event["data"]["plan"]) for event in events]

@@ -1,42 +1,22 @@
 """Products over HTTP: defaults, the plans that unlock them, and SKUs."""
 
-from typing import Any
-
 import httpx2
 import pytest
 
 from ..support.contract import component, violations
-from ..support.make import Json, Maker, created
-from .refusals import refused
-
-UNKNOWN = "00000000-0000-4000-8000-000000000000"
-
-
-def make_product(api: httpx2.Client, project_id: str, **changes: Any) -> Json:
-    """A new product."""
-    body = {"projectId": project_id, "name": "Curso de violão"} | changes
-    made: Json = created(api.post("/v2/products", json=body))["product"]
-    return made
-
-
-def get_product(api: httpx2.Client, product: Json) -> Json:
-    """The product as it is now."""
-    response = api.get(f"/v2/products/{product['id']}")
-    assert response.status_code == 200, response.text
-    found: Json = response.json()["product"]
-    return found
-
-
-def update(api: httpx2.Client, product: Json, **changes: Any) -> httpx2.Response:
-    """Change a product."""
-    return api.put(f"/v2/products/{product['id']}", json=changes)
-
-
-def names(api: httpx2.Client, **query: str) -> list[str]:
-    """The names on the first page of a list of products."""
-    response = api.get("/v2/products", params=query)
-    assert response.status_code == 200, response.text
-    return [product["name"] for product in response.json()["products"]]
+from ..support.make import Maker
+from .steps import (
+    UNKNOWN,
+    archive,
+    done,
+    events_of,
+    get_product,
+    make_product,
+    names,
+    refused,
+    restricted_key,
+    update_product,
+)
 
 
 @pytest.fixture
@@ -95,7 +75,7 @@ class TestCreating:
 
     def test_an_archived_project_gets_no_product(self, api: httpx2.Client, project_id: str) -> None:
         """409."""
-        assert api.post(f"/v2/projects/{project_id}/archive").status_code == 200
+        archive(api, project_id)
         response = api.post("/v2/products", json={"projectId": project_id, "name": "Curso"})
         assert refused(response, 409, "project_archived") == {"projectId": "project_archived"}
 
@@ -116,7 +96,7 @@ class TestPlanIds:
         missing = {"planIds[1]": "reference_not_found"}
         assert refused(api.post("/v2/products", json=body), 404, "reference_not_found") == missing
         product = make_product(api, project_id, planIds=[known])
-        response = update(api, product, name="Outro", planIds=[known, UNKNOWN])
+        response = update_product(api, product, name="Outro", planIds=[known, UNKNOWN])
         assert refused(response, 404, "reference_not_found") == missing
         assert get_product(api, product) == product
 
@@ -126,16 +106,16 @@ class TestPlanIds:
         body = {"projectId": project_id, "name": "Curso", "planIds": [foreign]}
         missing = {"planIds[0]": "reference_not_found"}
         assert refused(api.post("/v2/products", json=body), 404, "reference_not_found") == missing
-        response = update(api, make_product(api, project_id), planIds=[foreign])
+        response = update_product(api, make_product(api, project_id), planIds=[foreign])
         assert refused(response, 404, "reference_not_found") == missing
 
     def test_an_update_replaces_them_whole(self, api: httpx2.Client, project_id: str, make_plan: Maker) -> None:
         """An absent list stays."""
         first, second = make_plan(project_id)["id"], make_plan(project_id)["id"]
         product = make_product(api, project_id, planIds=[first])
-        assert update(api, product, planIds=[second]).json()["product"]["planIds"] == [second]
-        assert update(api, product, name="Outro").json()["product"]["planIds"] == [second]
-        assert update(api, product, planIds=[]).json()["product"]["planIds"] == []
+        assert update_product(api, product, planIds=[second]).json()["product"]["planIds"] == [second]
+        assert update_product(api, product, name="Outro").json()["product"]["planIds"] == [second]
+        assert update_product(api, product, planIds=[]).json()["product"]["planIds"] == []
 
 
 class TestSkus:
@@ -149,7 +129,7 @@ class TestSkus:
         response = api.post("/v2/products", json={"projectId": project_id, "name": "Curso", "sku": "A-1"})
         assert refused(response, 409, "duplicate_sku") == {"sku": "duplicate_sku"}
         other = make_product(api, project_id, sku="A-2")
-        assert refused(update(api, other, sku="A-1"), 409, "duplicate_sku") == {"sku": "duplicate_sku"}
+        assert refused(update_product(api, other, sku="A-1"), 409, "duplicate_sku") == {"sku": "duplicate_sku"}
         assert make_product(api, make_project()["id"], sku="A-1")["sku"] == "A-1"
 
     def test_any_number_of_products_have_none(self, api: httpx2.Client, project_id: str) -> None:
@@ -160,12 +140,12 @@ class TestSkus:
     def test_its_own_sku_is_free_for_a_product(self, api: httpx2.Client, project_id: str) -> None:
         """A client may send the whole product back."""
         product = make_product(api, project_id, sku="A-1")
-        assert update(api, product, sku="A-1").status_code == 200
+        assert update_product(api, product, sku="A-1").status_code == 200
 
     def test_clearing_or_deleting_frees_it(self, api: httpx2.Client, project_id: str) -> None:
         """The next product may take it."""
         first = make_product(api, project_id, sku="A-1")
-        assert update(api, first, sku=None).json()["product"]["sku"] is None
+        assert update_product(api, first, sku=None).json()["product"]["sku"] is None
         second = make_product(api, project_id, sku="A-1")
         assert api.delete(f"/v2/products/{second['id']}").status_code == 200
         assert make_product(api, project_id, sku="A-1")["sku"] == "A-1"
@@ -179,7 +159,7 @@ class TestUpdatingAndDeleting:
         product = make_product(
             api, project_id, description="Texto", access_url="https://example.com/", metadata={"a": "1"}
         )
-        changed = update(api, product, access_url=None, metadata={"b": "2"}).json()["product"]
+        changed = update_product(api, product, access_url=None, metadata={"b": "2"}).json()["product"]
         assert changed == product | {"access_url": None, "metadata": {"b": "2"}}
         assert get_product(api, product) == changed
 
@@ -187,18 +167,18 @@ class TestUpdatingAndDeleting:
         """Between draft, active and archived, in any order."""
         product = make_product(api, project_id)
         for status in ("archived", "draft", "archived", "active", "draft", "active", "active"):
-            assert update(api, product, status=status).json()["product"]["status"] == status
+            assert update_product(api, product, status=status).json()["product"]["status"] == status
 
     def test_a_product_never_changes_its_project(self, api: httpx2.Client, project_id: str) -> None:
         """projectId is no member of the update."""
-        response = update(api, make_product(api, project_id), projectId=project_id)
+        response = update_product(api, make_product(api, project_id), projectId=project_id)
         assert refused(response, 422, "validation_error") == {"projectId": "unknown_field"}
 
     def test_products_of_an_archived_project_stand_still(self, api: httpx2.Client, project_id: str) -> None:
         """They can be read, not changed or deleted."""
         product = make_product(api, project_id)
-        assert api.post(f"/v2/projects/{project_id}/archive").status_code == 200
-        refused(update(api, product, name="Outro"), 409, "project_archived")
+        archive(api, project_id)
+        refused(update_product(api, product, name="Outro"), 409, "project_archived")
         refused(api.delete(f"/v2/products/{product['id']}"), 409, "project_archived")
         assert get_product(api, product) == product
 
@@ -208,72 +188,9 @@ class TestUpdatingAndDeleting:
         response = api.delete(f"/v2/products/{product['id']}")
         assert (response.status_code, response.json()) == (200, {"error": False, "message": "Product deleted."})
         refused(api.get(f"/v2/products/{product['id']}"), 404, "not_found")
-        refused(update(api, product, name="Outro"), 404, "not_found")
+        refused(update_product(api, product, name="Outro"), 404, "not_found")
         refused(api.delete(f"/v2/products/{product['id']}"), 404, "not_found")
-        assert names(api, projectId=project_id) == []
-
-
-class TestListing:
-    """listProducts."""
-
-    @pytest.fixture
-    def plans(self, api: httpx2.Client, project_id: str, make_plan: Maker) -> tuple[str, str]:
-        """Two plans that unlock three products in part."""
-        first, second = make_plan(project_id)["id"], make_plan(project_id)["id"]
-        make_product(api, project_id, name="Aulas", type="course", planIds=[first, second])
-        make_product(api, project_id, name="bônus", type="ebook", status="draft", planIds=[second])
-        make_product(api, project_id, name="Comunidade", type="community", description="Só para sócios")
-        return first, second
-
-    @pytest.mark.parametrize(
-        ("query", "expected"),
-        [
-            ({}, ["Aulas", "bônus", "Comunidade"]),
-            ({"type": "course"}, ["Aulas"]),
-            ({"status": "draft"}, ["bônus"]),
-            ({"status": "active", "type": "ebook"}, []),
-            ({"search": "BONUS"}, ["bônus"]),
-            ({"search": "socios"}, ["Comunidade"]),
-            ({"limit": "1", "page": "2"}, ["bônus"]),
-            ({"sort": "-name", "limit": "2"}, ["Comunidade", "bônus"]),
-        ],
-    )
-    def test_filters_combine_and_sort_orders(
-        self,
-        api: httpx2.Client,
-        project_id: str,
-        plans: tuple[str, str],
-        query: dict[str, str],
-        expected: list[str],
-    ) -> None:
-        """Each filter narrows; search ignores case and accents."""
-        assert names(api, **({"projectId": project_id, "sort": "name"} | query)) == expected
-
-    def test_a_plan_finds_what_it_unlocks(
-        self, api: httpx2.Client, project_id: str, plans: tuple[str, str], make_project: Maker
-    ) -> None:
-        """With or without its project, in letters of either case, together with other filters."""
-        first, second = plans
-        assert names(api, planId=first) == ["Aulas"]
-        assert names(api, planId=second.upper(), sort="name") == ["Aulas", "bônus"]
-        assert names(api, planId=second, status="draft") == ["bônus"]
-        assert names(api, planId=second, search="aula") == ["Aulas"]
-        assert names(api, planId=second, projectId=project_id.upper(), type="ebook") == ["bônus"]
-        assert names(api, planId=second, projectId=make_project()["id"]) == []
-        assert names(api, planId=UNKNOWN) == []
-
-    def test_the_total_counts_what_the_plan_unlocks(self, api: httpx2.Client, plans: tuple[str, str]) -> None:
-        """Not what was looked through."""
-        body = api.get("/v2/products", params={"planId": plans[1], "limit": 1}).json()
-        assert len(body["products"]) == 1
-        assert (body["pagination"]["total"], body["pagination"]["total_pages"]) == (2, 2)
-
-    def test_a_deleted_plan_unlocks_nothing(self, api: httpx2.Client, plans: tuple[str, str]) -> None:
-        """Its id is out of every product."""
-        first, second = plans
-        assert api.delete(f"/v2/plans/{first}").status_code == 200
-        assert names(api, planId=first) == []
-        assert names(api, planId=second, sort="name") == ["Aulas", "bônus"]
+        assert names(api, "products", projectId=project_id) == []
 
 
 def test_a_key_of_another_project_does_not_open_a_product(
@@ -284,27 +201,25 @@ def test_a_key_of_another_project_does_not_open_a_product(
     other = make_product(api, project_id, planIds=[plan["id"]])
     allowed = make_project()["id"]
     own = make_product(api, allowed)
-    body = {"name": "Chave", "scopes": ["products:read", "products:write"], "allowed_projects": [allowed]}
-    key = api.post("/api-keys", json=body).json()["api_key"]["private_key"]
-    with httpx2.Client(base_url=api.base_url, headers={"Authorization": f"Bearer {key}"}) as client:
+    with restricted_key(api, allowed, "products:read", "products:write") as client:
         assert get_product(client, own) == own
         for answer in (
             client.get(f"/v2/products/{other['id']}"),
-            update(client, other, name="Outro"),
+            update_product(client, other, name="Outro"),
             client.delete(f"/v2/products/{other['id']}"),
             client.post("/v2/products", json={"projectId": project_id, "name": "Novo"}),
         ):
             assert refused(answer, 403, "project_not_allowed") == {"allowed_projects": "project_not_allowed"}
-        assert [entry["id"] for entry in client.get("/v2/products").json()["products"]] == [own["id"]]
-        assert names(client, planId=plan["id"]) == []
+        assert [entry["id"] for entry in done(client.get("/v2/products"))["products"]] == [own["id"]]
+        assert names(client, "products", planId=plan["id"]) == []
 
 
 def test_a_products_life_is_told_in_events(api: httpx2.Client, control: httpx2.Client, project_id: str) -> None:
     """Each event carries the product as it then was, the deleted one included."""
     product = make_product(api, project_id)
-    changed = update(api, product, name="Outro").json()["product"]
+    changed = update_product(api, product, name="Outro").json()["product"]
     assert api.delete(f"/v2/products/{product['id']}").status_code == 200
-    events = control.get("/events", params={"resource_id": product["id"]}).json()["events"][::-1]
+    events = events_of(control, product["id"])
     told = [(event["type"], event["data"]["product"]) for event in events]
     assert told == [("product.created", product), ("product.updated", changed), ("product.deleted", changed)]
     assert [violations(component("ProductEvent"), event) for event in events] == [[], [], []]

@@ -4,15 +4,12 @@ import httpx2
 import pytest
 
 from ..support.make import Json, Maker
-
-UNKNOWN = "00000000-0000-4000-8000-000000000000"
+from .steps import UNKNOWN, done, pay, restricted_key
 
 
 def ids(client: httpx2.Client, **query: str) -> list[str]:
     """The ids on the first page of a list of subscriptions."""
-    response = client.get("/v2/subscriptions", params=query)
-    assert response.status_code == 200, response.text
-    return [subscription["id"] for subscription in response.json()["subscriptions"]]
+    return [subscription["id"] for subscription in done(client.get("/v2/subscriptions", params=query))["subscriptions"]]
 
 
 class Opened:
@@ -23,12 +20,11 @@ class Opened:
         self.project_id: str = first["projectId"]
         plans = [first, *(make_plan(self.project_id, interval=interval) for interval in ("month", "year", "day"))]
         self.week, self.month, self.year, self.over = (self._open(api, control, make_order, plan) for plan in plans)
-        assert control.post(f"/subscriptions/{self.over['id']}/cancel").status_code == 200
+        done(control.post(f"/subscriptions/{self.over['id']}/cancel"))
 
     @staticmethod
     def _open(api: httpx2.Client, control: httpx2.Client, make_order: Maker, plan: Json) -> Json:
-        paid = control.post(f"/orders/{make_order(plan)['id']}/pay")
-        assert paid.status_code == 200, paid.text
+        pay(control, make_order(plan))
         found = api.get("/v2/subscriptions", params={"planId": plan["id"]}).json()["subscriptions"]
         assert len(found) == 1
         subscription: Json = found[0]
@@ -90,8 +86,6 @@ def test_what_is_billed_no_more_is_in_no_range(api: httpx2.Client, opened: Opene
 def test_a_restricted_key_sees_its_own_projects(api: httpx2.Client, opened: Opened, make_project: Maker) -> None:
     """Filtered silently, in a range of billing as well."""
     for allowed, expected in ((opened.project_id, 3), (make_project()["id"], 0)):
-        body = {"name": "Chave", "scopes": ["subscriptions:read"], "allowed_projects": [allowed]}
-        key = api.post("/api-keys", json=body).json()["api_key"]["private_key"]
-        with httpx2.Client(base_url=api.base_url, headers={"Authorization": f"Bearer {key}"}) as client:
+        with restricted_key(api, allowed, "subscriptions:read") as client:
             assert len(ids(client, status="active")) == expected
             assert len(ids(client, next_billing_since="2026-01-01T00:00:00Z")) == expected

@@ -10,6 +10,7 @@ from ..call import Call
 from ..reply import Reply
 
 FARTHEST = 3650 * DAY
+END = 221_845_392_000_000  # 9000-01-01: past it a period of a plan might end after the last year a date-time can show
 
 
 def get_clock(call: Call) -> Reply:
@@ -58,8 +59,9 @@ def _check(call: Call, to: int) -> None:
     if to < call.now:
         message = f"The clock stands at {call.now_text} and moves forward only. POST /_sandbox/reset begins anew."
         raise Conflict(message, code="clock_moves_forward_only", details=[_where(message, "clock_moves_forward_only")])
-    if to > call.now + FARTHEST:
-        message = f"One step reaches to {iso(call.now + FARTHEST)}, 3650 days from now."
+    farthest = min(call.now + FARTHEST, END)
+    if to > farthest:
+        message = f"One step reaches to {iso(farthest)}: at most 3650 days from now, and never past the year 8999."
         raise Conflict(message, code="clock_too_far", details=[_where(message, "clock_too_far")])
 
 

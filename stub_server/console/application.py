@@ -1,0 +1,68 @@
+"""The Flask application: today the front page, which says what this server is and how to begin."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Flask, Response, render_template
+
+from ..contract.document import Document, Operation
+
+# Everything a page needs comes from this server: no font, script or picture from elsewhere, and no inline script.
+_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One group of operations as the page lists it."""
+
+    name: str
+    description: str
+    operations: tuple[Operation, ...]
+
+
+def create_console(document: Document, control: Document, version: str, url: str) -> Flask:
+    """The pages over two contracts. They run in threads beside the API and touch no sandbox; a browser asks that."""
+    application = Flask("stub_server.console")
+    application.jinja_env.trim_blocks = application.jinja_env.lstrip_blocks = True
+
+    @application.get("/")
+    def front() -> str:
+        return render_template(
+            "front.html",
+            info=document.raw["info"],
+            version=version,
+            url=url,
+            groups=list(_groups(document)),
+            controls=list(_groups(control)),
+            events=sorted(document.events),
+            basis=basis,
+            documented=sum(basis(o) == "documented" for o in document.operations.values()),
+            total=len(document.operations),
+        )
+
+    @application.after_request
+    def guard(response: Response) -> Response:
+        response.headers["Content-Security-Policy"] = _POLICY
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Referrer-Policy"] = "no-referrer"
+        return response
+
+    return application
+
+
+def basis(operation: Operation) -> str:
+    """documented when the source document shows all of an operation, else assumed."""
+    parts: dict[str, Any] = operation.raw["x-basis"]
+    shown = all(parts[name] == "documented" for name in ("method", "path", "request", "response"))
+    return "documented" if shown else "assumed"
+
+
+def _groups(document: Document) -> Iterator[Group]:
+    for tag in document.raw["tags"]:
+        found = tuple(o for o in document.operations.values() if o.tag == tag["name"])
+        if found:
+            yield Group(tag["name"], tag.get("description", ""), found)

@@ -1,0 +1,33 @@
+"""The door to the Flask pages: made when a page is first asked for, run in threads beside the event loop."""
+
+from collections.abc import Callable
+from typing import Any
+
+from a2wsgi import WSGIMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .pages import refuse_method
+
+WORKERS = 4
+
+
+class Pages:
+    """A WSGI application as an ASGI page; importing and making it waits for the first visitor."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._app: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] not in ("GET", "HEAD"):
+            await refuse_method(scope["method"], send)
+            return
+        if self._app is None:
+            self._app = WSGIMiddleware(self._make(), workers=WORKERS)
+
+        async def listed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = list(message["headers"])
+            await send(message)
+
+        await self._app(scope, receive, listed)

@@ -1,0 +1,207 @@
+"""Webhooks: who is told of what, with which key, and how each delivery went."""
+
+from ..domain import webhooks as rules
+from ..events.dispatch import TEST, open_delivery
+from ..events.samples import nothing_happened, sample
+from ..events.sender import Delivery, Sender
+from ..events.signing import new_key
+from ..kernel.clock import SECOND, iso
+from ..kernel.problem import reference_missing
+from ..kernel.record import Body, Change, Row
+from . import reply
+from .call import Call
+from .listing import list_reply, page_of, query_of
+from .reply import Reply
+
+WARNING = "Store the signing key now. It is not shown again."
+PATIENCE = 4.0
+DAY_SECONDS = 86_400
+
+
+def list_webhooks(call: Call, query: Body) -> Reply:
+    """200 with a page of webhooks; `event` keeps those that listen to that type."""
+    table = call.store.webhooks
+    wanted = query_of(table, query)
+    if "event" in query:
+        wanted.where = lambda row: rules.listens(row.public["events"], query["event"])
+    rows, page = page_of(call, table, wanted)
+    return reply.listed("Webhooks retrieved.", "webhooks", rows, page)
+
+
+def create_webhook(call: Call, body: Body) -> Reply:
+    """201 with the signing key, this once."""
+    table = call.store.webhooks
+    ident, key = call.sandbox.ids.uuid(), new_key(call.sandbox.ids.secret_bytes(32))
+    public, hidden = rules.new_webhook(body, call.blank("Webhook"), ident, key, call.now_text)
+    _check_project(call, public["projectId"])
+    rules.check_room(len(table))
+    rules.check_address(table.holder("url", (public["url"], public["projectId"])), None)
+    call.apply(Change().create("webhooks", ident, public, hidden))
+    answer = reply.message("Webhook created.", webhook=rules.with_key(public, key), warning=WARNING)
+    answer.status = 201
+    return answer.located(f"{call.prefix}/v2/webhooks/{ident}")
+
+
+def list_webhook_events(call: Call) -> Reply:
+    """200 with the event catalogue, as the contract has it."""
+    events = [
+        {
+            "type": name,
+            "resource": name.partition(".")[0],
+            "description": entry["description"],
+            "emitted_by": entry["emitted_by"],
+            "payload_key": entry["payload_key"],
+            "api_version": "v2",
+        }
+        for name, entry in call.server.document.events.items()
+    ]
+    return reply.message("Event types retrieved.", events=events, total=len(events))
+
+
+def get_webhook(call: Call, ident: str) -> Reply:
+    """200 with the webhook, never with its key."""
+    row = _open(call, ident)
+    return reply.enveloped("Webhook retrieved.", "webhook", row.record.json)
+
+
+def update_webhook(call: Call, ident: str, body: Body) -> Reply:
+    """200 with the webhook as it is now; switching it off calls off its open deliveries."""
+    table = call.store.webhooks
+    row = _open(call, ident)
+    public = rules.changed_webhook(row.public, body, call.now_text)
+    if "projectId" in body:
+        _check_project(call, public["projectId"])
+    rules.check_address(table.holder("url", (public["url"], public["projectId"])), ident)
+    change = Change().update("webhooks", row, public)
+    if not public["is_active"]:
+        rules.cancel(change, _open_logs(call, ident), call.now_text)
+    record = call.apply(change)[ident]
+    return reply.enveloped("Webhook updated.", "webhook", record.json)
+
+
+def delete_webhook(call: Call, ident: str) -> Reply:
+    """200; open deliveries are called off, the history stays."""
+    change = Change().drop("webhooks", _open(call, ident))
+    call.apply(rules.cancel(change, _open_logs(call, ident), call.now_text))
+    return reply.message("Webhook deleted.")
+
+
+def regenerate_webhook_signing_key(call: Call, ident: str, body: Body | None = None) -> Reply:
+    """200 with the new key, this once; the old one signs as well until its grace ends."""
+    row = _open(call, ident)
+    grace = (body or {}).get("grace_period_seconds", DAY_SECONDS)
+    key = new_key(call.sandbox.ids.secret_bytes(32))
+    hidden, until = rules.rotated(row.hidden, key, call.now, int(grace) * SECOND)
+    public = row.public | {"updatedAt": call.now_text}
+    call.apply(Change().update("webhooks", row, public, hidden))
+    if until > call.now:
+        rest = f"The previous key signs as well until {iso(until)}."
+    else:
+        rest = "The previous key no longer signs."
+    return reply.message("Signing key regenerated.", webhook=rules.with_key(public, key), warning=f"{WARNING} {rest}")
+
+
+async def send_test_webhook(call: Call, ident: str, body: Body | None = None) -> Reply:
+    """200 with the delivery after its one attempt, whatever came of it."""
+    webhook = _open(call, ident)
+    event_type = (body or {}).get("event_type", TEST)
+    wish = rules.wish_of(webhook.record.json)
+    change = Change()
+    if event_type == TEST:
+        call.apply(Change().emit(TEST, "webhooks", ident, **{"": nothing_happened(ident)}))
+        event = next(call.sandbox.events.newest(TEST, ident))
+    else:
+        entry = call.server.document.events[event_type]
+        event = sample(call.sandbox, call.store, event_type, entry, wish.project_id)
+    log_id = open_delivery(change, call.sandbox, wish, event, test=True)
+    call.apply(change)
+    log = call.open(call.store.webhook_logs, log_id, "delivery")
+    return await _attempt(call, webhook, log, "test")
+
+
+def list_logs_for_webhook(call: Call, ident: str, query: Body) -> Reply:
+    """200 with a page of the deliveries to one webhook."""
+    _open(call, ident)
+    return list_reply(call, call.store.webhook_logs, query | {"webhookId": ident}, "Deliveries retrieved.", "logs")
+
+
+def list_webhook_logs(call: Call, query: Body) -> Reply:
+    """200 with a page of deliveries, those to deleted webhooks included."""
+    return list_reply(call, call.store.webhook_logs, query, "Deliveries retrieved.", "logs")
+
+
+def get_webhook_log(call: Call, ident: str) -> Reply:
+    """200 with the delivery: the bytes that are signed, both sides' headers, every attempt."""
+    row = _open_log(call, ident)
+    return reply.message("Delivery retrieved.", log=rules.shown_log(row.public, row.hidden))
+
+
+async def retry_webhook(call: Call, ident: str) -> Reply:
+    """200 with the delivery after one more attempt, of the same bytes under the same event id."""
+    log = _open_log(call, ident)
+    webhook = call.store.webhooks.open(log.public["webhookId"])
+    if webhook is not None:
+        call.allow_project(webhook.public["projectId"])
+    rules.check_retryable(log.public, webhook_exists=webhook is not None)
+    assert webhook is not None
+    return await _attempt(call, webhook, log, "manual")
+
+
+# -- shared
+
+
+async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
+    """Post once and write down what came of it. Other requests run meanwhile: everything is read anew afterwards."""
+    begun = call.now
+    delivery = Delivery(
+        webhook.public["url"],
+        log.public["event_id"],
+        log.hidden["request_body"].encode(),
+        tuple((header["name"], header["value"]) for header in webhook.public["headers"]),
+        tuple(rules.valid_keys(webhook.hidden, begun)),
+    )
+    sender = Sender(call.server.version, local=call.server.loopback)
+    outcome = await sender.attempt(delivery, PATIENCE)
+    now = call.sandbox.tick()
+    call.store = store = call.sandbox.store_of(call.who.merchant_id)
+    log_now, webhook_now = store.webhook_logs.open(log.id), store.webhooks.open(webhook.id)
+    public, hidden = rules.attempted(log_now or log, outcome, delivery.url, trigger, begun, now)
+    change = Change()
+    if log_now is not None:
+        change.update("webhook_logs", log_now, public, hidden)
+    if webhook_now is not None:
+        status = "delivered" if outcome.error is None else "failed"
+        shown = rules.after_delivery(webhook_now.public, status, now)
+        if outcome.status == rules.GONE and trigger != "test" and shown["is_active"]:
+            shown = rules.disabled_webhook(shown, "gone", iso(now))
+            rules.cancel(change, (row for row in _open_logs(call, webhook.id) if row.id != log.id), iso(now))
+        change.update("webhooks", webhook_now, shown)
+    call.apply(change)
+    return reply.message("Delivery attempted.", log=rules.shown_log(public, hidden))
+
+
+def _open(call: Call, ident: str) -> Row:
+    """A webhook that the caller may touch. Raises Missing, Forbidden."""
+    row = call.open(call.store.webhooks, ident, "webhook")
+    call.allow_project(row.public["projectId"])
+    return row
+
+
+def _open_log(call: Call, ident: str) -> Row:
+    """A delivery that the caller may see. Raises Missing, Forbidden."""
+    row = call.open(call.store.webhook_logs, ident, "delivery")
+    call.allow_project(row.hidden.get("projectId"))
+    return row
+
+
+def _open_logs(call: Call, ident: str) -> list[Row]:
+    """The deliveries of a webhook that are still to be attempted."""
+    table = call.store.webhook_logs
+    return [row for status in rules.OPEN for row in table.rows_of("webhookId+status", (ident, status))]
+
+
+def _check_project(call: Call, project_id: str | None) -> None:
+    """The project that a body names. Raises Forbidden for a key without it, Missing for one that does not exist."""
+    call.allow_project(project_id)
+    if project_id is not None and project_id not in call.store.projects.keys:
+        raise reference_missing("projectId", "project")

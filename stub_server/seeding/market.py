@@ -1,0 +1,72 @@
+"""Where seeded purchases happen: the merchant, what is for sale since when, and what has been told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ..contract.document import Lifecycle
+from ..kernel.record import Body
+from .draw import Weighted
+
+
+class Told(NamedTuple):
+    """An event of the seeded past, with the record as it was then; `beside` is what stands next to it."""
+
+    at: int
+    type: str
+    table: str
+    id: str
+    public: Body
+    beside: dict[str, Any]
+
+
+class Due(NamedTuple):
+    """A job that the clock will have to do."""
+
+    at: int
+    job: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A plan for sale, at a share of all sales, between `opens` and `closes` (ms).
+
+    `stopped` is when its project was suspended or archived, and `archived` which of the two; None while it is active.
+    """
+
+    project: Body
+    plan: Body
+    share: float
+    opens: int
+    closes: int
+    stopped: int | None
+    archived: bool
+    bumps: tuple[tuple[str, float], ...]
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Market:
+    """`since` is the ms from which on events are told. `due` and `told` collect what purchases leave behind."""
+
+    now: int
+    since: int
+    merchant: tuple[str, str]
+    base_url: str
+    blank: Body
+    orders: Lifecycle
+    banks: Weighted[tuple[str, str]]
+    due: list[Due] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
+
+    def tell(self, at: int, type_: str, table: str, ident: str, public: Body, beside: Mapping[str, Any]) -> None:
+        """Remember an event, if it is recent enough for somebody to have listened."""
+        if at >= self.since:
+            self.told.append(Told(at, type_, table, ident, public, dict(beside)))
+
+    def later(self, at: int, job: str, subject: str) -> None:
+        """Leave a job to the clock."""
+        self.due.append(Due(at, job, subject))

@@ -1,0 +1,174 @@
+"""One order of the seeded past: placed, and then paid, refunded, or not paid, by the same rules as live ones."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from ..domain import orders, payments
+from ..domain.payments import Payer
+from ..kernel.clock import DAY, HOUR, MINUTE
+from ..kernel.money import cents
+from ..kernel.record import Body
+from .draw import Weighted, pick
+from .market import Market, Offer
+from .rhythm import pay_delay_ms, refund_delay_ms
+from .streams import base36, base62, uuid
+
+BUMP, COUPON = 0.12, 0.03
+DISCOUNTS = (10, 10, 15, 20)
+COUPONS = ("BEMVINDO", "VOLTA", "AMIGO", "SEMANA")
+FAILURES = Weighted(
+    (
+        ("insufficient_funds", 50),
+        ("payer_limit_exceeded", 20),
+        ("payer_bank_unavailable", 15),
+        ("rejected_by_payer", 10),
+        ("payer_account_blocked", 5),
+    )
+)
+
+
+class Order:
+    """An order under way: its parts now, and what it has been."""
+
+    __slots__ = ("hidden", "id", "market", "public")
+
+    def __init__(self, market: Market, public: Body, hidden: Body, at: int) -> None:
+        self.market, self.public, self.hidden, self.id = market, public, hidden, public["id"]
+        self._tell("order.created", at, None)
+
+    def _tell(self, type_: str, at: int, previous: str | None) -> None:
+        if at >= self.market.since:
+            data = orders.event_data(self.hidden, previous)
+            self.market.tell(at, type_, "orders", self.id, self.public, data)
+
+    def pay(self, rng: Random, at: int, subscription: str | None = None) -> None:
+        """Paid; the first payment of a recurring plan names the subscription that it opens."""
+        customer = self.public["customer"]
+        ispb, bank = self.market.banks.draw(rng)
+        payer = Payer(customer["name"], customer["document"], ispb, bank)
+        self.public, self.hidden = payments.paid(self.public, self.hidden, payer, base62(rng, 11), at, at)
+        if subscription is not None:
+            self.hidden["subscriptionId"] = subscription
+        self._tell("order.paid", at, "pending")
+
+    def refund(self, rng: Random, at: int, amount: int | None = None) -> None:
+        """Given back, in full or in part (cents)."""
+        self.public, self.hidden, full = payments.refunded(
+            self.public, self.hidden, amount, uuid(rng), at, self.market.orders
+        )
+        self._tell("order.refunded" if full else "order.partially_refunded", at, "paid")
+
+    def close(self, status: str, at: int, failure: str | None = None) -> None:
+        """Never paid: expired, canceled or failed."""
+        seen = orders.failure(failure) if failure else {"status": status, "success": "false"}
+        self.public = orders.closed(self.public, status, at, seen)
+        self._tell("order.payment_failed" if failure else f"order.{status}", at, "pending")
+
+    def wait(self) -> None:
+        """Still pending: the clock will end it."""
+        end = orders.expires_at(self.public)
+        if end is not None:
+            self.market.later(end, "order.expire", self.id)
+
+
+def place(
+    market: Market,
+    rng: Random,
+    body: Body,
+    buyer: Body,
+    customer_id: str,
+    at: int,
+    *,
+    method: str = "pix",
+    life: int = orders.PIX_LIFE,
+    subscription: str | None = None,
+) -> Order:
+    """A new order at an instant."""
+    ident, code, transaction = uuid(rng), base36(rng), uuid(rng)
+    public, hidden = orders.new_order(
+        ident=ident,
+        code=code,
+        transaction_id=transaction,
+        body=body,
+        customer=buyer,
+        customer_id=customer_id,
+        method=method,
+        merchant=market.merchant,
+        base_url=market.base_url,
+        now=at,
+        magic=None,
+        life=life,
+        subscription_id=subscription,
+    )
+    return Order(market, public, hidden, at)
+
+
+def cart(rng: Random, offer: Offer) -> Body:
+    """What a first purchase asks for: the plan, sometimes with an extra, sometimes with a coupon."""
+    plan, project = offer.plan, offer.project
+    price = cents(plan["amount"])
+    metadata: dict[str, Any] = {"utm_source": pick(rng, offer.sources)} if offer.sources else {}
+    extras: list[Body] = []
+    luck = rng.random()
+    if luck < BUMP and offer.bumps:
+        title, amount = pick(rng, offer.bumps)
+        extras.append({"description": title, "quantity": 1, "amount": amount})
+    elif luck > 1 - COUPON:
+        percent = pick(rng, DISCOUNTS)
+        price -= price * percent // 100
+        metadata["coupon"] = f"{pick(rng, COUPONS)}{percent}"
+    items = [{"description": f"{project['name']} – {plan['name']}", "quantity": 1, "amount": price / 100}, *extras]
+    return {
+        "projectId": project["id"],
+        "planId": plan["id"],
+        "totalAmount": sum(cents(item["amount"]) for item in items) / 100,
+        "items": items,
+        "metadata": metadata,
+    }
+
+
+def settle(rng: Random, order: Order, outcome: str, at: int, stopped: int | None) -> int | None:
+    """Bring a first order to its outcome as far as time allows; answers when it was paid, if it was.
+
+    `stopped` is when its project was archived, which cancels what is pending. The payment itself is left to the
+    caller, who knows what it opens.
+    """
+    now = order.market.now
+    if order.public["paymentMethod"] == "boleto":
+        delay = DAY + int(rng.random() * 2 * DAY)
+    else:
+        delay = pay_delay_ms(rng)
+    if outcome == "expired":
+        end = orders.expires_at(order.public)
+        happens = at + 3 * DAY if end is None else end
+    elif outcome == "canceled":
+        happens = at + 5 * MINUTE + int(rng.random() * 8 * HOUR)
+    else:
+        happens = at + delay
+    if stopped is not None and at <= stopped < happens and stopped <= now:
+        order.close("canceled", stopped)
+        return None
+    if happens > now or outcome == "pending":
+        order.wait()
+        return None
+    if outcome in ("expired", "canceled"):
+        order.close(outcome, happens)
+    elif outcome == "failed":
+        card = order.public["paymentMethod"] == "credit_card"
+        order.close("failed", happens, "card_declined" if card else FAILURES.draw(rng))
+    else:
+        return happens
+    return None
+
+
+def give_back(rng: Random, order: Order, paid_at: int, before: int | None, *, part: bool = False) -> int | None:
+    """A refund one to seven days after the payment and before an instant; answers when, if it has happened yet."""
+    at = paid_at + refund_delay_ms(rng)
+    if before is not None and at >= before:
+        at = paid_at + (before - paid_at) // 2
+    if at > order.market.now:
+        return None
+    order.refund(rng, at, max(1, order.hidden["paid_cents"] // 2) if part else None)
+    return at

@@ -1,0 +1,103 @@
+"""Plans that somebody pays by: what stands still, and what keeps a plan alive."""
+
+import httpx2
+import pytest
+
+from ..support.make import Json, Maker
+from .steps import events_of, get_plan, names, pay, refused, update_plan
+
+
+class TestPlansWithSubscribers:
+    """What running subscriptions fix."""
+
+    @pytest.fixture
+    def plan(self, control: httpx2.Client, make_plan: Maker, make_order: Maker) -> Json:
+        """A monthly plan with one active subscription."""
+        plan = make_plan()
+        pay(control, make_order(plan))
+        return plan
+
+    def test_the_plan_counts_them(self, api: httpx2.Client, plan: Json) -> None:
+        """subscribers_count is what runs now."""
+        assert get_plan(api, plan)["subscribers_count"] == 1
+        listed = api.get("/v2/plans", params={"projectId": plan["projectId"]}).json()["plans"]
+        assert [entry["subscribers_count"] for entry in listed] == [1]
+
+    @pytest.mark.parametrize(
+        ("change", "fields"),
+        [
+            ({"amount": 59.9}, {"amount"}),
+            ({"interval": "year"}, {"interval"}),
+            ({"interval_count": 2}, {"interval_count"}),
+            ({"billing_type": "one_time"}, {"billing_type", "interval", "interval_count"}),
+        ],
+    )
+    def test_price_and_rhythm_are_fixed(self, api: httpx2.Client, plan: Json, change: Json, fields: set[str]) -> None:
+        """409 plan_in_use names what cannot change, and nothing changes."""
+        found = refused(update_plan(api, plan, name="Novo nome", **change), 409, "plan_in_use")
+        assert found == dict.fromkeys(fields, "plan_in_use")
+        assert get_plan(api, plan) == plan | {"subscribers_count": 1}
+
+    def test_sending_the_same_price_and_rhythm_is_no_change(self, api: httpx2.Client, plan: Json) -> None:
+        """A client that sends the whole plan back is not refused; everything else may change."""
+        same = {"amount": 49.90, "interval": None, "interval_count": 1, "billing_type": "recurring"}
+        changed = update_plan(api, plan, **same, name="Novo nome", status="inactive", trial_period_days=7)
+        assert changed.status_code == 200, changed.text
+        assert changed.json()["plan"]["name"] == "Novo nome"
+
+    def test_they_keep_the_plan_alive(self, api: httpx2.Client, plan: Json) -> None:
+        """deletePlan is refused, and says why."""
+        response = api.delete(f"/v2/plans/{plan['id']}")
+        refused(response, 409, "plan_in_use")
+        assert response.json()["message"] == "The plan has 1 running subscription."
+
+    def test_when_they_have_ended_everything_is_free_again(
+        self, api: httpx2.Client, control: httpx2.Client, plan: Json
+    ) -> None:
+        """A canceled subscription holds nothing."""
+        (subscription,) = api.get("/v2/subscriptions", params={"planId": plan["id"]}).json()["subscriptions"]
+        ended = control.post(f"/subscriptions/{subscription['id']}/cancel")
+        assert ended.status_code == 200, ended.text
+        assert update_plan(api, plan, amount=59.9).json()["plan"]["subscribers_count"] == 0
+        assert api.delete(f"/v2/plans/{plan['id']}").status_code == 200
+
+
+class TestDeleting:
+    """deletePlan."""
+
+    def test_a_deleted_plan_is_gone_and_its_name_free(self, api: httpx2.Client, make_plan: Maker) -> None:
+        """404 afterwards, in lists too."""
+        plan = make_plan(name="Ouro")
+        response = api.delete(f"/v2/plans/{plan['id']}")
+        assert (response.status_code, response.json()) == (200, {"error": False, "message": "Plan deleted."})
+        refused(api.get(f"/v2/plans/{plan['id']}"), 404, "not_found")
+        refused(api.delete(f"/v2/plans/{plan['id']}"), 404, "not_found")
+        assert names(api, "plans", projectId=plan["projectId"]) == []
+        assert make_plan(plan["projectId"], name="Ouro")["id"] != plan["id"]
+
+    def test_pending_orders_keep_it_alive(
+        self, api: httpx2.Client, control: httpx2.Client, make_plan: Maker, make_order: Maker
+    ) -> None:
+        """Until the last of them is settled; what is over holds nothing."""
+        plan = make_plan(billing_type="one_time")
+        first, second = make_order(plan), make_order(plan)
+        refusal = api.delete(f"/v2/plans/{plan['id']}")
+        refused(refusal, 409, "plan_in_use")
+        assert refusal.json()["message"] == "The plan has 2 pending orders."
+        pay(control, first)
+        refused(api.delete(f"/v2/plans/{plan['id']}"), 409, "plan_in_use")
+        assert control.post(f"/orders/{second['id']}/cancel").status_code == 200
+        assert api.delete(f"/v2/plans/{plan['id']}").status_code == 200
+
+    def test_products_lose_it_without_an_event_of_their_own(
+        self, api: httpx2.Client, control: httpx2.Client, make_project: Maker, make_plan: Maker
+    ) -> None:
+        """No product names a plan that is not there; plan.deleted is the one event."""
+        project = make_project()
+        gone, kept = make_plan(project["id"]), make_plan(project["id"])
+        product = api.post(
+            "/v2/products", json={"projectId": project["id"], "name": "Curso", "planIds": [gone["id"], kept["id"]]}
+        ).json()["product"]
+        assert api.delete(f"/v2/plans/{gone['id']}").status_code == 200
+        assert api.get(f"/v2/products/{product['id']}").json()["product"]["planIds"] == [kept["id"]]
+        assert [event["type"] for event in events_of(control, product["id"])] == ["product.created"]

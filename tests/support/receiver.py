@@ -1,0 +1,72 @@
+"""A real HTTP receiver for webhooks: a server on a free loopback port that keeps what it is sent."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@dataclass(slots=True)
+class Received:
+    """One request as it came in; header names in lower case."""
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass(slots=True)
+class Receiver:
+    """What to answer, and what has come in."""
+
+    url: str = ""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b'{"received":true}'
+    delay: float = 0.0
+    arrived: threading.Event = field(default_factory=threading.Event)
+    hold: threading.Event | None = None
+    requests: list[Received] = field(default_factory=list)
+
+
+@contextmanager
+def receiving() -> Iterator[Receiver]:
+    """A receiver until the block ends."""
+    receiver = Receiver()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            receiver.requests.append(Received(self.path, headers, body))
+            receiver.arrived.set()
+            if receiver.hold is not None:
+                receiver.hold.wait(10)
+            time.sleep(receiver.delay)
+            self.send_response(receiver.status)
+            for name, value in receiver.headers.items():
+                self.send_header(name, value)
+            self.send_header("content-length", str(len(receiver.body)))
+            self.end_headers()
+            self.wfile.write(receiver.body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Silence: the tests look at `requests`."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    receiver.url = f"http://127.0.0.1:{server.server_address[1]}/hook"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield receiver
+    finally:
+        if receiver.hold is not None:
+            receiver.hold.set()
+        server.shutdown()
+        server.server_close()
+        thread.join(5)

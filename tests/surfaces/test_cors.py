@@ -1,0 +1,144 @@
+"""What a browser may do: any page may call the API with a credential, the control surface answers local pages alone."""
+
+import pytest
+
+from ..support.live import Live
+from ..support.refusal import refused
+from ..support.wire import Answer, Door, Header
+
+LOCAL = ["http://localhost:5173", "http://127.0.0.1:3000", "http://[::1]:8080", "http://app.localhost", "http://127.0.0.2"]
+FOREIGN = [
+    "https://shop.example", "http://localhost.evil.example", "http://127.0.0.1.evil.example", "http://127.evil.example",
+    "null", "http://localhost@evil.example", "http://evil.example/localhost", "file://", "http://", "http://[::1", "",
+]  # fmt: skip
+EXPOSED = ["X-Request-Id", "Location", "WWW-Authenticate", "Idempotent-Replayed", "X-Sandbox-Warnings", "ETag"]
+
+
+def preflight(door: Door, path: str, origin: str, method: str = "PUT", asked: str | None = None) -> Answer:
+    """What a browser sends before a request that is not simple: without any credential."""
+    headers: list[Header] = [("Origin", origin), ("Access-Control-Request-Method", method)]
+    if asked is not None:
+        headers.append(("Access-Control-Request-Headers", asked))
+    return door.ask("OPTIONS", path, headers=headers, token=None)
+
+
+@pytest.mark.parametrize("origin", [*LOCAL, "https://shop.example", "null"])
+def test_a_preflight_of_the_api_lets_every_origin_through(door: Door, customer_id: str, origin: str) -> None:
+    answer = preflight(door, f"/v2/customers/{customer_id}", origin, asked="authorization,content-type,x-mine")
+    assert (204, b"") == (answer.status, answer.body)
+    assert answer.header("access-control-allow-origin") == origin
+    assert answer.header("access-control-allow-credentials") == "true"
+    assert "PUT" in (answer.header("access-control-allow-methods") or "")
+    assert answer.header("access-control-allow-headers") == "authorization,content-type,x-mine"
+    assert "Origin" in (answer.header("vary") or "")
+
+
+def test_a_preflight_that_asks_for_no_headers_is_told_the_usual_ones(door: Door) -> None:
+    allowed = preflight(door, "/v2/customers", LOCAL[0]).header("access-control-allow-headers") or ""
+    assert {"Authorization", "Content-Type", "Idempotency-Key", "X-Sandbox"} <= set(allowed.split(", "))
+
+
+def test_every_method_of_the_api_is_allowed(door: Door) -> None:
+    methods = preflight(door, "/v2/customers", LOCAL[0]).header("access-control-allow-methods") or ""
+    assert {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} <= set(methods.split(", "))
+
+
+def test_a_preflight_of_an_unknown_path_passes_so_that_the_404_can_be_read(door: Door) -> None:
+    assert preflight(door, "/v2/nothing", LOCAL[0]).status == 204
+
+
+def readable(answer: Answer, origin: str) -> bool:
+    """Whether a page of that origin may read the answer, credentials included."""
+    return (
+        answer.header("access-control-allow-origin") == origin
+        and answer.header("access-control-allow-credentials") == "true"
+        and set(EXPOSED) <= set((answer.header("access-control-expose-headers") or "").split(", "))
+        and "Origin" in (answer.header("vary") or "")
+    )
+
+
+@pytest.mark.parametrize("origin", [LOCAL[0], "https://shop.example"])
+@pytest.mark.parametrize(
+    ("method", "path", "token", "status"),
+    [
+        ("GET", "/v2/customers?limit=1", "", 200),
+        ("GET", "/v2/customers", None, 401),
+        ("GET", "/v2/nothing", "", 404),
+        ("DELETE", "/v2/customers", "", 405),
+        ("POST", "/v2/customers", "", 422),
+        ("OPTIONS", "/v2/customers", "", 204),
+        ("GET", "/openapi.json", None, 200),
+    ],
+)
+def test_every_answer_of_the_api_can_be_read(
+    door: Door, origin: str, method: str, path: str, token: str | None, status: int
+) -> None:
+    """A refusal that a browser hides from its page explains nothing."""
+    body = b"{}" if method == "POST" else None
+    answer = door.ask(method, path, body, headers=[("Origin", origin)], token=token)
+    assert (status, True) == (answer.status, readable(answer, origin))
+
+
+def test_without_an_origin_nothing_is_said_about_origins(door: Door) -> None:
+    answer = door.ask("GET", "/v2/customers?limit=1")
+    assert [name for name, _ in answer.headers if name.startswith("access-control")] == []
+
+
+@pytest.mark.parametrize("path", ["/_sandbox/credentials", "/_sandbox/clock", "/_sandbox"])
+@pytest.mark.parametrize("origin", LOCAL)
+def test_local_pages_use_the_control_surface(door: Door, path: str, origin: str) -> None:
+    assert preflight(door, path, origin).status == 204
+    answer = door.ask("GET", path, headers=[("Origin", origin)])
+    assert answer.status != 403
+    assert readable(answer, origin)
+
+
+@pytest.mark.parametrize("path", ["/_sandbox/credentials", "/_sandbox/clock", "/_sandbox"])
+@pytest.mark.parametrize("origin", FOREIGN)
+def test_pages_of_strangers_do_not(door: Door, path: str, origin: str) -> None:
+    """Else every web page that a developer visits could read the credentials."""
+    refused(preflight(door, path, origin), 403, "admin_key_required")
+    answer = door.ask("GET", path, headers=[("Origin", origin)])
+    refused(answer, 403, "admin_key_required")
+    assert answer.header("access-control-allow-origin") is None
+    assert answer.header("www-authenticate") is None
+
+
+def test_a_stranger_cannot_reset_a_sandbox_with_a_simple_request(door: Door) -> None:
+    """A form or a text/plain fetch needs no preflight: the request itself must be refused."""
+    headers: list[Header] = [("Origin", "https://evil.example")]
+    for path in ("/_sandbox/reset", "/_sandbox/clock/advance", "/_sandbox/tokens"):
+        refused(door.ask("POST", path, b"{}", media="text/plain", headers=headers), 403, "admin_key_required")
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:4600", "127.0.0.1.evil.example", "127.evil.example", "[::ffff]", ""])
+def test_a_host_that_is_not_this_machine_is_refused_on_the_control_surface(door: Door, host: str) -> None:
+    """DNS rebinding makes the stranger's page same-origin; only the Host header tells."""
+    answer = door.ask("GET", "/_sandbox/credentials", host=host or " ")
+    refused(answer, 403, "admin_key_required")
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:4600", "127.0.0.1", "[::1]:4600", "api.localhost", "127.1.2.3"])
+def test_every_name_of_this_machine_serves(door: Door, host: str) -> None:
+    assert door.ask("GET", "/_sandbox/clock", host=host).status == 200
+
+
+@pytest.mark.parametrize("path", ["/_sandbox/health", "/_sandbox/qr.svg?code=x", "/_sandbox/qr.png?code=x"])
+def test_health_and_qr_images_are_for_everyone(door: Door, path: str) -> None:
+    answer = door.ask("GET", path, headers=[("Origin", "https://shop.example")], host="evil.example", token=None)
+    assert answer.status != 403
+    assert readable(answer, "https://shop.example")
+
+
+def test_the_admin_key_opens_the_control_surface_and_nothing_else_does(serve: object) -> None:
+    assert callable(serve)
+    server: Live = serve(admin_key="a-long-admin-key")
+    door = Door(server.port, "", "x")
+    good: Header = ("X-Sandbox-Admin-Key", "a-long-admin-key")
+    assert door.ask("GET", "/_sandbox/clock", headers=[good]).status == 200
+    for headers in ([], [("X-Sandbox-Admin-Key", "")], [("X-Sandbox-Admin-Key", "a-long-admin-kex")]):
+        refused(door.ask("GET", "/_sandbox/clock", headers=headers), 403, "admin_key_required")
+    foreign: Header = ("Origin", "https://console.example")
+    assert preflight(door, "/_sandbox/clock", foreign[1]).status == 204
+    assert readable(door.ask("GET", "/_sandbox/clock", headers=[good, foreign]), foreign[1])
+    assert door.ask("GET", "/_sandbox/health").status == 200

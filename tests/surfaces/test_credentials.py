@@ -1,0 +1,221 @@
+"""Who is let in: the challenges of 401 and 403, tokens that are not ours, and scopes one short."""
+
+import time
+from typing import Any
+
+import httpx2
+import pytest
+
+from ..support import forge
+from ..support.contract import document
+from ..support.live import Live
+from ..support.refusal import refused
+from ..support.wire import Door
+
+REALM = 'Bearer realm="membership-sandbox"'
+OPERATIONS = document().operations
+ID = "00000000-0000-4000-8000-000000000000"
+
+
+def path_of(operation: str) -> str:
+    """A path that reaches an operation."""
+    return "/".join(ID if s.startswith("{") else s for s in OPERATIONS[operation].path.split("/"))
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_every_operation_asks_for_a_credential(door: Door, operation: str) -> None:
+    """Without one there is nothing to call an error: the challenge has no error attribute (RFC 6750 §3.1)."""
+    answer = door.ask(OPERATIONS[operation].method, path_of(operation), token=None)
+    refused(answer, 401, "missing_credentials")
+    assert answer.header("www-authenticate") == REALM
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    ["", " ", "Basic YTpi", "Bearer", "Bearer ", "Bearer  \t", "Token abc", "Digest x", "abc", "bearerabc", "Bear er x"],
+)
+def test_another_scheme_is_no_credential(door: Door, authorization: str) -> None:
+    answer = door.ask("GET", "/v2/customers", token=None, headers=[("Authorization", authorization)])
+    refused(answer, 401, "missing_credentials")
+    assert answer.header("www-authenticate") == REALM
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "Bearer "])
+def test_the_scheme_is_told_in_any_case(door: Door, scheme: str) -> None:
+    headers = [("Authorization", f"{scheme} {door.token}")]
+    assert door.ask("GET", "/v2/customers?limit=1", token=None, headers=headers).status == 200
+
+
+def tampered(token: str) -> str:
+    """The same with other claims and the old signature."""
+    head, _, signature = token.split(".")
+    return ".".join((head, forge.unsigned().split(".")[1], signature))
+
+
+FORGED = {
+    "words": lambda t: "abc",
+    "many words": lambda t: "a b c",
+    "two parts": lambda t: "eyJhbGciOiJIUzI1NiJ9.e30",
+    "dots": lambda t: "ey..",
+    "not base64": lambda t: "ey!.ey!.x",
+    "no JSON": lambda t: "eyAAAA.eyAAAA.AAAA",
+    "not ASCII": lambda t: "eyJ\xff.\xfe.\xfd",
+    "very long": lambda t: "eyJ" + "a" * 30_000,
+    "tampered": tampered,
+    "cut signature": lambda t: t[:-4],
+    "no signature": lambda t: t.rpartition(".")[0] + ".",
+    "alg none": lambda t: forge.unsigned(),
+    "alg None": lambda t: forge.unsigned("None"),
+    "alg HS256 without signature": lambda t: forge.unsigned("HS256"),
+    "another secret": lambda t: forge.signed_otherwise(b"another secret of thirty-two bytes"),
+    "an empty-ish secret": lambda t: forge.signed_otherwise(b"\0" * 32),
+    "RS256": lambda t: forge.signed_rs256(),
+    "encrypted": lambda t: "eyJhbGciOiJkaXIiLCJlbmMiOiJBMTI4R0NNIn0..a.b.c",
+    "unknown private key": lambda t: "sk_sandbox_" + "0" * 40,
+    "unknown public key": lambda t: "pk_sandbox_" + "0" * 24,
+    "key prefix": lambda t: "sk_",
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_a_token_that_is_not_ours_is_401(door: Door, what: str) -> None:
+    answer = door.ask("GET", "/v2/customers", token=FORGED[what](door.token))
+    body = refused(answer, 401, "invalid_token")
+    assert answer.header("www-authenticate") == f'{REALM}, error="invalid_token", error_description="{body["message"]}"'
+
+
+@pytest.mark.parametrize("algorithm", ["HS384", "HS512"])
+def test_only_hs256_serves_whatever_the_secret(live: Live, door: Door, algorithm: str) -> None:
+    secret = live.settings.signing_secret(b"")
+    refused(door.ask("GET", "/v2/customers", token=forge.signed_otherwise(secret, algorithm)), 401, "invalid_token")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"iss": "elsewhere"}, {"iss": None}, {"sandbox": None}, {"sandbox": 1}, {"sub": None}, {"merchant_id": None},
+        {"merchant_id": ["a"]}, {"scope": None}, {"scope": ["*"]}, {"exp": None}, {"exp": "tomorrow"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_token_without_its_claims_is_401(live: Live, door: Door, changes: dict[str, Any]) -> None:
+    refused(door.ask("GET", "/v2/customers", token=forge.signed(live.settings, **changes)), 401, "invalid_token")
+
+
+def test_an_expired_token_is_401_with_its_own_code(live: Live, door: Door) -> None:
+    """A token's life is real time: the frozen clock of the sandbox does not count."""
+    answer = door.ask("GET", "/v2/customers", token=forge.signed(live.settings, exp=int(time.time()) - 1))
+    refused(answer, 401, "token_expired")
+    assert 'error="invalid_token"' in (answer.header("www-authenticate") or "")
+    assert door.ask("GET", "/v2/customers", token=forge.signed(live.settings)).status == 200
+
+
+def test_a_token_that_was_good_is_401_once_it_has_expired(live: Live, door: Door) -> None:
+    """What was verified once is remembered, but not for longer than it lives."""
+    token = forge.signed(live.settings, exp=int(time.time()) + 2)
+    assert door.ask("GET", "/v2/customers", token=token).status == 200
+    time.sleep(2.1)
+    refused(door.ask("GET", "/v2/customers", token=token), 401, "token_expired")
+
+
+def test_a_token_of_another_sandbox_is_401(door: Door) -> None:
+    other = httpx2.get(f"http://127.0.0.1:{door.port}/s/elsewhere/_sandbox/credentials").json()["jwt"]
+    refused(door.ask("GET", "/v2/customers", token=other), 401, "invalid_token")
+
+
+def token_with(door: Door, scopes: list[str]) -> str:
+    """A token with these scopes alone."""
+    answer = door.send("POST", "/_sandbox/tokens", {"scopes": scopes})
+    assert answer.status == 201, answer.body
+    token: str = answer.json()["token"]
+    return token
+
+
+ALL_SCOPES = sorted({scope for operation in OPERATIONS.values() for scope in operation.scopes})
+SCOPED = [name for name, operation in OPERATIONS.items() if operation.scopes]
+
+
+@pytest.mark.parametrize("operation", SCOPED)
+def test_every_scope_but_the_one_that_is_needed_is_403(door: Door, operation: str) -> None:
+    needed = OPERATIONS[operation].scopes
+    token = token_with(door, [scope for scope in ALL_SCOPES if scope not in needed])
+    answer = door.ask(OPERATIONS[operation].method, path_of(operation), b"{}", token=token)
+    body = refused(answer, 403, "insufficient_scope")
+    (lacking,) = needed
+    assert answer.header("www-authenticate") == f'{REALM}, error="insufficient_scope", scope="{lacking}"'
+    assert [(d["field"], d["in"], d["message"]) for d in body["details"]] == [("scope", "header", lacking)]
+
+
+@pytest.mark.parametrize("operation", SCOPED)
+def test_the_one_scope_alone_is_enough(door: Door, operation: str) -> None:
+    (needed,) = OPERATIONS[operation].scopes
+    answer = door.ask(OPERATIONS[operation].method, path_of(operation), b"{}", token=token_with(door, [needed]))
+    assert answer.status not in (401, 403)
+
+
+def test_write_does_not_imply_read(door: Door, customer_id: str) -> None:
+    token = token_with(door, ["customers:write"])
+    refused(door.ask("GET", f"/v2/customers/{customer_id}", token=token), 403, "insufficient_scope")
+
+
+def test_a_wildcard_covers_its_resource_and_no_other(live: Live, door: Door) -> None:
+    token = forge.signed(live.settings, scope="customers:*")
+    assert door.ask("GET", "/v2/customers", token=token).status == 200
+    refused(door.ask("GET", "/v2/orders", token=token), 403, "insufficient_scope")
+
+
+@pytest.mark.parametrize("operation", [name for name, operation in OPERATIONS.items() if operation.scheme == "jwt"])
+def test_api_keys_cannot_manage_api_keys(door: Door, operation: str) -> None:
+    """403 without a challenge: no other scope and no other key would help."""
+    made = door.send("POST", "/api-keys", {"name": "Chave", "scopes": ["orders:read"]}).json()["api_key"]
+    answer = door.ask(OPERATIONS[operation].method, path_of(operation), b"{}", token=made["private_key"])
+    refused(answer, 403, "jwt_required")
+    assert answer.header("www-authenticate") is None
+
+
+def test_a_public_key_identifies_and_does_not_open(door: Door) -> None:
+    made = door.send("POST", "/api-keys", {"name": "Chave", "scopes": ["orders:read"]}).json()["api_key"]
+    assert door.ask("GET", "/api-keys/info", token=made["public_key"]).status == 200
+    refused(door.ask("GET", "/v2/orders", token=made["public_key"]), 401, "invalid_token")
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "code"),
+    [
+        ({"expires_at": "2026-11-20T14:32:05.123Z"}, 401, "api_key_expired"),
+        ({"expires_at": "2020-01-01T00:00:00Z", "is_active": False}, 401, "api_key_expired"),
+        ({"is_active": False}, 401, "api_key_inactive"),
+        ({"is_active": False, "allowed_ips": ["203.0.113.7"]}, 401, "api_key_inactive"),
+        ({"allowed_ips": ["203.0.113.7"]}, 403, "ip_not_allowed"),
+        ({"allowed_ips": ["203.0.113.7"], "scopes": ["plans:read"]}, 403, "ip_not_allowed"),
+        ({"scopes": ["plans:read"]}, 403, "insufficient_scope"),
+    ],
+)
+def test_a_key_is_refused_for_the_first_reason(door: Door, changes: dict[str, Any], status: int, code: str) -> None:
+    """Expired wins over inactive, that over the address, that over the scope."""
+    made = door.send("POST", "/api-keys", {"name": "Chave", "scopes": ["orders:read"]}).json()["api_key"]
+    assert door.ask("GET", "/v2/orders?limit=1", token=made["private_key"]).status == 200
+    assert door.send("PUT", f"/api-keys/{made['id']}", changes).status == 200
+    answer = door.ask("GET", "/v2/orders?limit=1", token=made["private_key"])
+    refused(answer, status, code)
+    assert (status == 401 or code == "insufficient_scope") == (answer.header("www-authenticate") is not None)
+
+
+def test_a_deleted_key_is_unknown_at_once(door: Door) -> None:
+    made = door.send("POST", "/api-keys", {"name": "Chave", "scopes": ["orders:read"]}).json()["api_key"]
+    assert door.ask("DELETE", f"/api-keys/{made['id']}").status == 200
+    refused(door.ask("GET", "/v2/orders", token=made["private_key"]), 401, "invalid_token")
+
+
+@pytest.mark.parametrize(
+    ("allowed", "client", "status"),
+    [
+        ("203.0.113.0/24", "203.0.113.9", 200), ("203.0.113.0/24", "203.0.114.9", 403), ("2001:db8::/32", "2001:db8::5", 200),
+        ("203.0.113.0/24", "::ffff:203.0.113.9", 200), ("203.0.113.0/24", "nonsense", 403), ("203.0.113.9/24", "203.0.113.1", 200),
+    ],
+)  # fmt: skip
+def test_the_client_address_can_be_claimed_on_loopback(door: Door, allowed: str, client: str, status: int) -> None:
+    body = {"name": "Rede", "scopes": ["orders:read"], "allowed_ips": [allowed]}
+    made = door.send("POST", "/api-keys", body).json()["api_key"]
+    headers = [("X-Sandbox-Client-IP", client)]
+    assert door.ask("GET", "/v2/orders?limit=1", headers=headers, token=made["private_key"]).status == status

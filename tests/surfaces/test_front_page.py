@@ -1,0 +1,51 @@
+"""The front page: what a person sees who opens the server's address in a browser."""
+
+import re
+
+import httpx2
+import pytest
+
+from ..support.live import Live
+
+LINK = re.compile(r'(?:href|src)="([^"]+)"')
+
+
+@pytest.fixture
+def front(live: Live) -> httpx2.Response:
+    response = httpx2.get(f"{live.url}/")
+    assert response.status_code == 200
+    return response
+
+
+def test_it_lists_every_operation_of_both_contracts(live: Live, front: httpx2.Response) -> None:
+    """Nobody has to guess a path."""
+    for address in ("/openapi.json", "/_sandbox/openapi.json"):
+        for path in httpx2.get(live.url + address).json()["paths"]:
+            assert f"{path}</code>" in front.text
+
+
+def test_every_link_of_it_answers(live: Live, front: httpx2.Response) -> None:
+    """A link is relative, so that it holds below /s/{sandbox}/ too."""
+    links = LINK.findall(front.text)
+    assert len(links) >= 6
+    for link in links:
+        assert not link.startswith(("/", "http"))
+        assert httpx2.get(f"{live.url}/s/front/{link}").status_code == 200, link
+
+
+def test_it_needs_nothing_from_elsewhere(front: httpx2.Response) -> None:
+    """The page works offline, and its policy forbids it to try anything else."""
+    assert "//" not in re.sub(r"<code>.*?</code>", "", front.text)
+    policy = front.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+
+
+def test_another_method_is_refused_in_the_one_shape(live: Live) -> None:
+    """A page is no exception to the error shape."""
+    response = httpx2.post(f"{live.url}/")
+    assert (405, "GET", "method_not_allowed") == (
+        response.status_code,
+        response.headers["allow"],
+        response.json()["code"],
+    )

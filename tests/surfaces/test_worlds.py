@@ -1,0 +1,133 @@
+"""Which sandbox a request reaches: path prefix, else header, else the token's claim, else `default`."""
+
+import httpx2
+import pytest
+
+from ..support import forge
+from ..support.live import Live
+from ..support.refusal import refused
+from ..support.wire import Door
+from .conftest import door_to
+
+NAMES = ["a", "0", "alice", "alice-2", "a" * 40, "1-1", "a--b"]
+WRONG_NAMES = ["", "A", "Alice", "-a", "a-", "-", "a" * 41, "a_b", "a.b", "a%20b", "a%00", "%C3%A9", "a%0A", "..", "*", "a+b"]
+
+
+def plain(door: Door, token: str = "") -> Door:
+    """The same server without a prefix."""
+    return Door(door.port, "", token or door.token)
+
+
+def clients(door: Door) -> int:
+    """How many customers its sandbox has."""
+    answer = door.ask("GET", "/v2/customers?limit=1")
+    assert answer.status == 200, answer.body
+    total: int = answer.json()["pagination"]["total"]
+    return total
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_of_the_right_form_makes_a_world_at_first_mention(live: Live, name: str) -> None:
+    answer = httpx2.get(f"{live.url}/s/{name}/_sandbox/health")
+    assert (200, name) == (answer.status_code, answer.json()["sandbox"])
+    live.app.sandboxes.forget(name)
+
+
+@pytest.mark.parametrize("name", WRONG_NAMES)
+def test_a_name_of_another_form_is_404_in_the_path(live: Live, name: str) -> None:
+    refused(Door(live.port, f"/s/{name}", "x").ask("GET", "/v2/customers"), 404, "sandbox_not_found")
+
+
+@pytest.mark.parametrize("name", ["", "A", "-a", "a" * 41, "a b", "é", "a,b"])
+def test_a_name_of_another_form_is_404_in_the_header(door: Door, name: str) -> None:
+    refused(plain(door).ask("GET", "/v2/customers", headers=[("X-Sandbox", name)]), 404, "sandbox_not_found")
+
+
+def test_the_prefix_alone_is_no_path(live: Live) -> None:
+    for path in ("/s", "/s/", "/s/alice", "/s/alice/", "/s/alice/s/bob/v2/customers"):
+        assert Door(live.port, "", "x").ask("GET", path).status == 404
+
+
+def test_the_path_wins_over_the_header(live: Live, door: Door) -> None:
+    assert door.ask("GET", "/_sandbox/health", headers=[("X-Sandbox", "elsewhere")]).json()["sandbox"] == "surfaces"
+
+
+def test_the_header_chooses_where_the_path_does_not(door: Door) -> None:
+    headers = [("X-Sandbox", "surfaces")]
+    assert plain(door).ask("GET", "/_sandbox/health", headers=headers).json()["sandbox"] == "surfaces"
+    assert plain(door).ask("GET", "/v2/customers", headers=headers).status == 200
+
+
+def test_the_header_wins_over_the_token(door: Door) -> None:
+    """And the token of another sandbox is then refused."""
+    refused(plain(door).ask("GET", "/v2/customers", headers=[("X-Sandbox", "default")]), 401, "invalid_token")
+
+
+def test_the_token_chooses_where_nothing_else_does(door: Door) -> None:
+    made = door.send("POST", "/v2/customers", {"name": "Só aqui", "email": "so@example.com", "document": "P4SS0NLYHERE"})
+    assert made.status == 201
+    ident = made.json()["customer"]["id"]
+    assert plain(door).ask("GET", f"/v2/customers/{ident}").status == 200
+
+
+def test_without_any_hint_it_is_the_default_sandbox(live: Live) -> None:
+    assert httpx2.get(f"{live.url}/_sandbox/health").json()["sandbox"] == "default"
+    assert httpx2.get(f"{live.url}/_sandbox/credentials").json()["sandbox"] == "default"
+
+
+def test_a_forged_token_chooses_no_world(live: Live) -> None:
+    """Its claim is believed only after its signature: no world is made for it."""
+    token = forge.unsigned(sandbox="made-by-a-stranger")
+    refused(Door(live.port, "", token).ask("GET", "/v2/customers"), 401, "invalid_token")
+    assert live.app.sandboxes.find("made-by-a-stranger") is None
+
+
+def test_a_token_of_a_world_that_is_gone_makes_it_anew(live: Live) -> None:
+    token = forge.signed(live.settings, sandbox="gone-and-back")
+    assert Door(live.port, "", token).ask("GET", "/_sandbox/health").json()["sandbox"] == "gone-and-back"
+    live.app.sandboxes.forget("gone-and-back")
+
+
+def test_worlds_do_not_see_each_other(live: Live) -> None:
+    one, two = door_to(live, "world-one"), door_to(live, "world-two")
+    before = clients(two)
+    made = one.send("POST", "/v2/customers", {"name": "Um", "email": "um@example.com", "document": "P4SS0NE"}).json()
+    refused(two.ask("GET", f"/v2/customers/{made['customer']['id']}"), 404, "not_found")
+    assert clients(two) == before
+    assert clients(one) == before + 1
+    for name in ("world-one", "world-two"):
+        live.app.sandboxes.forget(name)
+
+
+def test_a_key_of_one_world_opens_no_other(live: Live) -> None:
+    one, two = door_to(live, "world-one"), door_to(live, "world-two")
+    key = one.send("POST", "/api-keys", {"name": "Um", "scopes": ["orders:read"]}).json()["api_key"]["private_key"]
+    assert one.ask("GET", "/v2/orders?limit=1", token=key).status == 200
+    refused(two.ask("GET", "/v2/orders?limit=1", token=key), 401, "invalid_token")
+    for name in ("world-one", "world-two"):
+        live.app.sandboxes.forget(name)
+
+
+def test_seeded_keys_are_the_same_in_every_world_of_one_seed(live: Live) -> None:
+    one, two = (httpx2.get(f"{live.url}/s/{name}/_sandbox/credentials").json() for name in ("seed-a", "seed-b"))
+    assert one["private_key"] == two["private_key"]
+    assert one["sample"] == two["sample"]
+    assert one["jwt"] != two["jwt"]
+    for name in ("seed-a", "seed-b"):
+        live.app.sandboxes.forget(name)
+
+
+def test_a_location_is_found_in_the_sandbox_it_was_made_in(door: Door) -> None:
+    made = door.send("POST", "/v2/customers", {"name": "Onde", "email": "o@example.com", "document": "P4SSWHERE"})
+    location = made.header("location") or ""
+    path = location.removeprefix(f"http://127.0.0.1:{door.port}")
+    found = plain(door).ask("GET", path)
+    assert (200, made.json()["customer"]) == (found.status, found.json()["customer"])
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:4600", "127.0.0.1.evil.example", "localhost.evil.example"])
+def test_a_page_under_a_strangers_name_makes_no_worlds(live: Live, host: str) -> None:
+    """DNS rebinding: the browser believes the stranger's name, the Host header gives it away."""
+    name = f"rebound-{len(host)}"
+    refused(Door(live.port, f"/s/{name}", "x").ask("GET", "/v2/customers", host=host), 404, "sandbox_not_found")
+    assert live.app.sandboxes.find(name) is None

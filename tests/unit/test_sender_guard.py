@@ -1,0 +1,201 @@
+"""Deliveries go where they may, say what came of them, and carry nothing further."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from stub_server.domain.webhooks import Outcome
+from stub_server.events.addresses import allowed
+from stub_server.events.sender import Delivery, Sender, error_of
+from stub_server.events.signing import new_key, sign
+
+from ..support.receiver import Receiver, receiving
+
+KEY = new_key(b"s" * 32)
+BODY = '{"olá":1}'.encode()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A receiver on this machine."""
+    with receiving() as made:
+        yield made
+
+
+def attempt(
+    url: str, *, local: bool = True, timeout: float = 4.0, to: list[str] | None = None, **headers: str
+) -> Outcome:
+    """One attempt; `to` replaces what the host's name resolves to."""
+
+    async def pinned(host: str, port: int) -> list[str]:
+        return to or []
+
+    sender = Sender("1.2.3", local=local) if to is None else Sender("1.2.3", local=local, resolve=pinned)
+    delivery = Delivery(url, "evt_1", BODY, tuple(headers.items()), (KEY,))
+    return asyncio.run(sender.attempt(delivery, timeout))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "169.254.169.254",
+        "169.254.0.1",
+        "fe80::1",
+        "::ffff:169.254.169.254",
+        "::169.254.169.254",
+        "64:ff9b::169.254.169.254",
+        "2002:a9fe:a9fe::1",
+        "fd00:ec2::254",
+        "100.100.100.200",
+    ],
+)
+def test_link_local_and_metadata_addresses_are_never_open(address: str) -> None:
+    """Neither a loopback bind nor another way of writing them opens these."""
+    assert not allowed(address, local=True)
+    assert not allowed(address, local=False)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "127.8.8.8", "::1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "fd12::1", "0.0.0.0", "::", "100.64.0.1"]
+    + ["::ffff:127.0.0.1", "::ffff:10.0.0.1", "224.0.0.1", "ff02::1"],
+)
+def test_private_addresses_are_open_only_to_a_server_of_this_machine(address: str) -> None:
+    """This machine and private networks can be reached when the server is bound to loopback, and only then."""
+    assert allowed(address, local=True)
+    assert not allowed(address, local=False)
+
+
+@pytest.mark.parametrize("address", ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "::ffff:8.8.8.8"])
+def test_public_addresses_are_open(address: str) -> None:
+    """The internet can be reached from anywhere."""
+    assert allowed(address, local=False)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"])
+def test_a_blocked_address_is_never_connected_to(receiver: Receiver, host: str) -> None:
+    """However this machine is written, a server reachable from outside does not post to it."""
+    outcome = attempt(receiver.url.replace("127.0.0.1", host), local=False)
+    assert (outcome.error, outcome.status) == ("blocked", None)
+    assert receiver.requests == []
+
+
+def test_the_address_that_was_checked_is_the_one_connected_to(receiver: Receiver) -> None:
+    """The name is resolved once; the request still carries the name."""
+    port = receiver.url.split(":")[2].split("/")[0]
+    outcome = attempt(f"http://loja.example:{port}/hook?a=1", to=["169.254.169.254", "127.0.0.1"])
+    assert (outcome.error, outcome.status) == (None, 200)
+    (request,) = receiver.requests
+    assert request.headers["host"] == f"loja.example:{port}"
+    assert request.path == "/hook?a=1"
+
+
+def test_the_next_address_is_tried_when_one_refuses(receiver: Receiver) -> None:
+    """A name with several addresses is reached at the one that listens."""
+    port = receiver.url.split(":")[2].split("/")[0]
+    assert attempt(f"http://loja.example:{port}/", to=["127.0.0.9", "127.0.0.1"]).status == 200
+
+
+def test_what_is_sent(receiver: Receiver) -> None:
+    """Body byte for byte, the headers of Standard Webhooks, the merchant's own, and nothing of the environment."""
+    outcome = attempt(receiver.url, **{"X-Loja": "matriz"})
+    (request,) = receiver.requests
+    assert request.body == BODY
+    stamp = int(request.headers["webhook-timestamp"])
+    assert request.headers == {
+        "host": receiver.url.split("/")[2],
+        "content-length": str(len(BODY)),
+        "content-type": "application/json",
+        "user-agent": "membership-sandbox/1.2.3",
+        "webhook-id": "evt_1",
+        "webhook-timestamp": str(stamp),
+        "webhook-signature": sign(KEY, "evt_1", stamp, BODY),
+        "x-loja": "matriz",
+    }
+    assert outcome.signature == request.headers["webhook-signature"]
+    assert outcome.request_headers.items() <= request.headers.items()
+
+
+def test_proxies_of_the_environment_are_ignored(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deliveries go straight to the address that was checked."""
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    assert attempt(receiver.url).status == 200
+
+
+def test_redirects_are_not_followed(receiver: Receiver) -> None:
+    """A redirect is a failure, and its target is left alone."""
+    receiver.status, receiver.headers = 302, {"location": receiver.url}
+    outcome = attempt(receiver.url)
+    assert (outcome.error, outcome.status) == ("redirect", 302)
+    assert len(receiver.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(200, None), (204, None), (299, None), (300, "redirect"), (304, "redirect"), (400, "http_4xx"), (410, "http_4xx")]
+    + [(500, "http_5xx"), (599, "http_5xx"), (799, "http_5xx"), (101, "connection_failed")],
+)
+def test_every_status_is_success_or_has_a_reason(status: int, error: str | None) -> None:
+    """2xx succeeds, everything else fails for the reason its class gives."""
+    assert error_of(status) == error
+
+
+def test_the_answer_is_kept_up_to_a_limit(receiver: Receiver) -> None:
+    """4096 bytes are kept, as text that any store takes."""
+    receiver.body = b"a\x00\xff" + b"x" * 10_000
+    outcome = attempt(receiver.url)
+    assert outcome.body == "a\ufffd\ufffd" + "x" * 4093
+    assert outcome.response_headers["content-length"] == "10003"
+
+
+def test_a_receiver_that_does_not_answer_times_out(receiver: Receiver) -> None:
+    """The limit is for the whole attempt."""
+    receiver.delay = 2.0
+    outcome = attempt(receiver.url, timeout=0.2)
+    assert (outcome.error, outcome.status, outcome.body) == ("timeout", None, None)
+    assert 200 <= outcome.duration_ms < 1500
+
+
+def test_nobody_listening_is_a_refused_connection() -> None:
+    """A port without a listener refuses."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    assert attempt(f"http://127.0.0.1:{port}/").error == "connection_refused"
+
+
+def test_no_tls_behind_https_is_a_tls_failure(receiver: Receiver) -> None:
+    """A receiver that speaks plain HTTP on an https address fails the handshake."""
+    assert attempt(receiver.url.replace("http:", "https:")).error == "tls"
+
+
+def test_an_answer_that_is_no_http_is_a_failed_connection() -> None:
+    """Something that answers, but not in HTTP."""
+
+    async def run() -> Outcome:
+        async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read(100)
+            writer.write(b"SSH-2.0-whatever\r\n\r\n")
+            await writer.drain()
+            writer.close()
+
+        server = await asyncio.start_server(babble, "127.0.0.1", 0)
+        async with server:
+            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+            return await Sender("1", local=True).attempt(Delivery(url, "evt_1", BODY, (), (KEY,)), 2.0)
+
+    assert asyncio.run(run()).error == "connection_failed"
+
+
+@pytest.mark.parametrize("url", ["http://a b/", "http://%zz/", "http://" + "a" * 70 + "/", "http://:80/"])
+def test_a_name_that_names_nothing_is_a_dns_failure(url: str) -> None:
+    """The contract takes these addresses; an attempt says that nothing is there."""
+    assert attempt(url).error == "dns"
+
+
+@pytest.mark.parametrize("url", ["http://[zz]/", "http://127.0.0.1:99999/", "http://127.0.0.1:0/"])
+def test_an_address_that_cannot_exist_fails_without_a_defect(url: str) -> None:
+    """No address that the contract takes can break the sender."""
+    assert attempt(url).error in ("connection_failed", "connection_refused", "dns")
