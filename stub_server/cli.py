@@ -57,7 +57,14 @@ class BaseUrl(click.ParamType[str]):
         return str(value)
 
 
-OVERLAY = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
+_overlay = click.option(
+    "--overlay",
+    "overlays",
+    type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
+    multiple=True,
+    envvar="STUB_OVERLAY",
+    help="OpenAPI Overlay to apply; repeatable.",
+)
 
 
 @click.group(cls=DefaultVerb, context_settings={"help_option_names": ["-h", "--help"]})
@@ -76,7 +83,7 @@ def main() -> None:
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=42, help="The same seed gives the same world.")
 @click.option("--scenario", default="default", help="The data to begin with, by name or file.")
 @click.option("--now", type=Instant(), help="Freeze the sandbox clock at this instant; without it the clock runs.")
-@click.option("--overlay", "overlays", type=OVERLAY, multiple=True, help="OpenAPI Overlay to apply; repeatable.")
+@_overlay
 @click.option("--auth", type=click.Choice(["strict", "lenient"]), default="strict", help="lenient takes any bearer.")
 @click.option("--unknown-fields", type=click.Choice(["reject", "ignore"]), default="reject", help="In request bodies.")
 @click.option("--check-digits", type=click.Choice(["on", "off"]), default="on", help="Of CPF and CNPJ.")
@@ -107,7 +114,7 @@ def serve(
 
 
 @main.command(context_settings={"auto_envvar_prefix": "STUB"})
-@click.option("--overlay", "overlays", type=OVERLAY, multiple=True, help="OpenAPI Overlay to apply; repeatable.")
+@_overlay
 def check(overlays: tuple[Path, ...]) -> None:
     """Hold the contract, overlays applied, to OpenAPI 3.0 and count what is in it. Exit code 1 for a fault."""
     from .app import check_document, data_dir
@@ -135,7 +142,7 @@ def check(overlays: tuple[Path, ...]) -> None:
 
 
 @main.command(context_settings={"auto_envvar_prefix": "STUB"})
-@click.option("--overlay", "overlays", type=OVERLAY, multiple=True, help="OpenAPI Overlay to apply; repeatable.")
+@_overlay
 def assumptions(overlays: tuple[Path, ...]) -> None:
     """Print every assumption and contradiction of the contract as a table."""
     from rich.console import Console

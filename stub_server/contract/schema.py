@@ -97,14 +97,14 @@ def _collect(node: Json, schemas: dict[str, Json], needed: dict[str, Json]) -> N
 def prune(value: Any, schema: Json, resolve: Any) -> Any:
     """The value without the members that its schema does not name (for `--unknown-fields ignore`)."""
     schema = resolve(schema)
-    if isinstance(value, dict) and "properties" in schema:
-        named, rest = schema["properties"], schema.get("additionalProperties", True)
+    if isinstance(value, dict):
+        named, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
         kept = {}
         for name, member in value.items():
             if name in named:
                 kept[name] = prune(member, named[name], resolve)
             elif rest is not False:
-                kept[name] = member
+                kept[name] = prune(member, rest, resolve) if isinstance(rest, dict) else member
         return kept
     if isinstance(value, list) and "items" in schema:
         return [prune(member, schema["items"], resolve) for member in value]

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from time import perf_counter_ns
+from types import MappingProxyType
 
 import httpx2
 
@@ -17,6 +18,7 @@ from .signing import signatures
 KEPT_BYTES = 4096
 KEPT_HEADERS = 100
 KEPT_VALUE = 2000
+_PORTS = MappingProxyType({"http": 80, "https": 443})
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
@@ -107,10 +109,10 @@ class Sender:
 
     async def _addresses(self, url: httpx2.URL) -> list[str]:
         """Where to connect: resolved once and checked, so that a name cannot mean something else a moment later."""
-        port = url.port or (443 if url.scheme == "https" else 80)
+        port = url.port if url.port is not None else _PORTS[url.scheme]
         try:
-            if not url.host:
-                raise ValueError("no host")
+            if not url.host or not 0 < port < 65_536:
+                raise ValueError("no host, or no such port")
             found = await self.resolve(url.raw_host.decode("ascii"), port)
         except (OSError, ValueError, OverflowError) as error:
             raise _Failed("timeout" if isinstance(error, TimeoutError) else "dns") from error

@@ -17,7 +17,9 @@ from ..operations.call import Call
 from .violations import details_of
 
 DEEPEST = 32
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})").fullmatch
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
+# A larger integer is beyond every page there can be; JSON readers lose digits of one, so it is read as this.
+_MOST = 10**18
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?").fullmatch
 _JSON_TYPE = re.compile(rb"application/json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL).fullmatch
 _CHARSET = re.compile(rb";\s*charset\s*=\s*\"?([^\";\s]+)", re.IGNORECASE)
@@ -30,12 +32,20 @@ def _cast(schema: Json) -> Callable[[str], Any] | None:
     """How a query text becomes the type its schema names; a text that is no such thing stays text and is refused."""
     kind = schema.get("type")
     if kind == "integer":
-        return lambda text: int(text) if _INTEGER(text) else text
+        return _integer
     if kind == "number":
         return lambda text: float(text) if _NUMBER(text) else text
     if kind == "boolean":
         return lambda text: {"true": True, "false": False}.get(text, text)
     return None
+
+
+def _integer(text: str) -> int | str:
+    if _INTEGER(text) is None:
+        return text
+    if len(text) > 18:
+        return -_MOST if text[0] == "-" else _MOST
+    return int(text)
 
 
 class Requests:

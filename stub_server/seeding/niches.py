@@ -48,13 +48,9 @@ class ProjectBlueprint:
 
 
 def project_blueprints(
-    rng: random.Random, catalogue: Catalogue, count: int, *, faker: Faker
+    rng: random.Random, catalogue: Catalogue, count: int, slogans: tuple[str, ...]
 ) -> tuple[ProjectBlueprint, ...]:
-    """`count` projects with different names and slugs, spread over the niches.
-
-    `faker` must have been seeded with `seed_instance`; it writes the slogans.
-    """
-    slogans = slogans_of(catalogue, faker)
+    """`count` projects with different names and slugs, spread over the niches."""
     queue = _interleaved(rng, catalogue)
     blueprints = []
     for position in range(count):

@@ -1,20 +1,128 @@
-"""A scenario poured into a sandbox."""
+"""A scenario poured into a sandbox: the same scenario, seed and time give the same world on every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
 from pathlib import Path
+
+from ..kernel.clock import DAY, iso
 from ..kernel.ids import named_uuid
-from ..kernel.record import Body, Change
-from ..kernel.clock import iso
+from ..kernel.record import Body
 from ..sandbox import Sandbox
 from ..store.memory import Merchant, Store
+from .catalogue import Catalogue, load_catalogue
+from .draw import Weighted
+from .keys import cut_keys
+from .market import Market, Offer
+from .niches import ProjectBlueprint, project_blueprint, project_blueprints, slogans_of
+from .people import People
+from .pools import seeded_faker
+from .projects import Shelf, drawn_plans, stock
+from .sales import Sales
+from .scenario import ProjectSpec, Scenario, ScenarioError, load_scenario
+from .streams import stream
+
+# The pools of names come from one Faker for all worlds: a seed decides who is drawn, not who exists.
+POOL_SEED = 20_260_101
+LEAD_DAYS = 40  # between the merchant's beginning and the first month of sales
+
 
 class Seeding:
-    def __init__(self, fixtures: Path, blanks: dict[str, Body]) -> None:
-        self.blanks = blanks
+    """Fills sandboxes. What all worlds share is read once, when the first one is filled."""
+
+    def __init__(self, fixtures: Path, blanks: Mapping[str, Body]) -> None:
+        """`blanks` holds, by schema name, what a new resource is before anything is said about it."""
+        self._fixtures, self._blanks = fixtures, blanks
+        self._catalogue: Catalogue | None = None
+        self._people: People | None = None
+        self._slogans: tuple[str, ...] = ()
+
     def fill(self, sandbox: Sandbox, secret: bytes) -> None:
-        m = Merchant(named_uuid("merchant","default"), named_uuid("user","default"), "Academia Viva", "São Paulo", iso(sandbox.clock.now-86400000*400))
-        sandbox.home = m.id
-        store = sandbox.stores[m.id] = Store(m, sandbox.rules.checks)
-        for i in range(300):
-            ident = sandbox.ids.uuid()
-            doc = f"P{i:07d}"
-            t = iso(sandbox.clock.now - 1000*i)
-            store.write(Change().create("customers", ident, {"id":ident,"type":"individual","name":f"Ana Souza {i}","email":f"ana{i}@example.com","document":doc,"document_type":"passport","phones":{"mobile_phone":{"country_code":"55","area_code":"11","number":"999999999"}},"address":{"line_1":"1374, Avenida Paulista, Bela Vista","line_2":"Apto 82","zip_code":"01310100","city":"São Paulo","state":"SP","country":"BR"},"metadata":{},"createdAt":t,"updatedAt":t}, {}))
+        """Fill an empty sandbox with its scenario, up to its clock's now. Raises ScenarioError."""
+        scenario = load_scenario(self._fixtures, sandbox.scenario)
+        people = self._load()
+        now = sandbox.clock.now
+        start = now - round(scenario.months * 365 / 12) * DAY
+        store = self._merchant(sandbox, scenario, start - LEAD_DAYS * DAY)
+        offers = stock(
+            store, self._blanks, self._shelves(scenario, sandbox.seed), stream(sandbox.seed, "projects"),
+            start - (LEAD_DAYS - 2) * DAY, now,
+        )  # fmt: skip
+        market = self._market(sandbox, store, now)
+        sales = Sales(store, market, offers, people, sandbox.seed, self._blanks["Customer"], start)
+        sales.run(scenario.customers, scenario.orders, scenario.pending)
+        for due in sorted(market.due):
+            sandbox.timers.set(due.at, due.job, store.merchant.id, due.subject)
+        sandbox.credentials = cut_keys(
+            store, self._blanks["ApiKey"], scenario.keys, secret, sandbox.seed, stream(sandbox.seed, "keys"), now,
+            sandbox.timers,
+        )  # fmt: skip
+        sandbox.sample = _sample(store, offers)
+
+    def _load(self) -> People:
+        if self._people is None:
+            self._catalogue = load_catalogue(self._fixtures / "catalogue")
+            faker = seeded_faker(POOL_SEED)
+            self._people = People(self._catalogue, faker)
+            self._slogans = slogans_of(self._catalogue, faker)
+        return self._people
+
+    def _merchant(self, sandbox: Sandbox, scenario: Scenario, begun: int) -> Store:
+        name, city = scenario.merchant
+        merchant = Merchant(named_uuid("merchant", "home"), named_uuid("user", "home"), name, city, iso(begun))
+        sandbox.home = merchant.id
+        store = sandbox.stores[merchant.id] = Store(merchant, sandbox.rules.checks)
+        return store
+
+    def _market(self, sandbox: Sandbox, store: Store, since: int) -> Market:
+        assert self._catalogue is not None
+        return Market(
+            now=sandbox.clock.now,
+            since=since,
+            merchant=(store.merchant.name, store.merchant.city),
+            base_url=sandbox.rules.base_url,
+            blank=dict(self._blanks["Subscription"]),
+            orders=sandbox.rules.lifecycles["Order"],
+            banks=Weighted(((bank.ispb, bank.name), bank.weight) for bank in self._catalogue.banks),
+        )
+
+    def _shelves(self, scenario: Scenario, seed: int) -> list[Shelf]:
+        assert self._catalogue is not None
+        if isinstance(scenario.projects, int):
+            drawn = project_blueprints(
+                stream(seed, "projects", "drawn"), self._catalogue, scenario.projects, self._slogans
+            )
+            shares = (30, 20, 14, 10, 8, 6, 5, 4)
+            return [
+                Shelf(_active(blueprint, shares[min(at, len(shares) - 1)]), blueprint, drawn_plans(blueprint))
+                for at, blueprint in enumerate(drawn)
+            ]
+        return [self._shelf(spec, seed) for spec in scenario.projects]
+
+    def _shelf(self, spec: ProjectSpec, seed: int) -> Shelf:
+        assert self._catalogue is not None
+        blueprint = project_blueprint(stream(seed, "projects", spec.slug), self._catalogue, spec.slug, self._slogans)
+        if blueprint is None:
+            raise ScenarioError(str(spec.node["slug"].fail(f"the catalogue has no project {spec.slug!r}")))
+        return Shelf(spec, blueprint, spec.plans or drawn_plans(blueprint))
+
+
+def _active(blueprint: ProjectBlueprint, share: float) -> ProjectSpec:
+    return ProjectSpec(blueprint.slug, "active", share, (), 0, None)
+
+
+def _sample(store: Store, offers: list[Offer]) -> dict[str, str]:
+    """Ids to try operations with: what sells best, and the newest PIX order that waits for payment."""
+    sample: dict[str, str] = {}
+    open_offers = [o for o in offers if o.project["status"] == "active" and o.plan["status"] == "active"]
+    if open_offers:
+        best = max(open_offers, key=lambda offer: offer.share)
+        sample |= {"projectId": best.project["id"], "planId": best.plan["id"]}
+    if len(store.customers):
+        sample["customerId"] = store.customers.rows[store.customers.order[0]].id
+    for key in reversed(store.orders.bucket("status", "pending")):
+        row = store.orders.parse(store.orders.rows[key])
+        if row.public["paymentMethod"] == "pix" and not row.hidden["renewal"]:
+            sample |= {"orderId": row.id, "customerId": row.hidden["customerId"]}
+            break
+    return sample

@@ -110,7 +110,7 @@ def test_a_refused_literal_method_calls_no_operation(door: Door) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/", "", "/v2", "/v3/customers", "/v2/api-keys", "/V2/customers", "/v2/Customers", "/v2/customers;x=1",
+        "/v2", "/v3/customers", "/v2/api-keys", "/V2/customers", "/v2/Customers", "/v2/customers;x=1",
         "/v2/customers/../orders", "/v2/./customers", "/v2/../../etc/passwd", "/v2/customers/..%2f..%2fetc%2fpasswd",
         "/v2/%2e%2e/orders", "/v2/customers%00", "/v2/customers%20", "/v2/customers%", "/v2/customers%zz",
         "/v2/customers%C3%28", "/v2/clientes/%E2%82%AC", "/v2//customers", "/openapi.json/", "/openapi.xml", "/%2e",

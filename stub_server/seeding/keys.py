@@ -1,0 +1,90 @@
+"""The merchant's API keys: the main one, whose secret the server hands out, and those of the scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from random import Random
+
+from ..domain.api_keys import new_key
+from ..kernel.clock import DAY, HOUR, iso
+from ..kernel.ids import derived_text, named_uuid
+from ..kernel.record import Body, Change
+from ..kernel.timers import Timers
+from ..store.memory import Store
+from .scenario import KeySpec
+
+SCOPES = (
+    "analytics:read", "customers:read", "customers:write", "orders:read", "orders:write", "plans:read", "plans:write",
+    "products:read", "products:write", "projects:read", "projects:write", "subscriptions:read", "webhooks:read",
+    "webhooks:write",
+)  # fmt: skip
+MAIN: Body = {
+    "name": "Loja principal",
+    "description": "Chave do site, com todas as permissões.",
+    "scopes": list(SCOPES),
+}
+
+
+def pair_of(secret: bytes, seed: int, key: str) -> tuple[str, str]:
+    """Public and private half of a named key: the same in every world of one server and seed."""
+    names = (str(seed), "api_key", key)
+    return (
+        "pk_sandbox_" + derived_text(secret, 24, *names, "public"),
+        "sk_sandbox_" + derived_text(secret, 40, *names, "private"),
+    )
+
+
+def cut_keys(
+    store: Store, blank: Body, specs: Sequence[KeySpec], secret: bytes, seed: int, rng: Random, now: int, timers: Timers
+) -> dict[str, str]:
+    """Write the main key and the scenario's; answers the main key's two halves."""
+    main = KeySpec("main", "active", 0, 10_000, MAIN, specs[0].node) if specs else None
+    begun = _ms(store.merchant.created_at)
+    halves = pair_of(secret, seed, "main")
+    _write(store, blank, "main", MAIN, halves, begun + HOUR, None)
+    used = 0
+    for spec in specs:
+        created = max(begun + 2 * HOUR, now - spec.days_old * DAY - int(rng.random() * 9 * HOUR))
+        fields = dict(spec.fields)
+        fields["allowed_projects"] = [named_uuid("project", slug) for slug in fields.get("allowed_projects", [])]
+        last = now - int(rng.random() * 5 * HOUR)
+        if spec.state == "expired":
+            ended = created + (now - created) // 2
+            fields["expires_at"] = iso(ended)
+            last = ended - int(rng.random() * 20 * HOUR)
+        elif spec.state == "inactive":
+            last = created + (now - created) // 3
+        elif isinstance(fields.get("expires_in_days"), int):
+            fields["expires_at"] = iso(now + fields["expires_in_days"] * DAY)
+        fields.pop("expires_in_days", None)
+        ident = _write(store, blank, spec.key, fields, pair_of(secret, seed, spec.key), created, spec.state)
+        if spec.state != "expired" and fields.get("expires_at") is not None:
+            timers.set(_ms(fields["expires_at"]), "api_key.expire", store.merchant.id, ident)
+        if spec.usage:
+            store.usage[ident] = (spec.usage, iso(max(created, last)))
+            used += spec.usage
+    store.usage[named_uuid("api_key", "main")] = (2 * len(store.orders) + used, iso(now - 90_000))
+    if not len(store.orders):
+        store.usage.pop(named_uuid("api_key", "main"))
+    del main
+    return {"public_key": halves[0], "private_key": halves[1]}
+
+
+def _write(
+    store: Store, blank: Body, key: str, fields: Mapping[str, object], halves: tuple[str, str], at: int, state: str | None
+) -> str:
+    ident = named_uuid("api_key", key)
+    body = dict(fields)
+    projects = [str(project) for project in body.get("allowed_projects", [])]  # type: ignore[attr-defined]
+    public, hidden = new_key(body, blank, ident, *halves, projects, iso(at))
+    if state in ("inactive", "expired"):
+        public["is_active"] = False
+    hidden["user_id"] = store.merchant.user_id
+    store.write(Change().create("api_keys", ident, public, hidden))
+    return ident
+
+
+def _ms(text: str) -> int:
+    from ..contract.formats import date_time_ms
+
+    return date_time_ms(text)

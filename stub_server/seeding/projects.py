@@ -1,0 +1,97 @@
+"""The merchant's projects with their plans and products, old enough to have a history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from ..domain.plans import new_plan
+from ..domain.products import new_product
+from ..domain.projects import new_project
+from ..kernel.clock import DAY, HOUR, iso
+from ..kernel.ids import named_uuid
+from ..kernel.record import Body, Change
+from ..store.memory import Store
+from .market import Offer
+from .niches import ProjectBlueprint
+from .plans import PERIODS
+from .pools import fold
+from .scenario import ProjectSpec
+
+#: How sales split between plans of the same project: monthly 55, yearly 35, the rest 10.
+PLAN_SHARES = {"monthly": 55.0, "yearly": 35.0, "quarterly": 7.0, "lifetime": 3.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """One project to be, with what is sold in it: PlanCreate bodies without projectId, and their shares of the sales."""
+
+    spec: ProjectSpec
+    blueprint: ProjectBlueprint
+    plans: tuple[tuple[Body, float], ...]
+
+
+def drawn_plans(blueprint: ProjectBlueprint) -> tuple[tuple[Body, float], ...]:
+    """The blueprint's plans with the usual shares."""
+    return tuple((plan.fields, PLAN_SHARES[PERIODS[plan.name][2]]) for plan in blueprint.plans)
+
+
+def stock(
+    store: Store,
+    blanks: Mapping[str, Body],
+    shelves: Sequence[Shelf],
+    rng: Random,
+    start: int,
+    now: int,
+) -> list[Offer]:
+    """Write the projects, and answer what is for sale in them and when. `start` is when the merchant began."""
+    offers: list[Offer] = []
+    for number, shelf in enumerate(shelves):
+        opened = start + (1 + 2 * number) * DAY + int(rng.random() * 10 * HOUR)
+        if shelf.spec.status == "draft":
+            opened = now - 9 * DAY - int(rng.random() * 10 * HOUR)
+        offers += _project(store, blanks, shelf, rng, min(opened, now - HOUR), now)
+    return offers
+
+
+def _project(
+    store: Store, blanks: Mapping[str, Body], shelf: Shelf, rng: Random, opened: int, now: int
+) -> list[Offer]:
+    spec, blueprint = shelf.spec, shelf.blueprint
+    ident = named_uuid("project", blueprint.slug)
+    public, hidden = new_project(
+        blueprint.fields | {"status": spec.status}, blanks["Project"], ident, store.merchant.user_id, iso(opened)
+    )
+    change = Change().create("projects", ident, public, hidden)
+    stopped = None
+    if spec.status in ("suspended", "archived"):
+        stopped = max(opened + 2 * HOUR, now - spec.stopped_days_ago * DAY - int(rng.random() * 8 * HOUR))
+    offers, plan_ids = [], {}
+    at = opened
+    for fields, share in shelf.plans:
+        at = min(at + 3 * 60_000 + int(rng.random() * 600_000), now)
+        plan_id = named_uuid("plan", blueprint.slug, fold(fields["name"]))
+        plan = new_plan({"projectId": ident, **fields}, blanks["Plan"], iso(at)) | {"id": plan_id}
+        closes = now if stopped is None else stopped
+        if plan["status"] == "inactive":  # it was sold until four months ago
+            closes = min(closes, max(at + HOUR, now - 120 * DAY))
+            plan["updatedAt"] = iso(closes)
+        change.create("plans", plan_id, plan, {})
+        plan_ids[plan["name"]] = plan_id
+        if spec.status != "draft" and share > 0:
+            sources = ("instagram", "google", "youtube", "facebook", "indicacao")
+            offers.append(
+                Offer(
+                    public, plan, share * spec.share, at, closes, stopped, spec.status == "archived",
+                    blueprint.bumps, sources,
+                )  # fmt: skip
+            )
+    for number, product in enumerate(blueprint.products, start=1):
+        at = min(at + 5 * 60_000 + int(rng.random() * 900_000), now)
+        known = [plan_ids[name] for name in product.plans if name in plan_ids] or list(plan_ids.values())
+        body = {"projectId": ident, **product.fields, "planIds": known}
+        product_id = named_uuid("product", blueprint.slug, str(number))
+        change.create("products", product_id, new_product(body, blanks["Product"], iso(at)) | {"id": product_id}, {})
+    store.write(change)
+    return offers

@@ -1,0 +1,189 @@
+"""A year of sales: who bought what when, until the world has as many orders as were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+from ..domain.customers import new_customer
+from ..domain.orders import buyer as buyer_of
+from ..kernel.clock import HOUR, MINUTE, iso
+from ..kernel.record import Body, Change
+from ..store.memory import Store
+from .draw import Weighted
+from .lives import Fate, Life, live
+from .market import Market, Offer
+from .people import People
+from .rhythm import Rhythm
+from .streams import Numbered, stream, uuid
+
+#: How first orders end, in percent. Renewals are paid far more often, so that all orders together come to
+#: paid 64, expired 21, canceled 4, refunded 4, failed 2, pending 5.
+OUTCOMES = Weighted(
+    (("paid", 47.5), ("expired", 33), ("canceled", 7), ("refunded", 7), ("failed", 4), ("partly", 1.5))
+)
+ORDERS_A_LIFE = 1.9
+BUYERS = 0.93  # the rest of the customers have been entered and have not bought yet
+OTHER_METHODS = 0.14  # of the orders of a plan that takes more than PIX
+METADATA = ({},) * 7 + ({"origin": "checkout"}, {"origin": "import"}, {"newsletter": "true"})
+
+
+class Sales:
+    """Sells until there are enough orders. Customers are numbered in the order of their first purchase in here."""
+
+    def __init__(
+        self, store: Store, market: Market, offers: list[Offer], people: People, seed: int, blank: Body, start: int
+    ) -> None:
+        self.store, self.market, self.blank = store, market, blank
+        self.rhythm = Rhythm(start, market.now)
+        self.offers = offers
+        self.weighted = Weighted((number, offer.share) for number, offer in enumerate(offers)) if offers else None
+        self.reach = [(self.rhythm.share(offer.opens), self.rhythm.share(offer.closes)) for offer in offers]
+        self.lives = Numbered(seed, "lives")
+        self.waiting = Numbered(seed, "waiting")
+        self.crowd_luck = stream(seed, "people")
+        self.ids = stream(seed, "customers")
+        self.people = people
+        self.customers: list[tuple[str, int]] = []  # id, and ms of the first purchase
+        self.bought: list[set[int]] = []
+        self.orders = 0
+
+    def run(self, customers: int, orders: int, pending: int, choose: Callable[[Random], Fate] | None = None) -> None:
+        """Make `customers` customers and `orders` orders, `pending` of which were placed today and wait for payment."""
+        crowd = self._crowd(customers)
+        if self.weighted is not None and orders:
+            buyers = max(1, round(customers * BUYERS))
+            lives = max(1.0, orders / ORDERS_A_LIFE)
+            self._sell(crowd, buyers, orders, min(pending, orders), min(1.0, buyers / lives * 1.02), choose or _luck)
+        else:
+            buyers = 0
+        rest = stream(self.ids.getrandbits(32), "idle")
+        for person in crowd:
+            at = self.rhythm.at(0.03 + 0.96 * rest.random())
+            self._customer(person, at, rest)
+
+    def _crowd(self, count: int) -> "Iterator[tuple[Body, Body]]":
+        for person in self.people.crowd(self.crowd_luck, count):
+            yield person.customer(), person.order_customer()
+
+    def _sell(
+        self,
+        crowd: "Iterator[tuple[Body, Body]]",
+        buyers: int,
+        wanted: int,
+        pending: int,
+        fresh: float,
+        choose: Callable[[Random], Fate],
+    ) -> None:
+        assert self.weighted is not None
+        now = self.market.now
+        open_now = [number for number, offer in enumerate(self.offers) if offer.closes >= now]
+        today = Weighted((number, self.offers[number].share) for number in open_now) if open_now else None
+        for turn in range(pending if today is not None else 0):
+            rng = self.waiting.at(turn)
+            assert today is not None
+            at = now - 4 * MINUTE - int(rng.random() ** 1.5 * 20 * HOUR)
+            number = today.draw(rng)
+            if at <= self.offers[number].opens:
+                continue
+            self._life(rng, number, at, Fate("pending"), crowd, buyers, fresh)
+        turn = 0
+        while self.orders < wanted:
+            rng = self.lives.at(turn)
+            turn += 1
+            number = self.weighted.draw(rng)
+            low, high = self.reach[number]
+            at = self.rhythm.at(low + (high - low) * rng.random())
+            left = wanted - self.orders
+            # The last purchases must not bring more orders than are wanted: nobody renews what was never paid.
+            fate = choose(rng) if left > 14 else Fate("expired")
+            self._life(rng, number, at, fate, crowd, buyers, fresh)
+
+    def _life(
+        self,
+        rng: Random,
+        number: int,
+        at: int,
+        fate: Fate,
+        crowd: "Iterator[tuple[Body, Body]]",
+        buyers: int,
+        fresh: float,
+    ) -> None:
+        offer = self.offers[number]
+        at = max(at, offer.opens + MINUTE)
+        trial = True
+        new = rng.random() < fresh and len(self.customers) < buyers
+        if new or not self.customers:
+            customer, buyer = self._newcomer(crowd, at, number, rng)
+        else:
+            known = int(rng.random() * len(self.customers))
+            for _ in range(6):
+                if number not in self.bought[known]:
+                    break
+                known = int(rng.random() * len(self.customers))
+            ident, first = self.customers[known]
+            if number in self.bought[known] and fate.outcome not in ("pending", "expired", "canceled", "failed"):
+                fate = Fate("expired")  # nobody holds the same membership twice
+            if at <= first:
+                at = first + int((offer.closes - first) * rng.random()) if first < offer.closes else offer.closes
+            if at <= first:
+                return
+            self.bought[known].add(number)
+            customer, buyer = self._returning(ident)
+        method = "pix"
+        others = offer.plan["payment_methods"]
+        if fate.outcome in ("paid", "refunded", "failed") and len(others) > 1 and rng.random() < OTHER_METHODS:
+            method = others[1 + int(rng.random() * (len(others) - 1))]
+            if fate.outcome == "failed" and method == "boleto":
+                method = "credit_card"
+        self.keep(live(self.market, rng, offer, customer, buyer, at, fate, method=method, trial=trial))
+
+    def keep(self, life: Life) -> None:
+        """Write what a life has left."""
+        change = Change()
+        for order in life.orders:
+            change.create("orders", order.id, order.public, order.hidden)
+        if life.subscription is not None:
+            public, hidden = life.subscription
+            change.create("subscriptions", public["id"], public, hidden)
+        self.store.write(change)
+        self.orders += len(life.orders)
+
+    def _newcomer(self, crowd: "Iterator[tuple[Body, Body]]", at: int, number: int, rng: Random) -> tuple[Body, Body]:
+        pair = next(crowd)
+        customer = self._customer(pair, at, rng)
+        self.customers.append((customer["id"], at))
+        self.bought.append({number})
+        return customer, pair[1]
+
+    def _customer(self, pair: tuple[Body, Body], at: int, rng: Random) -> Body:
+        metadata = METADATA[int(rng.random() * len(METADATA))]
+        public = new_customer(pair[0] | {"metadata": metadata}, self.blank, iso(at))
+        public["id"] = uuid(self.ids)
+        if rng.random() < 0.08:  # some have moved or changed their number since
+            public["updatedAt"] = iso(at + int((self.market.now - at) * rng.random()))
+        self.add(public, at)
+        return public
+
+    def add(self, public: Body, at: int) -> None:
+        """Write a customer."""
+        self.store.write(Change().create("customers", public["id"], public, {}))
+        self.market.tell(at, "customer.created", "customers", public["id"], public, {})
+
+    def _returning(self, ident: str) -> tuple[Body, Body]:
+        row = self.store.customers.open(ident)
+        assert row is not None
+        return row.public, flat(row.public)
+
+
+def flat(customer: Body) -> Body:
+    """A customer as an order carries it."""
+    phones = {
+        name: f"+{phone['country_code']}{phone['area_code']}{phone['number']}"
+        for name, phone in customer["phones"].items()
+    }
+    return buyer_of(customer | {"phones": phones})
+
+
+def _luck(rng: Random) -> Fate:
+    return Fate(OUTCOMES.draw(rng))

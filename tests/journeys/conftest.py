@@ -1,0 +1,45 @@
+"""Fixtures of journeys that have webhooks in them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from ..support.make import Json
+from ..support.receiver import Receiver, receiving
+from .hooks import WEBHOOKS, Hook, Restricted
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A receiver on this machine."""
+    with receiving() as made:
+        yield made
+
+
+@pytest.fixture
+def hook(api: httpx2.Client, receiver: Receiver) -> Hook:
+    """`hook(events=[…])`: a new webhook at the receiver, with its signing key."""
+
+    def make(**changes: Any) -> Json:
+        response = api.post(WEBHOOKS, json={"url": receiver.url, "events": ["*"]} | changes)
+        assert response.status_code == 201, response.text
+        made: Json = response.json()["webhook"]
+        return made
+
+    return make
+
+
+@pytest.fixture
+def restricted(api: httpx2.Client) -> Restricted:
+    """`restricted(project_id)`: the API with a key that is limited to projects."""
+
+    def client(*projects: str) -> httpx2.Client:
+        body = {"name": "k", "scopes": ["webhooks:read", "webhooks:write"], "allowed_projects": list(projects)}
+        made = api.post("/api-keys", json=body)
+        assert made.status_code == 201, made.text
+        key = made.json()["api_key"]["private_key"]
+        return httpx2.Client(base_url=api.base_url, headers={"Authorization": f"Bearer {key}"}, timeout=30)
+
+    return client

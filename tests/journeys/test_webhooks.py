@@ -1,0 +1,289 @@
+"""Webhooks: what they listen to, which deliveries events open for them, which keys sign, and who may touch them."""
+
+import httpx2
+import pytest
+from standardwebhooks.webhooks import WebhookVerificationError
+
+from stub_server.kernel.record import Change
+
+from ..support.live import NOW, Live
+from ..support.make import Maker, customer_body
+from ..support.receiver import Receiver
+from .hooks import LOGS, WEBHOOKS, Hook, Restricted, log_of, logs, sent, verified
+from .steps import refused
+
+
+# -- the webhook itself
+
+
+def test_a_webhook_shows_its_key_once(api: httpx2.Client, hook: Hook, receiver: Receiver) -> None:
+    """Created with defaults, read back without its key, which no list, update or log shows either."""
+    made = hook()
+    key = made.pop("signing_key")
+    assert key.startswith("whsec_")
+    assert made == {
+        "id": made["id"],
+        "name": None,
+        "url": receiver.url,
+        "description": None,
+        "events": ["*"],
+        "projectId": None,
+        "is_active": True,
+        "headers": [],
+        "api_version": "v2",
+        "last_delivery_at": None,
+        "last_delivery_status": None,
+        "consecutive_failures": 0,
+        "disabled_at": None,
+        "disabled_reason": None,
+        "metadata": {},
+        "createdAt": NOW,
+        "updatedAt": NOW,
+    }
+    log = sent(api, made)
+    path = f"{WEBHOOKS}/{made['id']}"
+    answers = [api.get(path), api.put(path, json={"name": "n"}), api.get(WEBHOOKS), api.get(f"{LOGS}/{log['id']}")]
+    assert all(answer.status_code == 200 and key not in answer.text for answer in answers)
+
+
+def test_a_created_webhook_is_where_location_says(api: httpx2.Client, receiver: Receiver) -> None:
+    """201 names the new webhook's path."""
+    response = api.post(WEBHOOKS, json={"url": receiver.url, "events": ["order.paid"]})
+    assert response.status_code == 201
+    assert response.headers["location"].endswith(f"/v2/webhooks/{response.json()['webhook']['id']}")
+    assert response.json()["warning"]
+
+
+def test_an_address_serves_once_per_project(api: httpx2.Client, hook: Hook, make_project: Maker) -> None:
+    """The same address again is refused for the same project, and taken for another."""
+    first, project = hook(), make_project()
+    refused(api.post(WEBHOOKS, json={"url": first["url"], "events": ["*"]}), 409, "duplicate_url")
+    second = hook(projectId=project["id"].upper())
+    assert second["projectId"] == project["id"]
+    clash = api.put(f"{WEBHOOKS}/{second['id']}", json={"projectId": None})
+    refused(clash, 409, "duplicate_url")
+    assert api.put(f"{WEBHOOKS}/{first['id']}", json={"url": first["url"]}).status_code == 200
+
+
+def test_twenty_webhooks_are_the_most(api: httpx2.Client, hook: Hook, receiver: Receiver) -> None:
+    """The twenty-first is refused until one is deleted."""
+    have = api.get(WEBHOOKS).json()["pagination"]["total"]
+    made = [hook(url=f"{receiver.url}/{number}") for number in range(20 - have)]
+    body = {"url": f"{receiver.url}/more", "events": ["*"]}
+    refused(api.post(WEBHOOKS, json=body), 409, "webhook_limit")
+    assert api.delete(f"{WEBHOOKS}/{made[0]['id']}").status_code == 200
+    assert api.post(WEBHOOKS, json=body).status_code == 201
+
+
+def test_an_unknown_project_is_refused(api: httpx2.Client, hook: Hook) -> None:
+    """404 with the field, on creation and on update."""
+    nowhere = "00000000-0000-4000-8000-000000000000"
+    body = {"url": "https://loja.example.com/x", "events": ["*"], "projectId": nowhere}
+    refused(api.post(WEBHOOKS, json=body), 404, "reference_not_found")
+    refused(api.put(f"{WEBHOOKS}/{hook()['id']}", json={"projectId": nowhere}), 404, "reference_not_found")
+
+
+def test_webhooks_are_found_by_what_they_listen_to(api: httpx2.Client, hook: Hook, make_project: Maker) -> None:
+    """`event` finds types, families and everything; the other filters narrow further."""
+    project = make_project()["id"]
+    base = hook()["url"]
+    family = hook(url=base + "/a", events=["order.*"])
+    exact = hook(url=base + "/b", events=["order.paid"], is_active=False)
+    other = hook(url=base + "/c", events=["customer.created"], projectId=project)
+
+    def found(**query: str) -> set[str]:
+        response = api.get(WEBHOOKS, params=query | {"limit": "100"})
+        return {webhook["id"] for webhook in response.json()["webhooks"]}
+
+    assert {family["id"], exact["id"]} <= found(event="order.paid")
+    assert other["id"] not in found(event="order.paid")
+    assert exact["id"] not in found(event="order.created")
+    assert family["id"] in found(event="order.created")
+    assert exact["id"] in found(is_active="false")
+    assert exact["id"] not in found(is_active="true")
+    assert found(projectId=project.upper()) == {other["id"]}
+
+
+def test_the_catalogue_names_every_event(api: httpx2.Client, live: Live) -> None:
+    """Every type of the contract, once, with what emits it."""
+    body = api.get(f"{WEBHOOKS}/events").json()
+    contract = live.app.server.document.events
+    assert [event["type"] for event in body["events"]] == list(contract)
+    assert body["total"] == len(contract) == 33
+
+
+def test_a_deleted_webhook_is_gone(api: httpx2.Client, hook: Hook) -> None:
+    """404 for everything about it."""
+    path = f"{WEBHOOKS}/{hook()['id']}"
+    assert api.delete(path).json() == {"error": False, "message": "Webhook deleted."}
+    for response in (api.get(path), api.put(path, json={"name": "x"}), api.delete(path), api.get(path + "/logs")):
+        refused(response, 404, "not_found")
+    for action in ("/test", "/regenerate-key"):
+        refused(api.post(path + action), 404, "not_found")
+
+
+# -- events become deliveries
+
+
+def test_an_event_opens_one_delivery_per_listener(api: httpx2.Client, hook: Hook, control: httpx2.Client) -> None:
+    """Active listeners of the type get a pending delivery, due now, holding the event's exact bytes; nobody else does."""
+    every = hook()
+    base = every["url"]
+    family = hook(url=base + "/a", events=["customer.*"])
+    deaf = hook(url=base + "/b", events=["order.paid"])
+    off = hook(url=base + "/c", is_active=False)
+    assert api.post("/v2/customers", json=customer_body()).status_code == 201
+    opened = {webhook["id"]: logs(api, webhookId=webhook["id"]) for webhook in (every, family, deaf, off)}
+    assert [len(opened[w["id"]]) for w in (every, family, deaf, off)] == [1, 1, 0, 0]
+    log = opened[every["id"]][0]
+    assert (log["status"], log["is_test"], log["event_type"]) == ("pending", False, "customer.created")
+    assert (log["next_attempt_at"], log["attempt_count"], log["max_attempts"]) == (NOW, 0, 10)
+    assert log["event_id"] == opened[family["id"]][0]["event_id"]
+    whole = log_of(api, log["id"])
+    event = control.get("/events", params={"type": "customer.created", "limit": 1}).json()["events"][0]
+    assert httpx2.Response(200, text=whole["request_body"]).json() == event
+    assert event["id"] == log["event_id"]
+
+
+def test_a_change_of_the_webhook_counts_from_the_next_event(api: httpx2.Client, hook: Hook) -> None:
+    """What a webhook listens to is asked anew for every event."""
+    made = hook(events=["order.*"])
+    path = f"{WEBHOOKS}/{made['id']}"
+
+    def opened() -> int:
+        assert api.post("/v2/customers", json=customer_body()).status_code == 201
+        return len(logs(api, webhookId=made["id"], event_type="customer.created", status="pending"))
+
+    assert opened() == 0
+    api.put(path, json={"events": ["customer.created"]})
+    assert opened() == 1
+    api.put(path, json={"is_active": False})
+    assert opened() == 0
+    api.put(path, json={"is_active": True})
+    assert opened() == 1
+
+
+def test_a_project_webhook_hears_its_project_alone(
+    api: httpx2.Client, hook: Hook, make_project: Maker, make_plan: Maker
+) -> None:
+    """Events of another project, or of none, are not for it."""
+    mine, other = make_project(), make_project()
+    made = hook(projectId=mine["id"])
+    make_plan(other["id"])
+    api.post("/v2/customers", json=customer_body())
+    plan = make_plan(mine["id"])
+    (log,) = logs(api, webhookId=made["id"])
+    assert log["event_type"] == "plan.created"
+    assert plan["id"] in log_of(api, log["id"])["request_body"]
+
+
+def test_a_forked_world_delivers_by_its_own_webhooks(live: Live, api: httpx2.Client, hook: Hook) -> None:
+    """After a fork neither world's changes reach the other."""
+    made = hook(events=["customer.created"])
+    world = live.app.sandboxes.choose(str(api.base_url).rstrip("/").rpartition("/")[2])
+    twin = world.fork("twin")
+    assert api.put(f"{WEBHOOKS}/{made['id']}", json={"events": ["order.paid"]}).status_code == 200
+    for number, one in enumerate((world, twin)):
+        store = one.store
+        row = store.customers.open(next(iter(store.customers.keys)))
+        assert row is not None
+        one.apply(store, Change().emit("customer.created", "customers", row.id))
+        assert store.webhook_logs.count("webhookId", made["id"]) == number
+
+
+@pytest.mark.parametrize("how", ["delete", "deactivate"])
+def test_open_deliveries_are_called_off(api: httpx2.Client, hook: Hook, how: str) -> None:
+    """Deleting or switching off a webhook cancels what was pending; the history stays."""
+    made = hook()
+    path = f"{WEBHOOKS}/{made['id']}"
+    api.post("/v2/customers", json=customer_body())
+    if how == "delete":
+        assert api.delete(path).status_code == 200
+    else:
+        assert api.put(path, json={"is_active": False}).status_code == 200
+    (log,) = logs(api, webhookId=made["id"])
+    assert (log["status"], log["next_attempt_at"]) == ("canceled", None)
+    code = "webhook_deleted" if how == "delete" else "log_not_retryable"
+    refused(api.post(f"{LOGS}/{log['id']}/retry"), 409, code)
+
+
+def test_a_pending_delivery_is_not_retried(api: httpx2.Client, hook: Hook, receiver: Receiver) -> None:
+    """Its turn comes by itself."""
+    made = hook()
+    api.post("/v2/customers", json=customer_body())
+    (log,) = logs(api, webhookId=made["id"])
+    refused(api.post(f"{LOGS}/{log['id']}/retry"), 409, "log_not_retryable")
+    assert receiver.requests == []
+
+
+# -- keys
+
+
+def test_both_keys_sign_until_the_grace_ends(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """Old and new verify during the grace, measured on the sandbox clock; the new one alone afterwards."""
+    made = hook()
+    response = api.post(f"{WEBHOOKS}/{made['id']}/regenerate-key", json={"grace_period_seconds": 60})
+    assert response.status_code == 200, response.text
+    fresh = response.json()["webhook"]["signing_key"]
+    assert "2026-11-20T14:33:05.123Z" in response.json()["warning"]
+    assert fresh != made["signing_key"]
+    sent(api, made)
+    verified(receiver.requests[0], fresh)
+    verified(receiver.requests[0], made["signing_key"])
+    assert control.post("/clock/advance", json={"seconds": 60}).status_code == 200
+    sent(api, made)
+    verified(receiver.requests[1], fresh)
+    with pytest.raises(WebhookVerificationError):
+        verified(receiver.requests[1], made["signing_key"])
+
+
+def test_without_grace_the_old_key_is_silent_at_once(api: httpx2.Client, hook: Hook, receiver: Receiver) -> None:
+    """A grace of nothing; without a body it is a day."""
+    made = hook()
+    path = f"{WEBHOOKS}/{made['id']}/regenerate-key"
+    assert "2026-11-21T14:32:05.123Z" in api.post(path).json()["warning"]
+    fresh = api.post(path, json={"grace_period_seconds": 0}).json()["webhook"]["signing_key"]
+    sent(api, made)
+    assert len(receiver.requests[0].headers["webhook-signature"].split(" ")) == 2  # the first key's day goes on
+    verified(receiver.requests[0], fresh)
+    verified(receiver.requests[0], made["signing_key"])
+
+
+# -- restricted keys
+
+
+def test_a_restricted_key_reaches_its_projects_webhooks_alone(
+    api: httpx2.Client, hook: Hook, make_project: Maker, restricted: Restricted
+) -> None:
+    """Others' webhooks, and those of all projects, are refused by name and left out of lists, as are their deliveries."""
+    mine, other = make_project()["id"], make_project()["id"]
+    everywhere, foreign, own = hook(), hook(projectId=other), hook(projectId=mine)
+    deliveries = {webhook["id"]: sent(api, webhook)["id"] for webhook in (everywhere, foreign, own)}
+    with restricted(mine) as key:
+        assert [w["id"] for w in key.get(WEBHOOKS).json()["webhooks"]] == [own["id"]]
+        assert [log["id"] for log in logs(key)] == [deliveries[own["id"]]]
+        assert key.get(f"{WEBHOOKS}/{own['id']}").status_code == 200
+        assert key.get(f"{LOGS}/{deliveries[own['id']]}").status_code == 200
+        assert len(key.get(f"{WEBHOOKS}/{own['id']}/logs").json()["logs"]) == 1
+        for webhook in (everywhere, foreign):
+            path, log = f"{WEBHOOKS}/{webhook['id']}", f"{LOGS}/{deliveries[webhook['id']]}"
+            for response in (
+                key.get(path),
+                key.put(path, json={"name": "x"}),
+                key.delete(path),
+                key.get(path + "/logs"),
+                key.post(path + "/test"),
+                key.post(path + "/regenerate-key"),
+                key.get(log),
+                key.post(log + "/retry"),
+            ):
+                refused(response, 403, "project_not_allowed")
+        url = own["url"]
+        refused(key.post(WEBHOOKS, json={"url": url, "events": ["*"]}), 403, "project_not_allowed")
+        refused(key.put(f"{WEBHOOKS}/{own['id']}", json={"projectId": None}), 403, "project_not_allowed")
+        made = key.post(WEBHOOKS, json={"url": url + "/2", "events": ["*"], "projectId": mine})
+        assert made.status_code == 201
+        assert api.delete(f"{WEBHOOKS}/{own['id']}").status_code == 200
+        assert [log["id"] for log in logs(key)] == [deliveries[own["id"]]]

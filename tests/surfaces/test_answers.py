@@ -1,0 +1,110 @@
+"""The server holds its own answers to the contract: a handler that strays is a 500, never an undocumented answer."""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from stub_server.kernel.problem import Refusal
+from stub_server.operations import customers, reply
+from stub_server.operations.call import Call
+from stub_server.operations.reply import Reply
+
+from ..support.live import FROZEN, running
+from ..support.make import customer_body
+from ..support.refusal import refused
+from .conftest import door_to
+
+ID = "00000000-0000-4000-8000-000000000000"
+GOOD = {"id": ID, "type": "individual", "name": "A", "email": "a@b.co", "document": "34712695846", "document_type": "cpf"} | {
+    "phones": {}, "address": {}, "metadata": {},
+    "createdAt": "2026-11-20T14:32:05.123Z", "updatedAt": "2026-11-20T14:32:05.123Z",
+}  # fmt: skip
+
+
+def framed(customer: Any, status: int = 200, **members: Any) -> Reply:
+    """An answer that is written for this one time."""
+    return reply.value({"error": False, "message": "Here.", "customer": customer} | members, status)
+
+
+def raising(error: BaseException) -> Callable[[], Reply]:
+    """A handler's body that fails."""
+
+    def answer() -> Reply:
+        raise error
+
+    return answer
+
+
+STRAY: dict[str, Callable[[], Reply]] = {
+    "an undocumented success": lambda: framed(GOOD, 202),
+    "a documented success of another operation": lambda: framed(GOOD, 201),
+    "an undocumented refusal": lambda: reply.value({"error": True}, 418),
+    "a member too many": lambda: framed(GOOD, extra=1),
+    "a member too few": lambda: reply.value({"error": False, "message": "Here."}),
+    "a wrong type": lambda: framed(GOOD | {"name": 1}),
+    "a wrong format": lambda: framed(GOOD | {"createdAt": "yesterday"}),
+    "a value outside its enum": lambda: framed(GOOD | {"type": "robot"}),
+    "a secret member": lambda: framed(GOOD | {"private_key": "sk"}),
+    "no customer at all": lambda: framed(None),
+    "another media type": lambda: Reply(200, (b"<p>",), None, (), b"text/html"),
+    "not JSON": lambda: Reply(200, (b"{",)),
+    "an exception": raising(RuntimeError("the secret of the handler")),
+    "a refusal without a class": raising(Refusal("Oops.")),
+}
+
+
+@pytest.mark.parametrize("what", STRAY)
+def test_an_answer_that_the_contract_does_not_list_is_500_in_the_one_shape(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, what: str
+) -> None:
+    """And tells nothing of the inside; the log names the request id."""
+
+    def get_customer(call: Call, customer_id: str) -> Reply:
+        return STRAY[what]()
+
+    monkeypatch.setattr(customers, "get_customer", get_customer)
+    with caplog.at_level(logging.ERROR), running(FROZEN) as server:
+        answer = door_to(server).ask("GET", f"/v2/customers/{ID}")
+        body = refused(answer, 500, "internal_error")
+    assert "secret" not in answer.body.decode()
+    if what != "a refusal without a class":
+        assert body["request_id"] in caplog.text
+
+
+def test_the_same_handler_answering_right_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The witness that the tests above fail for what they say."""
+
+    def get_customer(call: Call, customer_id: str) -> Reply:
+        return framed(GOOD)
+
+    monkeypatch.setattr(customers, "get_customer", get_customer)
+    with running(FROZEN) as server:
+        answer = door_to(server).ask("GET", f"/v2/customers/{ID}")
+    assert (200, GOOD) == (answer.status, answer.json()["customer"])
+
+
+def test_a_missing_location_is_caught_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def create_customer(call: Call, body: dict[str, Any]) -> Reply:
+        return framed(GOOD, 201)
+
+    monkeypatch.setattr(customers, "create_customer", create_customer)
+    with running(FROZEN) as server:
+        refused(door_to(server).send("POST", "/v2/customers", customer_body()), 500, "internal_error")
+
+
+def test_an_asynchronous_handler_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def get_customer(call: Call, customer_id: str) -> Reply:
+        return framed(GOOD | {"name": customer_id})
+
+    monkeypatch.setattr(customers, "get_customer", get_customer)
+    with running(FROZEN) as server:
+        assert door_to(server).ask("GET", f"/v2/customers/{ID}").json()["customer"]["name"] == ID
+
+
+def test_a_contract_with_json_and_problem_json_answers_json() -> None:
+    """Two documented media types of one status do not confuse the server."""
+    with running(FROZEN) as server:
+        answer = door_to(server).ask("GET", "/v2/customers?limit=1")
+    assert (200, "application/json") == (answer.status, answer.header("content-type"))

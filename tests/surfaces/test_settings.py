@@ -1,0 +1,90 @@
+"""Settings that change what the HTTP surface takes: lenient credentials, unknown fields, check digits."""
+
+import httpx2
+import pytest
+
+from ..conftest import Serve
+from ..support import forge
+from ..support.make import customer_body
+from ..support.refusal import fields, refused
+from ..support.wire import Door
+from .conftest import door_to
+
+
+@pytest.mark.parametrize("token", ["abc", "anything at all", "eyJ.x.y", "sk_sandbox_unknown", "pk_sandbox_unknown", "\xff"])
+def test_lenient_takes_any_bearer_as_the_seeded_merchant(serve: Serve, token: str) -> None:
+    door = Door(serve(lenient_auth=True).port, "/s/surfaces", token)
+    assert door.ask("GET", "/v2/customers?limit=1").status == 200
+    assert door.send("POST", "/api-keys", {"name": "Chave", "scopes": ["orders:read"]}).status == 201
+
+
+def test_lenient_still_asks_for_a_credential(serve: Serve) -> None:
+    """A client that forgets the header would fail in production."""
+    door = Door(serve(lenient_auth=True).port, "/s/surfaces", "x")
+    refused(door.ask("GET", "/v2/customers", token=None), 401, "missing_credentials")
+    basic = door.ask("GET", "/v2/customers", token=None, headers=[("Authorization", "Basic YTpi")])
+    refused(basic, 401, "missing_credentials")
+
+
+def test_lenient_holds_a_good_credential_to_what_it_may(serve: Serve) -> None:
+    server = serve(lenient_auth=True)
+    token = forge.signed(server.settings, scope="orders:read")
+    refused(Door(server.port, "/s/surfaces", token).ask("GET", "/v2/customers"), 403, "insufficient_scope")
+
+
+def test_lenient_and_strict_see_the_same_merchant(serve: Serve) -> None:
+    door = door_to(serve(lenient_auth=True))
+    made = door.send("POST", "/v2/customers", customer_body()).json()["customer"]
+    assert door.ask("GET", f"/v2/customers/{made['id']}", token="anything").json()["customer"] == made
+
+
+def test_unknown_fields_can_be_ignored(serve: Serve) -> None:
+    """They are dropped at every depth, and what is known is checked as ever."""
+    door = door_to(serve(ignore_unknown=True))
+    address = {"city": "Recife", "planet": "Terra"}
+    body = customer_body(extra={"deep": [1]}, address=address, id="mine", createdAt="never")
+    answer = door.send("POST", "/v2/customers", body)
+    assert answer.status == 201, answer.body
+    made = answer.json()["customer"]
+    assert {"extra", "planet"}.isdisjoint(made)
+    assert made["id"] != "mine"
+    assert made["address"]["city"] == "Recife"
+    assert "planet" not in made["address"]
+    wrong = door.send("POST", "/v2/customers", customer_body(extra=1, email="no"))
+    assert fields(refused(wrong, 422, "validation_error")) == {"email": "format"}
+
+
+def test_maps_keep_every_name_when_unknown_fields_are_ignored(serve: Serve) -> None:
+    door = door_to(serve(ignore_unknown=True))
+    phone = {"country_code": "55", "area_code": "11", "number": "987654321"}
+    body = customer_body(metadata={"anything": "x"}, phones={"work_phone": phone | {"extension": "7"}})
+    made = door.send("POST", "/v2/customers", body).json()["customer"]
+    assert made["metadata"] == {"anything": "x"}
+    assert made["phones"]["work_phone"] == phone
+
+
+def test_the_served_contract_still_names_every_field(serve: Serve) -> None:
+    strict, ignoring = (httpx2.get(f"{s.url}/openapi.json").content for s in (serve(), serve(ignore_unknown=True)))
+    assert strict == ignoring
+
+
+@pytest.mark.parametrize("document", ["34712695847", "11111111111", "11222333000182", "12ABC34501DE36"])
+def test_check_digits_can_be_off(serve: Serve, document: str) -> None:
+    strict, loose = door_to(serve()), door_to(serve(check_digits=False))
+    body = customer_body(document=document)
+    assert fields(refused(strict.send("POST", "/v2/customers", body), 422, "validation_error")) == {"document": "invalid_document"}
+    answer = loose.send("POST", "/v2/customers", body)
+    assert (201, document) == (answer.status, answer.json()["customer"]["document"])
+
+
+def test_without_check_digits_a_document_still_has_a_form(serve: Serve) -> None:
+    door = door_to(serve(check_digits=False))
+    for document in ("12.34", "ÁÁÁÁÁ", "........"):
+        answer = door.send("POST", "/v2/customers", customer_body(document=document, email="a@b.co"))
+        refused(answer, 422, "validation_error")
+
+
+def test_a_base_url_of_ones_own_is_shown(serve: Serve) -> None:
+    server = serve(base_url="https://sandbox.example/")
+    shown = httpx2.get(f"{server.url}/s/x/_sandbox/credentials").json()["base_url"]
+    assert shown == "https://sandbox.example/s/x"

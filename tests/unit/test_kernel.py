@@ -1,0 +1,115 @@
+"""Clock, timers, identifiers, money and pages: what every floor stands on."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stub_server.kernel import money
+from stub_server.kernel.clock import Clock, iso, parse_iso
+from stub_server.kernel.ids import Ids, derived_text, named_uuid
+from stub_server.kernel.page import Page
+from stub_server.kernel.timers import Timers
+
+INSTANTS = st.integers(-62_135_596_800_000, 253_402_300_799_999)
+
+
+@given(INSTANTS)
+def test_an_instant_survives_being_written(ms: int) -> None:
+    """Milliseconds, the years 1 to 9999, always Z."""
+    text = iso(ms)
+    assert ms == parse_iso(text)
+    assert (24, "Z") == (len(text), text[-1])
+
+
+@pytest.mark.parametrize("text", ["2026-11-20", "2026-11-20T10:00:00", "0001-01-01T00:00:00+01:00", "soon"])
+def test_what_is_no_instant_is_refused(text: str) -> None:
+    """No offset, no time, no such year in UTC."""
+    with pytest.raises(ValueError, match=r"."):
+        parse_iso(text)
+
+
+def test_a_clock_never_goes_back() -> None:
+    """Whatever the machine's own clock does."""
+    wall = [1000]
+    clock = Clock(wall=lambda: wall[0])
+    clock.latch(clock.read())
+    wall[0] = 400
+    assert 1000 == clock.read()
+    clock.move(500)
+    assert 1000 == clock.now
+
+
+def test_a_frozen_clock_stands_still_and_runs_on_from_there() -> None:
+    """Freeze, jump, resume: time continues from where it stood."""
+    wall = [1000]
+    clock = Clock(5000, wall=lambda: wall[0])
+    wall[0] = 2000
+    assert 5000 == clock.read()
+    clock.move(9000)
+    clock.resume()
+    wall[0] = 2500
+    assert (9500, 7000) == (clock.read(), clock.offset)
+
+
+@given(st.lists(st.integers(0, 20), max_size=30))
+def test_timers_fire_in_the_order_of_their_time(dues: list[int]) -> None:
+    """Equal times in the order in which they were set."""
+    timers = Timers()
+    for number, due in enumerate(dues):
+        timers.set(due, "job", "merchant", str(number))
+    fired = []
+    while (timer := timers.pop_due(10)) is not None:
+        fired.append((timer.due, int(timer.subject)))
+    assert sorted((due, n) for n, due in enumerate(dues) if due <= 10) == fired
+    assert sum(due > 10 for due in dues) == len(timers)
+
+
+def test_the_same_seed_gives_the_same_identifiers() -> None:
+    """And reading (requests) never changes what a later write is called."""
+    one, two = Ids(7, b"s"), Ids(7, b"s")
+    two.request()
+    two.event()
+    assert [one.uuid(), one.code(), one.alnum(11)] == [two.uuid(), two.code(), two.alnum(11)]
+    assert one.copy().uuid() == one.uuid()
+    assert Ids(8, b"s").uuid() != Ids(7, b"s").uuid()
+    assert Ids(7, b"t").secret(40) != Ids(7, b"s").secret(40)
+
+
+def test_named_identifiers_depend_on_their_names_alone() -> None:
+    """A change would change every persona's address, so the value itself stands here."""
+    assert "59b271ae-1bbc-41d3-9d41-929817f4b16f" == named_uuid("a", "b")
+    assert named_uuid("a", "b") != named_uuid("ab")
+    assert derived_text(b"x", 40, "key") != derived_text(b"y", 40, "key")
+    assert 40 == len(derived_text(b"x", 40, "key"))
+
+
+@given(st.decimals(min_value=0, max_value="999999.99", places=2))
+def test_money_keeps_its_cents(amount: Decimal) -> None:
+    """Through a JSON number and back."""
+    whole = int(amount * 100)
+    assert whole == money.cents(float(amount)) == money.cents(money.reais(whole))
+    assert f"{amount:.2f}" == money.text(whole)
+
+
+def test_items_are_rounded_half_to_even_one_by_one() -> None:
+    """0.125 rounds to 0.12, 0.375 to 0.38."""
+    items = [{"amount": 0.25, "quantity": 0.5}, {"amount": 0.75, "quantity": 0.5}]
+    assert 50 == money.items_cents(items)
+
+
+@pytest.mark.parametrize(
+    ("page", "total", "pages", "has_next", "has_prev"),
+    [
+        (1, 0, 0, False, False),
+        (1, 20, 1, False, False),
+        (1, 21, 2, True, False),
+        (2, 21, 2, False, True),
+        (9, 5, 1, False, True),
+    ],
+)
+def test_a_page_describes_itself(page: int, total: int, pages: int, has_next: bool, has_prev: bool) -> None:
+    """Also a page past the end."""
+    text = Page(page, 20, total).json().decode()
+    assert f'"total_pages":{pages},"has_next":{str(has_next).lower()},"has_prev":{str(has_prev).lower()}' in text

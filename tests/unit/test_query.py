@@ -1,0 +1,167 @@
+"""A page of a table is what sorting and filtering everything by hand would give."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stub_server.kernel.clock import iso
+from stub_server.kernel.ids import uuid_text
+from stub_server.kernel.record import Body
+from stub_server.store import ordered
+from stub_server.store.query import Query, select
+from stub_server.store.spec import Distinct, Sum, TableSpec, hidden, pair, public
+from stub_server.store.table import Table
+
+SPEC = TableSpec(
+    "Thing",
+    unique={"code": public("code")},
+    indexes={"kind+color": pair(public("kind"), hidden("color")), "kind": public("kind"), "color": hidden("color")},
+    sorts={"size": public("size")},
+    search={"search": lambda shown, kept: shown["name"]},
+    sums={"weight": Sum(hidden("color"), lambda shown, kept: shown["size"])},
+    distinct={"kinds": Distinct(hidden("color"), public("kind"))},
+)
+KINDS, COLORS = ("a", "b", "c"), ("red", "blue", None)
+
+thing = st.fixed_dictionaries(
+    {
+        "kind": st.sampled_from(KINDS),
+        "size": st.integers(0, 5),
+        "name": st.text("xyz", max_size=3),
+        "at": st.integers(0, 6),
+        "color": st.sampled_from(COLORS),
+    }
+)
+# What happens to the table: a new thing, a change of the n-th, or the n-th taken out.
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("new"), thing, st.integers(0, 2**128 - 1)),
+        st.tuples(st.just("change"), thing, st.integers(0, 50)),
+        st.tuples(st.just("drop"), thing, st.integers(0, 50)),
+    ),
+    max_size=40,
+)
+queries = st.builds(
+    Query,
+    equal=st.dictionaries(st.sampled_from(["kind", "color"]), st.none(), max_size=2).flatmap(
+        lambda names: st.fixed_dictionaries(
+            {name: st.sampled_from(KINDS if name == "kind" else ("red", "blue")) for name in names}
+        )
+    ),
+    within=st.none() | st.just(("color", ("red", "blue"))),
+    contains=st.just({}) | st.just({"search": "x"}),
+    between=st.just({}) | st.just({"size": (1, 4)}),
+    since=st.none() | st.integers(0, 6),
+    until=st.none() | st.integers(0, 6),
+    sort=st.none() | st.just("size"),
+    newest_first=st.booleans(),
+    page=st.integers(1, 4),
+    limit=st.integers(1, 7),
+)
+
+
+def accept(_: Body) -> None:
+    """These things have no contract."""
+
+
+def play(moves: list[tuple[str, Body, int]]) -> tuple[Table, dict[str, tuple[Body, Body]]]:
+    """A table after the moves, and the same things kept plainly."""
+    table, plain = Table("things", SPEC, accept), {}
+    for verb, values, number in moves:
+        values = dict(values)
+        kept = {"color": values.pop("color")}
+        at = iso(values.pop("at"))
+        if verb == "new":
+            ident = uuid_text(number)
+            if ident in plain:
+                continue
+            shown = {"id": ident, "code": ident, "createdAt": at, **values}
+            table.put(table.prepare(ident, shown, kept, None), shown, kept, None)
+            plain[ident] = (shown, kept)
+        elif plain:
+            ident = list(plain)[number % len(plain)]
+            row = table.open(ident)
+            assert row is not None
+            if verb == "drop":
+                table.drop(row)
+                del plain[ident]
+            else:
+                shown = {**row.public, **values}
+                table.put(table.prepare(ident, shown, kept, row), shown, kept, row)
+                plain[ident] = (shown, kept)
+    return table, plain
+
+
+def by_hand(plain: dict[str, tuple[Body, Body]], query: Query) -> tuple[list[str], int]:
+    """The ids of the page and the total, the slow way."""
+
+    def matches(shown: Body, kept: Body) -> bool:
+        at = int(shown["createdAt"][-4:-1])
+        everything = {**shown, **kept}
+        return (
+            all(everything[name] == value for name, value in query.equal.items())
+            and (query.within is None or kept["color"] in query.within[1])
+            and all(needle in shown["name"] for needle in query.contains.values())
+            and all(low <= shown["size"] < high for low, high in query.between.values())
+            and (query.since is None or at >= query.since)
+            and (query.until is None or at < query.until)
+        )
+
+    def place(shown: Body) -> tuple[Any, ...]:
+        first = (shown["size"],) if query.sort else ()
+        return (*first, shown["createdAt"], shown["id"])
+
+    found = sorted((shown for shown, kept in plain.values() if matches(shown, kept)), key=place)
+    if query.newest_first:
+        found.reverse()
+    start = (query.page - 1) * query.limit
+    return [shown["id"] for shown in found[start : start + query.limit]], len(found)
+
+
+@given(steps, queries)
+@settings(max_examples=400, deadline=None)
+def test_a_page_is_what_sorting_by_hand_gives(moves: list[tuple[str, Body, int]], query: Query) -> None:
+    """Whatever was written, changed and dropped before, and whichever filters come together."""
+    table, plain = play(moves)
+    records, total = select(table, query)
+    assert by_hand(plain, query) == ([record.id for record in records], total)
+
+
+@given(steps)
+@settings(max_examples=200, deadline=None)
+def test_sums_and_distinct_counts_are_folds_over_the_records(moves: list[tuple[str, Body, int]]) -> None:
+    """A running total never drifts from what it sums."""
+    table, plain = play(moves)
+    for color in ("red", "blue"):
+        here = [shown for shown, kept in plain.values() if kept["color"] == color]
+        assert sum(shown["size"] for shown in here) == table.total("weight", color)
+        assert len({shown["kind"] for shown in here}) == table.members("kinds", color)
+
+
+@given(steps, steps)
+@settings(max_examples=50, deadline=None)
+def test_a_copy_goes_its_own_way(first: list[tuple[str, Body, int]], then: list[tuple[str, Body, int]]) -> None:
+    """Writing to a copy leaves the original's records, indexes and sums as they were."""
+    table, plain = play(first)
+    before = select(table, Query(limit=100)), dict(table.sums["weight"])
+    twin = table.copy()
+    for record in select(twin, Query(limit=100))[0]:
+        twin.drop(twin.parse(record))
+    assert before == (select(table, Query(limit=100)), table.sums["weight"])
+    assert len(plain) == len(table)
+    assert len(twin) == 0
+
+
+def test_a_long_index_answers_as_a_short_one() -> None:
+    """Past some length the keys move into another container; nobody notices."""
+    keys: ordered.Keys = []
+    wanted = list(range(0, 3 * ordered.LONG, 2))
+    for key in [*wanted[1::2], *wanted[::2]]:
+        keys = ordered.add(keys, key)
+    assert type(keys) is not list
+    assert wanted == list(keys)
+    assert wanted[5000:5020][::-1] == ordered.cut(keys, 5000, 5020, newest_first=True)
+    assert 2500 == ordered.position(keys, 5000)
+    ordered.remove(keys, 5000)
+    assert not ordered.holds(keys, 5000)
