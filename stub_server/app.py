@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from connexion.middleware import ConnexionMiddleware
+from jsonschema import Draft4Validator
+from jsonschema.exceptions import best_match
 from openapi_spec_validator import OpenAPIV30SpecValidator
+from openapi_spec_validator.schemas import schema_v30
 
 from . import __version__
 from .contract import bundle
@@ -73,7 +76,7 @@ def create_app(settings: Settings | None = None) -> Edge:
         base_url=settings.url,
         autopay=settings.autopay,
     )
-    seeding = Seeding(data_dir("fixtures"), blanks)
+    seeding = Seeding(data_dir("fixtures"), document, schemas)
 
     def seed_world(name: str, scenario: str, seed: int) -> Sandbox:
         sandbox = Sandbox(name, seed, scenario, rules, Clock(settings.now), Ids(seed, secret))
@@ -146,7 +149,9 @@ def thin(raw: Body) -> Body:
 def check_document(document: Document) -> None:
     """Hold a contract to OpenAPI 3.0. Raises ContractError with the JSONPath of the first fault."""
     for error in OpenAPIV30SpecValidator(document.raw).iter_errors():
-        raise ContractError(f"{json_path(list(error.absolute_path))}: {error.message[:400]}")
+        # Of a choice that nothing fits the validator tells only that; the best match is the member that is wrong.
+        found = best_match(Draft4Validator(dict(schema_v30)).iter_errors(document.raw)) or error
+        raise ContractError(f"{json_path(list(found.absolute_path))}: {found.message[:400]}")
 
 
 def _check(schemas: Schemas, name: str) -> Check:

@@ -119,10 +119,7 @@ class Sandbox:
         table = store.tables[emit.table]
         record = written.get(emit.id) or table.find(emit.id)
         # What the store does not have, such as a deleted record's last state, travels in `beside` under an empty name.
-        if "" in emit.beside or record is None:
-            resource = emit.beside.pop("")
-        else:
-            resource = store.shown(table, record)
+        resource = emit.beside.pop("") if "" in emit.beside or record is None else store.shown(table, record)
         data = emit.beside
         project = data.get("projectId")
         if project is None and emit.table == "projects":

@@ -14,10 +14,16 @@ import pytest
 from stub_server.settings import Settings
 
 from .support import make
+from .support.evidence import Evidence
 from .support.live import FROZEN, Live, running
 
 Serve = Callable[..., Live]
 _numbers = itertools.count(1)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have the evidence ledger listen to every client."""
+    config.pluginmanager.register(Evidence(config), "evidence")
 
 
 @pytest.fixture(scope="session")

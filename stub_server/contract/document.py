@@ -1,6 +1,6 @@
 """Typed views of a folded contract: operations, parameters, responses, lifecycles, events and scopes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -129,7 +129,7 @@ class Document:
             parameters=tuple(self._parameter(p) for p in raw.get("parameters", ())),
             body=body["content"].get(JSON, {}).get("schema") if body else None,
             body_required=bool(body and body.get("required")),
-            responses={int(code): self._response(int(code), r) for code, r in raw["responses"].items()},
+            responses={code: self._response(code, r) for code, r in _by_status(raw["responses"], where)},
             raw=raw,
         )
 
@@ -174,10 +174,11 @@ class Document:
     def blank(self, name: str) -> dict[str, Any]:
         """What each member of a resource holds when nothing was said: default, null, {} or [], in contract order.
 
-        A required member without any of these is left out: only a rule can give it.
+        A required member without any of these holds its place as null until a rule gives it; an optional one is absent.
         """
         result: dict[str, Any] = {}
-        for member, node in self.schema(name).get("properties", {}).items():
+        root = self.schema(name)
+        for member, node in root.get("properties", {}).items():
             schema = self.resolve(node)
             if "default" in schema:
                 result[member] = schema["default"]
@@ -185,9 +186,16 @@ class Document:
                 result[member] = None
             elif schema.get("type") in ("object", "array"):
                 result[member] = {} if schema["type"] == "object" else []
-            else:
+            elif member in root.get("required", ()):
                 result[member] = None
         return result
+
+
+def _by_status(responses: Json, where: str) -> Iterator[tuple[int, Json]]:
+    for code, response in responses.items():
+        if not code.isdigit():
+            raise ContractError(f"{where}.responses: {code}: name every status that can occur by its number")
+        yield int(code), response
 
 
 def _move(raw: Json) -> Move:

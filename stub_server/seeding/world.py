@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
+from ..contract.document import Document
+from ..contract.schema import Schemas
 from ..kernel.clock import DAY, iso
 from ..kernel.ids import named_uuid
 from ..kernel.record import Body
@@ -30,9 +31,13 @@ LEAD_DAYS = 40  # between the merchant's beginning and the first month of sales
 class Seeding:
     """Fills sandboxes. What all worlds share is read once, when the first one is filled."""
 
-    def __init__(self, fixtures: Path, blanks: Mapping[str, Body]) -> None:
-        """`blanks` holds, by schema name, what a new resource is before anything is said about it."""
-        self._fixtures, self._blanks = fixtures, blanks
+    def __init__(self, fixtures: Path, document: Document, schemas: Schemas) -> None:
+        """`document` is the contract as served, `schemas` its schemas: what a file says is held against them."""
+        self._fixtures, self._schemas = fixtures, schemas
+        # What a new resource is before anything is said about it: null, {} or [], then the defaults of its request.
+        self._blanks: dict[str, Body] = {
+            name: document.blank(name) | document.blank(f"{name}Create") for name in ("Plan", "Product")
+        } | {name: document.blank(name) for name in ("ApiKey", "Customer", "Project", "Subscription", "Webhook")}
         self._catalogue: Catalogue | None = None
         self._people: People | None = None
         self._slogans: tuple[str, ...] = ()

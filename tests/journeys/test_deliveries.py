@@ -1,12 +1,14 @@
 """Deliveries by hand: tests and retries make one real attempt each, and say what came of it."""
 
 import threading
+import time
+from collections.abc import Callable
 
 import httpx2
 
 from ..support.contract import document, schemas, violations
-from ..support.live import NOW
-from ..support.make import Json, Maker, customer_body
+from ..support.live import NOW, Live
+from ..support.make import Json, Maker, created, customer_body
 from ..support.receiver import Receiver
 from .hooks import LOGS, WEBHOOKS, Hook, log_of, logs, sent, verified
 from .steps import refused
@@ -69,7 +71,8 @@ def test_a_test_shows_the_latest_record(
 
     def shown(webhook: Json, event_type: str) -> Json:
         sent(api, webhook, event_type=event_type)
-        return verified(receiver.requests[-1], webhook["signing_key"])["data"]
+        data: Json = verified(receiver.requests[-1], webhook["signing_key"])["data"]
+        return data
 
     assert shown(made, "customer.updated")["customer"] == customer
     assert shown(bound, "customer.updated")["customer"]["id"] != customer["id"]
@@ -159,3 +162,31 @@ def test_a_webhook_deleted_during_the_attempt(api: httpx2.Client, hook: Hook, re
     assert (log["status"], log["response_status"], len(log["attempts"])) == ("canceled", 200, 1)
     assert log_of(api, log["id"]) == log
     refused(api.post(f"{LOGS}/{log['id']}/retry"), 409, "webhook_deleted")
+
+
+def test_a_server_open_to_others_does_not_post_to_itself(serve: Callable[..., Live], receiver: Receiver) -> None:
+    """Bound to more than loopback, the server is no way into its own machine; the log says what was blocked."""
+    server = serve(host="0.0.0.0", admin_key="k", secret=b"s")  # noqa: S104 - the test itself listens on loopback
+    admin = {"X-Sandbox-Admin-Key": "k"}
+    token = httpx2.post(f"{server.url}/_sandbox/tokens", json={}, headers=admin).json()["token"]
+    with httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}) as api:
+        made = created(api.post(WEBHOOKS, json={"url": receiver.url, "events": ["*"]}))["webhook"]
+        log = sent(api, made)
+    assert (log["status"], log["error"], log["response_status"]) == ("failed", "blocked", None)
+    assert receiver.requests == []
+
+
+def test_two_attempts_at_once_are_both_kept(api: httpx2.Client, hook: Hook, receiver: Receiver) -> None:
+    """Retries that overlap each add their attempt."""
+    log = sent(api, hook())
+    receiver.hold = threading.Event()
+    threads = [threading.Thread(target=api.post, args=(f"{LOGS}/{log['id']}/retry",)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + 5
+    while len(receiver.requests) < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    receiver.hold.set()
+    for thread in threads:
+        thread.join(10)
+    assert [attempt["number"] for attempt in log_of(api, log["id"])["attempts"]] == [1, 2, 3]

@@ -12,7 +12,6 @@ from ..support.receiver import Receiver
 from .hooks import LOGS, WEBHOOKS, Hook, Restricted, log_of, logs, sent, verified
 from .steps import refused
 
-
 # -- the webhook itself
 
 
@@ -126,7 +125,7 @@ def test_a_deleted_webhook_is_gone(api: httpx2.Client, hook: Hook) -> None:
 
 
 def test_an_event_opens_one_delivery_per_listener(api: httpx2.Client, hook: Hook, control: httpx2.Client) -> None:
-    """Active listeners of the type get a pending delivery, due now, holding the event's exact bytes; nobody else does."""
+    """Active listeners of the type get a pending delivery, due now, with the event's exact bytes; nobody else."""
     every = hook()
     base = every["url"]
     family = hook(url=base + "/a", events=["customer.*"])
@@ -257,7 +256,7 @@ def test_without_grace_the_old_key_is_silent_at_once(api: httpx2.Client, hook: H
 def test_a_restricted_key_reaches_its_projects_webhooks_alone(
     api: httpx2.Client, hook: Hook, make_project: Maker, restricted: Restricted
 ) -> None:
-    """Others' webhooks, and those of all projects, are refused by name and left out of lists, as are their deliveries."""
+    """Others' webhooks, and those of all projects, are refused by name and left out of lists; so are deliveries."""
     mine, other = make_project()["id"], make_project()["id"]
     everywhere, foreign, own = hook(), hook(projectId=other), hook(projectId=mine)
     deliveries = {webhook["id"]: sent(api, webhook)["id"] for webhook in (everywhere, foreign, own)}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stub_server.seeding.catalogue import Catalogue, load_catalogue
-from stub_server.seeding.niches import ProjectBlueprint, project_blueprints
+from stub_server.seeding.niches import ProjectBlueprint, project_blueprints, slogans_of
 from stub_server.seeding.pools import seeded_faker
 from stub_server.seeding.prices import lifetime_price, longer_price, printed, snap
 
@@ -20,7 +20,7 @@ def catalogue() -> Catalogue:
 
 @pytest.fixture(scope="module")
 def blueprints(catalogue: Catalogue) -> tuple[ProjectBlueprint, ...]:
-    return project_blueprints(random.Random(9), catalogue, 200, faker=seeded_faker(9))
+    return project_blueprints(random.Random(9), catalogue, 200, slogans_of(catalogue, seeded_faker(9)))
 
 
 def test_two_hundred_projects_have_as_many_names_and_slugs(blueprints: tuple[ProjectBlueprint, ...]) -> None:
@@ -120,6 +120,6 @@ def test_slogans_come_from_faker_without_the_barred_words(
 
 
 def test_one_seed_gives_the_same_projects(catalogue: Catalogue, blueprints: tuple[ProjectBlueprint, ...]) -> None:
-    again = project_blueprints(random.Random(9), catalogue, 200, faker=seeded_faker(9))
+    again = project_blueprints(random.Random(9), catalogue, 200, slogans_of(catalogue, seeded_faker(9)))
     assert again == blueprints
-    assert project_blueprints(random.Random(10), catalogue, 200, faker=seeded_faker(9)) != blueprints
+    assert project_blueprints(random.Random(10), catalogue, 200, slogans_of(catalogue, seeded_faker(9))) != blueprints

@@ -31,7 +31,7 @@ def test_a_new_key_holds_its_bytes() -> None:
 
 @given(secret=st.binary(min_size=24, max_size=64), text=st.text(st.characters(codec="utf-8")))
 def test_the_reference_library_accepts_ours(secret: bytes, text: str) -> None:
-    """Whatever the key and the body, the independent verifier accepts the signature, and refuses it for another body."""
+    """Whatever the key and the body, the independent verifier accepts the signature, for no other body."""
     key, now, body = new_key(secret), wall_ms() // 1000, orjson.dumps({"text": text})
     headers = {
         "webhook-id": "evt_1",

@@ -1,0 +1,100 @@
+"""Deliveries of the seeded past: what each webhook's endpoint answered, attempt by attempt."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any, NamedTuple
+
+from .. import __version__
+from ..domain.webhooks import GONE, SCHEDULE, Wish, new_log
+from ..events.log import Event
+from ..events.signing import signatures
+from ..kernel.clock import iso
+from ..kernel.record import Body
+from .draw import Weighted
+
+TIMEOUT_MS = 15_000
+OK = '{"received":true}'
+FAULTS = Weighted((((503, "http_5xx"), 45), ((500, "http_5xx"), 20), ((502, "http_5xx"), 15), ((None, "timeout"), 20)))
+
+
+class Delivered(NamedTuple):
+    """A delivery as it stands now. `last` is when its latest attempt was answered."""
+
+    public: Body
+    hidden: Body
+    last: int
+
+
+def deliver(
+    rng: Random,
+    ident: str,
+    wish: Wish,
+    event: Event,
+    serial: int,
+    key: str,
+    headers: tuple[tuple[str, str], ...],
+    now: int,
+    *,
+    succeeds_at: int | None,
+    gone: bool = False,
+) -> Delivered:
+    """One delivery up to now. It succeeds at attempt number `succeeds_at`, never if that is None; `gone` answers 410."""
+    payload = event.payload()
+    public, hidden = new_log(ident, wish, event.id, event.type, payload, serial, iso(event.at), test=False)
+    attempts: list[Body] = []
+    at, last, sent = event.at, event.at, {}
+    status: str = "pending"
+    answer: dict[str, str] = {}
+    for number, wait in enumerate(SCHEDULE, start=1):
+        at = last + wait
+        good = number == succeeds_at
+        code, error = (GONE, "http_4xx") if gone else (200, None) if good else FAULTS.draw(rng)
+        took = TIMEOUT_MS if code is None else 60 + int(rng.random() ** 3 * 900)
+        if at + took > now:
+            public["next_attempt_at"] = iso(max(at, now + 1_000)) if status == "retrying" else iso(at)
+            break
+        last = at + took
+        stamp = at // 1000
+        signature = signatures((key,), event.id, stamp, payload)
+        sent = _headers(event.id, stamp, signature, headers)
+        answer = {} if code is None else {"content-type": "application/json", "server": "nginx"}
+        attempts.append(
+            {
+                "number": number,
+                "at": iso(at),
+                "response_status": code,
+                "duration_ms": took,
+                "error": error,
+                "signature": signature,
+                "trigger": "automatic",
+            }
+        )
+        status = "delivered" if good else "failed" if gone or number == len(SCHEDULE) else "retrying"
+        public |= {
+            "status": status,
+            "attempt_count": number,
+            "response_status": code,
+            "response_body": None if code is None else OK if good else "",
+            "duration_ms": took,
+            "error": error,
+            "next_attempt_at": None,
+            "last_attempt_at": iso(at),
+            "delivered_at": iso(last) if good else None,
+            "updatedAt": iso(last),
+        }
+        if status != "retrying":
+            break
+    kept: dict[str, Any] = {"request_headers": sent, "response_headers": answer, "attempts": attempts}
+    return Delivered(public, hidden | kept, last)
+
+
+def _headers(event_id: str, stamp: int, signature: str, own: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    return {
+        "content-type": "application/json",
+        "user-agent": f"membership-sandbox/{__version__}",
+        "webhook-id": event_id,
+        "webhook-timestamp": str(stamp),
+        "webhook-signature": signature,
+        **{name.lower(): value for name, value in own},
+    }

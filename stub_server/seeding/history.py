@@ -1,0 +1,36 @@
+"""The seeded past as events: the sandbox's event log holds what happened since somebody listens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from random import Random
+
+import orjson
+
+from ..events.log import Event, EventLog, beside
+from ..store.table import exact
+from .market import Told
+
+
+def record(
+    told: Iterable[Told], log: EventLog, rng: Random, merchant_id: str, payload_keys: Mapping[str, str]
+) -> list[tuple[Event, int]]:
+    """Append what was told, in the order of its time; answers each event with its place in the world's history."""
+    events = []
+    for moment in sorted(told, key=lambda moment: moment.at):
+        data = dict(moment.beside)
+        project = data.pop("_projectId", None) or data.get("projectId")
+        event = Event(
+            f"evt_{rng.getrandbits(104):026x}",
+            moment.type,
+            moment.at,
+            merchant_id,
+            payload_keys[moment.type],
+            moment.id,
+            project,
+            exact(orjson.dumps(moment.public)),
+            beside(data),
+        )
+        log.append(event)
+        events.append((event, log.raised))
+    return events

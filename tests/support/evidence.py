@@ -1,0 +1,144 @@
+"""The pytest plugin around the ledger: it listens to every client, and holds each test and the whole run to it."""
+
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from stub_server.kernel.record import Change
+from stub_server.operations.call import Call
+
+from . import wire
+from .contract import document
+from .gaps import EXCUSED
+from .ledger import Answer, Ledger, promised
+
+TESTS = Path(__file__).parents[1]
+DEFECTS = "defects"
+
+
+class Evidence:
+    """One per test run. Under xdist no process sees everything, so the run as a whole is judged without it only."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.ledger = Ledger()
+        self._visited: set[Path] = set()
+        self._whole = not any("::" in arg for arg in config.args) and not hasattr(config, "workerinput")
+        self._undo: list[Callable[[], None]] = []
+        config.addinivalue_line("markers", f"{DEFECTS}: makes the server answer what its contract lacks, on purpose")
+        self._listen()
+
+    # -- listening
+
+    def _replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        original = getattr(owner, name)
+        setattr(owner, name, make(original))
+        self._undo.append(lambda: setattr(owner, name, original))
+
+    def _listen(self) -> None:
+        self._replace(httpx2.Client, "send", self._client)
+        self._replace(wire, "exchange", self._socket)
+        self._replace(Call, "apply", self._change)
+
+    def _client(self, send: Any) -> Any:
+        def sent(client: httpx2.Client, request: httpx2.Request, **options: Any) -> httpx2.Response:
+            response: httpx2.Response = send(client, request, **options)
+            if "x-request-id" in response.headers and response.is_closed:
+                path = request.url.raw_path.decode().partition("?")[0]
+                answer = _answer(request.method, path, response.status_code, response.headers, response)
+                self.ledger.answered(f"{request.url.scheme}://{request.url.netloc.decode()}", answer)
+            return response
+
+        return sent
+
+    def _socket(self, exchange: Any) -> Any:
+        def exchanged(port: int, method: str, request: bytes) -> wire.Answer:
+            got: wire.Answer = exchange(port, method, request)
+            headers = dict(got.headers)
+            if "x-request-id" in headers:
+                path = request.split(b" ", 2)[1].decode("latin-1").partition("?")[0]
+                self.ledger.answered(f"http://127.0.0.1:{port}", _answer(method, path, got.status, headers, got))
+            return got
+
+        return exchanged
+
+    def _change(self, apply: Any) -> Any:
+        # Inside the server, because only there is it certain which operation an event of the log belongs to.
+        def applied(call: Call, change: Change) -> Any:
+            log = call.sandbox.events
+            before = log.raised
+            written = apply(call, change)
+            if call.operation is not None:
+                types = [event.type for event, _ in zip(log.newest(), range(log.raised - before), strict=False)]
+                self.ledger.raised(call.operation, types)
+            return written
+
+        return applied
+
+    # -- judging
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Name the test that runs."""
+        self.ledger.test = item.nodeid
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
+        """No test passes that saw an answer or an event which the contract does not have."""
+        yield
+        seen = self.ledger.take_undocumented()
+        assert not seen or item.get_closest_marker(DEFECTS), f"not in the contract: {'; '.join(dict.fromkeys(seen))}"
+
+    def pytest_collect_file(self, file_path: Path) -> None:
+        """Note what is collected."""
+        self._visited.add(file_path)
+
+    def pytest_deselected(self) -> None:
+        """A part was left out."""
+        self._whole = False
+
+    def _is_whole(self, session: pytest.Session) -> bool:
+        files = {path for path in TESTS.rglob("test_*.py") if "benchmarks" not in path.parts}
+        return self._whole and files <= self._visited and not session.shouldstop and not session.shouldfail
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """A whole run without the whole evidence has failed."""
+        self._whole = self._is_whole(session) and exitstatus in (0, 1)
+        if self._whole and any(self.ledger.gaps(EXCUSED)):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """The table: each operation, what it promises, and the first test that got it."""
+        if not self._whole:
+            return
+        write, reached = terminalreporter.write_line, self.ledger.reached
+        terminalreporter.section("evidence ledger")
+        total = got = 0
+        for operation in document().operations.values():
+            facts = promised(operation)
+            have = [fact for fact in facts if fact in reached]
+            total, got = total + len(facts), got + len(have)
+            write(f"{operation.id}  {operation.method} {operation.path}  {len(have)}/{len(facts)}")
+            for fact in facts:
+                mark = "✓" if fact in reached else "·" if fact in EXCUSED else "✗"
+                write(f"  {mark} {fact.value:<34} {reached.get(fact) or EXCUSED.get(fact, 'no test reached it')}")
+        missing, stale = self.ledger.gaps(EXCUSED)
+        write(f"{got} of {total} documented statuses, codes and events of {len(document().operations)} operations reached")
+        for fact in missing:
+            write(f"GAP    {fact}", red=True)
+        for fact in stale:
+            write(f"STALE  {fact} is excused and needs no excuse", red=True)
+
+    def pytest_unconfigure(self) -> None:
+        """Listen no more."""
+        while self._undo:
+            self._undo.pop()()
+
+
+def _answer(method: str, path: str, status: int, headers: Any, body: Any) -> Answer:
+    told = status >= 400 and method != "HEAD" and "json" in headers.get("content-type", "")
+    code = body.json().get("code") if told else None
+    return Answer(method, path, status, code, "x-sandbox-simulated" in headers)

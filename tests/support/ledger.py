@@ -1,0 +1,153 @@
+"""The evidence ledger: which documented answers and events the tests reached, by which test, and what nobody documented."""
+
+import json
+import urllib.request
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import NamedTuple
+
+from stub_server.contract.document import Operation
+
+from .contract import document
+
+CONTROL = "/_sandbox"
+ORDERS = ("createOrder", "createPixOrder")
+OF_THE_SERVER = frozenset(
+    ("route_not_found", "method_not_allowed", "sandbox_not_found", "rate_limited", "simulated_fault")
+)
+"""Codes that any path may answer: `info` of the contract says so once, no operation repeats it."""
+
+
+class Fact(NamedTuple):
+    """Something an operation promises: `kind` is status, code or event, `value` 409, duplicate_name, order.paid."""
+
+    operation: str
+    kind: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.operation} {self.value}"
+
+
+class Answer(NamedTuple):
+    """What a client was told. `path` as sent, without the query; `code` of a refusal."""
+
+    method: str
+    path: str
+    status: int
+    code: str | None
+    simulated: bool
+
+
+class _Node:
+    def __init__(self) -> None:
+        self.literals: dict[str, _Node] = {}
+        self.template: _Node | None = None
+        self.operations: dict[str, Operation] = {}
+
+    def find(self, segments: list[str]) -> "_Node | None":
+        if not segments:
+            return self
+        for child in (self.literals.get(segments[0]), self.template):
+            found = child.find(segments[1:]) if child is not None else None
+            if found is not None and found.operations:
+                return found
+        return None
+
+
+@cache
+def _tree() -> _Node:
+    root = _Node()
+    for base, entry in (("", "openapi.yaml"), (CONTROL, "sandbox.yaml")):
+        for operation in document(entry).operations.values():
+            node = root
+            for segment in (base + operation.path).rstrip("/").split("/")[1:]:
+                if segment.startswith("{"):
+                    node.template = node = node.template or _Node()
+                else:
+                    node = node.literals.setdefault(segment, _Node())
+            node.operations[operation.method] = operation
+    return root
+
+
+def operation_at(method: str, path: str) -> Operation | None:
+    """The operation that a request means, by the contracts' paths alone."""
+    segments = path.split("/")[1:]
+    if segments[:1] == ["s"]:
+        segments = segments[2:]
+    node = _tree().find(segments)
+    return node.operations.get(method) if node is not None else None
+
+
+@cache
+def serves_the_contract(origin: str, module: str) -> bool:
+    """Whether a server serves the contract unchanged: one with an overlay promises other things.
+
+    Asked once per server and test module, because a port may serve another contract later.
+    """
+    try:
+        with urllib.request.urlopen(f"{origin}/openapi.json", timeout=30) as response:  # noqa: S310 - a test's own server
+            paths = json.load(response).get("paths")
+    except (OSError, ValueError):
+        return False
+    return bool(paths == json.loads(json.dumps(document().raw["paths"])))
+
+
+def promised(operation: Operation) -> list[Fact]:
+    """Everything that an operation promises, in the contract's order."""
+    facts = []
+    for status, response in operation.responses.items():
+        facts.append(Fact(operation.id, "status", str(status)))
+        facts += [Fact(operation.id, "code", f"{status} {code}") for code in response.codes]
+    return facts + [Fact(operation.id, "event", type_) for type_ in operation.emits]
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What was reached, by the first test that did, and what should never have been seen."""
+
+    test: str = ""
+    reached: dict[Fact, str] = field(default_factory=dict)
+    undocumented: list[str] = field(default_factory=list)
+
+    def answered(self, origin: str, answer: Answer) -> None:
+        """Note an answer that a client received."""
+        operation = operation_at(answer.method, answer.path)
+        if operation is None or answer.code in OF_THE_SERVER:
+            return
+        # An injected fault is no evidence; a magic e-mail is: its order really is in that state.
+        if answer.simulated and not (operation.id in ORDERS and answer.status == 201):
+            return
+        if not serves_the_contract(origin, self.test.partition("::")[0]):
+            return
+        response = operation.responses.get(answer.status)
+        if response is None or (answer.code is not None and answer.code not in response.codes):
+            self.undocumented.append(f"{operation.id} answered {answer.status} {answer.code or ''}".rstrip())
+            return
+        self._reach(Fact(operation.id, "status", str(answer.status)))
+        if answer.code is not None:
+            self._reach(Fact(operation.id, "code", f"{answer.status} {answer.code}"))
+
+    def raised(self, operation: Operation, types: Iterable[str]) -> None:
+        """Note the events that the log shows after a change by an operation."""
+        for type_ in types:
+            if type_ not in operation.emits:
+                self.undocumented.append(f"{operation.id} emitted {type_}")
+            else:
+                self._reach(Fact(operation.id, "event", type_))
+
+    def _reach(self, fact: Fact) -> None:
+        self.reached.setdefault(fact, self.test)
+
+    def take_undocumented(self) -> list[str]:
+        """What was seen and is documented nowhere since the last time somebody asked."""
+        found, self.undocumented = self.undocumented, []
+        return found
+
+    def gaps(self, excused: Mapping[Fact, str]) -> tuple[list[Fact], list[Fact]]:
+        """Facts of the API that nothing reached and nothing excuses, and excuses that nothing needs."""
+        facts = [fact for operation in document().operations.values() for fact in promised(operation)]
+        missing = [fact for fact in facts if fact not in self.reached and fact not in excused]
+        stale = [fact for fact in excused if fact in self.reached or fact not in facts]
+        return missing, stale

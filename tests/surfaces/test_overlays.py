@@ -1,0 +1,186 @@
+"""An overlay corrects the contract at start, and the server routes, validates and publishes by the result."""
+
+from pathlib import Path
+
+import pytest
+
+from stub_server.app import create_app
+from stub_server.contract.source import ContractError
+from stub_server.settings import Settings
+
+from ..conftest import Serve
+from ..support.make import customer_body
+from ..support.refusal import fields, refused
+from ..support.wire import Door
+from .conftest import door_to
+
+RENAMED = """\
+overlay: 1.0.0
+info: { title: The real path of customers, version: "1" }
+actions:
+  - target: $.paths
+    update: { /v2/clients: {}, "/v2/clients/{clientId}": {} }
+  - target: $.paths['/v2/clients']
+    copy: $.paths['/v2/customers']
+  - target: $.paths['/v2/customers']
+    remove: true
+"""
+FIELD = """\
+overlay: 1.0.0
+info: { title: Customers have a nickname, version: "1" }
+actions:
+  - target: $.components.schemas['CustomerCreate','CustomerUpdate','Customer'].properties
+    update: { nickname: { type: string, maxLength: 5 } }
+"""
+ENUM = """\
+overlay: 1.0.0
+info: { title: Only people buy, version: "1" }
+actions:
+  - target: $.components.schemas.CustomerCreate.properties.type.enum
+    remove: true
+  - target: $.components.schemas.CustomerCreate.properties.type
+    update: { enum: [individual] }
+"""
+OPERATION = """\
+overlay: 1.0.0
+info: { title: An operation of one's own, version: "1" }
+actions:
+  - target: $.paths
+    update:
+      /v2/coupons:
+        get:
+          operationId: listCoupons
+          tags: [Coupons]
+          security: [{ bearer: [] }]
+          x-scopes: ["orders:read"]
+          responses: { "200": { description: Coupons. } }
+"""
+STATUS = """\
+overlay: 1.0.0
+info: { title: Creating answers 200, version: "1" }
+actions:
+  - target: $.components.schemas.CustomerCreate.required
+    update: [phones]
+"""
+
+
+@pytest.fixture
+def overlaid(serve: Serve, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Door:
+    """A server with the overlays of the test's parameter."""
+    folder = tmp_path_factory.mktemp("overlays")
+    files = []
+    for number, text in enumerate(request.param):
+        files.append(folder / f"{number}.yaml")
+        files[-1].write_text(text, encoding="utf-8")
+    return door_to(serve(overlays=tuple(files)))
+
+
+@pytest.mark.parametrize("overlaid", [[RENAMED.replace(', "/v2/clients/{clientId}": {}', "")]], indirect=True, ids=["renamed"])
+def test_a_renamed_path_is_the_path(overlaid: Door) -> None:
+    assert overlaid.ask("GET", "/v2/clients?limit=1").status == 200
+    made = overlaid.send("POST", "/v2/clients", customer_body())
+    assert made.status == 201
+    refused(overlaid.ask("GET", "/v2/customers"), 404, "route_not_found")
+    refused(overlaid.send("POST", "/v2/clients", {"name": 1}), 422, "validation_error")
+    answer = overlaid.ask("DELETE", "/v2/clients")
+    refused(answer, 405, "method_not_allowed")
+    assert answer.header("allow") == "GET, POST"
+
+
+@pytest.mark.parametrize("overlaid", [[FIELD]], indirect=True, ids=["field"])
+def test_an_added_field_is_taken_and_validated(overlaid: Door) -> None:
+    assert overlaid.send("POST", "/v2/customers", customer_body()).status == 201
+    made = overlaid.send("POST", "/v2/customers", customer_body(nickname="Mari"))
+    assert made.status == 201, made.body
+    long = overlaid.send("POST", "/v2/customers", customer_body(nickname="Marininha"))
+    assert fields(refused(long, 422, "validation_error")) == {"nickname": "max"}
+    ident = made.json()["customer"]["id"]
+    assert overlaid.send("PUT", f"/v2/customers/{ident}", {"nickname": "Nina"}).status == 200
+
+
+@pytest.mark.parametrize("overlaid", [[ENUM]], indirect=True, ids=["enum"])
+def test_a_tightened_enum_refuses_what_it_took(overlaid: Door) -> None:
+    company = customer_body(document="11222333000181", type="company")
+    assert fields(refused(overlaid.send("POST", "/v2/customers", company), 422, "validation_error")) == {"type": "enum"}
+    assert overlaid.send("POST", "/v2/customers", customer_body(type="individual")).status == 201
+
+
+@pytest.mark.parametrize("overlaid", [[STATUS]], indirect=True, ids=["required"])
+def test_an_array_is_appended_to(overlaid: Door) -> None:
+    body = customer_body()
+    del body["phones"]
+    assert fields(refused(overlaid.send("POST", "/v2/customers", body), 422, "validation_error")) == {"phones": "required"}
+    assert "name" in fields(refused(overlaid.send("POST", "/v2/customers", {}), 422, "validation_error"))
+
+
+@pytest.mark.parametrize("overlaid", [[OPERATION]], indirect=True, ids=["operation"])
+def test_an_operation_without_behaviour_is_501(overlaid: Door) -> None:
+    answer = overlaid.ask("GET", "/v2/coupons")
+    assert (501, "not_implemented") == (answer.status, answer.json()["code"])
+    assert answer.json()["request_id"] == answer.header("x-request-id")
+    refused(overlaid.ask("GET", "/v2/coupons", token=None), 401, "missing_credentials")
+
+
+@pytest.mark.parametrize("overlaid", [[FIELD, ENUM]], indirect=True, ids=["two"])
+def test_overlays_are_applied_in_order_and_published(overlaid: Door) -> None:
+    published = overlaid.ask("GET", "/openapi.json").json()["components"]["schemas"]["CustomerCreate"]["properties"]
+    assert published["nickname"] == {"type": "string", "maxLength": 5}
+    assert published["type"]["enum"] == ["individual"]
+
+
+HEAD = 'overlay: 1.0.0\ninfo: { title: x, version: "1" }\nactions:\n'
+
+
+def on(method: str, update: str) -> str:
+    """An overlay that updates an operation of /v2/customers."""
+    return HEAD + f"  - target: $.paths['/v2/customers'].{method}\n    update: {{ {update} }}\n"
+
+
+BROKEN = {
+    "no file": (None, r"overlay\.yaml: no such file"),
+    "no YAML": ("overlay: [", r"overlay\.yaml:2: "),
+    "a tab": ("overlay: 1.0.0\n\tactions: []", r"overlay\.yaml:2: "),
+    "a key twice": ("overlay: 1.0.0\noverlay: 1.0.0\n", r"overlay\.yaml:2: the key 'overlay' stands twice"),
+    "a key that is no text": ("overlay: 1.0.0\n1: x\n", r"overlay\.yaml:2: the key 1 is not text"),
+    "no overlay": ("openapi: 3.0.3\n", r"overlay\.yaml: not an OpenAPI Overlay"),
+    "a list": ("- 1\n", r"overlay\.yaml: not an OpenAPI Overlay"),
+    "another version": ("overlay: 2.0.0\nactions: [{}]\n", r"overlay\.yaml: not an OpenAPI Overlay"),
+    "no actions": ("overlay: 1.0.0\n", r"overlay\.yaml: an overlay needs a list of actions"),
+    "no target": (HEAD + "  - update: {}\n", r"overlay\.yaml:4: an action needs a target"),
+    "no deed": (HEAD + "  - target: $.info\n", r"overlay\.yaml:4: an action needs update, copy or remove"),
+    "a misspelt deed": (HEAD + "  - { target: $.info, updates: {} }\n", r"overlay\.yaml:4: an action has no 'updates'"),
+    "no JSONPath": (HEAD + "  - { target: $.paths[, remove: true }\n".replace("$.paths[", '"$.paths["'), r"overlay\.yaml:4: .*is not a JSONPath"),
+    "selects nothing": (
+        HEAD + "  - { target: $.info, update: {} }\n  - { target: '$.paths[\"/v2/clients\"]', remove: true }\n",
+        r"overlay\.yaml:5: \$\.paths\[.*\] selects nothing",
+    ),
+    "an object by a text": (HEAD + "  - { target: $.info, update: x }\n", r"overlay\.yaml:4: an object can only be updated with an object"),
+    "removes everything": (HEAD + "  - { target: $, remove: true }\n", r"overlay\.yaml:4: the whole contract cannot be removed"),
+    "breaks a reference": (HEAD + "  - { target: $.components.schemas.Phone, remove: true }\n", r"\$\.components\.schemas\.Phones\S*: #/components/schemas/Phone leads nowhere"),
+    "an object by a number": (on("get", "responses: 5"), r"overlay\.yaml:5: an object can only be updated with an object"),
+    "a wrong type": (
+        HEAD + "  - { target: $.components.schemas.Phone, update: { type: strng } }\n",
+        r"\$\.components\.schemas\.Phone\.type: 'strng' is not one of",
+    ),
+    "an id twice": (on("get", "operationId: getCustomer"), r"operationId|getCustomer"),
+    "a status that is none": (on("get", "responses: { ok: { description: x } }"), r"\$\.paths\['/v2/customers'\]\.get\.responses: 'ok'"),
+    "a range of statuses": (on("get", "responses: { 2XX: { description: x } }"), r"\.get\.responses: 2XX: name every status"),
+    "no responses": (
+        HEAD + "  - target: $.paths[\"/v2/customers\"].get.responses\n    remove: true\n",
+        r"\$\.paths\['/v2/customers'\]\.get: 'responses' is a required property",
+    ),
+    "no name of an operation": (
+        HEAD + "  - target: $.paths[\"/v2/customers\"].get.operationId\n    remove: true\n",
+        r"\$\.paths\['/v2/customers'\]\.get: an operation needs an operationId",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_overlay_stops_the_start_with_place_and_reason(tmp_path: Path, what: str) -> None:
+    text, message = BROKEN[what]
+    file = tmp_path / "overlay.yaml"
+    if text is not None:
+        file.write_text(text, encoding="utf-8")
+    with pytest.raises(ContractError, match=message):
+        create_app(Settings(overlays=(file,)))
