@@ -147,11 +147,16 @@ def thin(raw: Body) -> Body:
 
 
 def check_document(document: Document) -> None:
-    """Hold a contract to OpenAPI 3.0. Raises ContractError with the JSONPath of the first fault."""
+    """Hold a contract to OpenAPI 3.0 and its own tables. Raises ContractError with the JSONPath of the first fault."""
     for error in OpenAPIV30SpecValidator(document.raw).iter_errors():
         # Of a choice that nothing fits the validator tells only that; the best match is the member that is wrong.
         found = best_match(Draft4Validator(dict(schema_v30)).iter_errors(document.raw)) or error
         raise ContractError(f"{json_path(list(found.absolute_path))}: {found.message[:400]}")
+    known = {scope["name"] for scope in document.scopes}
+    for operation in document.operations.values():
+        for scope in sorted(operation.scopes - known):
+            where = json_path(["paths", operation.path, operation.method.lower(), "x-scopes"])
+            raise ContractError(f"{where}: {scope} is no scope of this contract")
 
 
 def _check(schemas: Schemas, name: str) -> Check:

@@ -1,6 +1,7 @@
 """Serving an application: the socket, the garbage collector, the banner, uvicorn, and starting anew on change."""
 
 import gc
+import os
 import socket
 import sys
 from dataclasses import replace
@@ -48,6 +49,9 @@ def serve_reloading(settings: Settings) -> None:
 
 
 def _serve_here(settings: Settings, listener: socket.socket) -> None:
+    # Ctrl-C reaches the whole group and the parent passes it on: twice would cut requests short.
+    if hasattr(os, "setpgrp"):
+        os.setpgrp()
     try:
         run(build(settings), settings, listener)
     except CannotServe as error:

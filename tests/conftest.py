@@ -3,7 +3,7 @@
 import itertools
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,8 +14,10 @@ import pytest
 from stub_server.settings import Settings
 
 from .support import make
+from .support.estate import Estate, estate
 from .support.evidence import Evidence
 from .support.live import FROZEN, Live, running
+from .support.receiver import receiving
 
 Serve = Callable[..., Live]
 _numbers = itertools.count(1)
@@ -65,13 +67,9 @@ def control(live: Live, sandbox_name: str) -> Iterator[httpx2.Client]:
 
 
 @pytest.fixture
-def credentials(control: httpx2.Client, live: Live, sandbox_name: str) -> make.Json:
+def credentials(control: httpx2.Client) -> make.Json:
     """What the server says a first request needs: jwt, key pair, ids of seeded records."""
     response = control.get("/credentials")
-    if response.status_code != 200:  # TEMPORARY until the operation is built
-        world = live.app.sandboxes.choose(sandbox_name)
-        jwt, _ = live.app._tokens.issue(sandbox_name, world.home, world.store.merchant.user_id, ["*"], 3600)
-        return {"jwt": jwt, "sandbox": sandbox_name, "merchant": {"id": world.home}, "sample": world.sample}
     assert response.status_code == 200, response.text
     body: make.Json = response.json()
     return body
@@ -107,3 +105,38 @@ def make_plan(api: httpx2.Client) -> make.Maker:
 def make_order(api: httpx2.Client) -> make.Maker:
     """`make_order(plan, totalAmount=…)`: a new pending PIX order, of a new plan unless given."""
     return partial(make.make_order, api)
+
+
+@pytest.fixture(scope="session")
+def sink() -> Iterator[str]:
+    """An address that answers every webhook with 200."""
+    with receiving() as receiver:
+        yield receiver.url
+
+
+@pytest.fixture(scope="session")
+def home(live: Live, sink: str) -> Iterator[Estate]:
+    """A merchant with one of everything, in a sandbox that the whole run shares: for requests that are refused."""
+    with closing(estate(live, "town", sink)) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def neighbour(live: Live, sink: str) -> Iterator[Estate]:
+    """Another merchant of the same sandbox."""
+    with closing(estate(live, "town", sink)) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def abroad(live: Live, sink: str) -> Iterator[Estate]:
+    """A merchant of another sandbox."""
+    with closing(estate(live, "village", sink)) as made:
+        yield made
+
+
+@pytest.fixture
+def shop(live: Live, sink: str) -> Iterator[Estate]:
+    """A merchant of the test's own, in the shared sandbox: what he does concerns nobody else. The clock is shared."""
+    with closing(estate(live, "town", sink)) as made:
+        yield made

@@ -8,8 +8,8 @@ import re
 import unicodedata
 from binascii import crc_hqx
 from dataclasses import dataclass
-from functools import lru_cache
 from datetime import UTC, datetime
+from functools import lru_cache
 
 HOST = "pix.sandbox.example"
 MARK = "SANDBOX"

@@ -22,9 +22,16 @@ def wall_ms() -> int:
 @lru_cache(maxsize=4096)
 def iso(ms: int) -> str:
     """Milliseconds since 1970 -> `2026-11-20T14:32:05.123Z`."""
-    seconds, rest = divmod(ms, 1000)
-    moment = EPOCH + timedelta(seconds=seconds)
-    return f"{moment:%Y}".rjust(4, "0") + f"{moment:-%m-%dT%H:%M:%S}.{rest:03d}Z"
+    day, rest = divmod(ms, DAY)
+    minutes, rest = divmod(rest, MINUTE)
+    hours, minutes = divmod(minutes, 60)
+    seconds, rest = divmod(rest, SECOND)
+    return f"{_date(day)}T{hours:02d}:{minutes:02d}:{seconds:02d}.{rest:03d}Z"
+
+
+@lru_cache(maxsize=4096)
+def _date(day: int) -> str:
+    return (EPOCH.date() + timedelta(days=day)).isoformat()
 
 
 def parse_iso(text: str) -> int:

@@ -6,7 +6,7 @@ end, over when the grace has passed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -58,9 +58,10 @@ def live(
     method: str = "pix",
     trial: bool = True,
     body: Body | None = None,
+    ident: str | None = None,
 ) -> Life:
     """A purchase at an instant and all that came of it. `customer` is the record, `buyer` the order's copy."""
-    order = place(market, rng, body or cart(rng, offer), buyer, customer["id"], at, method=method)
+    order = place(market, rng, body or cart(rng, offer), buyer, customer["id"], at, method=method, ident=ident)
     closed = offer.stopped if offer.archived else None
     paid_at = settle(rng, order, fate.outcome, at, closed)
     if paid_at is None:
@@ -256,7 +257,3 @@ class _Member:
         else:
             self._close_at(end, "canceled")
         return False
-
-
-Choose = Callable[[Random], Fate]
-"""Luck -> what is to happen."""

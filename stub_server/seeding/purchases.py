@@ -48,7 +48,7 @@ class Order:
         customer = self.public["customer"]
         ispb, bank = self.market.banks.draw(rng)
         payer = Payer(customer["name"], customer["document"], ispb, bank)
-        self.public, self.hidden = payments.paid(self.public, self.hidden, payer, base62(rng, 11), at, at)
+        self.public, self.hidden = payments.paid(self.public, self.hidden, payer, base62(rng), at, at)
         if subscription is not None:
             self.hidden["subscriptionId"] = subscription
         self._tell("order.paid", at, "pending")
@@ -84,11 +84,12 @@ def place(
     method: str = "pix",
     life: int = orders.PIX_LIFE,
     subscription: str | None = None,
+    ident: str | None = None,
 ) -> Order:
     """A new order at an instant."""
-    ident, code, transaction = uuid(rng), base36(rng), uuid(rng)
+    drawn, code, transaction = uuid(rng), base36(rng), uuid(rng)
     public, hidden = orders.new_order(
-        ident=ident,
+        ident=ident or drawn,
         code=code,
         transaction_id=transaction,
         body=body,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from random import Random
 
+from ..domain.calendar import add_interval
 from ..domain.customers import new_customer
 from ..domain.orders import buyer as buyer_of
-from ..kernel.clock import HOUR, MINUTE, iso
+from ..kernel.clock import DAY, HOUR, MINUTE, iso
 from ..kernel.record import Body, Change
 from ..store.memory import Store
 from .draw import Weighted
@@ -15,6 +16,7 @@ from .lives import Fate, Life, live
 from .market import Market, Offer
 from .people import People
 from .rhythm import Rhythm
+from .scenario import ScenarioError
 from .streams import Numbered, stream, uuid
 
 #: How first orders end, in percent. Renewals are paid far more often, so that all orders together come to
@@ -34,11 +36,9 @@ class Sales:
     def __init__(
         self, store: Store, market: Market, offers: list[Offer], people: People, seed: int, blank: Body, start: int
     ) -> None:
-        self.store, self.market, self.blank = store, market, blank
+        self.store, self.market, self.blank, self.seed = store, market, blank, seed
         self.rhythm = Rhythm(start, market.now)
         self.offers = offers
-        self.weighted = Weighted((number, offer.share) for number, offer in enumerate(offers)) if offers else None
-        self.reach = [(self.rhythm.share(offer.opens), self.rhythm.share(offer.closes)) for offer in offers]
         self.lives = Numbered(seed, "lives")
         self.waiting = Numbered(seed, "waiting")
         self.crowd_luck = stream(seed, "people")
@@ -48,36 +48,62 @@ class Sales:
         self.bought: list[set[int]] = []
         self.orders = 0
 
-    def run(self, customers: int, orders: int, pending: int, choose: Callable[[Random], Fate] | None = None) -> None:
-        """Make `customers` customers and `orders` orders, `pending` of which were placed today and wait for payment."""
-        crowd = self._crowd(customers)
-        if self.weighted is not None and orders:
-            buyers = max(1, round(customers * BUYERS))
-            lives = max(1.0, orders / ORDERS_A_LIFE)
-            self._sell(crowd, buyers, orders, min(pending, orders), min(1.0, buyers / lives * 1.02), choose or _luck)
-        else:
-            buyers = 0
-        rest = stream(self.ids.getrandbits(32), "idle")
-        for person in crowd:
-            at = self.rhythm.at(0.03 + 0.96 * rest.random())
-            self._customer(person, at, rest)
+    def run(self, customers: int, orders: int, pending: int, *, owing: bool = False) -> None:
+        """Make the crowd and its orders, beside those already there: `customers` and `orders` count all of them.
 
-    def _crowd(self, count: int) -> "Iterator[tuple[Body, Body]]":
+        `pending` orders were placed today and wait for payment. `owing` leaves everybody past due instead.
+        """
+        crowd = self._crowd(max(0, customers - len(self.store.customers)))
+        selling = any(offer.share for offer in self.offers)
+        if owing and selling:
+            self._owe(crowd)
+        elif selling and orders > self.orders:
+            buyers = max(1, round(customers * BUYERS) - len(self.store.customers))
+            lives = max(1.0, (orders - self.orders) / ORDERS_A_LIFE)
+            self._sell(crowd, buyers, orders, min(pending, orders), min(1.0, buyers / lives * 1.02))
+        rest = stream(self.seed, "idle")
+        for pair in crowd:
+            self._customer(pair, self.rhythm.at(0.03 + 0.96 * rest.random()), rest)
+
+    def _owe(self, crowd: Iterator[tuple[Body, Body]]) -> None:
+        """Everybody has a monthly membership whose last period is over and not paid."""
+        monthly = [
+            (number, offer.share)
+            for number, offer in enumerate(self.offers)
+            if offer.plan["interval"] == "month" and offer.plan["interval_count"] == 1 and offer.share
+        ]
+        if not monthly:
+            raise ScenarioError("Nobody can owe where no monthly plan is on sale in an active project.")
+        choices = Weighted(monthly)
+        for turn, pair in enumerate(crowd):
+            rng = self.lives.at(turn)
+            number = choices.draw(rng)
+            offer = self.offers[number]
+            paid = int(rng.random() * 5)
+            trial = offer.plan["trial_period_days"] * DAY
+            over = self.market.now - int((1.2 + 2.3 * rng.random()) * DAY)
+            at = max(add_interval(over, "month", 1, -1 - paid) - trial, offer.opens + MINUTE)
+            customer, buyer = self._newcomer(pair, at, number, rng)
+            self.keep(live(self.market, rng, offer, customer, buyer, at, Fate("paid", ("paid",) * paid + ("lapse",))))
+
+    def _crowd(self, count: int) -> Iterator[tuple[Body, Body]]:
+        held = self.store.customers
         for person in self.people.crowd(self.crowd_luck, count):
-            yield person.customer(), person.order_customer()
+            if held.holder("document", person.document) is None:
+                yield person.customer(), person.order_customer()
 
     def _sell(
         self,
-        crowd: "Iterator[tuple[Body, Body]]",
+        crowd: Iterator[tuple[Body, Body]],
         buyers: int,
         wanted: int,
         pending: int,
         fresh: float,
-        choose: Callable[[Random], Fate],
     ) -> None:
-        assert self.weighted is not None
         now = self.market.now
-        open_now = [number for number, offer in enumerate(self.offers) if offer.closes >= now]
+        weighted = Weighted((number, offer.share) for number, offer in enumerate(self.offers))
+        reach = [(self.rhythm.share(offer.opens), self.rhythm.share(offer.closes)) for offer in self.offers]
+        open_now = [number for number, offer in enumerate(self.offers) if offer.closes >= now and offer.share]
         today = Weighted((number, self.offers[number].share) for number in open_now) if open_now else None
         for turn in range(pending if today is not None else 0):
             rng = self.waiting.at(turn)
@@ -86,18 +112,15 @@ class Sales:
             number = today.draw(rng)
             if at <= self.offers[number].opens:
                 continue
-            self._life(rng, number, at, Fate("pending"), crowd, buyers, fresh)
+            self._life(rng, number, at, Fate("pending"), crowd, buyers, fresh, wanted - self.orders)
         turn = 0
         while self.orders < wanted:
             rng = self.lives.at(turn)
             turn += 1
-            number = self.weighted.draw(rng)
-            low, high = self.reach[number]
+            number = weighted.draw(rng)
+            low, high = reach[number]
             at = self.rhythm.at(low + (high - low) * rng.random())
-            left = wanted - self.orders
-            # The last purchases must not bring more orders than are wanted: nobody renews what was never paid.
-            fate = choose(rng) if left > 14 else Fate("expired")
-            self._life(rng, number, at, fate, crowd, buyers, fresh)
+            self._life(rng, number, at, Fate(OUTCOMES.draw(rng)), crowd, buyers, fresh, wanted - self.orders)
 
     def _life(
         self,
@@ -105,16 +128,17 @@ class Sales:
         number: int,
         at: int,
         fate: Fate,
-        crowd: "Iterator[tuple[Body, Body]]",
+        crowd: Iterator[tuple[Body, Body]],
         buyers: int,
         fresh: float,
+        most: int,
     ) -> None:
+        """One purchase and what came of it: at most `most` orders."""
         offer = self.offers[number]
         at = max(at, offer.opens + MINUTE)
-        trial = True
         new = rng.random() < fresh and len(self.customers) < buyers
         if new or not self.customers:
-            customer, buyer = self._newcomer(crowd, at, number, rng)
+            customer, buyer = self._newcomer(next(crowd), at, number, rng)
         else:
             known = int(rng.random() * len(self.customers))
             for _ in range(6):
@@ -136,7 +160,12 @@ class Sales:
             method = others[1 + int(rng.random() * (len(others) - 1))]
             if fate.outcome == "failed" and method == "boleto":
                 method = "credit_card"
-        self.keep(live(self.market, rng, offer, customer, buyer, at, fate, method=method, trial=trial))
+        told, due = len(self.market.told), len(self.market.due)
+        life = live(self.market, rng, offer, customer, buyer, at, fate, method=method)
+        if len(life.orders) > most:  # it would bring more orders than are wanted; nobody renews what was never paid
+            del self.market.told[told:], self.market.due[due:]
+            life = live(self.market, rng, offer, customer, buyer, at, Fate("expired"))
+        self.keep(life)
 
     def keep(self, life: Life) -> None:
         """Write what a life has left."""
@@ -149,8 +178,7 @@ class Sales:
         self.store.write(change)
         self.orders += len(life.orders)
 
-    def _newcomer(self, crowd: "Iterator[tuple[Body, Body]]", at: int, number: int, rng: Random) -> tuple[Body, Body]:
-        pair = next(crowd)
+    def _newcomer(self, pair: tuple[Body, Body], at: int, number: int, rng: Random) -> tuple[Body, Body]:
         customer = self._customer(pair, at, rng)
         self.customers.append((customer["id"], at))
         self.bought.append({number})
@@ -183,7 +211,3 @@ def flat(customer: Body) -> Body:
         for name, phone in customer["phones"].items()
     }
     return buyer_of(customer | {"phones": phones})
-
-
-def _luck(rng: Random) -> Fate:
-    return Fate(OUTCOMES.draw(rng))

@@ -13,12 +13,12 @@ from .tables import CatalogueError, Node
 MOST_ORDERS = 1_000_000
 STORIES = (
     "none", "pending", "expired", "canceled", "failed", "refunded", "partly", "once",
-    "trial", "active", "past_due", "ending", "left", "lapsed", "loyal", "spender",
+    "trial", "active", "past_due", "ending", "left", "lapsed", "loyal", "spender", "hundreds", "leap_month", "leap_year",
 )  # fmt: skip
 _MERCHANT = {"name", "city"}
 _TOP = {
     "description", "merchant", "months", "scale", "customers", "orders", "pending", "projects", "keys", "webhooks",
-    "personas", "outcome", "records",
+    "personas", "everybody", "records",
 }  # fmt: skip
 _PROJECT = {"slug", "status", "share", "plans", "stopped_days_ago"}
 _KEY = {"key", "state", "usage", "days_old"}
@@ -87,7 +87,7 @@ class RecordSpec:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """All of it. `projects` is a number of drawn ones or the ones named; `outcome` makes every first order end so."""
+    """All of it. `projects` is a number of drawn ones or the ones named; `owing` leaves every customer past due."""
 
     name: str
     merchant: tuple[str, str]
@@ -99,7 +99,7 @@ class Scenario:
     keys: tuple[KeySpec, ...]
     webhooks: tuple[HookSpec, ...]
     personas: tuple[PersonaSpec, ...]
-    outcome: str | None
+    owing: bool
     records: tuple[RecordSpec, ...]
 
 
@@ -139,9 +139,7 @@ def _scenario(root: Node, name: str, personas: Path) -> Scenario:
         keys=tuple(_key(node) for node in _list(root, "keys")),
         webhooks=tuple(_hook(node) for node in _list(root, "webhooks")),
         personas=_personas(root, personas),
-        outcome=_choice(root["outcome"], ("paid", "expired", "canceled", "failed", "owing"))
-        if root.has("outcome")
-        else None,
+        owing=root.has("everybody") and _choice(root["everybody"], ("owes",)) == "owes",
         records=tuple(_records(records)) if records is not None else (),
     )
 

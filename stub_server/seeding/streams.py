@@ -34,21 +34,18 @@ def uuid(rng: Random) -> str:
     return uuid_text(rng.getrandbits(128))
 
 
-def base36(rng: Random, length: int = 10) -> str:
-    """Digits and capital letters: the code of an order or a subscription."""
-    return _digits(rng, BASE36, length)
+# Two characters at a time halve the work of inventing a million codes.
+_PAIRS36 = tuple(a + b for a in BASE36 for b in BASE36)
+_PAIRS62 = tuple(a + b for a in BASE62 for b in BASE62)
 
 
-def base62(rng: Random, length: int) -> str:
-    """Digits and letters: the invented end of a payment's name."""
-    return _digits(rng, BASE62, length)
+def base36(rng: Random) -> str:
+    """Ten digits and capital letters: the code of an order or a subscription."""
+    draw, pairs = rng.random, _PAIRS36
+    return "".join([pairs[int(draw() * 1296)] for _ in range(5)])
 
 
-def _digits(rng: Random, alphabet: str, length: int) -> str:
-    base = len(alphabet)
-    bits = rng.getrandbits(length * 7)
-    text = []
-    for _ in range(length):
-        bits, digit = divmod(bits, base)
-        text.append(alphabet[digit])
-    return "".join(text)
+def base62(rng: Random) -> str:
+    """Eleven digits and letters: the invented end of a payment's name."""
+    draw, pairs = rng.random, _PAIRS62
+    return "".join([pairs[int(draw() * 3844)] for _ in range(6)])[1:]

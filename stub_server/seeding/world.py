@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ..contract.document import Document
@@ -13,15 +16,19 @@ from ..sandbox import Sandbox
 from ..store.memory import Merchant, Store
 from .catalogue import Catalogue, load_catalogue
 from .draw import Weighted
+from .history import record
 from .keys import cut_keys
 from .market import Market, Offer
 from .niches import ProjectBlueprint, project_blueprint, project_blueprints, slogans_of
 from .people import People
+from .personas import settle_in
 from .pools import seeded_faker
 from .projects import Shelf, drawn_plans, stock
+from .records import Records, Requests, expand
 from .sales import Sales
 from .scenario import ProjectSpec, Scenario, ScenarioError, load_scenario
 from .streams import stream
+from .webhooks import deliver_all, open_webhooks
 
 # The pools of names come from one Faker for all worlds: a seed decides who is drawn, not who exists.
 POOL_SEED = 20_260_101
@@ -33,7 +40,7 @@ class Seeding:
 
     def __init__(self, fixtures: Path, document: Document, schemas: Schemas) -> None:
         """`document` is the contract as served, `schemas` its schemas: what a file says is held against them."""
-        self._fixtures, self._schemas = fixtures, schemas
+        self._fixtures, self._requests = fixtures, Requests(schemas)
         # What a new resource is before anything is said about it: null, {} or [], then the defaults of its request.
         self._blanks: dict[str, Body] = {
             name: document.blank(name) | document.blank(f"{name}Create") for name in ("Plan", "Product")
@@ -44,25 +51,47 @@ class Seeding:
 
     def fill(self, sandbox: Sandbox, secret: bytes) -> None:
         """Fill an empty sandbox with its scenario, up to its clock's now. Raises ScenarioError."""
-        scenario = load_scenario(self._fixtures, sandbox.scenario)
+        with _undisturbed():
+            self._pour(load_scenario(self._fixtures, sandbox.scenario), sandbox, secret)
+
+    def _pour(self, scenario: Scenario, sandbox: Sandbox, secret: bytes) -> None:
         people = self._load()
-        now = sandbox.clock.now
+        seed, now = sandbox.seed, sandbox.clock.now
         start = now - round(scenario.months * 365 / 12) * DAY
-        store = self._merchant(sandbox, scenario, start - LEAD_DAYS * DAY)
-        offers = stock(
-            store, self._blanks, self._shelves(scenario, sandbox.seed), stream(sandbox.seed, "projects"),
-            start - (LEAD_DAYS - 2) * DAY, now,
-        )  # fmt: skip
-        market = self._market(sandbox, store, now)
-        sales = Sales(store, market, offers, people, sandbox.seed, self._blanks["Customer"], start)
-        sales.run(scenario.customers, scenario.orders, scenario.pending)
+        begun = start - LEAD_DAYS * DAY
+        store = self._merchant(sandbox, scenario, begun)
+        shelves = self._shelves(scenario, seed)
+        offers = stock(store, self._blanks, shelves, stream(seed, "projects"), begun + 2 * DAY, now)
+        endpoints = open_webhooks(
+            scenario.webhooks, self._blanks["Webhook"], secret, seed, stream(seed, "webhooks"), begun, now
+        )
+        market = self._market(sandbox, store, min((e.created for e in endpoints), default=now + 1))
+        sales = Sales(store, market, offers, people, seed, self._blanks["Customer"], start)
+        self._named(sandbox, scenario, sales, start)
+        sales.run(scenario.customers, scenario.orders, scenario.pending, owing=scenario.owing)
         for due in sorted(market.due):
             sandbox.timers.set(due.at, due.job, store.merchant.id, due.subject)
         sandbox.credentials = cut_keys(
-            store, self._blanks["ApiKey"], scenario.keys, secret, sandbox.seed, stream(sandbox.seed, "keys"), now,
-            sandbox.timers,
-        )  # fmt: skip
+            store, self._blanks["ApiKey"], scenario.keys, secret, seed, stream(seed, "keys"), now, sandbox.timers
+        )
+        events = record(
+            market.told, sandbox.events, stream(seed, "events", "past"), store.merchant.id, sandbox.rules.payload_keys
+        )
+        deliver_all(store, endpoints, events, stream(seed, "deliveries"), now)
         sandbox.sample = _sample(store, offers)
+
+    def _named(self, sandbox: Sandbox, scenario: Scenario, sales: Sales, start: int) -> None:
+        """Personas and explicit records: what a scenario names is written before anything is drawn."""
+        records = Records(sales, self._requests, self._blanks, sandbox.seed, start, scenario.name)
+        for number, spec in enumerate(scenario.records):
+            records.write(number, spec)
+        for persona in scenario.personas:
+            body = expand(persona.fields)
+            checked = {name: value for name, value in body.items() if name != "id"}
+            self._requests.check(
+                "CustomerCreate", checked, lambda why, at=persona: ScenarioError(str(at.node["customer"].fail(why)))
+            )
+            sandbox.personas[persona.name] = settle_in(sales, persona, body, sandbox.seed)
 
     def _load(self) -> People:
         if self._people is None:
@@ -110,6 +139,18 @@ class Seeding:
         if blueprint is None:
             raise ScenarioError(str(spec.node["slug"].fail(f"the catalogue has no project {spec.slug!r}")))
         return Shelf(spec, blueprint, spec.plans or drawn_plans(blueprint))
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Without the garbage collector, which would walk the growing world again and again and find nothing."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _active(blueprint: ProjectBlueprint, share: float) -> ProjectSpec:

@@ -44,7 +44,11 @@ def replace(file: Path, old: str, new: str) -> int:
 
 Break = Callable[[Path], int]
 BREAKS: dict[str, tuple[str, Break, str]] = {
-    "not YAML": ("paths/customers.yaml", lambda f: replace(f, "collection:", "collection: ["), r"expected|did not find"),
+    "not YAML": (
+        "paths/customers.yaml",
+        lambda f: replace(f, "collection:", "collection: ["),
+        r"expected|did not find",
+    ),
     "a tab": ("paths/customers.yaml", lambda f: replace(f, "  get:", "\tget:"), r"cannot start any token"),
     "a key twice": (
         "components/schemas/Customer.yaml",
@@ -121,7 +125,10 @@ def test_a_schema_may_contain_itself(tmp_path: Path) -> None:
     entry = small(
         tmp_path,
         openapi=HEAD + "paths: { /t: { $ref: paths/t.yaml } }\n",
-        paths__t="get: { responses: { '200': { description: x, content: { application/json: { schema: { $ref: ../components/schemas/Tree.yaml } } } } } }\n",
+        paths__t=(
+            "get: { responses: { '200': { description: x, content: { application/json: "
+            "{ schema: { $ref: ../components/schemas/Tree.yaml } } } } } }\n"
+        ),
         components__schemas__Tree=tree,
     )
     folded = bundle.load(entry)
@@ -137,8 +144,12 @@ def test_a_date_without_quotes_stays_text(tmp_path: Path) -> None:
 
 def test_a_paths_parameters_move_into_its_operations_once_each(tmp_path: Path) -> None:
     """And an operation's own parameter of that name and place takes the shared one's stead."""
-    shared = "parameters: [{ name: id, in: path, required: true, schema: { type: string } }, { name: q, in: query, schema: { type: string } }]\n"
-    get = "get: { operationId: a, tags: [T], parameters: [{ name: q, in: query, schema: { type: integer } }], responses: {} }\n"
+    own = "{ name: q, in: query, schema: { type: integer } }"
+    shared = (
+        "parameters: [{ name: id, in: path, required: true, schema: { type: string } },"
+        " { name: q, in: query, schema: { type: string } }]\n"
+    )
+    get = f"get: {{ operationId: a, tags: [T], parameters: [{own}], responses: {{}} }}\n"
     put = "put: { operationId: b, tags: [T], responses: {} }\n"
     entry = small(tmp_path, openapi=HEAD + "paths: { '/t/{id}': { $ref: t.yaml } }\n", t=shared + get + put)
     operations = Document(bundle.load(entry)).operations
@@ -149,10 +160,16 @@ def test_a_paths_parameters_move_into_its_operations_once_each(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("operations", "reason"),
     [
-        ("get: { operationId: a, tags: [T], responses: {} }\nput: { operationId: a, tags: [T], responses: {} }", "operationId a stands twice"),
+        (
+            "get: { operationId: a, tags: [T], responses: {} }\nput: { operationId: a, tags: [T], responses: {} }",
+            "operationId a stands twice",
+        ),
         ("get: { tags: [T], responses: {} }", "needs an operationId and a tag"),
         ("get: { operationId: a, responses: {} }", "needs an operationId and a tag"),
-        ("get: { operationId: a, tags: [T], security: [{ x: [] }, { y: [] }], responses: {} }", "one security scheme per operation"),
+        (
+            "get: { operationId: a, tags: [T], security: [{ x: [] }, { y: [] }], responses: {} }",
+            "one security scheme per operation",
+        ),
     ],
 )
 def test_an_operation_needs_a_name_of_its_own(tmp_path: Path, operations: str, reason: str) -> None:

@@ -6,9 +6,11 @@ from typing import Any
 import httpx2
 import pytest
 
+from ..support.live import Live
 from ..support.make import Json
 from ..support.receiver import Receiver, receiving
 from .hooks import WEBHOOKS, Hook, Restricted
+from .stage import Stage, staged
 
 
 @pytest.fixture
@@ -43,3 +45,10 @@ def restricted(api: httpx2.Client) -> Restricted:
         return httpx2.Client(base_url=api.base_url, headers={"Authorization": f"Bearer {key}"}, timeout=30)
 
     return client
+
+
+@pytest.fixture
+def stage(live: Live, sink: str) -> Iterator[Stage]:
+    """A new merchant in a sandbox whose clock the tests move: it goes on from where the test before left it."""
+    with staged(live, "stage", sink) as made:
+        yield made

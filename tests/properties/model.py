@@ -163,6 +163,7 @@ class Order:
     project: Project
     plan: Plan
     customer: Customer
+    document: str
     email: str
     method: str
     total: int

@@ -31,7 +31,9 @@ def grace_end(subscription: Subscription) -> int:
 def order_paid(world: World, order: Order) -> None:
     """Renew the subscription the order is for, or open one."""
     renewed = order.renews
-    if renewed is not None and renewed.running:
+    if renewed is not None:
+        if renewed.renewal is not order or not renewed.running:
+            return  # it ended meanwhile: the money came late and extends nothing
         renewed.periods += 1
         renewed.cycle += 1
         renewed.status = "active"
@@ -73,11 +75,9 @@ def may_cancel(subscription: Subscription) -> Verdict:
     return refused(409, "invalid_state_transition") if subscription.status == "expired" else granted()
 
 
-def cancel_later(world: World, subscription: Subscription) -> None:
-    """Let the paid period run out; what is past due has none left."""
+def cancel_later(subscription: Subscription) -> None:
+    """Let the paid period run out. What is past due has none left, and its grace goes on."""
     subscription.ends = True
-    if subscription.status == "past_due":
-        cancel(world, subscription)
 
 
 def may_renew(subscription: Subscription) -> Verdict:
@@ -92,6 +92,7 @@ def make_renewal(world: World, subscription: Subscription) -> Order:
         world,
         subscription.plan,
         subscription.customer,
+        first.document,
         first.email,
         subscription.method,
         subscription.amount,
@@ -128,10 +129,8 @@ def expire(world: World, subscription: Subscription) -> None:
 
 
 def _renewal_due(world: World, subscription: Subscription) -> None:
-    subscription.renewal_done = True
-    if subscription.plan.project.status != "suspended":
-        make_renewal(world, subscription)
-        world.emit("subscription.renewal_due")
+    make_renewal(world, subscription)
+    world.emit("subscription.renewal_due")
 
 
 def _period_over(world: World, subscription: Subscription) -> None:
@@ -143,18 +142,15 @@ def _period_over(world: World, subscription: Subscription) -> None:
 
 
 def _trial_over(world: World, subscription: Subscription) -> None:
-    if subscription.ends:
-        cancel(world, subscription)
-    else:
-        subscription.status = "active"
-        world.emit("subscription.activated")
+    subscription.status = "active"
+    world.emit("subscription.activated")
 
 
 def _subscription_jobs(world: World, found: Subscription) -> Iterator[Job]:
     if found.status == "trialing":
         yield found.anchor, lambda: _trial_over(world, found)
     elif found.status == "active":
-        if not found.renewal_done and not found.ends:
+        if not found.renewal_done and not found.ends and found.plan.project.status != "suspended":
             yield renewal_at(found), lambda: _renewal_due(world, found)
         yield period(found)[1], lambda: _period_over(world, found)
     elif found.status == "past_due":

@@ -45,7 +45,7 @@ def move(world: World, project: Project, to: str) -> None:
             orders.end(world, order, "canceled", "order.canceled")
     for found in world.subscriptions:
         if found.plan.project is project and found.running:
-            billing.cancel_later(world, found)
+            billing.cancel_later(found)
 
 
 def may_update_project(world: World, project: Project, body: dict[str, Any]) -> Verdict:

@@ -26,8 +26,8 @@ def project_view(world: World, project: Project) -> Json:
         "plans_count": sum(plan.project is project for plan in world.plans),
         "orders_count": len(orders),
         "total_revenue": net(orders) / 100,
-        "total_subscribers": len({found.customer.document for found in members}),
-        "active_subscribers": len({found.customer.document for found in members if found.status in RUNNING}),
+        "total_subscribers": len({id(found.customer) for found in members}),
+        "active_subscribers": len({id(found.customer) for found in members if found.status in RUNNING}),
     }
 
 
@@ -64,7 +64,7 @@ def stats_view(world: World, project: Project) -> Json:
             "net": net(orders) / 100,
             "currency": "BRL",
         },
-        "subscribers": {"total": len({found.customer.document for found in members})} | lives,
+        "subscribers": {"total": len({id(found.customer) for found in members})} | lives,
         "plans_count": sum(plan.project is project for plan in world.plans),
         "products_count": sum(product.project is project for product in world.products),
     }

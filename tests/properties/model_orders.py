@@ -40,17 +40,24 @@ def place(world: World, plan: Plan, document: str, email: str, name: str, method
         customer = Customer(None, name, email.lower(), document)
         world.customers.append(customer)
         world.emit("customer.created")
-    return add(world, plan, customer, email, method, total, None)
+    return add(world, plan, customer, document, email, method, total, None)
 
 
 def add(
-    world: World, plan: Plan, customer: Customer, email: str, method: str, total: int, expires: int | None
+    world: World,
+    plan: Plan,
+    customer: Customer,
+    document: str,
+    email: str,
+    method: str,
+    total: int,
+    expires: int | None,
 ) -> Order:
     """A new order, whoever made it."""
     magic = magic_of(email)
     if expires is None and method == "pix":
         expires = world.now + LIFE.get(magic or "", PIX_LIFE)
-    order = Order(None, plan.project, plan, customer, email, method, total, world.now, expires)
+    order = Order(None, plan.project, plan, customer, document, email, method, total, world.now, expires)
     order.magic, order.updated = magic, world.now
     world.orders.append(order)
     world.emit("order.created")

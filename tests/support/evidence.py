@@ -126,7 +126,9 @@ class Evidence:
                 mark = "✓" if fact in reached else "·" if fact in EXCUSED else "✗"
                 write(f"  {mark} {fact.value:<34} {reached.get(fact) or EXCUSED.get(fact, 'no test reached it')}")
         missing, stale = self.ledger.gaps(EXCUSED)
-        write(f"{got} of {total} documented statuses, codes and events of {len(document().operations)} operations reached")
+        write(
+            f"{got} of {total} documented statuses, codes and events of {len(document().operations)} operations reached"
+        )
         for fact in missing:
             write(f"GAP    {fact}", red=True)
         for fact in stale:

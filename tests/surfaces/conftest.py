@@ -11,11 +11,8 @@ from ..support.wire import Door
 def door_to(server: Live, sandbox: str = "surfaces") -> Door:
     """A door with the token that the server itself hands out."""
     answer = httpx2.get(f"{server.url}/s/{sandbox}/_sandbox/credentials", timeout=30)
-    if answer.status_code != 200:  # TEMPORARY until the operation is built
-        world = server.app.sandboxes.choose(sandbox)
-        jwt, _ = server.app._tokens.issue(sandbox, world.home, world.store.merchant.user_id, ["*"], 3600)
-    else:
-        jwt = answer.json()["jwt"]
+    assert answer.status_code == 200, answer.text
+    jwt: str = answer.json()["jwt"]
     return Door(server.port, f"/s/{sandbox}", jwt)
 
 

@@ -18,7 +18,8 @@ from .conftest import door_to
 
 pytestmark = pytest.mark.defects  # the ledger of evidence knows that these answers are meant
 ID = "00000000-0000-4000-8000-000000000000"
-GOOD = {"id": ID, "type": "individual", "name": "A", "email": "a@b.co", "document": "34712695846", "document_type": "cpf"} | {
+GOOD = {"id": ID, "type": "individual", "name": "A", "email": "a@b.co", "document": "34712695846",
+    "document_type": "cpf"} | {
     "phones": {}, "address": {}, "metadata": {},
     "createdAt": "2026-11-20T14:32:05.123Z", "updatedAt": "2026-11-20T14:32:05.123Z",
 }  # fmt: skip

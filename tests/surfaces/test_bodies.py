@@ -43,7 +43,8 @@ def test_no_spelling_of_the_media_type_gets_round_validation(door: Door, path: s
     [
         "text/plain", "application/xml", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
         "application/jsonx", "application/json-patch+json", "application/merge-patch+json", "text/json", "json", "*/*",
-        "application/json, text/plain", "", " ", ";", "application/json; charset=foo", "application/json;charset=latin-1",
+        "application/json, text/plain", "", " ", ";", "application/json; charset=foo",
+        "application/json;charset=latin-1",
         "application/json; charset=utf-16", "a" * 8_000,
     ],
 )  # fmt: skip
@@ -96,7 +97,11 @@ def test_a_byte_more_is_413(door: Door, path: str) -> None:
 
 def test_a_byte_more_in_chunks_is_413(door: Door, path: str) -> None:
     body = metadata_of(MIB + 1)
-    refused(door.ask("PUT", path, chunks=[body[i : i + 65_536] for i in range(0, MIB + 1, 65_536)]), 413, "payload_too_large")
+    refused(
+        door.ask("PUT", path, chunks=[body[i : i + 65_536] for i in range(0, MIB + 1, 65_536)]),
+        413,
+        "payload_too_large",
+    )
 
 
 def test_a_body_that_is_announced_too_large_is_refused_before_it_is_sent(door: Door, path: str) -> None:
@@ -122,8 +127,12 @@ def suspend(door: Door) -> str:
 
 @pytest.mark.parametrize("media", [None, "application/json", "application/json; charset=utf-8"])
 @pytest.mark.parametrize("body", [None, b"", b"{}", b'{"reason": null}', b'{"reason": "Revis\xc3\xa3o"}'])
-def test_an_optional_body_may_be_absent_empty_or_there(door: Door, suspend: str, media: str | None, body: bytes | None) -> None:
-    answer = door.ask("POST", suspend, body, media=media, headers=[("Content-Type", media)] if media and body is None else [])
+def test_an_optional_body_may_be_absent_empty_or_there(
+    door: Door, suspend: str, media: str | None, body: bytes | None
+) -> None:
+    answer = door.ask(
+        "POST", suspend, body, media=media, headers=[("Content-Type", media)] if media and body is None else []
+    )
     if body and media is None:
         refused(answer, 415, "unsupported_media_type")
     else:
@@ -145,7 +154,9 @@ def test_an_optional_body_may_be_an_empty_chunked_one(door: Door, suspend: str) 
         (b"{", 400, "malformed_json"),
     ],
 )
-def test_an_optional_body_that_is_there_is_validated(door: Door, suspend: str, body: bytes, status: int, code: str) -> None:
+def test_an_optional_body_that_is_there_is_validated(
+    door: Door, suspend: str, body: bytes, status: int, code: str
+) -> None:
     refused(door.ask("POST", suspend, body), status, code)
 
 
@@ -160,6 +171,7 @@ def test_many_requests_on_one_connection_keep_their_bodies_apart(door: Door) -> 
     good = json.dumps(customer_body()).encode()
     requests = (
         f"POST {door.prefix}/v2/customers {head}Content-Length: {len(bad)}\r\n\r\n".encode() + bad
-        + f"POST {door.prefix}/v2/customers {head}Content-Length: {len(good)}\r\nConnection: close\r\n\r\n".encode() + good
+        + f"POST {door.prefix}/v2/customers {head}Content-Length: {len(good)}\r\nConnection: close\r\n\r\n".encode(
+            ) + good
     )  # fmt: skip
     refused(exchange(door.port, "POST", requests), 400, "malformed_json")

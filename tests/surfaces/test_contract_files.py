@@ -12,25 +12,9 @@ from ..support.wire import Door
 FILES = ["/openapi.json", "/openapi.yaml", "/_sandbox/openapi.json", "/_sandbox/openapi.yaml"]
 
 
-def parsed(path: str, body: bytes) -> Any:
-    """The bytes as data."""
-    return yaml.load(body, yaml.CBaseLoader) if path.endswith("yaml") else yaml.load(body, yaml.CSafeLoader)
-
-
-@pytest.mark.parametrize("path", FILES)
-def test_the_file_is_the_folded_contract(door: Door, path: str) -> None:
-    answer = door.ask("GET", path, token=None)
-    assert answer.status == 200
-    assert answer.header("content-type") == ("application/json" if path.endswith("json") else "application/yaml")
-    expected = document("sandbox.yaml" if "_sandbox" in path else "openapi.yaml").raw
-    assert list(parsed(path, answer.body)["paths"]) == list(expected["paths"])
-    if path.endswith("json"):
-        assert answer.json() == expected
-
-
-def test_both_forms_say_the_same(door: Door) -> None:
-    from_yaml = yaml.load(door.ask("GET", "/openapi.yaml").body, _Json)
-    assert from_yaml == door.ask("GET", "/openapi.json").json()
+def parsed(body: bytes) -> Any:
+    """The bytes as data; JSON is YAML too."""
+    return yaml.load(body, _Json)  # noqa: S506 - a safe loader with fewer types
 
 
 class _Json(yaml.CSafeLoader):
@@ -41,6 +25,15 @@ _Json.yaml_implicit_resolvers = {
     first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
     for first, pairs in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_the_file_is_the_folded_contract(door: Door, path: str) -> None:
+    answer = door.ask("GET", path, token=None)
+    assert answer.status == 200
+    assert answer.header("content-type") == ("application/json" if path.endswith("json") else "application/yaml")
+    expected = document("sandbox.yaml" if "_sandbox" in path else "openapi.yaml").raw
+    assert (answer.json() if path.endswith("json") else parsed(answer.body)) == expected
 
 
 @pytest.mark.parametrize("path", FILES)

@@ -1,6 +1,7 @@
 """Who is let in: the challenges of 401 and 403, tokens that are not ours, and scopes one short."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import httpx2
@@ -32,7 +33,19 @@ def test_every_operation_asks_for_a_credential(door: Door, operation: str) -> No
 
 @pytest.mark.parametrize(
     "authorization",
-    ["", " ", "Basic YTpi", "Bearer", "Bearer ", "Bearer  \t", "Token abc", "Digest x", "abc", "bearerabc", "Bear er x"],
+    [
+        "",
+        " ",
+        "Basic YTpi",
+        "Bearer",
+        "Bearer ",
+        "Bearer  \t",
+        "Token abc",
+        "Digest x",
+        "abc",
+        "bearerabc",
+        "Bear er x",
+    ],
 )
 def test_another_scheme_is_no_credential(door: Door, authorization: str) -> None:
     answer = door.ask("GET", "/v2/customers", token=None, headers=[("Authorization", authorization)])
@@ -52,7 +65,7 @@ def tampered(token: str) -> str:
     return ".".join((head, forge.unsigned().split(".")[1], signature))
 
 
-FORGED = {
+FORGED: dict[str, Callable[[str], str]] = {
     "words": lambda t: "abc",
     "many words": lambda t: "a b c",
     "two parts": lambda t: "eyJhbGciOiJIUzI1NiJ9.e30",
@@ -210,8 +223,10 @@ def test_a_deleted_key_is_unknown_at_once(door: Door) -> None:
 @pytest.mark.parametrize(
     ("allowed", "client", "status"),
     [
-        ("203.0.113.0/24", "203.0.113.9", 200), ("203.0.113.0/24", "203.0.114.9", 403), ("2001:db8::/32", "2001:db8::5", 200),
-        ("203.0.113.0/24", "::ffff:203.0.113.9", 200), ("203.0.113.0/24", "nonsense", 403), ("203.0.113.9/24", "203.0.113.1", 200),
+        ("203.0.113.0/24", "203.0.113.9", 200), ("203.0.113.0/24", "203.0.114.9", 403), ("2001:db8::/32",
+        "2001:db8::5", 200),
+        ("203.0.113.0/24", "::ffff:203.0.113.9", 200), ("203.0.113.0/24", "nonsense", 403), ("203.0.113.9/24",
+        "203.0.113.1", 200),
     ],
 )  # fmt: skip
 def test_the_client_address_can_be_claimed_on_loopback(door: Door, allowed: str, client: str, status: int) -> None:

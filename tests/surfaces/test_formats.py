@@ -16,7 +16,9 @@ def codes(door: Door, method: str, path: str, body: dict[str, Any]) -> dict[str,
     return fields(refused(door.send(method, path, body), 422, "validation_error"))
 
 
-@pytest.mark.parametrize("email", ["a@b.co", "marina.duarte+x@example.com", "o'neil@example.org", "a_b-c@sub.example.net", "A@EXAMPLE.COM"])
+@pytest.mark.parametrize(
+    "email", ["a@b.co", "marina.duarte+x@example.com", "o'neil@example.org", "a_b-c@sub.example.net", "A@EXAMPLE.COM"]
+)
 def test_an_email_is_taken(door: Door, email: str) -> None:
     answer = door.send("POST", "/v2/customers", customer_body(email=email))
     assert (201, email.lower()) == (answer.status, answer.json()["customer"]["email"])
@@ -24,26 +26,74 @@ def test_an_email_is_taken(door: Door, email: str) -> None:
 
 @pytest.mark.parametrize(
     "email",
-    ["", "a", "@", "a@", "@b.co", "a b@c.co", "a@b@c.co", "a@b..co", ".a@b.co", "a.@b.co", "a@-b.co", "a@b.co\n", "a@b c.co", "<a@b.co>", "a@b.co,c@d.co", "a@" + "b" * 250 + ".co"],
+    [
+        "",
+        "a",
+        "@",
+        "a@",
+        "@b.co",
+        "a b@c.co",
+        "a@b@c.co",
+        "a@b..co",
+        ".a@b.co",
+        "a.@b.co",
+        "a@-b.co",
+        "a@b.co\n",
+        "a@b c.co",
+        "<a@b.co>",
+        "a@b.co,c@d.co",
+        "a@" + "b" * 250 + ".co",
+    ],
 )
 def test_what_is_no_email_is_refused(door: Door, email: str) -> None:
     assert set(codes(door, "POST", "/v2/customers", customer_body(email=email))) == {"email"}
 
 
 @pytest.mark.parametrize(
-    "document", ["34712695846", "347.126.958-46", "52998224725", "11222333000181", "11.222.333/0001-81", "12ABC34501DE35", "12.abc.345/01de-35", "AB123456", "12345"]
+    "document",
+    [
+        "34712695846",
+        "347.126.958-46",
+        "52998224725",
+        "11222333000181",
+        "11.222.333/0001-81",
+        "12ABC34501DE35",
+        "12.abc.345/01de-35",
+        "AB123456",
+        "12345",
+    ],
 )
 def test_a_document_is_a_cpf_a_cnpj_or_a_passport(door: Door, document: str) -> None:
-    answer = door.send("POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, customer={"name": "A", "email": "a@b.co", "document": document}))
+    answer = door.send(
+        "POST",
+        "/v2/orders/pix",
+        order_body(NOBODY, NOBODY, customer={"name": "A", "email": "a@b.co", "document": document}),
+    )
     refused(answer, 404, "reference_not_found")
 
 
 @pytest.mark.parametrize(
     "document",
-    ["34712695847", "11111111111", "000.000.000-00", "00000000000000", "11222333000182", "12ABC34501DE36", "AB_123456", "ÁB123456", "٣٤٧١٢٦٩٥٨٤٦", "3471269584６", "34712695846\n", "A-.-B", "....."],
+    [
+        "34712695847",
+        "11111111111",
+        "000.000.000-00",
+        "00000000000000",
+        "11222333000182",
+        "12ABC34501DE36",
+        "AB_123456",
+        "ÁB123456",
+        "٣٤٧١٢٦٩٥٨٤٦",
+        "3471269584６",
+        "34712695846\n",
+        "A-.-B",
+        ".....",
+    ],
 )
 def test_what_is_no_document_is_refused(door: Door, document: str) -> None:
-    assert codes(door, "POST", "/v2/customers", customer_body(document=document, email="a@b.co")) == {"document": "invalid_document"}
+    assert codes(door, "POST", "/v2/customers", customer_body(document=document, email="a@b.co")) == {
+        "document": "invalid_document"
+    }
 
 
 @pytest.mark.parametrize(("document", "code"), [("", "min"), ("1234", "min"), ("A" * 21, "max")])
@@ -53,17 +103,40 @@ def test_a_document_has_5_to_20_characters(door: Door, document: str, code: str)
     assert code in [entry["code"] for entry in answer.json()["details"]]
 
 
-@pytest.mark.parametrize("uuid", ["0B1F6C1E-6A0E-4F0B-9A53-6A3F3C1C9B55", NOBODY, "ffffffff-ffff-ffff-ffff-ffffffffffff"])
+@pytest.mark.parametrize(
+    "uuid", ["0B1F6C1E-6A0E-4F0B-9A53-6A3F3C1C9B55", NOBODY, "ffffffff-ffff-ffff-ffff-ffffffffffff"]
+)
 def test_a_uuid_of_any_case_and_version_is_one(door: Door, uuid: str) -> None:
     refused(door.send("POST", "/v2/orders/pix", order_body(uuid, NOBODY)), 404, "reference_not_found")
 
 
-@pytest.mark.parametrize("uuid", ["", "abc", "0b1f6c1e6a0e4f0b9a536a3f3c1c9b55", f"{{{NOBODY}}}", f"{NOBODY}\n", f" {NOBODY}", NOBODY.replace("8", "g"), "٠" + NOBODY[1:]])
+@pytest.mark.parametrize(
+    "uuid",
+    [
+        "",
+        "abc",
+        "0b1f6c1e6a0e4f0b9a536a3f3c1c9b55",
+        f"{{{NOBODY}}}",
+        f"{NOBODY}\n",
+        f" {NOBODY}",
+        NOBODY.replace("8", "g"),
+        "٠" + NOBODY[1:],
+    ],
+)
 def test_what_is_no_uuid_is_refused(door: Door, uuid: str) -> None:
     assert codes(door, "POST", "/v2/orders/pix", order_body(uuid, NOBODY)) == {"projectId": "format"}
 
 
-@pytest.mark.parametrize("instant", ["2026-12-31T23:59:59Z", "2027-01-01T00:00:00.123456789-03:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999Z", "2028-02-29t00:00:00z"])
+@pytest.mark.parametrize(
+    "instant",
+    [
+        "2026-12-31T23:59:59Z",
+        "2027-01-01T00:00:00.123456789-03:00",
+        "0001-01-01T00:00:00Z",
+        "9999-12-31T23:59:59.999Z",
+        "2028-02-29t00:00:00z",
+    ],
+)
 def test_a_date_time_is_taken_and_shown_in_utc(door: Door, instant: str) -> None:
     answer = door.send("POST", "/api-keys", {"name": "Relógio", "scopes": ["orders:read"], "expires_at": instant})
     assert answer.status == 201, answer.body
@@ -73,42 +146,109 @@ def test_a_date_time_is_taken_and_shown_in_utc(door: Door, instant: str) -> None
 
 @pytest.mark.parametrize(
     "instant",
-    ["", "2026-12-31", "2026-12-31T23:59:59", "2026-12-31 23:59:59Z", "2026-12-31T23:59Z", "2026-02-29T00:00:00Z", "2026-12-31T24:00:00Z", "2016-12-31T23:59:60Z", "2026-12-31T23:59:59.Z", "2026-12-31T23:59:59+3:00", "2026-12-31T23:59:59+24:00", "0000-12-31T00:00:00Z", "0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01", "٢٠٢٦-12-31T23:59:59Z", "2026-12-31T23:59:59Z\n", "tomorrow"],
+    [
+        "",
+        "2026-12-31",
+        "2026-12-31T23:59:59",
+        "2026-12-31 23:59:59Z",
+        "2026-12-31T23:59Z",
+        "2026-02-29T00:00:00Z",
+        "2026-12-31T24:00:00Z",
+        "2016-12-31T23:59:60Z",
+        "2026-12-31T23:59:59.Z",
+        "2026-12-31T23:59:59+3:00",
+        "2026-12-31T23:59:59+24:00",
+        "0000-12-31T00:00:00Z",
+        "0001-01-01T00:00:00+00:01",
+        "9999-12-31T23:59:59-00:01",
+        "٢٠٢٦-12-31T23:59:59Z",
+        "2026-12-31T23:59:59Z\n",
+        "tomorrow",
+    ],
 )
 def test_what_is_no_date_time_is_refused(door: Door, instant: str) -> None:
     body = {"name": "Relógio", "scopes": ["orders:read"], "expires_at": instant}
     assert codes(door, "POST", "/api-keys", body) == {"expires_at": "format"}
 
 
-@pytest.mark.parametrize("network", ["203.0.113.7", "203.0.113.0/24", "203.0.113.7/24", "0.0.0.0/0", "2001:db8::1", "2001:db8::/32", "::1"])
+@pytest.mark.parametrize(
+    "network", ["203.0.113.7", "203.0.113.0/24", "203.0.113.7/24", "0.0.0.0/0", "2001:db8::1", "2001:db8::/32", "::1"]
+)
 def test_an_address_or_network_is_taken(door: Door, network: str) -> None:
     answer = door.send("POST", "/api-keys", {"name": "Rede", "scopes": ["orders:read"], "allowed_ips": [network]})
     assert (201, [network]) == (answer.status, answer.json()["api_key"]["allowed_ips"])
 
 
-@pytest.mark.parametrize("network", ["", "localhost", "256.0.0.1", "1.2.3", "203.0.113.0/33", "203.0.113.0/-1", "2001:db8::g", "01.2.3.4", "1.2.3.4 ", "1.2.3.4\n", "٣.2.3.4", "*", "10.0.0.0-10.0.0.9"])
+@pytest.mark.parametrize(
+    "network",
+    [
+        "",
+        "localhost",
+        "256.0.0.1",
+        "1.2.3",
+        "203.0.113.0/33",
+        "203.0.113.0/-1",
+        "2001:db8::g",
+        "01.2.3.4",
+        "1.2.3.4 ",
+        "1.2.3.4\n",
+        "٣.2.3.4",
+        "*",
+        "10.0.0.0-10.0.0.9",
+    ],
+)
 def test_what_is_no_network_is_refused(door: Door, network: str) -> None:
     body = {"name": "Rede", "scopes": ["orders:read"], "allowed_ips": ["203.0.113.7", network]}
     assert codes(door, "POST", "/api-keys", body) == {"allowed_ips[1]": "format"}
 
 
-@pytest.mark.parametrize("url", ["https://example.com", "http://127.0.0.1:3000/ok?x=1#y", "https://example.com/caf%C3%A9", "https://user@example.com/"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.com",
+        "http://127.0.0.1:3000/ok?x=1#y",
+        "https://example.com/caf%C3%A9",
+        "https://user@example.com/",
+    ],
+)
 def test_a_url_is_taken(door: Door, url: str) -> None:
-    refused(door.send("POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, success_url=url)), 404, "reference_not_found")
+    refused(
+        door.send("POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, success_url=url)), 404, "reference_not_found"
+    )
 
 
-@pytest.mark.parametrize("url", ["", "example.com", "/done", "ftp://example.com", "javascript:alert(1)", "https://", "https:// x", "https://exa mple.com", "http:example.com", "https://example.com\n", "https://ex<ample>.com", "https://example.com/%zz"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "example.com",
+        "/done",
+        "ftp://example.com",
+        "javascript:alert(1)",
+        "https://",
+        "https:// x",
+        "https://exa mple.com",
+        "http:example.com",
+        "https://example.com\n",
+        "https://ex<ample>.com",
+        "https://example.com/%zz",
+    ],
+)
 def test_what_is_no_url_is_refused(door: Door, url: str) -> None:
     assert set(codes(door, "POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, success_url=url))) == {"success_url"}
 
 
 def test_null_is_taken_where_the_contract_says_nullable_and_nowhere_else(door: Door) -> None:
-    refused(door.send("POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, success_url=None)), 404, "reference_not_found")
+    refused(
+        door.send("POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, success_url=None)), 404, "reference_not_found"
+    )
     assert codes(door, "POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, metadata=None)) == {"metadata": "type"}
     assert codes(door, "POST", "/v2/customers", customer_body(email=None)) == {"email": "type"}
 
 
-@pytest.mark.parametrize("part", [{"number": "987654321\n"}, {"country_code": "55\n"}, {"area_code": "1１"}, {"number": "٩٨٧٦٥٤٣٢١"}])
+@pytest.mark.parametrize(
+    "part", [{"number": "987654321\n"}, {"country_code": "55\n"}, {"area_code": "1１"}, {"number": "٩٨٧٦٥٤٣٢١"}]
+)
 def test_a_pattern_ends_where_the_text_ends_and_knows_ascii_digits_only(door: Door, part: dict[str, str]) -> None:
     phone = {"country_code": "55", "area_code": "11", "number": "987654321"} | part
     body = customer_body(document=fresh_cpf(), phones={"mobile_phone": phone})

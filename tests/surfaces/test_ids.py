@@ -55,7 +55,9 @@ def test_a_malformed_id_of_a_change_is_404_once_the_body_is_right(door: Door) ->
     refused(door.ask("PUT", "/v2/customers/abc", b'{"name": 1}'), 422, "validation_error")
 
 
-@pytest.mark.parametrize("key", ["x", "pk_", "pk_short", "sk_sandbox_000000000000000000000000", "pk_sandbox_%20%20%20%20%20"])
+@pytest.mark.parametrize(
+    "key", ["x", "pk_", "pk_short", "sk_sandbox_000000000000000000000000", "pk_sandbox_%20%20%20%20%20"]
+)
 def test_a_malformed_public_key_is_an_unknown_merchant(door: Door, key: str) -> None:
     """The same answer as for a well-formed key that nobody has: no oracle."""
     refused(door.ask("GET", f"/api-keys/merchant/{key}"), 404, "merchant_not_found")

@@ -77,7 +77,9 @@ def test_of_two_members_with_one_name_the_last_wins(door: Door, customer_id: str
     assert (200, "Second") == (answer.status, answer.json()["customer"]["name"])
 
 
-@pytest.mark.parametrize("text", ["\U0001f600", "e\u0301", "\u00e9", "\u202e", "\ufeff", "\uffff", " x ", "a\nb", "<b>", "\x7f", "\u2028"])
+@pytest.mark.parametrize(
+    "text", ["\U0001f600", "e\u0301", "\u00e9", "\u202e", "\ufeff", "\uffff", " x ", "a\nb", "<b>", "\x7f", "\u2028"]
+)
 def test_text_is_stored_as_sent(door: Door, customer_id: str, text: str) -> None:
     """No trimming, no normalisation: the two spellings of an accented letter stay two."""
     answer = door.send("PUT", f"/v2/customers/{customer_id}", {"name": text})
@@ -123,18 +125,25 @@ def test_nothing_else_is_an_integer(door: Door, number: str) -> None:
     assert judged(door, number) == "type"
 
 
-@pytest.mark.parametrize("number", ["0", "-1", "37", "9223372036854775807", "18446744073709551615", "-9223372036854775808", "9" * 30, "1e300"])
+@pytest.mark.parametrize(
+    "number",
+    ["0", "-1", "37", "9223372036854775807", "18446744073709551615", "-9223372036854775808", "9" * 30, "1e300"],
+)
 def test_an_integer_out_of_range_is_out_of_range(door: Door, number: str) -> None:
     assert judged(door, number) in ("min", "max")
 
 
-@pytest.mark.parametrize("number", ["0.01", "19.99", "999999.99", "1", "1.0", "1e2", "4.99e1", "0.07", "1.10", "131.07"])
+@pytest.mark.parametrize(
+    "number", ["0.01", "19.99", "999999.99", "1", "1.0", "1e2", "4.99e1", "0.07", "1.10", "131.07"]
+)
 def test_an_amount_with_at_most_two_decimals_is_taken(door: Door, number: str) -> None:
     """Also those that are no multiple of 0.01 in binary."""
     assert judged(door, number, "amount") == "taken"
 
 
-@pytest.mark.parametrize("number", ["0", "-1", "0.001", "1e6", "9" * 300, "1e308", "-0.0", '"49.90"', "null", "false", "49.999"])
+@pytest.mark.parametrize(
+    "number", ["0", "-1", "0.001", "1e6", "9" * 300, "1e308", "-0.0", '"49.90"', "null", "false", "49.999"]
+)
 def test_an_amount_beyond_them_is_refused(door: Door, number: str) -> None:
     assert judged(door, number, "amount") in ("min", "max", "multiple_of", "type")
 

@@ -75,7 +75,9 @@ def overlaid(serve: Serve, tmp_path_factory: pytest.TempPathFactory, request: py
     return door_to(serve(overlays=tuple(files)))
 
 
-@pytest.mark.parametrize("overlaid", [[RENAMED.replace(', "/v2/clients/{clientId}": {}', "")]], indirect=True, ids=["renamed"])
+@pytest.mark.parametrize(
+    "overlaid", [[RENAMED.replace(', "/v2/clients/{clientId}": {}', "")]], indirect=True, ids=["renamed"]
+)
 def test_a_renamed_path_is_the_path(overlaid: Door) -> None:
     assert overlaid.ask("GET", "/v2/clients?limit=1").status == 200
     made = overlaid.send("POST", "/v2/clients", customer_body())
@@ -109,7 +111,9 @@ def test_a_tightened_enum_refuses_what_it_took(overlaid: Door) -> None:
 def test_an_array_is_appended_to(overlaid: Door) -> None:
     body = customer_body()
     del body["phones"]
-    assert fields(refused(overlaid.send("POST", "/v2/customers", body), 422, "validation_error")) == {"phones": "required"}
+    assert fields(refused(overlaid.send("POST", "/v2/customers", body), 422, "validation_error")) == {
+        "phones": "required"
+    }
     assert "name" in fields(refused(overlaid.send("POST", "/v2/customers", {}), 422, "validation_error"))
 
 
@@ -149,22 +153,30 @@ BROKEN = {
     "no target": (HEAD + "  - update: {}\n", r"overlay\.yaml:4: an action needs a target"),
     "no deed": (HEAD + "  - target: $.info\n", r"overlay\.yaml:4: an action needs update, copy or remove"),
     "a misspelt deed": (HEAD + "  - { target: $.info, updates: {} }\n", r"overlay\.yaml:4: an action has no 'updates'"),
-    "no JSONPath": (HEAD + "  - { target: $.paths[, remove: true }\n".replace("$.paths[", '"$.paths["'), r"overlay\.yaml:4: .*is not a JSONPath"),
+    "no JSONPath": (HEAD + "  - { target: $.paths[, remove: true }\n".replace("$.paths[", '"$.paths["'),
+    r"overlay\.yaml:4: .*is not a JSONPath"),
     "selects nothing": (
         HEAD + "  - { target: $.info, update: {} }\n  - { target: '$.paths[\"/v2/clients\"]', remove: true }\n",
         r"overlay\.yaml:5: \$\.paths\[.*\] selects nothing",
     ),
-    "an object by a text": (HEAD + "  - { target: $.info, update: x }\n", r"overlay\.yaml:4: an object can only be updated with an object"),
-    "removes everything": (HEAD + "  - { target: $, remove: true }\n", r"overlay\.yaml:4: the whole contract cannot be removed"),
-    "breaks a reference": (HEAD + "  - { target: $.components.schemas.Phone, remove: true }\n", r"\$\.components\.schemas\.Phones\S*: #/components/schemas/Phone leads nowhere"),
-    "an object by a number": (on("get", "responses: 5"), r"overlay\.yaml:5: an object can only be updated with an object"),
+    "an object by a text": (HEAD + "  - { target: $.info, update: x }\n",
+    r"overlay\.yaml:4: an object can only be updated with an object"),
+    "removes everything": (HEAD + "  - { target: $, remove: true }\n",
+    r"overlay\.yaml:4: the whole contract cannot be removed"),
+    "breaks a reference": (HEAD + "  - { target: $.components.schemas.Phone, remove: true }\n",
+    r"\$\.components\.schemas\.Phones\S*: #/components/schemas/Phone leads nowhere"),
+    "an object by a number": (on("get", "responses: 5"),
+    r"overlay\.yaml:4: an object can only be updated with an object"),
     "a wrong type": (
         HEAD + "  - { target: $.components.schemas.Phone, update: { type: strng } }\n",
         r"\$\.components\.schemas\.Phone\.type: 'strng' is not one of",
     ),
     "an id twice": (on("get", "operationId: getCustomer"), r"operationId|getCustomer"),
-    "a status that is none": (on("get", "responses: { ok: { description: x } }"), r"\$\.paths\['/v2/customers'\]\.get\.responses: 'ok'"),
-    "a range of statuses": (on("get", "responses: { 2XX: { description: x } }"), r"\.get\.responses: 2XX: name every status"),
+    "a status that is none": (on("get", "responses: { ok: { description: x } }"),
+    r"\$\.paths\['/v2/customers'\]\.get\.responses: 'ok'"),
+    "a scope that is none": (on("get", "x-scopes: [clients:read]"), r"\.get\['x-scopes'\]: clients:read is no scope"),
+    "a range of statuses": (on("get", "responses: { 2XX: { description: x } }"),
+    r"\.get\.responses: 2XX: name every status"),
     "no responses": (
         HEAD + "  - target: $.paths[\"/v2/customers\"].get.responses\n    remove: true\n",
         r"\$\.paths\['/v2/customers'\]\.get: 'responses' is a required property",

@@ -8,14 +8,16 @@ from ..support.wire import Door
 
 @pytest.mark.parametrize("text", ["1", "100", "%31%30", "1&", "&limit=7"])
 def test_an_integer_is_digits(door: Door, text: str) -> None:
-    assert door.ask("GET", f"/v2/customers?limit={text}" if "limit" not in text else f"/v2/customers?{text}").status == 200
+    assert (
+        door.ask("GET", f"/v2/customers?limit={text}" if "limit" not in text else f"/v2/customers?{text}").status == 200
+    )
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "1_0", "%205", "5%20", "+5", "%2B5", "01", "00", "-0x1", "1.0", "1e1", "0x10", "%D9%A3", "%EF%BC%91", "", "abc",
-        "null", "true", "5%0A", "5%00", "--1", "9" * 20, "9" * 5_000, "%C2%B2", "1,2", "[1]",
+        "null", "true", "5%0A", "5%00", "--1", "%C2%B2", "1,2", "[1]",
     ],
 )  # fmt: skip
 def test_an_integer_is_nothing_else(door: Door, text: str) -> None:
@@ -24,7 +26,18 @@ def test_an_integer_is_nothing_else(door: Door, text: str) -> None:
     assert fields(refused(answer, 422, "validation_error")) == {"limit": "type"}
 
 
-@pytest.mark.parametrize(("query", "code"), [("limit=0", "min"), ("limit=101", "max"), ("page=0", "min"), ("page=-1", "min"), ("limit=-5", "min")])
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("limit=0", "min"),
+        ("limit=101", "max"),
+        ("page=0", "min"),
+        ("page=-1", "min"),
+        ("limit=-5", "min"),
+        ("limit=" + "9" * 20, "max"),
+        ("limit=" + "9" * 5_000, "max"),
+    ],
+)
 def test_an_integer_out_of_range_is_refused(door: Door, query: str, code: str) -> None:
     answer = door.ask("GET", f"/v2/customers?{query}")
     assert fields(refused(answer, 422, "validation_error")) == {query.partition("=")[0]: code}
@@ -44,13 +57,17 @@ def test_a_boolean_is_true_or_false(door: Door, text: str) -> None:
     assert door.ask("GET", f"/api-keys?is_active={text}").status == 200
 
 
-@pytest.mark.parametrize("text", ["TRUE", "True", "1", "0", "yes", "on", "", "null", "%20true", "false%0A", "truefalse"])
+@pytest.mark.parametrize(
+    "text", ["TRUE", "True", "1", "0", "yes", "on", "", "null", "%20true", "false%0A", "truefalse"]
+)
 def test_a_boolean_is_nothing_else(door: Door, text: str) -> None:
     answer = door.ask("GET", f"/api-keys?is_active={text}")
     assert fields(refused(answer, 422, "validation_error")) == {"is_active": "type"}
 
 
-@pytest.mark.parametrize("query", ["limit=5&limit=6", "limit=5&limit=5", "limit=5&%6Cimit=5", "email=a@b.co&email=c@d.co", "page=1&page="])
+@pytest.mark.parametrize(
+    "query", ["limit=5&limit=6", "limit=5&limit=5", "limit=5&%6Cimit=5", "email=a@b.co&email=c@d.co", "page=1&page="]
+)
 def test_a_parameter_that_stands_twice_is_refused(door: Door, query: str) -> None:
     answer = door.ask("GET", f"/v2/customers?{query}")
     assert list(fields(refused(answer, 422, "validation_error")).values()) == ["duplicate"]
@@ -69,7 +86,9 @@ def test_an_unknown_parameter_is_ignored_and_named_in_a_header(door: Door) -> No
     assert answer.header("x-sandbox-warnings") == "unknown_query_parameter:colour, unknown_query_parameter:size"
 
 
-@pytest.mark.parametrize("name", ["a%0D%0AX-Evil:1", "a%0AX-Evil:1", "%00", "%E2%82%AC", "a,b", "x" * 5_000, "%FF", "a%22b", ""])
+@pytest.mark.parametrize(
+    "name", ["a%0D%0AX-Evil:1", "a%0AX-Evil:1", "%00", "%E2%82%AC", "a,b", "x" * 5_000, "%FF", "a%22b", ""]
+)
 def test_an_unknown_parameter_cannot_write_headers(door: Door, name: str) -> None:
     answer = door.ask("GET", f"/v2/customers?{name}=1")
     assert (200, None) == (answer.status, answer.header("x-evil"))
@@ -88,7 +107,8 @@ def test_an_operation_without_parameters_ignores_them_all(door: Door, customer_i
 
 
 @pytest.mark.parametrize(
-    "query", ["name=%00", "name=%FF%FE", "name=%", "name=%zz", "=", "&&&", "name", "name=a=b", "?name=a", "name=" + "a" * 5_000]
+    "query",
+    ["name=%00", "name=%FF%FE", "name=%", "name=%zz", "=", "&&&", "name", "name=a=b", "?name=a", "name=" + "a" * 5_000],
 )
 def test_no_query_breaks_the_server(door: Door, query: str) -> None:
     answer = door.ask("GET", f"/v2/customers?{query}")
@@ -97,14 +117,19 @@ def test_no_query_breaks_the_server(door: Door, query: str) -> None:
 
 
 def test_a_plus_is_a_blank_and_percent_2b_is_a_plus(door: Door) -> None:
-    made = door.send("POST", "/v2/customers", {"name": "Zuleica Soma", "email": "z+soma@example.com", "document": "12ABC34501DE35"})
+    made = door.send(
+        "POST", "/v2/customers", {"name": "Zuleica Soma", "email": "z+soma@example.com", "document": "12ABC34501DE35"}
+    )
     assert made.status == 201, made.body
     for query in ("name=zuleica+soma", "name=zuleica%20soma", "email=z%2Bsoma@example.com"):
         assert door.ask("GET", f"/v2/customers?{query}").json()["pagination"]["total"] == 1
     refused(door.ask("GET", "/v2/customers?email=z+soma@example.com"), 422, "validation_error")
 
 
-@pytest.mark.parametrize("instant", ["2026-11-20T14:32:05Z", "2026-11-20T14:32:05.123456789Z", "2026-11-20T11:32:05-03:00", "2026-11-20t14:32:05z"])
+@pytest.mark.parametrize(
+    "instant",
+    ["2026-11-20T14:32:05Z", "2026-11-20T14:32:05.123456789Z", "2026-11-20T11:32:05-03:00", "2026-11-20t14:32:05z"],
+)
 def test_a_date_time_is_rfc_3339(door: Door, instant: str) -> None:
     assert door.ask("GET", f"/v2/customers?created_since={instant.replace('+', '%2B')}").status == 200
 
@@ -115,7 +140,8 @@ def test_a_date_time_is_rfc_3339(door: Door, instant: str) -> None:
         "2026-11-20", "2026-11-20T14:32:05", "2026-11-20%2014:32:05Z", "2026-11-20T14:32Z", "2026-13-01T00:00:00Z",
         "2026-02-30T00:00:00Z", "2026-11-20T24:00:00Z", "2026-11-20T23:59:60Z", "0000-01-01T00:00:00Z",
         "0001-01-01T00:00:00%2B23:59", "9999-12-31T23:59:59-00:01", "20261120T143205Z", "1763649125", "now", "",
-        "2026-11-20T14:32:05+00:00", "2026-11-20T14:32:05%2B0000", "%D9%A2026-11-20T14:32:05Z", "2026-11-20T14:32:05Z%0A",
+        "2026-11-20T14:32:05+00:00",
+        "2026-11-20T14:32:05%2B0000", "%D9%A2026-11-20T14:32:05Z", "2026-11-20T14:32:05Z%0A",
     ],
 )  # fmt: skip
 def test_a_date_time_is_nothing_else(door: Door, instant: str) -> None:
@@ -124,7 +150,9 @@ def test_a_date_time_is_nothing_else(door: Door, instant: str) -> None:
     assert fields(refused(answer, 422, "validation_error")) == {"created_since": "format"}
 
 
-@pytest.mark.parametrize("text", ["abc", "0b1f6c1e6a0e4f0b9a536a3f3c1c9b55", "0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55%0A", ""])
+@pytest.mark.parametrize(
+    "text", ["abc", "0b1f6c1e6a0e4f0b9a536a3f3c1c9b55", "0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55%0A", ""]
+)
 def test_a_uuid_is_hyphenated_hexadecimal(door: Door, text: str) -> None:
     answer = door.ask("GET", f"/v2/plans?projectId={text}")
     assert fields(refused(answer, 422, "validation_error")) == {"projectId": "format"}

@@ -59,7 +59,9 @@ def test_every_refusal_is_problem_json_for_who_asks(door: Door, status: int, cod
     refused_as_problem(CLASSES[status, code](door, [("Accept", accept)]), status, code)
 
 
-@pytest.mark.parametrize("accept", ["application/json", "*/*", "text/html", "application/*", "", "nonsense", "a" * 8_000])
+@pytest.mark.parametrize(
+    "accept", ["application/json", "*/*", "text/html", "application/*", "", "nonsense", "a" * 8_000]
+)
 def test_any_other_accept_gets_json(door: Door, accept: str) -> None:
     """Nothing is ever 406."""
     refused(door.ask("GET", NOBODY, headers=[("Accept", accept)]), 404, "not_found")
@@ -79,7 +81,9 @@ def test_a_problem_points_into_the_body(door: Door) -> None:
 
 
 def test_request_ids_differ_and_stand_on_successes_too(door: Door) -> None:
-    seen = [door.ask("GET", path).header("x-request-id") for path in ("/v2/customers", "/v2/customers", NOBODY, "/nope")]
+    seen = [
+        door.ask("GET", path).header("x-request-id") for path in ("/v2/customers", "/v2/customers", NOBODY, "/nope")
+    ]
     assert None not in seen
     assert len(set(seen)) == 4
 
@@ -89,7 +93,9 @@ def test_a_request_id_of_the_client_is_not_taken_over(door: Door) -> None:
     assert refused(answer, 404, "not_found")["request_id"] != "mine"
 
 
-@pytest.mark.parametrize("header", [("X-Long", "x" * 20_000), ("Cookie", "a=b; " * 2_000), ("X-Odd", b"\xff\xfe"), ("Range", "bytes=0-1")])
+@pytest.mark.parametrize(
+    "header", [("X-Long", "x" * 20_000), ("Cookie", "a=b; " * 2_000), ("X-Odd", b"\xff\xfe"), ("Range", "bytes=0-1")]
+)
 def test_odd_headers_are_passed_over(door: Door, header: Header) -> None:
     assert door.ask("GET", "/v2/customers?limit=1", headers=[header]).status == 200
 

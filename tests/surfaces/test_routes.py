@@ -47,7 +47,9 @@ def test_a_method_that_no_path_has_is_405(door: Door, method: str) -> None:
     refused(answer, 405, "method_not_allowed")
 
 
-@pytest.mark.parametrize("path", ["/v2/customers?limit=1", "/api-keys/info", "/v2/customers/{customer}", "/openapi.json"])
+@pytest.mark.parametrize(
+    "path", ["/v2/customers?limit=1", "/api-keys/info", "/v2/customers/{customer}", "/openapi.json"]
+)
 def test_head_has_the_headers_of_get_and_no_body(door: Door, customer_id: str, path: str) -> None:
     path = path.replace("{customer}", customer_id)
     get, head = door.ask("GET", path), door.ask("HEAD", path)
@@ -68,7 +70,9 @@ def test_head_of_a_path_without_get_is_405(door: Door) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
-@pytest.mark.parametrize("path", ["/v2/customers/", f"/v2/customers/{ID}/", "/api-keys/", "/v2/orders/pix/", "//v2/customers"])
+@pytest.mark.parametrize(
+    "path", ["/v2/customers/", f"/v2/customers/{ID}/", "/api-keys/", "/v2/orders/pix/", "//v2/customers"]
+)
 def test_a_slash_too_many_is_another_path_and_never_a_redirect(door: Door, method: str, path: str) -> None:
     refused(door.ask(method, path, b"{}"), 404, "route_not_found")
 

@@ -11,7 +11,9 @@ from ..support.wire import Door
 from .conftest import door_to
 
 
-@pytest.mark.parametrize("token", ["abc", "anything at all", "eyJ.x.y", "sk_sandbox_unknown", "pk_sandbox_unknown", "\xff"])
+@pytest.mark.parametrize(
+    "token", ["abc", "anything at all", "eyJ.x.y", "sk_sandbox_unknown", "pk_sandbox_unknown", "\xff"]
+)
 def test_lenient_takes_any_bearer_as_the_seeded_merchant(serve: Serve, token: str) -> None:
     door = Door(serve(lenient_auth=True).port, "/s/surfaces", token)
     assert door.ask("GET", "/v2/customers?limit=1").status == 200
@@ -72,7 +74,9 @@ def test_the_served_contract_still_names_every_field(serve: Serve) -> None:
 def test_check_digits_can_be_off(serve: Serve, document: str) -> None:
     strict, loose = door_to(serve()), door_to(serve(check_digits=False))
     body = customer_body(document=document)
-    assert fields(refused(strict.send("POST", "/v2/customers", body), 422, "validation_error")) == {"document": "invalid_document"}
+    assert fields(refused(strict.send("POST", "/v2/customers", body), 422, "validation_error")) == {
+        "document": "invalid_document"
+    }
     answer = loose.send("POST", "/v2/customers", body)
     assert (201, document) == (answer.status, answer.json()["customer"]["document"])
 

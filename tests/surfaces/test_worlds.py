@@ -10,7 +10,24 @@ from ..support.wire import Door
 from .conftest import door_to
 
 NAMES = ["a", "0", "alice", "alice-2", "a" * 40, "1-1", "a--b"]
-WRONG_NAMES = ["", "A", "Alice", "-a", "a-", "-", "a" * 41, "a_b", "a.b", "a%20b", "a%00", "%C3%A9", "a%0A", "..", "*", "a+b"]
+WRONG_NAMES = [
+    "",
+    "A",
+    "Alice",
+    "-a",
+    "a-",
+    "-",
+    "a" * 41,
+    "a_b",
+    "a.b",
+    "a%20b",
+    "a%00",
+    "%C3%A9",
+    "a%0A",
+    "..",
+    "*",
+    "a+b",
+]
 
 
 def plain(door: Door, token: str = "") -> Door:
@@ -64,7 +81,9 @@ def test_the_header_wins_over_the_token(door: Door) -> None:
 
 
 def test_the_token_chooses_where_nothing_else_does(door: Door) -> None:
-    made = door.send("POST", "/v2/customers", {"name": "Só aqui", "email": "so@example.com", "document": "P4SS0NLYHERE"})
+    made = door.send(
+        "POST", "/v2/customers", {"name": "Só aqui", "email": "so@example.com", "document": "P4SS0NLYHERE"}
+    )
     assert made.status == 201
     ident = made.json()["customer"]["id"]
     assert plain(door).ask("GET", f"/v2/customers/{ident}").status == 200
@@ -125,7 +144,9 @@ def test_a_location_is_found_in_the_sandbox_it_was_made_in(door: Door) -> None:
     assert (200, made.json()["customer"]) == (found.status, found.json()["customer"])
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:4600", "127.0.0.1.evil.example", "localhost.evil.example"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:4600", "127.0.0.1.evil.example", "localhost.evil.example"]
+)
 def test_a_page_under_a_strangers_name_makes_no_worlds(live: Live, host: str) -> None:
     """DNS rebinding: the browser believes the stranger's name, the Host header gives it away."""
     name = f"rebound-{len(host)}"

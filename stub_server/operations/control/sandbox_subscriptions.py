@@ -14,10 +14,10 @@ def cancel_subscription(call: Call, ident: str, body: Body | None) -> Reply:
     row = _open(call, ident)
     if not (body or {}).get("at_period_end", False):
         return _apply(call, row, billing.cancel_subscription(_world(call), row), None)
-    if row.public["status"] not in subscriptions.LIVE:
+    if row.public["status"] not in (*subscriptions.LIVE, "canceled"):
         raise refused(call.lifecycle("Subscription"), row.public["status"], "canceled")
     change = Change()
-    if not row.public["cancel_at_period_end"]:
+    if row.public["status"] != "canceled" and not row.public["cancel_at_period_end"]:
         change.update("subscriptions", row, subscriptions.ending(row.public, call.now))
     return _apply(call, row, change, None)
 
@@ -42,6 +42,8 @@ def renew_subscription(call: Call, ident: str) -> Reply:
 def expire_subscription(call: Call, ident: str) -> Reply:
     """200 with the expired subscription and the renewal order that expired with it."""
     row = _open(call, ident)
+    if row.public["status"] == "expired":
+        return _apply(call, row, Change(), None)
     if row.public["status"] != "past_due":
         raise refused(call.lifecycle("Subscription"), row.public["status"], "expired")
     change, order_id = Change(), row.hidden["renewal_order"]

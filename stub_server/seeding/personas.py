@@ -1,0 +1,177 @@
+"""Named customers: people a test can ask for by name, each with a story that is true at every now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from random import Random
+
+from ..domain.calendar import add_interval
+from ..domain.customers import new_customer
+from ..kernel.clock import DAY, HOUR, MINUTE, iso
+from ..kernel.ids import named_uuid
+from ..kernel.record import Body
+from .lives import Fate, live
+from .market import Market, Offer
+from .sales import Sales, flat
+from .scenario import PersonaSpec, ScenarioError
+from .streams import stream
+
+PAID, LAPSE, LATE, CANCEL = "paid", "lapse", "late", "cancel"
+
+
+def settle_in(sales: Sales, spec: PersonaSpec, body: Body, seed: int) -> str:
+    """Write a persona and its story; answers the customer's id. `body` is a checked CustomerCreate."""
+    rng = stream(seed, "personas", spec.name)
+    now = sales.market.now
+    story = _Story(sales, spec, rng)
+    plans = _STORIES[spec.story](story)
+    first = min((at for _, at, _ in plans), default=now - 3 * HOUR)
+    fields = dict(body)
+    ident = str(fields.pop("id", None) or named_uuid("customer", spec.name)).lower()
+    public = new_customer(fields, sales.blank, iso(first)) | {"id": ident}
+    sales.add(public, first)
+    buyer = flat(public)
+    for offer, at, fate in plans:
+        sales.keep(live(sales.market, rng, offer, public, buyer, at, fate))
+    return ident
+
+
+Plan = tuple[Offer, int, Fate]
+
+
+class _Story:
+    """What a story is made of: the plans on sale, and ways to name moments."""
+
+    def __init__(self, sales: Sales, spec: PersonaSpec, rng: Random) -> None:
+        self.market: Market = sales.market
+        self.now = sales.market.now
+        self.spec, self.rng = spec, rng
+        self.offers = sorted(
+            (o for o in sales.offers if o.closes >= self.now and o.plan["status"] == "active"),
+            key=lambda offer: -offer.share,
+        )
+
+    def plan(self, wanted: Callable[[Body], bool], what: str) -> Offer:
+        """The best selling plan of the kind that a story needs."""
+        for offer in self.offers:
+            if wanted(offer.plan):
+                return offer
+        raise ScenarioError(
+            str(self.spec.node.fail(f"the story {self.spec.story!r} needs {what} on sale in an active project"))
+        )
+
+    @property
+    def monthly(self) -> Offer:
+        """A monthly plan, one without a trial if there is one."""
+        plain = [o for o in self.offers if _monthly(o.plan) and not o.plan["trial_period_days"]]
+        return plain[0] if plain else self.plan(_monthly, "a monthly plan")
+
+    def days(self, count: float) -> int:
+        """So many days ago."""
+        return self.now - int(count * DAY)
+
+    def months(self, offer: Offer, count: int, days: float) -> int:
+        """A first payment whose period number `count` ended so many days ago."""
+        trial = offer.plan["trial_period_days"] * DAY
+        return add_interval(self.days(days), "month", 1, -count) - trial
+
+    def one(self, outcome: str, days: float, *renewals: str, offer: Offer | None = None) -> list[Plan]:
+        """One purchase of the monthly plan."""
+        return [(offer or self.monthly, self.days(days), Fate(outcome, renewals or (PAID,)))]
+
+
+def _monthly(plan: Body) -> bool:
+    return plan["interval"] == "month" and plan["interval_count"] == 1
+
+
+def _past_due(story: _Story) -> list[Plan]:
+    offer = story.monthly
+    return [(offer, story.months(offer, 3, 1.6), Fate("paid", (PAID, PAID, LAPSE)))]
+
+
+def _lapsed(story: _Story) -> list[Plan]:
+    offer = story.monthly
+    return [(offer, story.months(offer, 4, 50), Fate("paid", (PAID, PAID, LATE, LAPSE)))]
+
+
+def _left(story: _Story) -> list[Plan]:
+    offer = story.monthly
+    return [(offer, story.months(offer, 2, 35), Fate("paid", (PAID, CANCEL)))]
+
+
+def _ending(story: _Story) -> list[Plan]:
+    # The wish to leave falls somewhere before the period's last three days, of which none has begun yet.
+    offer = story.monthly
+    at = story.months(offer, 2, -3.4)
+    return [(offer, at, Fate("paid", (PAID, CANCEL)))]
+
+
+def _trial(story: _Story) -> list[Plan]:
+    offer = story.plan(lambda plan: plan["trial_period_days"] > 1, "a plan with a trial")
+    return [(offer, story.days(offer.plan["trial_period_days"] * 0.4), Fate("paid", (PAID,)))]
+
+
+def _spender(story: _Story) -> list[Plan]:
+    found: list[Plan] = []
+    for number, offer in enumerate(story.offers):
+        found.append((offer, story.days(290 - 19 * (number % 12)), Fate("paid", (PAID,))))
+    return found or story.one("paid", 290)
+
+
+def _loyal(story: _Story) -> list[Plan]:
+    return story.one("paid", 345)
+
+
+def _hundreds(story: _Story) -> list[Plan]:
+    offer = story.plan(lambda plan: plan["billing_type"] == "one_time", "a one-time plan")
+    ways = ("paid", "paid", "expired", "canceled", "failed", "refunded")
+    return [(offer, story.days(340 - number), Fate(ways[number % len(ways)])) for number in range(320)]
+
+
+def _leap(interval: str) -> Callable[[_Story], list[Plan]]:
+    def story_of(story: _Story) -> list[Plan]:
+        offer = story.plan(
+            lambda plan: (
+                plan["interval"] == interval and plan["interval_count"] == 1 and not plan["trial_period_days"]
+            ),
+            f"a plan of one {interval} without trial",
+        )
+        year = datetime.fromtimestamp((story.now - 60 * DAY) / 1000, UTC).year
+        while not (at := _leap_day(year)) or at > story.now - 60 * DAY:
+            year -= 1
+        return [(offer, at, Fate("paid", (PAID,)))]
+
+    return story_of
+
+
+def _leap_day(year: int) -> int:
+    """The ms of noon on 29 February, 0 in a year without one."""
+    if year % 4 or (year % 100 == 0 and year % 400):
+        return 0
+    return int(datetime(year, 2, 29, 12, tzinfo=UTC).timestamp()) * 1000
+
+
+_STORIES: dict[str, Callable[[_Story], list[Plan]]] = {
+    "none": lambda story: [],
+    "pending": lambda story: [(story.monthly, story.now - 25 * MINUTE, Fate("pending"))],
+    "expired": lambda story: story.one("expired", 6),
+    "canceled": lambda story: story.one("canceled", 8),
+    "failed": lambda story: story.one("failed", 2),
+    "refunded": lambda story: story.one("refunded", 20),
+    "partly": lambda story: story.one("partly", 20),
+    "once": lambda story: story.one(
+        "paid", 70, offer=story.plan(lambda plan: plan["billing_type"] == "one_time", "a one-time plan")
+    ),
+    "trial": _trial,
+    "active": lambda story: story.one("paid", 12),
+    "past_due": _past_due,
+    "ending": _ending,
+    "left": _left,
+    "lapsed": _lapsed,
+    "loyal": _loyal,
+    "spender": _spender,
+    "hundreds": _hundreds,
+    "leap_month": _leap("month"),
+    "leap_year": _leap("year"),
+}

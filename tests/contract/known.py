@@ -1,0 +1,95 @@
+"""Ids of records that exist, put where schemathesis made up ids that nothing has."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from zlib import crc32
+
+import requests
+
+Plan = dict[str, Any]
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
+
+# Parameter or body member -> the list that knows its values, the members where the list stands, the member of an entry.
+_LISTS: Mapping[str, tuple[str, tuple[str, ...], str]] = {
+    "apiKeyId": ("/api-keys", ("api_keys",), "id"),
+    "publicKey": ("/api-keys", ("api_keys",), "public_key"),
+    "customerId": ("/v2/customers", ("customers",), "id"),
+    "orderId": ("/v2/orders", ("orders",), "id"),
+    "projectId": ("/v2/projects", ("data", "projects"), "id"),
+    "planId": ("/v2/plans", ("plans",), "id"),
+    "productId": ("/v2/products", ("products",), "id"),
+    "webhookId": ("/v2/webhooks", ("webhooks",), "id"),
+    "logId": ("/v2/webhooks/logs", ("logs",), "id"),
+}
+
+_FINAL = ("delete", "archive", "updateApiKey")
+
+
+@dataclass(slots=True)
+class Known:
+    """What exists when the run begins. Knows nothing, and changes nothing, until it has learned."""
+
+    ids: dict[str, list[str]] = field(default_factory=dict)
+    sellable: list[Plan] = field(default_factory=list)
+
+    def learn(self, base: str, token: str) -> None:
+        """Ask the lists of the server at `base`."""
+        with requests.Session() as session:
+            session.headers["Authorization"] = f"Bearer {token}"
+            for name, (path, members, member) in _LISTS.items():
+                self.ids[name] = [entry[member] for entry in _entries(session, base + path, {}, members)]
+            active = {"status": "active"}
+            projects = {p["id"] for p in _entries(session, f"{base}/v2/projects", active, ("data", "projects"))}
+            plans = _entries(session, f"{base}/v2/plans", active, ("plans",))
+        self.sellable = [plan for plan in plans if plan["projectId"] in projects]
+
+    def aim_path(self, operation: str, parameters: Any, salt: str = "") -> Any:
+        """Path parameters, most of the made-up ids replaced.
+
+        Not for what ends a record's life: those that exist are few, and everything else in the run builds on them.
+        """
+        if not isinstance(parameters, Mapping) or operation.startswith(_FINAL):
+            return parameters
+        return {name: self._aim(name, value, salt) for name, value in parameters.items()}
+
+    def aim_body(self, body: Any) -> Any:
+        """A body, most of the made-up references replaced; project and plan of one order belong together."""
+        if not isinstance(body, dict):
+            return body
+        salt = repr(body)
+        aimed = {name: self._aim(name, value, salt) for name, value in body.items()}
+        if _is_made_up(body.get("planId")) and _is_made_up(body.get("projectId")):
+            method = body.get("paymentMethod", "pix")
+            fitting = [plan for plan in self.sellable if method in plan["payment_methods"]]
+            number = crc32((body["planId"] + salt).encode("utf-8", "replace"))
+            if fitting and number % 8:
+                plan = fitting[number // 8 % len(fitting)]
+                aimed |= {"projectId": plan["projectId"], "planId": plan["id"]}
+        return aimed
+
+    def _aim(self, name: str, value: Any, salt: str) -> Any:
+        ids = self.ids.get(name)
+        if not ids or not (_is_made_up(value) or (name == "publicKey" and _is_public_key(value))):
+            return value
+        number = crc32((value + salt).encode("utf-8", "replace"))
+        return ids[number // 8 % len(ids)] if number % 8 else value
+
+
+def _is_made_up(value: Any) -> bool:
+    return isinstance(value, str) and _UUID(value) is not None
+
+
+def _is_public_key(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("pk_")
+
+
+def _entries(session: requests.Session, url: str, filters: dict[str, str], members: tuple[str, ...]) -> list[Any]:
+    answer = session.get(url, params={"limit": "100"} | filters, timeout=10)
+    answer.raise_for_status()
+    found = answer.json()
+    for member in members:
+        found = found[member]
+    assert isinstance(found, list)
+    return found

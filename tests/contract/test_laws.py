@@ -1,0 +1,278 @@
+"""The laws of the contract: what must hold between its parts, whatever they say."""
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from openapi_spec_validator import OpenAPIV30SpecValidator
+
+from stub_server.contract.document import JSON, Operation
+from stub_server.resolver import module_of, snake
+
+from ..support.contract import document
+
+ENTRIES = {"openapi.yaml": "stub_server.operations", "sandbox.yaml": "stub_server.operations.control"}
+API, CONTROL = document("openapi.yaml"), document("sandbox.yaml")
+OPERATIONS = {(entry, name): op for entry in ENTRIES for name, op in document(entry).operations.items()}
+OF_API = API.operations
+each_operation = pytest.mark.parametrize(("entry", "name"), OPERATIONS)
+CODES = set(API.schema("ErrorCode")["enum"])
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_the_bundle_is_openapi_3_0(entry: str) -> None:
+    assert [error.message[:300] for error in OpenAPIV30SpecValidator(document(entry).raw).iter_errors()] == []
+    assert document(entry).raw["openapi"] == "3.0.3"
+    assert document(entry).raw["info"]["version"] == "2.0.0"
+
+
+def test_there_are_49_operations_in_nine_groups() -> None:
+    groups = {"API keys": 7, "Customers": 4, "Plans": 5, "Subscriptions": 1, "Orders": 4, "Analytics": 1}
+    groups |= {"Projects": 10, "Products": 5, "Webhooks": 12}
+    found: dict[str, int] = {}
+    for operation in OF_API.values():
+        found[operation.tag] = found.get(operation.tag, 0) + 1
+    assert found == groups
+    assert [tag["name"] for tag in API.raw["tags"]] == list(groups)
+
+
+# -- handlers
+
+
+def handler(entry: str, operation: Operation) -> Any:
+    """The function behind an operation."""
+    module = importlib.import_module(module_of(ENTRIES[entry], operation.tag))
+    return getattr(module, snake(operation.id))
+
+
+@each_operation
+def test_every_operation_has_a_handler_that_takes_what_the_contract_gives(entry: str, name: str) -> None:
+    """`(call, <path ids>, query?, body?)`: query where there are query parameters, body where there is one."""
+    operation = OPERATIONS[entry, name]
+    parameters = list(inspect.signature(handler(entry, operation)).parameters)
+    ids = operation.path.count("{")
+    named = ["query"] if any(p.place == "query" for p in operation.parameters) else []
+    named += ["body"] if operation.body is not None else []
+    assert parameters[0] == "call"
+    assert {"query", "body"}.isdisjoint(parameters[1 : 1 + ids])
+    assert sorted(parameters[1 + ids :]) == sorted(named)
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_every_handler_has_an_operation(entry: str) -> None:
+    wanted: dict[str, set[str]] = {}
+    for operation in document(entry).operations.values():
+        wanted.setdefault(module_of(ENTRIES[entry], operation.tag), set()).add(snake(operation.id))
+    for name, functions in wanted.items():
+        module = importlib.import_module(name)
+        public = {n for n, f in inspect.getmembers(module, inspect.isfunction) if f.__module__ == name and n[0] != "_"}
+        assert public - functions == set(), f"{name} has public functions that no operation calls"
+
+
+# -- answers
+
+
+@each_operation
+def test_the_refusals_that_can_occur_are_listed_and_no_others(entry: str, name: str) -> None:
+    operation = OPERATIONS[entry, name]
+    statuses = set(operation.responses)
+    if operation.scheme is not None:
+        assert {401, 403} <= statuses
+    if operation.body is not None:
+        assert {400, 413, 415, 422} <= statuses
+    else:
+        assert {400, 413, 415}.isdisjoint(statuses)
+    if any(p.place == "query" for p in operation.parameters):
+        assert 422 in statuses
+    if any(p.place == "path" for p in operation.parameters):
+        assert 404 in statuses
+    assert {405, 429, 500, 501}.isdisjoint(statuses)
+    assert sum(status < 300 for status in statuses) == 1
+
+
+@each_operation
+def test_every_answer_names_its_request(entry: str, name: str) -> None:
+    for status, response in OPERATIONS[entry, name].responses.items():
+        assert "X-Request-Id" in response.headers, status
+        if status == 201 and entry == "openapi.yaml":
+            assert response.headers["Location"]["required"] is True
+        if status == 401:
+            assert "WWW-Authenticate" in response.headers
+
+
+@each_operation
+def test_every_refusal_has_both_forms(entry: str, name: str) -> None:
+    for status, response in OPERATIONS[entry, name].responses.items():
+        forms = {"Error": response.media.get(JSON), "Problem": response.media.get("application/problem+json")}
+        expected = {kind: {"$ref": f"#/components/schemas/{kind}"} for kind in forms}
+        # Broken invariants are no refusal: their 409 is the report itself.
+        report = (name, status) == ("checkInvariants", 409)
+        assert (status >= 400 and not report) == (forms == expected), status
+
+
+@each_operation
+def test_every_refusal_lists_its_codes_and_shows_each_in_an_example(entry: str, name: str) -> None:
+    doc = document(entry)
+    for status, raw in OPERATIONS[entry, name].raw["responses"].items():
+        response = doc.resolve(raw)
+        if int(status) < 400 or response["content"].get(JSON, {}).get("schema") != {
+            "$ref": "#/components/schemas/Error"
+        }:
+            assert "x-codes" not in response
+            continue
+        codes = response["x-codes"]
+        assert len(codes) == len(set(codes))
+        assert set(codes) <= CODES
+        shown = [doc.resolve(example)["value"] for example in response["content"][JSON]["examples"].values()]
+        assert {value["code"] for value in shown} == set(codes)
+        assert {value["status"] for value in shown} == {int(status)}
+
+
+def test_every_code_is_used() -> None:
+    """By an operation, or by the server itself as `info` says."""
+    of_the_server = {
+        "route_not_found",
+        "method_not_allowed",
+        "rate_limited",
+        "internal_error",
+        "simulated_fault",
+        "sandbox_not_found",
+    }
+    used = {code for op in OPERATIONS.values() for response in op.responses.values() for code in response.codes}
+    assert CODES - used - of_the_server == set()
+
+
+# -- scopes, credentials, events, lifecycles
+
+
+@pytest.mark.parametrize("name", OF_API)
+def test_every_operation_says_which_credential_and_scope_it_needs(name: str) -> None:
+    operation = OF_API[name]
+    assert operation.scheme in API.raw["components"]["securitySchemes"]
+    assert operation.scopes <= {scope["name"] for scope in API.scopes}
+    assert len(operation.scopes) == (0 if operation.scheme == "publicBearer" else 1)
+    access = "read" if operation.method == "GET" else "write"
+    assert all(scope.endswith(f":{access}") for scope in operation.scopes)
+
+
+def test_every_scope_opens_something() -> None:
+    assert {s["name"] for s in API.scopes} == {scope for op in OF_API.values() for scope in op.scopes}
+    for scope in API.scopes:
+        assert scope["name"] == f"{scope['resource']}:{scope['access']}"
+        assert scope["assignable"] is (scope["resource"] != "api_keys")
+
+
+def emits(operation: Operation) -> set[str]:
+    """The events that an operation names."""
+    return set(operation.emits)
+
+
+def test_every_event_is_in_the_catalogue_and_every_event_is_reached() -> None:
+    assert len(API.events) == 33
+    named = {event for op in OPERATIONS.values() for event in emits(op)}
+    assert named <= set(API.events)
+    for name, event in API.events.items():
+        by = event["emitted_by"]
+        assert by, f"{name} is emitted by nobody"
+        assert name in named or {"clock", "simulation"} & set(by), f"{name} is reached by no operation and no clock"
+
+
+@pytest.mark.parametrize("event", API.events)
+def test_an_event_and_its_operations_name_each_other(event: str) -> None:
+    """`emitted_by` and `x-emits` are the same table seen from two sides."""
+    others = {"clock", "simulation"}
+    by = set(API.events[event]["emitted_by"]) - others
+    all_names = {name for _, name in OPERATIONS}
+    assert by <= all_names
+    assert {name for name in by if name in OF_API} == {name for name, op in OF_API.items() if event in op.emits}
+
+
+LIFECYCLES = API.lifecycles
+
+
+@pytest.mark.parametrize("resource", LIFECYCLES)
+def test_a_lifecycle_is_well_formed(resource: str) -> None:
+    lifecycle = LIFECYCLES[resource]
+    states = set(lifecycle.states)
+    actors = {name for _, name in OPERATIONS} | {"clock", "simulation"}
+    moves = [(move.from_, move.to) for move in lifecycle.moves]
+    assert len({(*move, m.events) for move, m in zip(moves, lifecycle.moves, strict=True)}) == len(moves)
+    for move in lifecycle.moves:
+        assert move.from_ in states | {"new"}
+        assert move.to in states | {"deleted"}
+        assert set(move.events) <= set(API.events)
+        assert move.by
+        assert set(move.by) <= actors, set(move.by) - actors
+    reached, grew = {"new"}, True
+    while grew:
+        more = {to for from_, to in moves if from_ in reached} - reached
+        grew, reached = bool(more), reached | more
+    assert states <= reached, f"never reached: {states - reached}"
+
+
+@pytest.mark.parametrize("resource", LIFECYCLES)
+def test_the_states_of_a_lifecycle_are_the_values_of_its_field(resource: str) -> None:
+    lifecycle = LIFECYCLES[resource]
+    field = API.schema(resource)["properties"][lifecycle.field]
+    if field["type"] == "string":
+        assert API.resolve(field)["enum"] == list(lifecycle.states)
+    else:
+        assert field["type"] == "boolean"
+
+
+# -- links
+
+
+def links() -> Iterator[tuple[str, str, str]]:
+    """(entry, operation, link) of every link."""
+    for (entry, name), operation in OPERATIONS.items():
+        for status, raw in operation.raw["responses"].items():
+            for link in document(entry).resolve(raw).get("links", {}):
+                yield entry, name, f"{status}/{link}"
+
+
+def schema_at(entry: str, schema: Any, pointer: str) -> Any:
+    """The schema of what a JSON Pointer selects; None where nothing can stand."""
+    doc = document(entry)
+    node = doc.resolve(schema)
+    for step in pointer.split("/")[1:]:
+        node = doc.resolve(node["items"] if node.get("type") == "array" else node.get("properties", {}).get(step))
+        if node is None:
+            return None
+    return node
+
+
+@pytest.mark.parametrize(("entry", "name", "link"), list(links()))
+def test_a_link_leads_somewhere(entry: str, name: str, link: str) -> None:
+    doc, operation = document(entry), OPERATIONS[entry, name]
+    status, _, key = link.partition("/")
+    response = doc.resolve(operation.raw["responses"][status])
+    value = doc.resolve(response["links"][key])
+    target = doc.operations[value["operationId"]]
+    known = {p.name: p for p in target.parameters}
+    given = value.get("parameters", {})
+    for parameter, expression in given.items():
+        assert parameter in known, f"{target.id} has no parameter {parameter}"
+        if expression.startswith("$response.body#"):
+            pointed = schema_at(entry, response["content"][JSON]["schema"], expression.partition("#")[2])
+            assert pointed is not None, f"{expression} selects nothing"
+            assert pointed["type"] == doc.resolve(known[parameter].schema).get("type")
+        else:
+            place, _, used = expression.removeprefix("$request.").partition(".")
+            assert used in {p.name for p in operation.parameters if p.place == place}, expression
+    required = {p.name for p in target.parameters if p.required and p.place == "path"}
+    assert required <= set(given)
+
+
+def test_every_id_that_an_answer_of_a_creation_shows_is_linked() -> None:
+    """Create → get; and after a DELETE → get, to see that it is gone."""
+    for name, operation in OF_API.items():
+        resource = name.removeprefix("create").removeprefix("delete").removeprefix("Pix")
+        if name.startswith(("create", "delete")) and f"get{resource}" in OF_API:
+            status = "201" if name.startswith("create") else "200"
+            targets = {
+                link["operationId"] for link in API.resolve(operation.raw["responses"][status])["links"].values()
+            }
+            assert f"get{resource}" in targets, name

@@ -1,0 +1,174 @@
+"""Schemas, examples, provenance: every example is valid, every default fits, every property says where it is from."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ..support.contract import document, schemas, violations
+
+ENTRIES = ["openapi.yaml", "sandbox.yaml"]
+API = document()
+COMPONENTS = [(entry, name) for entry in ENTRIES for name in document(entry).raw["components"]["schemas"]]
+OPERATIONS = [(entry, name) for entry in ENTRIES for name in document(entry).operations]
+BASES = {"documented", "assumed"}
+
+
+def objects(node: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every schema with properties inside a schema, with its place."""
+    if isinstance(node, dict):
+        if isinstance(node.get("properties"), dict):
+            yield where, node
+        for key, value in node.items():
+            if key not in ("example", "default", "enum", "x-basis", "x-basis-notes", "x-lifecycle"):
+                yield from objects(value, f"{where}/{key}")
+    elif isinstance(node, list):
+        for index, value in enumerate(node):
+            yield from objects(value, f"{where}/{index}")
+
+
+def members(node: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every schema inside a schema, itself included."""
+    if isinstance(node, dict):
+        yield where, node
+        for key in ("items", "additionalProperties", "not"):
+            if isinstance(node.get(key), dict):
+                yield from members(node[key], f"{where}/{key}")
+        for key in ("allOf", "anyOf", "oneOf"):
+            for index, value in enumerate(node.get(key, ())):
+                yield from members(value, f"{where}/{key}/{index}")
+        for name, value in node.get("properties", {}).items():
+            yield from members(value, f"{where}/{name}")
+
+
+def schema_of(entry: str, name: str) -> Any:
+    """A component."""
+    return document(entry).raw["components"]["schemas"][name]
+
+
+@pytest.mark.parametrize(("entry", "name"), COMPONENTS)
+def test_every_property_says_whether_it_is_documented_or_assumed(entry: str, name: str) -> None:
+    for where, schema in objects(schema_of(entry, name), name):
+        assert set(schema.get("x-basis", ())) == set(schema["properties"]), where
+        assert set(schema["x-basis"].values()) <= BASES, where
+        assert set(schema.get("x-basis-notes", ())) <= set(schema["properties"]), where
+
+
+@pytest.mark.parametrize(("entry", "name"), COMPONENTS)
+def test_required_members_are_properties(entry: str, name: str) -> None:
+    for where, schema in objects(schema_of(entry, name), name):
+        assert set(schema.get("required", ())) <= set(schema["properties"]), where
+
+
+@pytest.mark.parametrize(("entry", "name"), COMPONENTS)
+def test_every_default_and_example_of_a_schema_fits_it(entry: str, name: str) -> None:
+    for where, schema in members(schema_of(entry, name), name):
+        validator = schemas(entry).compile(schema, request=True)
+        for key in ("default", "example"):
+            if key in schema:
+                assert violations(validator, schema[key]) == [], f"{where} {key}"
+
+
+@pytest.mark.parametrize(("entry", "name"), COMPONENTS)
+def test_patterns_mean_the_same_to_every_engine(entry: str, name: str) -> None:
+    """Anchored at both ends or at neither, digits spelled out, and no `$` that a newline could follow unseen."""
+    for where, schema in members(schema_of(entry, name), name):
+        pattern = schema.get("pattern")
+        if pattern is not None:
+            re.compile(pattern)
+            assert r"\d" not in pattern, f"{where}: \\d means more than 0-9 to some"
+            assert r"\w" not in pattern, f"{where}: \\w means more than ASCII to some"
+            assert schema.get("type") == "string", where
+
+
+@pytest.mark.parametrize(("entry", "name"), OPERATIONS)
+def test_every_parameter_default_and_example_fits(entry: str, name: str) -> None:
+    doc = document(entry)
+    for raw in document(entry).operations[name].raw.get("parameters", ()):
+        parameter = doc.resolve(raw)
+        assert parameter.get("description"), parameter["name"]
+        validator = schemas(entry).compile(parameter["schema"], request=True)
+        schema = doc.resolve(parameter["schema"])
+        values = [schema[key] for key in ("default", "example") if key in schema]
+        values += [parameter["example"]] if "example" in parameter else []
+        values += [doc.resolve(example)["value"] for example in parameter.get("examples", {}).values()]
+        for value in values:
+            assert violations(validator, value) == [], parameter["name"]
+
+
+def bodies(entry: str, name: str) -> Iterator[tuple[str, Any, Any, bool]]:
+    """(place, schema, examples, is request) of every body of an operation."""
+    doc = document(entry)
+    raw = doc.operations[name].raw
+    if "requestBody" in raw:
+        for media, content in doc.resolve(raw["requestBody"])["content"].items():
+            yield f"request {media}", content["schema"], content.get("examples"), True
+    for status, response in raw["responses"].items():
+        for media, content in doc.resolve(response).get("content", {}).items():
+            yield f"{status} {media}", content["schema"], content.get("examples"), False
+
+
+@pytest.mark.parametrize(("entry", "name"), OPERATIONS)
+def test_every_body_has_named_examples_and_every_example_is_valid(entry: str, name: str) -> None:
+    doc = document(entry)
+    for place, schema, examples, is_request in bodies(entry, name):
+        if not examples:
+            assert place.endswith(("problem+json", "image/svg+xml", "image/png")), f"{place} has no example"
+            continue
+        validator = schemas(entry).compile(schema, request=is_request)
+        for key, raw in examples.items():
+            example = doc.resolve(raw)
+            assert example.get("summary"), f"{place} {key} has no summary"
+            assert violations(validator, example["value"]) == [], f"{place} {key}"
+
+
+@pytest.mark.parametrize("event", API.events)
+def test_the_example_of_an_event_is_valid_and_of_its_type(event: str) -> None:
+    raw = API.events[event]
+    validator = schemas().compile(raw["schema"], request=False)
+    assert violations(validator, raw["example"]) == []
+    assert raw["example"]["type"] == event
+    assert raw["payload_key"] in raw["example"]["data"]
+    assert raw["summary"]
+    assert raw["description"]
+
+
+def test_every_component_is_used() -> None:
+    """What nothing refers to is dead weight: no operation, event or other component would miss it."""
+    texts = {entry: str(document(entry).raw) for entry in ENTRIES}
+    for entry in ENTRIES:
+        for kind, components in document(entry).raw["components"].items():
+            for name in components if kind != "securitySchemes" else ():
+                assert f"'#/components/{kind}/{name}'" in texts[entry], f"{kind}/{name}"
+
+
+def test_every_file_of_the_folder_is_part_of_a_contract() -> None:
+    from ..support.contract import OPENAPI
+
+    known = {
+        (kind, name) for entry in ENTRIES for kind, found in document(entry).raw["components"].items() for name in found
+    }
+    for file in (OPENAPI / "components").glob("*/*.yaml"):
+        assert (file.parent.name, file.stem) in known, f"{file.parent.name}/{file.name} is referred to by nothing"
+
+
+@pytest.mark.parametrize("name", API.operations)
+def test_every_operation_says_where_it_is_from(name: str) -> None:
+    raw = API.operations[name].raw
+    assert set(raw["x-basis"]) == {"method", "path", "request", "response"}
+    assert set(raw["x-basis"].values()) <= BASES
+    assert raw["summary"]
+    assert raw["description"]
+
+
+def test_the_contradictions_of_the_source_bite_where_they_say() -> None:
+    listed = API.raw["x-contradictions"]
+    assert [entry["id"] for entry in listed] == [f"C{n}" for n in range(1, 11)]
+    for entry in listed:
+        assert entry["contradiction"]
+        assert entry["reading"]
+        assert entry["bites"]
+        for place in entry["bites"]:
+            schema, _, member = place.partition(".")
+            assert place in API.operations or member in API.schema(schema)["properties"], place

@@ -1,0 +1,181 @@
+"""The states of a project and of an API key: every move by each of its triggers, every other one refused."""
+
+import httpx2
+import pytest
+
+from ..support.contract import document
+from ..support.make import Json, created, make_order, make_plan, make_project
+from .stage import Stage
+from .steps import done, refused
+
+PROJECT, KEY = document().lifecycles["Project"], document().lifecycles["ApiKey"]
+ACTIONS = {"activateProject": "activate", "suspendProject": "suspend", "archiveProject": "archive"}
+GOALS = {"activateProject": "active", "suspendProject": "suspended", "archiveProject": "archived"}
+
+
+def ask(stage: Stage, ident: str, by: str, to: str) -> httpx2.Response:
+    """Ask for a state through one of the operations."""
+    if by in ACTIONS:
+        assert GOALS[by] == to
+        return stage.api.post(f"/v2/projects/{ident}/{ACTIONS[by]}")
+    if by == "updateProjectStatus":
+        return stage.api.patch(f"/v2/projects/{ident}/status", json={"status": to})
+    if by == "updateProject":
+        return stage.api.put(f"/v2/projects/{ident}", json={"status": to})
+    assert by == "deleteProject"
+    return stage.api.delete(f"/v2/projects/{ident}")
+
+
+@pytest.mark.parametrize(("from_", "to", "by"), [(m.from_, m.to, by) for m in PROJECT.moves for by in m.by])
+def test_every_move_of_a_project_happens_and_is_told_once(stage: Stage, from_: str, to: str, by: str) -> None:
+    move = PROJECT.find(from_, to)
+    assert move is not None
+    if from_ == "new":
+        project, told = make_project(stage.api, status=to), []
+    else:
+        project = stage.project(from_)
+        told = stage.events(project["id"])
+        done(ask(stage, project["id"], by, to))
+    if to == "deleted":
+        assert stage.api.get(f"/v2/projects/{project['id']}").status_code == 404
+    else:
+        assert to == stage.get_project(project["id"])["status"]
+    assert [*told, *move.events] == stage.events(project["id"])
+
+
+ASKABLE = [("updateProjectStatus", to) for to in PROJECT.states]
+ASKABLE += [("updateProject", to) for to in PROJECT.states] + list(GOALS.items())
+OTHERS = [(f, t, by) for f in PROJECT.states for by, t in ASKABLE if f != t and PROJECT.find(f, t) is None]
+
+
+@pytest.mark.parametrize(("from_", "to", "by"), OTHERS)
+def test_every_other_move_of_a_project_is_409_and_says_what_is_allowed(
+    stage: Stage, from_: str, to: str, by: str
+) -> None:
+    """From, to, the exits of the state and who opens them, and the way to the goal where there is one."""
+    project = stage.project(from_)
+    told = stage.events(project["id"])
+    response = ask(stage, project["id"], by, to)
+    refused(response, 409, "invalid_state_transition")
+    body = response.json()
+    assert [{"field": "status", "in": "body", "code": "not_allowed", "message": f"{from_} → {to}"}] == body["details"]
+    exits = [move for move in PROJECT.exits(from_) if move.to != "deleted"]
+    for move in exits:
+        assert all(word in body["message"] for word in (move.to, *move.by)), body["message"]
+    assert ("is final" in body["message"]) is (not exits)
+    if (from_, to) == ("draft", "suspended"):
+        assert "draft → active → suspended" in body["message"]
+    assert (from_, told) == (stage.get_project(project["id"])["status"], stage.events(project["id"]))
+
+
+def test_the_refused_moves_are_all_that_the_table_lacks() -> None:
+    states = PROJECT.states
+    lacking = {(f, t) for f in states for t in states if f != t and PROJECT.find(f, t) is None}
+    assert {(f, t) for f, t, _ in OTHERS} == lacking
+
+
+@pytest.mark.parametrize("state", PROJECT.states)
+@pytest.mark.parametrize("by", ["updateProjectStatus", "updateProject"])
+def test_a_move_to_the_present_state_changes_and_tells_nothing(stage: Stage, state: str, by: str) -> None:
+    project = stage.project(state)
+    told = stage.events(project["id"])
+    assert project == done(ask(stage, project["id"], by, state))["data"]["project"]
+    assert told == stage.events(project["id"])
+
+
+@pytest.mark.parametrize(("by", "to"), GOALS.items())
+def test_an_action_repeated_changes_and_tells_nothing(stage: Stage, by: str, to: str) -> None:
+    project = stage.project(to)
+    told = stage.events(project["id"])
+    assert project == done(ask(stage, project["id"], by, to))["data"]["project"]
+    assert told == stage.events(project["id"])
+
+
+@pytest.mark.parametrize("by", ["archiveProject", "updateProjectStatus", "updateProject"])
+def test_an_archived_project_cancels_what_is_pending_and_ends_what_runs(stage: Stage, by: str) -> None:
+    """Each pending order is told of once; subscriptions run to the end of what is paid."""
+    held = stage.subscription("active")
+    plan = done(stage.api.get(f"/v2/plans/{held['planId']}"))["plan"]
+    pending = [make_order(stage.api, plan)["id"] for _ in range(2)]
+    done(ask(stage, held["projectId"], by, "archived"))
+    for ident in pending:
+        assert ("canceled", ["order.created", "order.canceled"]) == (
+            stage.get_order(ident)["status"],
+            stage.events(ident),
+        )
+    now = stage.get_subscription(held["id"])
+    assert ("active", True, None) == (now["status"], now["cancel_at_period_end"], now["next_billing_at"])
+
+
+def test_open_codes_of_a_suspended_project_stay_payable(stage: Stage) -> None:
+    order = stage.order()
+    project_id = done(stage.control.get(f"/orders/{order['id']}"))["projectId"]
+    done(ask(stage, project_id, "suspendProject", "suspended"))
+    stage.drive("orders", order["id"], "pay")
+    assert stage.get_order(order["id"])["status"] == "paid"
+
+
+# -- API keys
+
+
+def shown(stage: Stage, key: Json) -> str:
+    """The state that a key shows, or that it is gone."""
+    keys = done(stage.api.get("/api-keys", params={"limit": 100}))["api_keys"]
+    found = [each for each in keys if each["id"] == key["id"]]
+    if not found:
+        return "deleted"
+    ends = found[0]["expires_at"]
+    if ends is not None and ends <= stage.now():
+        assert found[0]["is_active"] is False
+        return "expired"
+    return "active" if found[0]["is_active"] else "inactive"
+
+
+@pytest.mark.parametrize(("from_", "to", "by"), [(m.from_, m.to, by) for m in KEY.moves for by in m.by])
+def test_every_move_of_an_api_key_happens_and_is_told_once(stage: Stage, from_: str, to: str, by: str) -> None:
+    move = KEY.find(from_, to)
+    assert move is not None
+    key = stage.key("active" if from_ == "new" else from_)
+    told = [] if from_ == "new" else stage.events(key["id"])
+    path = f"/api-keys/{key['id']}"
+    if by == "clock":
+        body = {"name": "Chave", "scopes": ["orders:read"], "expires_at": later(stage)}
+        key, told = created(stage.api.post("/api-keys", json=body))["api_key"], ["api_key.created"]
+        stage.go_to(body["expires_at"])
+    elif by == "deleteApiKey":
+        done(stage.api.delete(path))
+    elif by == "updateApiKey":
+        revive = {"expires_at": None} if from_ == "expired" else {}
+        done(stage.api.put(path, json={"is_active": to == "active"} | revive))
+    assert to == shown(stage, key)
+    assert [*told, *move.events] == stage.events(key["id"])
+
+
+def later(stage: Stage) -> str:
+    """An instant soon after now."""
+    seconds = stage.now()[:19]
+    return f"{int(seconds[:4]) + 1}{seconds[4:]}Z"
+
+
+def test_an_expired_key_is_not_switched_on_without_a_new_end(stage: Stage) -> None:
+    key = stage.key("expired")
+    told = stage.events(key["id"])
+    response = stage.api.put(f"/api-keys/{key['id']}", json={"is_active": True})
+    assert ["is_active"] == list(refused(response, 409, "api_key_expired"))
+    assert "expires_at" in response.json()["message"]
+    assert ("expired", told) == (shown(stage, key), stage.events(key["id"]))
+
+
+def test_a_plan_and_an_order_need_an_active_project_only_where_they_must(stage: Stage) -> None:
+    """Plans are made in any project but an archived one; orders are taken by an active one alone."""
+    for state, plan_status, order_status in (("draft", 201, 409), ("suspended", 201, 409), ("archived", 409, 409)):
+        project = stage.project("active" if state == "archived" else state)
+        plan = make_plan(stage.api, project["id"])
+        if state == "archived":
+            done(ask(stage, project["id"], "archiveProject", "archived"))
+        body = {"projectId": project["id"], "name": "Outro", "amount": 1}
+        assert plan_status == stage.api.post("/v2/plans", json=body).status_code
+        order = {"projectId": project["id"], "planId": plan["id"], "paymentMethod": "pix", "totalAmount": 1}
+        order |= {"items": [{"description": "x", "quantity": 1, "amount": 1}]}
+        order |= {"customer": {"name": "A", "email": "a@example.com", "document": "34712695846"}}
+        assert order_status == stage.api.post("/v2/orders", json=order).status_code

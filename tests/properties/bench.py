@@ -1,0 +1,169 @@
+"""Where model and server are held side by side: one sandbox, one world, and what both are asked."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from stub_server.domain.documents import cpf_with_check_digits
+
+from . import model_billing as billing
+from .client import Client, Disagreement, Reply, agree
+from .model import Json, Order, Plan, Project, Subscription, World, granted
+from .model_figures import conversion, monthly, plan_view, project_view, stats_view, ticket
+from .moments import parse
+
+Item = TypeVar("Item")
+DOCUMENTS = tuple(cpf_with_check_digits(f"{987_000_000 + number}") for number in range(6))
+UNKNOWN = "00000000-0000-4000-8000-000000000000"
+CENT = 0.0101
+
+
+@dataclass(slots=True)
+class Tally:
+    """How far the sequences went."""
+
+    sequences: int = 0
+    steps: int = 0
+    requests: int = 0
+    reached: Counter[str] = field(default_factory=Counter)
+    refusals: Counter[str] = field(default_factory=Counter)
+
+    def line(self) -> str:
+        """One line for the reader of the test run."""
+        reached = ", ".join(f"{name} {count}" for name, count in sorted(self.reached.items(), key=lambda item: -item[1]))
+        refusals = ", ".join(f"{name} {count}" for name, count in self.refusals.most_common())
+        head = f"model: {self.sequences} sequences, {self.steps} steps, {self.requests} requests"
+        return f"{head}; sequences that reached: {reached}; refusals as predicted: {refusals}"
+
+
+class Bench:
+    """Asks the server, tells the model, and compares."""
+
+    def __init__(self, client: Client, tally: Tally) -> None:
+        """An empty sandbox with the clock standing still."""
+        self.client = client
+        self.tally = tally
+        self.serial = 0
+        self.touched: Project | None = None
+        self.gone: list[str] = []
+        self.marks: set[str] = set()
+        before = client.requests
+        reset = client.ask("POST", "/_sandbox/reset", {"scenario": "empty"}).hold(granted())
+        client.token = client.ask("POST", "/_sandbox/tokens", {}).hold(granted(201)).body["token"]
+        self.world = World(parse(reset.body["now"]))
+        self.strangers = {
+            plural: {record["id"] for record in self.listed(plural)}
+            for plural in ("customers", "projects", "plans", "products", "orders", "subscriptions", "api_keys")
+        }
+        self.past_events = self.client.get("/_sandbox/events", limit=1).body["pagination"]["total"]
+        self.tally.requests -= before
+
+    def name(self, kind: str) -> str:
+        """A name that nothing else has."""
+        self.serial += 1
+        return f"{kind} {self.serial}"
+
+    def hold(self, reply: Reply, verdict: Any) -> Reply:
+        """Hold an answer to the model's verdict, and count what was refused."""
+        reply.hold(verdict)
+        if not verdict.granted:
+            self.tally.refusals[reply.body["code"]] += 1
+        return reply
+
+    def settle(self) -> None:
+        """Let the model do what is overdue, and find in the API what the clock has made."""
+        billing.advance(self.world, self.world.now)
+        self.bind()
+
+    def advance(self, to: int) -> None:
+        """Move both clocks."""
+        seconds = (to - self.world.now) / 1000
+        reply = self.client.ask("POST", "/_sandbox/clock/advance", {"seconds": seconds})
+        reply.hold(granted())
+        billing.advance(self.world, to)
+        agree("clock", self.world.now, parse(reply.body["now"]))
+        self.bind()
+
+    def listed(self, plural: str, **query: object) -> list[Json]:
+        """Every record of a kind."""
+        path = "/api-keys" if plural == "api_keys" else f"/v2/{plural}"
+        return self.client.pages(path, plural, "data" if plural == "projects" else "", **query)
+
+    def inspect(self, order_id: str) -> Json:
+        """An order with what the API hides."""
+        return self.client.get(f"/_sandbox/orders/{order_id}").hold(granted()).body
+
+    def bind(self) -> None:
+        """Give the model's new subscriptions and renewal orders the ids they have in the API."""
+        self._bind_subscriptions()
+        nameless = [order for order in self.world.orders if order.id is None]
+        if not nameless:
+            return
+        known = {order.id for order in self.world.orders} | self.strangers["orders"]
+        fresh = [shown for shown in self.listed("orders") if shown["id"] not in known]
+        agree("new orders", len(nameless), len(fresh))
+        hidden = [(shown, self.inspect(shown["id"])["subscriptionId"]) for shown in fresh]
+        for order in nameless:
+            renews = order.renews
+            mine = [
+                shown
+                for shown, subscription in hidden
+                if renews is not None and subscription == renews.id and parse(shown["createdAt"]) == order.created
+            ]
+            if len(mine) != 1:
+                found = [(shown["createdAt"], subscription) for shown, subscription in hidden]
+                raise Disagreement(f"no renewal order {order.view()} of {renews and renews.id}: {found}")
+            order.id = mine[0]["id"]
+        self._bind_subscriptions()
+
+    def _bind_subscriptions(self) -> None:
+        for found in self.world.subscriptions:
+            if found.id is None and found.first.id is not None:
+                found.id = self.inspect(found.first.id)["subscriptionId"]
+
+    def compare_order(self, order: Order, shown: Json) -> None:
+        """An order as the API shows it."""
+        agree(f"order {order.id}", order.view(), shown)
+        agree(f"payment of order {order.id}", order.payment_view(), shown["last_transaction"])
+        agree(f"buyer of order {order.id}", order.document, shown["customer"]["document"])
+        if (order.method == "pix") != ("qr_code" in shown["last_transaction"]):
+            raise Disagreement(f"QR code of a {order.method} order: {shown}")
+        if (order.paid is not None and order.method == "pix") != ("end_to_end_id" in shown["last_transaction"]):
+            raise Disagreement(f"end_to_end_id of a {order.status} order: {shown}")
+
+    def compare_project(self, project: Project) -> None:
+        """A project with its counters, and its statistics."""
+        shown = self.client.get(f"/v2/projects/{project.id}").hold(granted()).body["data"]["project"]
+        agree(f"project {project.id}", project_view(self.world, project), shown)
+        stats = self.client.get(f"/v2/projects/{project.id}/stats").hold(granted()).body["data"]["stats"]
+        agree(f"stats of {project.id}", stats_view(self.world, project), stats)
+        agree(f"net of {project.id}", shown["total_revenue"], stats["revenue"]["net"])
+        rate = conversion(self.world, project)
+        agree(f"conversion of {project.id}", None if rate is None else round(float(rate), 4), stats["conversion_rate"])
+        for name, expected, actual in (
+            ("mrr", monthly(self.world, project), stats["mrr"]),
+            ("average_ticket", ticket(self.world, project), stats["revenue"]["average_ticket"]),
+        ):
+            if abs(float(expected) - actual) > CENT:
+                raise Disagreement(f"{name} of {project.id}: model {float(expected)}, server {actual}")
+        best = [entry["revenue"] for entry in stats["top_plans"]]
+        agree(f"top plans of {project.id} go down", sorted(best, reverse=True), best)
+
+    def compare_plan(self, plan: Plan, shown: Json) -> None:
+        """A plan with its counter."""
+        agree(f"plan {plan.id}", plan_view(self.world, plan), shown)
+        agree(f"methods of plan {plan.id}", sorted(plan.methods), sorted(shown["payment_methods"]))
+
+    def compare_subscription(self, found: Subscription, shown: Json) -> None:
+        """A subscription."""
+        agree(f"subscription {found.id}", billing.view(found), shown)
+
+    def mark(self, *names: str) -> None:
+        """Note that this sequence got somewhere."""
+        self.marks.update(names)
+
+
+def pick(items: Sequence[Item], number: int) -> Item | None:
+    """One of the items, the newest for 0."""
+    return items[-1 - number % len(items)] if items else None

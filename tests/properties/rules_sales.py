@@ -1,0 +1,259 @@
+"""What a sequence may do to orders, subscriptions and the clock."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from . import model_billing as billing
+from . import model_orders as orders
+from .bench import DOCUMENTS, UNKNOWN, Bench, pick
+from .client import Reply, agree
+from .model import Json, Order, Plan, Project, Subscription, refused
+from .moments import DAY, HOUR, MINUTE, SECOND
+
+NUMBER = st.integers(0, 5)
+METHODS = st.sampled_from(("pix", "pix", "pix", "credit_card", "boleto"))
+LEAPS = (SECOND, 5 * MINUTE, HOUR, 13 * HOUR, DAY, 3 * DAY, 8 * DAY, 30 * DAY, 95 * DAY, 400 * DAY)
+
+
+def order_body(project_id: str, plan_id: str, document: str, email: str, method: str, cents: int) -> Json:
+    """What createOrder takes."""
+    return {
+        "projectId": project_id,
+        "planId": plan_id,
+        "paymentMethod": method,
+        "totalAmount": cents / 100,
+        "items": [{"description": "Plano", "quantity": 1, "amount": cents / 100}],
+        "customer": {"name": "Rosa Lima", "email": email, "document": document},
+    }
+
+
+def place(bench: Bench, plan: Plan, document: str, email: str, method: str, cents: int) -> Order | None:
+    """createOrder or createPixOrder, granted or refused; answers the model's order."""
+    world = bench.world
+    here = plan if plan in world.plans else None
+    project = plan.project if plan.project in world.projects else None
+    verdict = orders.may_place(world, project, here, method)
+    body = order_body(plan.project.id, plan.id, document, email, method, cents)
+    path = "/v2/orders/pix" if method == "pix" and cents % 2 else "/v2/orders"
+    reply = bench.hold(bench.client.ask("POST", path, body), verdict)
+    if not verdict.granted:
+        return None
+    return placed(bench, plan, body, reply)
+
+
+def placed(bench: Bench, plan: Plan, body: Json, reply: Reply) -> Order:
+    """Take an order that was granted into the model."""
+    buyer, cents = body["customer"], round(body["totalAmount"] * 100)
+    order = orders.place(
+        bench.world, plan, buyer["document"], buyer["email"], buyer["name"], body["paymentMethod"], cents
+    )
+    order.id = reply.body["id"]
+    if order.customer.id is None:
+        order.customer.id = bench.inspect(reply.body["id"])["customerId"]
+    bench.compare_order(order, reply.body)
+    bench.touched = plan.project
+    bench.settle()
+    return order
+
+
+def control(bench: Bench, order: Order, verb: str, body: Json | None = None) -> Reply:
+    """A move of the control surface."""
+    return bench.client.ask("POST", f"/_sandbox/orders/{order.id}/{verb}", body)
+
+
+def pay(bench: Bench, order: Order) -> None:
+    """Pay, granted or refused."""
+    verdict = orders.may_pay(order)
+    reply = bench.hold(control(bench, order, "pay"), verdict)
+    if verdict.granted:
+        orders.pay(bench.world, order)
+        bench.compare_order(order, reply.body["order"])
+        bench.settle()
+    bench.touched = order.project
+
+
+def preferred(items: list[Order], status: str, number: int) -> Order | None:
+    """One in the state nearly always, any other at times."""
+    fitting = [order for order in items if order.status == status]
+    return pick(fitting, number) if fitting and number else pick(items, number)
+
+
+class OrderRules:
+    """Mixed into the machine."""
+
+    bench: Bench
+
+    @rule(
+        number=NUMBER,
+        document=st.sampled_from(DOCUMENTS),
+        magic=st.sampled_from((None, None, *orders.MAGIC)),
+        method=METHODS,
+        cents=st.integers(1, 99_999_999),
+    )
+    def place_order(self, number: int, document: str, magic: str | None, method: str, cents: int) -> None:
+        """Any method, total and magic address."""
+        plan = pick(self.bench.world.plans, number)
+        if plan is not None:
+            place(self.bench, plan, document, f"{magic or 'rosa'}@example.com", method, cents)
+
+    @rule(number=NUMBER, document=st.sampled_from(DOCUMENTS), magic=st.sampled_from((None, None, "succeed_immediately")))
+    def buy(self, number: int, document: str, magic: str | None) -> None:
+        """Place an order and let it be paid."""
+        selling = [plan for plan in self.bench.world.plans if plan.project.status == plan.status == "active"]
+        plan = pick(selling, number)
+        if plan is None:
+            return
+        order = place(self.bench, plan, document, f"{magic or 'rosa'}@example.com", plan.methods[0], plan.amount)
+        if order is not None and magic is None:
+            pay(self.bench, order)
+
+    @rule(number=NUMBER, other=NUMBER)
+    def place_order_astray(self, number: int, other: int) -> None:
+        """A plan that does not exist, or not in this project."""
+        world = self.bench.world
+        plan, project = pick(world.plans, number), pick(world.projects, other)
+        if plan is None or plan.project is project:
+            plan = Plan(UNKNOWN, project or Project(UNKNOWN, "", "active"), "", 1, None, None)
+        body = order_body(project.id if project else UNKNOWN, plan.id, DOCUMENTS[0], "rosa@example.com", "pix", 100)
+        self.bench.hold(self.bench.client.ask("POST", "/v2/orders/pix", body), refused(404, "reference_not_found"))
+
+    @precondition(lambda self: self.bench.world.orders)
+    @rule(number=NUMBER)
+    def pay_order(self, number: int) -> None:
+        """Pay what waits, at times what does not."""
+        order = preferred(self.bench.world.orders, "pending", number)
+        assert order is not None
+        pay(self.bench, order)
+
+    @precondition(lambda self: self.bench.world.orders)
+    @rule(number=NUMBER, verb=st.sampled_from(("fail", "expire", "cancel")))
+    def end_order(self, number: int, verb: str) -> None:
+        """End what waits, at times what does not."""
+        order = preferred(self.bench.world.orders, "pending", number)
+        assert order is not None
+        status, event = {
+            "fail": ("failed", "order.payment_failed"),
+            "expire": ("expired", "order.expired"),
+            "cancel": ("canceled", "order.canceled"),
+        }[verb]
+        verdict = orders.may_end(order, status)
+        reply = self.bench.hold(control(self.bench, order, verb), verdict)
+        if verdict.granted:
+            if order.status != status:
+                orders.end(self.bench.world, order, status, event)
+            self.bench.compare_order(order, reply.body["order"])
+        self.bench.touched = order.project
+
+    @precondition(lambda self: self.bench.world.orders)
+    @rule(number=NUMBER, share=st.sampled_from((None, None, 0.1, 0.5, 1.0, 1.5)))
+    def refund_order(self, number: int, share: float | None) -> None:
+        """All, a part, or more than there is."""
+        order = preferred(self.bench.world.orders, "paid", number)
+        assert order is not None
+        amount = None if share is None else min(max(1, round(order.earned * share)), 99_999_999)
+        verdict = orders.may_refund(self.bench.world, order, amount)
+        body = None if amount is None else {"amount": amount / 100}
+        reply = self.bench.hold(control(self.bench, order, "refund", body), verdict)
+        if verdict.granted:
+            orders.refund(self.bench.world, order, amount)
+            self.bench.compare_order(order, reply.body["order"])
+        self.bench.touched = order.project
+
+    @rule(number=NUMBER, other=st.booleans(), leap=st.sampled_from((0, HOUR, 25 * HOUR)))
+    def repeat_order(self, number: int, other: bool, leap: int) -> None:
+        """The same key again: the same answer and one effect, until a day has passed."""
+        bench = self.bench
+        plan = pick(bench.world.plans, number)
+        if plan is None or not orders.may_place(bench.world, plan.project, plan, "pix").granted:
+            return
+        idem = bench.name("repeat").replace(" ", "-")
+        body = order_body(plan.project.id, plan.id, DOCUMENTS[0], "rosa@example.com", "pix", 1990)
+        first = bench.client.ask("POST", "/v2/orders/pix", body, idem=idem).hold(orders.granted(201))
+        placed(bench, plan, body, first)
+        if leap:
+            bench.advance(bench.world.now + leap)
+        if leap > DAY:
+            verdict = orders.may_place(bench.world, plan.project, plan, "pix")
+            again = bench.hold(bench.client.ask("POST", "/v2/orders/pix", body, idem=idem), verdict)
+            if verdict.granted:
+                placed(bench, plan, body, again)
+            return
+        again = bench.client.ask("POST", "/v2/orders/pix", body, idem=idem).hold(orders.granted(201))
+        agree("repeated order", first.body, again.body)
+        agree("Idempotent-Replayed", "true", again.headers.get("Idempotent-Replayed"))
+        if other:
+            changed = body | {"totalAmount": 19.91}
+            reply = bench.client.ask("POST", "/v2/orders/pix", changed, idem=idem)
+            bench.hold(reply, refused(409, "idempotency_key_reused"))
+
+    @rule(path=st.sampled_from(("customers", "projects", "plans", "products", "orders")))
+    def read_unknown(self, path: str) -> None:
+        """What does not exist is 404."""
+        self.bench.hold(self.bench.client.get(f"/v2/{path}/{UNKNOWN}"), refused(404, "not_found"))
+
+
+class TimeRules:
+    """Mixed into the machine."""
+
+    bench: Bench
+
+    @rule(leap=st.sampled_from(LEAPS))
+    def advance(self, leap: int) -> None:
+        """Minutes to months."""
+        self.bench.advance(self.bench.world.now + leap)
+
+    @rule(beside=st.sampled_from((-1, 0, 0, 1, HOUR)))
+    def advance_to_next(self, beside: int) -> None:
+        """To the next thing that time will do, just before it or a little later."""
+        world = self.bench.world
+        due = min((at for at, _ in billing.jobs(world)), default=None)
+        if due is not None and due + beside >= world.now:
+            self.bench.advance(due + beside)
+            self.bench.mark("advanced to a job")
+
+    @precondition(lambda self: any(found.running for found in self.bench.world.subscriptions))
+    @rule(number=NUMBER, late=st.integers(0, 3))
+    def live_a_period(self, number: int, late: int) -> None:
+        """Wait for a renewal order and pay it, at times only when it is past due."""
+        bench = self.bench
+        found = pick([item for item in bench.world.subscriptions if item.running], number)
+        assert found is not None
+        if found.status == "trialing":
+            bench.advance(found.anchor)
+        elif found.status == "active":
+            end = billing.period(found)[1]
+            bench.advance(max(bench.world.now, billing.renewal_at(found) if late else end))
+        if found.renewal is not None and found.renewal.status == "pending":
+            bench.mark("paid a renewal late" if found.status == "past_due" else "paid a renewal")
+            pay(bench, found.renewal)
+
+    @precondition(lambda self: self.bench.world.subscriptions)
+    @rule(number=NUMBER, verb=st.sampled_from(("cancel", "later", "renew", "renew", "expire")))
+    def steer_subscription(self, number: int, verb: str) -> None:
+        """Cancel, renew or expire, also where that is refused."""
+        bench = self.bench
+        found = pick(bench.world.subscriptions, number)
+        assert found is not None
+        path = f"/_sandbox/subscriptions/{found.id}/{'cancel' if verb == 'later' else verb}"
+        verdict = {"renew": billing.may_renew, "expire": billing.may_expire}.get(verb, billing.may_cancel)(found)
+        body = {"at_period_end": True} if verb == "later" else None
+        reply = bench.hold(bench.client.ask("POST", path, body), verdict)
+        bench.touched = found.plan.project
+        if verdict.granted:
+            self._steer(found, verb)
+            bench.settle()
+            shown = reply.body["subscription"]
+            agree(f"{verb} {found.id}", {"id": found.id, "cancel_at_period_end": found.ends}, shown)
+
+    def _steer(self, found: Subscription, verb: str) -> None:
+        world = self.bench.world
+        if verb == "renew":
+            billing.renew(world, found)
+        elif verb == "expire" and found.status == "past_due":
+            billing.expire(world, found)
+        elif verb == "cancel" and found.running:
+            billing.cancel(world, found)
+        elif verb == "later" and found.running:
+            billing.cancel_later(found)
+
+
