@@ -8,10 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from connexion.middleware import ConnexionMiddleware
-from jsonschema import Draft4Validator
-from jsonschema.exceptions import best_match
-from openapi_spec_validator import OpenAPIV30SpecValidator
-from openapi_spec_validator.schemas import schema_v30
 
 from . import __version__
 from .contract import bundle
@@ -83,7 +79,10 @@ def create_app(settings: Settings | None = None) -> Edge:
         seeding.fill(sandbox, secret)
         return sandbox
 
-    sandboxes = Sandboxes(seed_world, settings.scenario, settings.seed, open_names=settings.loopback)
+    try:
+        sandboxes = Sandboxes(seed_world, settings.scenario, settings.seed, open_names=settings.loopback)
+    except Broken as error:  # an overlay may ask of answers what no record has
+        raise ContractError(f"the contract does not fit the records of this server: {error}") from None
     server = Server(
         __version__,
         settings.url,
@@ -148,6 +147,12 @@ def thin(raw: Body) -> Body:
 
 def check_document(document: Document) -> None:
     """Hold a contract to OpenAPI 3.0 and its own tables. Raises ContractError with the JSONPath of the first fault."""
+    # Read only when needed: a contract without overlays was checked by the tests, and these are slow to import.
+    from jsonschema import Draft4Validator
+    from jsonschema.exceptions import best_match
+    from openapi_spec_validator import OpenAPIV30SpecValidator
+    from openapi_spec_validator.schemas import schema_v30
+
     for error in OpenAPIV30SpecValidator(document.raw).iter_errors():
         # Of a choice that nothing fits the validator tells only that; the best match is the member that is wrong.
         found = best_match(Draft4Validator(dict(schema_v30)).iter_errors(document.raw)) or error

@@ -53,7 +53,7 @@ class Saved:
     fingerprint: bytes
     expires: int
     status: int = 0
-    parts: bytes | None = None
+    parts: bytes | None = field(default=None, repr=False)
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
@@ -76,7 +76,7 @@ class Sandbox:
     events: EventLog = field(default_factory=EventLog)
     replies: dict[tuple[str, str, str, str], Saved] = field(default_factory=dict)
     journal: deque[Trace] = field(default_factory=lambda: deque(maxlen=JOURNAL))
-    credentials: dict[str, str] = field(default_factory=dict)
+    credentials: dict[str, str] = field(default_factory=dict, repr=False)
     sample: dict[str, str] = field(default_factory=dict)
     personas: dict[str, str] = field(default_factory=dict)
     touched: bool = False

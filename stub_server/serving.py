@@ -13,6 +13,7 @@ from . import banner
 from .app import PACKAGE, create_app, data_dir
 from .contract.source import ContractError
 from .http.edge import Edge
+from .seeding.scenario import ScenarioError
 from .settings import Settings
 
 BACKLOG = 2048
@@ -81,7 +82,7 @@ def build(settings: Settings) -> Edge:
     """The application. Raises CannotServe for a contract, overlay or scenario that cannot be used."""
     try:
         return create_app(settings)
-    except ContractError as error:
+    except (ContractError, ScenarioError) as error:
         raise CannotServe(" ".join(str(error).split())) from None
 
 

@@ -1,6 +1,6 @@
 """What a server is told at start, each with its flag and its environment twin `STUB_<FLAG>`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
@@ -21,8 +21,8 @@ class Settings:
     ignore_unknown: bool = False
     check_digits: bool = True
     autopay: int | None = None
-    admin_key: str | None = None
-    secret: bytes | None = None
+    admin_key: str | None = field(default=None, repr=False)
+    secret: bytes | None = field(default=None, repr=False)
 
     @property
     def url(self) -> str:

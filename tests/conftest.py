@@ -16,7 +16,7 @@ from stub_server.settings import Settings
 from .support import make
 from .support.estate import Estate, estate
 from .support.evidence import Evidence
-from .support.live import FROZEN, Live, running
+from .support.live import FROZEN, NO_TLS, Live, running
 from .support.receiver import receiving
 
 Serve = Callable[..., Live]
@@ -62,7 +62,7 @@ def sandbox_name(live: Live) -> Iterator[str]:
 @pytest.fixture
 def control(live: Live, sandbox_name: str) -> Iterator[httpx2.Client]:
     """The control surface of the test's sandbox: `control.get("/clock")`."""
-    with httpx2.Client(base_url=f"{live.url}/s/{sandbox_name}/_sandbox", timeout=30) as client:
+    with httpx2.Client(base_url=f"{live.url}/s/{sandbox_name}/_sandbox", timeout=30, verify=NO_TLS) as client:
         yield client
 
 
@@ -79,7 +79,7 @@ def credentials(control: httpx2.Client) -> make.Json:
 def api(live: Live, sandbox_name: str, credentials: make.Json) -> Iterator[httpx2.Client]:
     """The API in the test's sandbox, with a JWT that holds every scope: `api.get("/v2/customers")`."""
     headers = {"Authorization": f"Bearer {credentials['jwt']}"}
-    with httpx2.Client(base_url=f"{live.url}/s/{sandbox_name}", headers=headers, timeout=30) as client:
+    with httpx2.Client(base_url=f"{live.url}/s/{sandbox_name}", headers=headers, timeout=30, verify=NO_TLS) as client:
         yield client
 
 

@@ -14,6 +14,8 @@ _DATE_TIME = re.compile(
     r"(?:\.[0-9]+)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 ).fullmatch
 UUID = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
+# An IPv6 address with an IPv4 tail and a netmask of the same form; zone names have no use here.
+_LONGEST_NETWORK = 100
 is_uuid = re.compile(UUID[1:-1]).fullmatch
 
 
@@ -38,14 +40,19 @@ def date_time_ms(text: str) -> int:
     return parse_iso(_cut(text))
 
 
-@lru_cache(maxsize=1024)
 def is_ip_network(text: str) -> bool:
     """An IPv4 or IPv6 address or network; host bits are allowed."""
+    # Longer texts are none, and would only fill the cache.
+    return len(text) <= _LONGEST_NETWORK and text.isascii() and _is_ip_network(text)
+
+
+@lru_cache(maxsize=1024)
+def _is_ip_network(text: str) -> bool:
     try:
         ipaddress.ip_network(text, strict=False)
     except ValueError:
         return False
-    return text.isascii()
+    return True
 
 
 def formats(is_document: Format) -> dict[str, Format]:

@@ -9,7 +9,7 @@ Address = IPv4Address | IPv6Address
 _NAT64 = IPv6Network("64:ff9b::/96")
 _LINK_LOCAL = IPv4Network("169.254.0.0/16"), IPv6Network("fe80::/10")
 # Where clouds answer a machine's own credentials outside the link-local networks.
-_METADATA = frozenset((ip_address("fd00:ec2::254"), ip_address("100.100.100.200")))
+_METADATA = frozenset(map(ip_address, ("fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192")))
 
 
 def meant(address: Address) -> Address:

@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from time import perf_counter_ns
 from types import MappingProxyType
@@ -30,7 +30,7 @@ class Delivery:
     event_id: str
     body: bytes
     headers: tuple[tuple[str, str], ...]
-    keys: tuple[str, ...]
+    keys: tuple[str, ...] = field(repr=False)
 
 
 class _Failed(Exception):

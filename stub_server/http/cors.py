@@ -1,5 +1,6 @@
 """Cross-origin rules: any origin may call the API with a credential; the control surface answers local pages alone."""
 
+from collections.abc import Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -69,3 +70,11 @@ def is_local_host(host: bytes | None) -> bool:
         return is_local(urlsplit("//" + host.decode("latin-1")).hostname)
     except ValueError:
         return False
+
+
+def is_from_elsewhere(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a browser sent this for a page that is not of this machine, by whatever it says of that."""
+    origin = headers.get(b"origin")
+    if origin is None and headers.get(b"sec-fetch-site") == b"cross-site":  # a picture or a script in a page
+        return True
+    return not is_local_host(headers.get(b"host")) or (origin is not None and not is_local_origin(origin))

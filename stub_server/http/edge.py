@@ -36,7 +36,7 @@ class Edge:
     ) -> None:
         """`pages` are the paths beside the API (the contract's bytes); `server` is handed to every call."""
         self.api, self.sandboxes, self._pages, self._tokens, self.server = api, sandboxes, pages, tokens, server
-        self._admin_key = admin_key.encode() if admin_key is not None else None
+        self._admin_key = admin_key.encode() if admin_key else None  # an empty one would open to everybody
         self._loopback = loopback
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,6 +62,7 @@ class Edge:
         call = Call(trace, sandbox, headers, prefix, self.server)
         client = scope.get("client")
         call.peer = client[0] if client else None
+        call.is_foreign = b"origin" in headers and not cors.is_local_origin(headers[b"origin"])
         scope[CALL] = call
         scope["extensions"] = {**scope["extensions"]} if "extensions" in scope else {}
         stamp = (b"x-request-id", trace.id.encode())
@@ -110,12 +111,12 @@ class Edge:
         if authorization is not None and authorization[:9].lower() == b"bearer ey":
             name = self._tokens.sandbox_named(authorization[7:].decode("latin-1").strip()) or DEFAULT
             if name != DEFAULT:
-                return "", path, self.sandboxes.choose(name)
+                return "", path, self._named(name, headers)
         return "", path, self.sandboxes.default
 
     def _named(self, name: str, headers: Mapping[bytes, bytes]) -> Sandbox:
-        # A page of a stranger must not make worlds in a developer's server: it cannot know this machine's name.
-        if self.sandboxes.find(name) is None and self._loopback and not cors.is_local_host(headers.get(b"host")):
+        # A page of a stranger must not make worlds in a developer's server: there is room for so many only.
+        if self.sandboxes.find(name) is None and self._loopback and cors.is_from_elsewhere(headers):
             raise Missing("There is no such sandbox.", code="sandbox_not_found")
         return self.sandboxes.choose(name)
 

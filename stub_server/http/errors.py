@@ -31,7 +31,7 @@ def as_refusal(error: Exception, trace: Trace) -> Refusal:
         refusal = Refusal(error.detail or status.phrase, code=status.name.lower(), headers=error.headers)
         refusal.status = error.status_code
         return refusal
-    log.error("defect in %s %s (%s)", trace.method, trace.path, trace.id, exc_info=error)
+    log.error("defect in %s %r (%s)", trace.method, trace.path, trace.id, exc_info=error)
     return Refusal(
         "The sandbox made a mistake. Its log names the request id; the same request may well work after a reset."
     )
@@ -67,7 +67,7 @@ def _problem(refusal: Refusal, trace: Trace) -> bytes:
     return orjson.dumps(
         {
             "type": f"urn:membership-sandbox:problem:{refusal.code}",
-            "title": refusal.code.replace("_", " ").capitalize(),
+            "title": HTTPStatus(refusal.status).phrase,
             "status": refusal.status,
             "detail": refusal.message,
             "instance": f"urn:membership-sandbox:request:{trace.id}",

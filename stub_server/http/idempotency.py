@@ -26,9 +26,14 @@ def key_of(call: Call) -> Key | None:
 
 
 def fingerprint(call: Call, body: object) -> bytes:
-    """The same for two bodies that mean the same JSON."""
+    """The same for two bodies that mean the same JSON, sent by callers who may do the same.
+
+    A saved reply may hold a secret: whoever may do less than its first caller must not have it repeated.
+    """
     canonical = orjson.dumps(body, option=orjson.OPT_SORT_KEYS) if body is not None else b""
-    return hashlib.sha256(canonical + b"?" + call.query_string).digest()
+    caller = call.caller
+    rights = caller and [sorted(caller.scopes), None if caller.projects is None else sorted(caller.projects)]
+    return hashlib.sha256(b"\x00".join((canonical, call.query_string, orjson.dumps(rights)))).digest()
 
 
 def begin(call: Call, key: Key, print_: bytes) -> Saved | None:
@@ -37,7 +42,8 @@ def begin(call: Call, key: Key, print_: bytes) -> Saved | None:
     saved = replies.get(key)
     if saved is not None and saved.expires > call.now:
         if saved.fingerprint != print_:
-            raise _conflict("idempotency_key_reused", "This key was used with another body. Use a new key.")
+            message = "This key was used with another body, or by a caller with other rights. Use a new key."
+            raise _conflict("idempotency_key_reused", message)
         if saved.parts is None:
             raise _conflict("idempotency_in_progress", "The first request with this key still runs. Ask again soon.")
         return saved

@@ -8,6 +8,7 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import OctKey
 
+from ..contract.formats import is_uuid
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Unauthenticated
 from .errors import REALM
@@ -89,9 +90,12 @@ class Tokens:
             claims.get("iss") != ISSUER
             or not isinstance(claims.get("exp"), int)
             or not all(isinstance(claims.get(name), str) for name in ("sandbox", "sub", "merchant_id", "scope"))
+            or not (is_uuid(claims["sub"]) and is_uuid(claims["merchant_id"]))
         ):
             raise bad_credentials("The token lacks claims that this sandbox gives its own.")
         if len(self._known) >= _REMEMBERED:
             del self._known[next(iter(self._known))]
-        self._known[token] = {**claims, "scopes": frozenset(claims["scope"].split())}
+        # Ids are stored and compared in lower case, as everywhere.
+        ids = {name: claims[name].lower() for name in ("sub", "merchant_id")}
+        self._known[token] = {**claims, **ids, "scopes": frozenset(claims["scope"].split())}
         return self._known[token]

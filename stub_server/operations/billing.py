@@ -200,6 +200,15 @@ def cancel_subscription(world: World, row: Row) -> Change:
     return end_subscription(world, row, "canceled")
 
 
+def expire_subscription(world: World, row: Row) -> Change:
+    """The grace is over: an open renewal order, however it would be paid, expires with the subscription."""
+    order_id = row.hidden["renewal_order"]
+    order = None if order_id is None else world.store.orders.open(order_id)
+    if order is None or order.public["status"] != "pending":
+        return end_subscription(world, row, "expired")
+    return expire(world, order) + end_subscription(world, row, "expired")
+
+
 def end_subscription(world: World, row: Row, status: str) -> Change:
     """Over: canceled or expired. Raises Conflict."""
     change = Change()

@@ -42,6 +42,7 @@ class Call:
         "body_bytes",
         "caller",
         "headers",
+        "is_foreign",
         "operation",
         "path_values",
         "peer",
@@ -64,6 +65,7 @@ class Call:
         self.query_string = b""
         self.body_bytes = b""
         self.peer: str | None = None
+        self.is_foreign = False  # sent by a page of another machine
         self.warnings: list[str] = []
 
     @property

@@ -94,7 +94,7 @@ def _give_up(world: World, row: Row) -> Change | None:
     """The grace is over too."""
     if row.public["status"] != "past_due" or subscriptions.grace_end(row.public, row.hidden) > world.now:
         return None
-    return billing.end_subscription(world, row, "expired")
+    return billing.expire_subscription(world, row)
 
 
 def _expire_key(sandbox: Sandbox, store: Store, subject: str) -> bool:

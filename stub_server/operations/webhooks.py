@@ -160,7 +160,8 @@ async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
         tuple((header["name"], header["value"]) for header in webhook.public["headers"]),
         tuple(rules.valid_keys(webhook.hidden, begun)),
     )
-    sender = Sender(call.server.version, local=call.server.loopback)
+    # A stranger's page may call a server on its visitor's machine; it must not reach into that visitor's networks.
+    sender = Sender(call.server.version, local=call.server.loopback and not call.is_foreign)
     outcome = await sender.attempt(delivery, PATIENCE)
     now = call.sandbox.tick()
     call.store = store = call.sandbox.store_of(call.who.merchant_id)

@@ -71,7 +71,13 @@ def cut_keys(
 
 
 def _write(
-    store: Store, blank: Body, key: str, fields: Mapping[str, object], halves: tuple[str, str], at: int, state: str | None
+    store: Store,
+    blank: Body,
+    key: str,
+    fields: Mapping[str, object],
+    halves: tuple[str, str],
+    at: int,
+    state: str | None,
 ) -> str:
     ident = named_uuid("api_key", key)
     body = dict(fields)

@@ -132,9 +132,7 @@ def _hundreds(story: _Story) -> list[Plan]:
 def _leap(interval: str) -> Callable[[_Story], list[Plan]]:
     def story_of(story: _Story) -> list[Plan]:
         offer = story.plan(
-            lambda plan: (
-                plan["interval"] == interval and plan["interval_count"] == 1 and not plan["trial_period_days"]
-            ),
+            lambda plan: plan["interval"] == interval and plan["interval_count"] == 1 and not plan["trial_period_days"],
             f"a plan of one {interval} without trial",
         )
         year = datetime.fromtimestamp((story.now - 60 * DAY) / 1000, UTC).year

@@ -55,9 +55,7 @@ def stock(
     return offers
 
 
-def _project(
-    store: Store, blanks: Mapping[str, Body], shelf: Shelf, rng: Random, opened: int, now: int
-) -> list[Offer]:
+def _project(store: Store, blanks: Mapping[str, Body], shelf: Shelf, rng: Random, opened: int, now: int) -> list[Offer]:
     spec, blueprint = shelf.spec, shelf.blueprint
     ident = named_uuid("project", blueprint.slug)
     public, hidden = new_project(
@@ -83,8 +81,15 @@ def _project(
             sources = ("instagram", "google", "youtube", "facebook", "indicacao")
             offers.append(
                 Offer(
-                    public, plan, share * spec.share, at, closes, stopped, spec.status == "archived",
-                    blueprint.bumps, sources,
+                    public,
+                    plan,
+                    share * spec.share,
+                    at,
+                    closes,
+                    stopped,
+                    spec.status == "archived",
+                    blueprint.bumps,
+                    sources,
                 )  # fmt: skip
             )
     for number, product in enumerate(blueprint.products, start=1):

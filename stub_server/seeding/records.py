@@ -6,11 +6,10 @@ date-time) or `days_ago`, and for an order `status`. A reference `@name` stands 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..contract.formats import date_time_ms, is_date_time, is_uuid
-from ..contract.schema import Schemas
 from ..domain import orders as order_rules
 from ..domain.customers import from_flat, new_customer
 from ..domain.plans import new_plan
@@ -23,6 +22,7 @@ from ..kernel.record import Body, Change
 from ..kernel.text import fold
 from .lives import Fate, live
 from .market import Offer
+from .requests import Requests, expand
 from .sales import Sales
 from .scenario import RecordSpec, ScenarioError
 from .streams import stream
@@ -37,33 +37,6 @@ _REQUESTS = {
 }
 _OUTCOMES = ("pending", "paid", "expired", "canceled", "failed", "refunded")
 _OWN = ("id", "key", "created", "days_ago", "status_now")
-
-
-def expand(value: Any) -> Any:
-    """The value with every `{repeat: text, length: n}` written out to exactly n characters."""
-    if isinstance(value, dict):
-        if value.keys() == {"repeat", "length"} and isinstance(value["repeat"], str) and value["repeat"]:
-            text, length = value["repeat"], int(value["length"])
-            return (text * (length // len(text) + 1))[:length]
-        return {name: expand(member) for name, member in value.items()}
-    return [expand(item) for item in value] if isinstance(value, list) else value
-
-
-class Requests:
-    """The contract's request schemas, as a scenario's records are held against them."""
-
-    def __init__(self, schemas: Schemas) -> None:
-        self._schemas = schemas
-        self._compiled: dict[str, Any] = {}
-
-    def check(self, name: str, body: Body, fail: Callable[[str], Exception]) -> None:
-        """Raises what `fail` makes of the first fault."""
-        compiled = self._compiled.get(name)
-        if compiled is None:
-            compiled = self._compiled[name] = self._schemas.component(name, request=True)
-        for error in compiled.iter_errors(body):
-            where = ".".join(str(step) for step in error.instance_path)
-            raise fail(f"{where + ': ' if where else ''}{error.message[:300]} (by {name} of the contract)")
 
 
 class Records:

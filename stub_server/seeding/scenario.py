@@ -103,12 +103,14 @@ class Scenario:
     records: tuple[RecordSpec, ...]
 
 
-def load_scenario(fixtures: Path, name: str) -> Scenario:
-    """The scenario of this name, or of the file if the name has a `/` or ends in `.yaml`. Raises ScenarioError."""
+def read_scenario(fixtures: Path, name: str) -> bytes:
+    """The text of the scenario of this name, or of the file if the name has a `/` or ends in `.yaml`.
+
+    Raises ScenarioError.
+    """
     folder = fixtures / "scenarios"
-    if "/" in name or name.endswith((".yaml", ".yml")):
-        path = Path(name)
-    else:
+    path = Path(name)
+    if not _is_file(name):
         path = folder / f"{name}.yaml"
         known = sorted(file.stem for file in folder.glob("*.yaml"))
         if name not in known:
@@ -117,9 +119,22 @@ def load_scenario(fixtures: Path, name: str) -> Scenario:
                 f"path, such as ./{name}.yaml."
             )
     try:
-        return _scenario(Node.load(path), path.stem, fixtures / "personas")
+        return path.read_bytes()
+    except OSError as error:
+        raise ScenarioError(f"{path.name}: cannot be read: {error.strerror}") from None
+
+
+def parse_scenario(fixtures: Path, name: str, text: bytes) -> Scenario:
+    """The scenario in a text that was read by this name. Raises ScenarioError."""
+    path = Path(name) if _is_file(name) else Path(f"{name}.yaml")
+    try:
+        return _scenario(Node.parse(text, path.name), path.stem, fixtures / "personas")
     except CatalogueError as error:
         raise ScenarioError(str(error)) from None
+
+
+def _is_file(name: str) -> bool:
+    return "/" in name or name.endswith((".yaml", ".yml"))
 
 
 def _scenario(root: Node, name: str, personas: Path) -> Scenario:

@@ -26,13 +26,20 @@ class Node:
     def load(cls, path: Path) -> Node:
         """The root of one table. Raises CatalogueError if the file cannot be read or parsed."""
         try:
-            with path.open(encoding="utf-8") as stream:
-                value = yaml.load(stream, Loader=yaml.CSafeLoader)
+            text = path.read_bytes()
         except OSError as error:
             raise CatalogueError(f"{path.name}: cannot be read: {error.strerror}") from error
-        except yaml.YAMLError as error:
-            raise CatalogueError(f"{path.name}: is not YAML: {error}") from error
-        return cls(value, path.name)
+        return cls.parse(text, path.name)
+
+    @classmethod
+    def parse(cls, text: bytes, file: str) -> Node:
+        """The root of the table in a text. Raises CatalogueError if it cannot be parsed."""
+        try:
+            # Not safe_load, which reads in Python what the C parser reads ten times faster.
+            value = yaml.load(text, Loader=yaml.CSafeLoader)
+        except (yaml.YAMLError, ValueError) as error:
+            raise CatalogueError(f"{file}: is not YAML: {error}") from error
+        return cls(value, file)
 
     def fail(self, reason: str) -> CatalogueError:
         return CatalogueError(f"{self.file}: {self.key or '(root)'}: {reason}")

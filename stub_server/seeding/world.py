@@ -6,10 +6,11 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from ..contract.document import Document
 from ..contract.schema import Schemas
-from ..kernel.clock import DAY, iso
+from ..kernel.clock import DAY, HOUR, Clock, iso
 from ..kernel.ids import named_uuid
 from ..kernel.record import Body
 from ..sandbox import Sandbox
@@ -24,14 +25,18 @@ from .people import People
 from .personas import settle_in
 from .pools import seeded_faker
 from .projects import Shelf, drawn_plans, stock
-from .records import Records, Requests, expand
+from .records import Records
+from .requests import Requests, check_specs, expand
 from .sales import Sales
-from .scenario import ProjectSpec, Scenario, ScenarioError, load_scenario
+from .scenario import ProjectSpec, Scenario, ScenarioError, parse_scenario, read_scenario
 from .streams import stream
 from .webhooks import deliver_all, open_webhooks
 
 # The pools of names come from one Faker for all worlds: a seed decides who is drawn, not who exists.
 POOL_SEED = 20_260_101
+# A world is kept as it was made, so that the next one like it is a copy; big ones would cost too much memory.
+MOST_KEPT, MOST_KEPT_RECORDS = 4, 25_000
+SHARED_FOR = HOUR  # while the clock runs, a world made so long ago still serves
 LEAD_DAYS = 40  # between the merchant's beginning and the first month of sales
 
 
@@ -48,14 +53,27 @@ class Seeding:
         self._catalogue: Catalogue | None = None
         self._people: People | None = None
         self._slogans: tuple[str, ...] = ()
+        self._pristine: dict[_Wanted, Sandbox] = {}
 
     def fill(self, sandbox: Sandbox, secret: bytes) -> None:
         """Fill an empty sandbox with its scenario, up to its clock's now. Raises ScenarioError."""
+        text = read_scenario(self._fixtures, sandbox.scenario)
+        wanted = _Wanted(sandbox.scenario, text, sandbox.seed, secret, sandbox.rules.base_url)
+        pristine = self._pristine.get(wanted)
+        if pristine is not None and _still_fresh(pristine.clock.now, sandbox.clock):
+            _copy(pristine, sandbox)
+            return
         with _undisturbed():
-            self._pour(load_scenario(self._fixtures, sandbox.scenario), sandbox, secret)
+            self._pour(parse_scenario(self._fixtures, sandbox.scenario, text), sandbox, secret)
+        if sum(sandbox.counts().values()) <= MOST_KEPT_RECORDS:
+            self._pristine.pop(wanted, None)
+            self._pristine[wanted] = sandbox.fork("pristine")
+            while len(self._pristine) > MOST_KEPT:
+                del self._pristine[next(iter(self._pristine))]
 
     def _pour(self, scenario: Scenario, sandbox: Sandbox, secret: bytes) -> None:
         people = self._load()
+        check_specs(scenario, self._requests)
         seed, now = sandbox.seed, sandbox.clock.now
         start = now - round(scenario.months * 365 / 12) * DAY
         begun = start - LEAD_DAYS * DAY
@@ -139,6 +157,28 @@ class Seeding:
         if blueprint is None:
             raise ScenarioError(str(spec.node["slug"].fail(f"the catalogue has no project {spec.slug!r}")))
         return Shelf(spec, blueprint, spec.plans or drawn_plans(blueprint))
+
+
+class _Wanted(NamedTuple):
+    """What decides a world, but for its now."""
+
+    scenario: str
+    text: bytes
+    seed: int
+    secret: bytes
+    base_url: str
+
+
+def _still_fresh(made: int, clock: Clock) -> bool:
+    """Whether a world made then serves now: at the same instant of a frozen clock, or a little later of a running one."""
+    return made == clock.now if clock.frozen else 0 <= clock.now - made <= SHARED_FOR
+
+
+def _copy(pristine: Sandbox, sandbox: Sandbox) -> None:
+    twin = pristine.fork(sandbox.name)
+    sandbox.timers, sandbox.stores, sandbox.home, sandbox.events = twin.timers, twin.stores, twin.home, twin.events
+    sandbox.sample, sandbox.personas = twin.sample, twin.personas
+    sandbox.credentials = dict(pristine.credentials)
 
 
 @contextmanager

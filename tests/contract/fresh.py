@@ -40,10 +40,9 @@ def unique(operation: str, body: Any) -> Any:
 
 def _of_one_kind(customer: dict[str, Any]) -> dict[str, Any]:
     """A customer whose `document_type` does not contradict its `type`: stored, the pair is a conflict."""
-    kinds = {"individual": ("cpf", "passport"), "company": ("cnpj",)}.get(customer.get("type", ""))
-    known = customer.get("document_type") in ("cpf", "cnpj", "passport")
-    if kinds and known and customer["document_type"] not in kinds:
-        return customer | {"document_type": kinds[0]}
+    pair = customer.get("type"), customer.get("document_type")
+    if pair in (("individual", "cnpj"), ("company", "cpf"), ("company", "passport")):
+        return customer | {"document_type": "cpf" if pair[0] == "individual" else "cnpj"}
     return customer
 
 

@@ -11,10 +11,10 @@ import requests
 Plan = dict[str, Any]
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
 
-# Parameter or body member -> the list that knows its values, the members where the list stands, the member of an entry.
+# Parameter or body member -> the list that knows its values, where in the answer it stands, the member of an entry.
 _LISTS: Mapping[str, tuple[str, tuple[str, ...], str]] = {
     "apiKeyId": ("/api-keys", ("api_keys",), "id"),
-    "publicKey": ("/api-keys", ("api_keys",), "public_key"),
+    "publicKey": ("/api-keys?is_active=true", ("api_keys",), "public_key"),
     "customerId": ("/v2/customers", ("customers",), "id"),
     "orderId": ("/v2/orders", ("orders",), "id"),
     "projectId": ("/v2/projects", ("data", "projects"), "id"),
@@ -24,7 +24,9 @@ _LISTS: Mapping[str, tuple[str, tuple[str, ...], str]] = {
     "logId": ("/v2/webhooks/logs", ("logs",), "id"),
 }
 
-_FINAL = ("delete", "archive", "updateApiKey")
+_FINAL = frozenset(
+    ("archiveProject", "deleteApiKey", "deleteProduct", "deleteProject", "deleteWebhook", "updateApiKey")
+)
 
 
 @dataclass(slots=True)
@@ -50,7 +52,7 @@ class Known:
 
         Not for what ends a record's life: those that exist are few, and everything else in the run builds on them.
         """
-        if not isinstance(parameters, Mapping) or operation.startswith(_FINAL):
+        if not isinstance(parameters, Mapping) or operation in _FINAL:
             return parameters
         return {name: self._aim(name, value, salt) for name, value in parameters.items()}
 

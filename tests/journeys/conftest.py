@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from ..support.live import Live
+from ..support.live import NO_TLS, Live
 from ..support.make import Json
 from ..support.receiver import Receiver, receiving
 from .hooks import WEBHOOKS, Hook, Restricted
@@ -42,7 +42,7 @@ def restricted(api: httpx2.Client) -> Restricted:
         made = api.post("/api-keys", json=body)
         assert made.status_code == 201, made.text
         key = made.json()["api_key"]["private_key"]
-        return httpx2.Client(base_url=api.base_url, headers={"Authorization": f"Bearer {key}"}, timeout=30)
+        return httpx2.Client(base_url=api.base_url, headers={"Authorization": f"Bearer {key}"}, timeout=30, verify=NO_TLS)
 
     return client
 

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 import httpx2
 
 from ..support import make
 from ..support.estate import client, token, webhook_body
-from ..support.live import Live
+from ..support.live import NO_TLS, Live
 from ..support.make import Json, created
 from .steps import done
 
@@ -41,6 +42,11 @@ class Stage:
         """The sandbox's time."""
         shown: str = done(self.control.get("/clock"))["now"]
         return shown
+
+    def after(self, seconds: float) -> str:
+        """The instant so long after now."""
+        moment = datetime.fromisoformat(self.now()) + timedelta(seconds=seconds)
+        return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     def events(self, subject: str) -> list[str]:
         """What happened to a record, oldest first."""
@@ -137,6 +143,6 @@ def staged(live: Live, sandbox: str, sink: str) -> Iterator[Stage]:
     """A stage with a new merchant until the block ends."""
     with (
         client(live, sandbox, token(live, sandbox, str(uuid4()))) as api,
-        httpx2.Client(base_url=f"{live.url}/s/{sandbox}/_sandbox", timeout=120) as control,
+        httpx2.Client(base_url=f"{live.url}/s/{sandbox}/_sandbox", timeout=120, verify=NO_TLS) as control,
     ):
         yield Stage(api, control, sink)

@@ -4,6 +4,7 @@ from typing import Any
 
 import httpx2
 
+from ..support.live import NO_TLS
 from ..support.make import Json, created
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
@@ -77,4 +78,4 @@ def restricted_key(api: httpx2.Client, project_id: str, *scopes: str) -> httpx2.
     """A client whose API key knows one project alone; to be closed by the caller."""
     body = {"name": "Chave", "scopes": scopes, "allowed_projects": [project_id]}
     key = created(api.post("/api-keys", json=body))["api_key"]["private_key"]
-    return httpx2.Client(base_url=api.base_url, headers={"Authorization": f"Bearer {key}"})
+    return httpx2.Client(base_url=api.base_url, headers={"Authorization": f"Bearer {key}"}, verify=NO_TLS)

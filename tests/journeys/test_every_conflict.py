@@ -7,6 +7,7 @@ import httpx2
 import pytest
 
 from ..support.estate import Estate, webhook_body
+from ..support.live import NO_TLS
 from ..support.make import Json, created, make_customer, make_order, make_plan, make_project
 from ..support.receiver import Receiver, receiving
 from ..support.requests import OPERATIONS, ask, body_of, path_of, with_code
@@ -191,7 +192,7 @@ def test_a_key_whose_first_request_still_runs_is_409(shop: Estate, slow: Receive
     thread = threading.Thread(target=lambda: first.append(ask(shop.api, view, ids, headers=headers)))
     thread.start()
     assert slow.arrived.wait(10)
-    with httpx2.Client(base_url=shop.api.base_url, headers=shop.api.headers, timeout=30) as second:
+    with httpx2.Client(base_url=shop.api.base_url, headers=shop.api.headers, timeout=30, verify=NO_TLS) as second:
         refused(ask(second, view, ids, headers=headers), 409, "idempotency_in_progress")
     slow.hold.set()
     thread.join(10)

@@ -127,7 +127,7 @@ class Key:
 
 @dataclass(slots=True, eq=False)
 class Subscription:
-    """A membership that a paid order opened. `anchor` is where its paid periods are counted from, `periods` how many."""
+    """A membership that a paid order opened. Its `periods` paid ones are counted from `anchor`."""
 
     plan: Plan
     customer: Customer

@@ -220,4 +220,8 @@ def view(subscription: Subscription) -> dict[str, object]:
     }
     if subscription.status in ("active", "past_due"):
         shown |= {"current_period_start": iso(start), "current_period_end": iso(end)}
+    if not subscription.running or subscription.ends:
+        shown["next_billing_at"] = None
+    elif subscription.status != "past_due":
+        shown["next_billing_at"] = iso(end)
     return shown

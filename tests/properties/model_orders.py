@@ -55,7 +55,7 @@ def add(
 ) -> Order:
     """A new order, whoever made it."""
     magic = magic_of(email)
-    if expires is None and method == "pix":
+    if method == "pix" and (expires is None or magic in LIFE):  # a magic address decides over renewals too
         expires = world.now + LIFE.get(magic or "", PIX_LIFE)
     order = Order(None, plan.project, plan, customer, document, email, method, total, world.now, expires)
     order.magic, order.updated = magic, world.now
@@ -136,7 +136,7 @@ def refunded_at(order: Order) -> int | None:
 
 
 def expires_at(order: Order) -> int | None:
-    """When the order expires; one that is paid by other means than PIX waits for ever, or as long as a magic address says."""
+    """When the order expires; what is not paid by PIX waits for ever, or as long as a magic address says."""
     if order.expires is not None:
         return order.expires
     life = LIFE.get(order.magic or "")

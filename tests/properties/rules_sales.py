@@ -1,18 +1,17 @@
-"""What a sequence may do to orders, subscriptions and the clock."""
+"""What a sequence may do to orders."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from . import model_billing as billing
 from . import model_orders as orders
 from .bench import DOCUMENTS, UNKNOWN, Bench, pick
 from .client import Reply, agree
-from .model import Json, Order, Plan, Project, Subscription, refused
-from .moments import DAY, HOUR, MINUTE, SECOND
+from .model import Json, Order, Plan, Project, granted, refused
+from .moments import DAY, HOUR
 
 NUMBER = st.integers(0, 5)
+READABLE = ("customers", "projects", "plans", "products", "orders")
 METHODS = st.sampled_from(("pix", "pix", "pix", "credit_card", "boleto"))
-LEAPS = (SECOND, 5 * MINUTE, HOUR, 13 * HOUR, DAY, 3 * DAY, 8 * DAY, 30 * DAY, 95 * DAY, 400 * DAY)
 
 
 def order_body(project_id: str, plan_id: str, document: str, email: str, method: str, cents: int) -> Json:
@@ -96,7 +95,9 @@ class OrderRules:
         if plan is not None:
             place(self.bench, plan, document, f"{magic or 'rosa'}@example.com", method, cents)
 
-    @rule(number=NUMBER, document=st.sampled_from(DOCUMENTS), magic=st.sampled_from((None, None, "succeed_immediately")))
+    @rule(
+        number=NUMBER, document=st.sampled_from(DOCUMENTS), magic=st.sampled_from((None, None, "succeed_immediately"))
+    )
     def buy(self, number: int, document: str, magic: str | None) -> None:
         """Place an order and let it be paid."""
         selling = [plan for plan in self.bench.world.plans if plan.project.status == plan.status == "active"]
@@ -107,10 +108,13 @@ class OrderRules:
         if order is not None and magic is None:
             pay(self.bench, order)
 
-    @rule(number=NUMBER, other=NUMBER)
-    def place_order_astray(self, number: int, other: int) -> None:
-        """A plan that does not exist, or not in this project."""
+    @rule(number=NUMBER, other=NUMBER, path=st.sampled_from((None, *READABLE)))
+    def ask_astray(self, number: int, other: int, path: str | None) -> None:
+        """What does not exist, or a plan that is not of this project."""
         world = self.bench.world
+        if path is not None:
+            self.bench.hold(self.bench.client.get(f"/v2/{path}/{UNKNOWN}"), refused(404, "not_found"))
+            return
         plan, project = pick(world.plans, number), pick(world.projects, other)
         if plan is None or plan.project is project:
             plan = Plan(UNKNOWN, project or Project(UNKNOWN, "", "active"), "", 1, None, None)
@@ -168,7 +172,7 @@ class OrderRules:
             return
         idem = bench.name("repeat").replace(" ", "-")
         body = order_body(plan.project.id, plan.id, DOCUMENTS[0], "rosa@example.com", "pix", 1990)
-        first = bench.client.ask("POST", "/v2/orders/pix", body, idem=idem).hold(orders.granted(201))
+        first = bench.client.ask("POST", "/v2/orders/pix", body, idem=idem).hold(granted(201))
         placed(bench, plan, body, first)
         if leap:
             bench.advance(bench.world.now + leap)
@@ -178,82 +182,10 @@ class OrderRules:
             if verdict.granted:
                 placed(bench, plan, body, again)
             return
-        again = bench.client.ask("POST", "/v2/orders/pix", body, idem=idem).hold(orders.granted(201))
+        again = bench.client.ask("POST", "/v2/orders/pix", body, idem=idem).hold(granted(201))
         agree("repeated order", first.body, again.body)
         agree("Idempotent-Replayed", "true", again.headers.get("Idempotent-Replayed"))
         if other:
             changed = body | {"totalAmount": 19.91}
             reply = bench.client.ask("POST", "/v2/orders/pix", changed, idem=idem)
             bench.hold(reply, refused(409, "idempotency_key_reused"))
-
-    @rule(path=st.sampled_from(("customers", "projects", "plans", "products", "orders")))
-    def read_unknown(self, path: str) -> None:
-        """What does not exist is 404."""
-        self.bench.hold(self.bench.client.get(f"/v2/{path}/{UNKNOWN}"), refused(404, "not_found"))
-
-
-class TimeRules:
-    """Mixed into the machine."""
-
-    bench: Bench
-
-    @rule(leap=st.sampled_from(LEAPS))
-    def advance(self, leap: int) -> None:
-        """Minutes to months."""
-        self.bench.advance(self.bench.world.now + leap)
-
-    @rule(beside=st.sampled_from((-1, 0, 0, 1, HOUR)))
-    def advance_to_next(self, beside: int) -> None:
-        """To the next thing that time will do, just before it or a little later."""
-        world = self.bench.world
-        due = min((at for at, _ in billing.jobs(world)), default=None)
-        if due is not None and due + beside >= world.now:
-            self.bench.advance(due + beside)
-            self.bench.mark("advanced to a job")
-
-    @precondition(lambda self: any(found.running for found in self.bench.world.subscriptions))
-    @rule(number=NUMBER, late=st.integers(0, 3))
-    def live_a_period(self, number: int, late: int) -> None:
-        """Wait for a renewal order and pay it, at times only when it is past due."""
-        bench = self.bench
-        found = pick([item for item in bench.world.subscriptions if item.running], number)
-        assert found is not None
-        if found.status == "trialing":
-            bench.advance(found.anchor)
-        elif found.status == "active":
-            end = billing.period(found)[1]
-            bench.advance(max(bench.world.now, billing.renewal_at(found) if late else end))
-        if found.renewal is not None and found.renewal.status == "pending":
-            bench.mark("paid a renewal late" if found.status == "past_due" else "paid a renewal")
-            pay(bench, found.renewal)
-
-    @precondition(lambda self: self.bench.world.subscriptions)
-    @rule(number=NUMBER, verb=st.sampled_from(("cancel", "later", "renew", "renew", "expire")))
-    def steer_subscription(self, number: int, verb: str) -> None:
-        """Cancel, renew or expire, also where that is refused."""
-        bench = self.bench
-        found = pick(bench.world.subscriptions, number)
-        assert found is not None
-        path = f"/_sandbox/subscriptions/{found.id}/{'cancel' if verb == 'later' else verb}"
-        verdict = {"renew": billing.may_renew, "expire": billing.may_expire}.get(verb, billing.may_cancel)(found)
-        body = {"at_period_end": True} if verb == "later" else None
-        reply = bench.hold(bench.client.ask("POST", path, body), verdict)
-        bench.touched = found.plan.project
-        if verdict.granted:
-            self._steer(found, verb)
-            bench.settle()
-            shown = reply.body["subscription"]
-            agree(f"{verb} {found.id}", {"id": found.id, "cancel_at_period_end": found.ends}, shown)
-
-    def _steer(self, found: Subscription, verb: str) -> None:
-        world = self.bench.world
-        if verb == "renew":
-            billing.renew(world, found)
-        elif verb == "expire" and found.status == "past_due":
-            billing.expire(world, found)
-        elif verb == "cancel" and found.running:
-            billing.cancel(world, found)
-        elif verb == "later" and found.running:
-            billing.cancel_later(found)
-
-

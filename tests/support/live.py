@@ -1,6 +1,7 @@
 """A real server for tests: uvicorn on a free loopback port, in a thread of its own."""
 
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from stub_server.settings import Settings
 NOW = "2026-11-20T14:32:05.123Z"
 FROZEN = Settings(now=parse_iso(NOW))
 _PATIENCE = 60.0
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""For `verify` of clients: these servers speak plain HTTP, and a trust store per client costs a tenth of a second."""
 
 
 @dataclass(frozen=True, slots=True)

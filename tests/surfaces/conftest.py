@@ -3,14 +3,14 @@
 import httpx2
 import pytest
 
-from ..support.live import Live
+from ..support.live import NO_TLS, Live
 from ..support.make import make_customer
 from ..support.wire import Door
 
 
 def door_to(server: Live, sandbox: str = "surfaces") -> Door:
     """A door with the token that the server itself hands out."""
-    answer = httpx2.get(f"{server.url}/s/{sandbox}/_sandbox/credentials", timeout=30)
+    answer = httpx2.get(f"{server.url}/s/{sandbox}/_sandbox/credentials", timeout=30, verify=NO_TLS)
     assert answer.status_code == 200, answer.text
     jwt: str = answer.json()["jwt"]
     return Door(server.port, f"/s/{sandbox}", jwt)
@@ -26,6 +26,6 @@ def door(live: Live) -> Door:
 def customer_id(door: Door) -> str:
     """A customer to read and change."""
     headers = {"Authorization": f"Bearer {door.token}"}
-    with httpx2.Client(base_url=f"http://127.0.0.1:{door.port}{door.prefix}", headers=headers) as client:
+    with httpx2.Client(base_url=f"http://127.0.0.1:{door.port}{door.prefix}", headers=headers, verify=NO_TLS) as client:
         made: str = make_customer(client)["id"]
         return made

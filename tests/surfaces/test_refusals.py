@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ..support.make import customer_body
+from ..support.make import customer_body, order_body
 from ..support.refusal import PROBLEM, refused, refused_as_problem
 from ..support.wire import Answer, Door, Header
 
@@ -144,3 +144,31 @@ def test_a_wrong_query_and_a_wrong_body_are_told_together(door: Door) -> None:
     answer = door.ask("POST", "/v2/customers", b'{"name": 1}', headers=[("Idempotency-Key", "x" * 300)])
     places = {entry["in"] for entry in refused(answer, 422, "validation_error")["details"]}
     assert places == {"header", "body"}
+
+
+def test_target_then_project_then_reference_then_conflict(door: Door) -> None:
+    """A key that may touch one project: what it may not touch is 403 before anything inside it is looked up."""
+    mine, other = (
+        door.send("POST", "/v2/projects", {"name": name, "status": "active"}).json()["data"]["project"]["id"]
+        for name in ("Clube da ordem", "Clube vizinho")
+    )
+    key = {
+        "name": "Restrita",
+        "scopes": ["orders:write", "projects:read", "projects:write"],
+        "allowed_projects": [mine],
+    }
+    token = door.send("POST", "/api-keys", key).json()["api_key"]["private_key"]
+    nobody = NOBODY.rpartition("/")[2]
+
+    def order(project: str) -> Answer:
+        return door.ask("POST", "/v2/orders/pix", json.dumps(order_body(project, nobody)).encode(), token=token)
+
+    refused(door.ask("GET", f"/v2/projects/{nobody}", token=token), 404, "not_found")
+    refused(door.ask("GET", f"/v2/projects/{other}", token=token), 403, "project_not_allowed")
+    assert door.ask("GET", f"/v2/projects/{mine}", token=token).status == 200
+    refused(order(other), 403, "project_not_allowed")
+    assert order(other).header("www-authenticate") is None
+    refused(order(mine), 404, "reference_not_found")
+    assert door.ask("POST", f"/v2/projects/{mine}/archive", token=token).status == 200
+    refused(order(mine), 404, "reference_not_found")
+    refused(door.ask("POST", f"/v2/projects/{mine}/activate", token=token), 409, "invalid_state_transition")

@@ -46,11 +46,7 @@ def expire_subscription(call: Call, ident: str) -> Reply:
         return _apply(call, row, Change(), None)
     if row.public["status"] != "past_due":
         raise refused(call.lifecycle("Subscription"), row.public["status"], "expired")
-    change, order_id = Change(), row.hidden["renewal_order"]
-    order = None if order_id is None else call.store.orders.open(order_id)
-    if order is not None and order.public["status"] == "pending":
-        change = billing.expire(_world(call), order)
-    return _apply(call, row, change + billing.end_subscription(_world(call), row, "expired"), order_id)
+    return _apply(call, row, billing.expire_subscription(_world(call), row), row.hidden["renewal_order"])
 
 
 def _world(call: Call) -> World:

@@ -1,0 +1,354 @@
+"""Each law as a walk over the records it concerns: one answer per record, empty when the record keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import orjson
+
+from ..contract.document import Lifecycle
+from ..contract.formats import date_time_ms
+from ..domain.brcode import BrCodeError, parse
+from ..domain.calendar import add_interval
+from ..domain.documents import cpf_region, kind
+from ..domain.places import warnings_for
+from ..domain.stats import OrderFold
+from ..domain.webhooks import wish_of
+from ..kernel.clock import iso
+from ..kernel.money import cents, items_cents, reais
+from ..kernel.record import Row
+from ..sandbox import Sandbox
+from ..store.memory import Store
+from ..store.table import Table
+from ..store.tables import LOG_ROWS
+
+SECRETS = (b'"private_key"', b'"signing_key"', b"sk_sandbox_", b"whsec_")
+
+
+class World(NamedTuple):
+    """What the laws look at. `budget` bounds how many records of a table a costly law opens."""
+
+    sandbox: Sandbox
+    store: Store
+    budget: int
+
+    def rows(self, table: Table) -> Iterator[Row]:
+        """The records of a table, all or evenly chosen, opened."""
+        step = max(1, -(-len(table) // self.budget))
+        keys = list(table.order)
+        for key in keys[::step]:
+            yield table.parse(table.rows[key])
+
+
+class Law(NamedTuple):
+    """`look` yields one text per record looked at, empty when it keeps the law."""
+
+    name: str
+    look: Callable[[World], Iterator[str]]
+    seeds_only: bool = False
+
+
+def _orders_counted(world: World) -> Iterator[str]:
+    counted: dict[str, int] = {}
+    for order in world.store.orders.all_rows():
+        counted[order.hidden["projectId"]] = counted.get(order.hidden["projectId"], 0) + 1
+    for project in world.store.projects.all_rows():
+        shown = world.store.shown_row(world.store.projects, project)["orders_count"]
+        real = counted.get(project.id, 0)
+        yield "" if shown == real else f"project {project.id} shows {shown} orders and has {real}"
+
+
+def _revenue(world: World) -> Iterator[str]:
+    folds: dict[str, OrderFold] = {}
+    sums: dict[str, int] = {}
+    for row in world.store.orders.all_rows():
+        project = row.hidden["projectId"]
+        folds.setdefault(project, OrderFold()).add(row)
+        sums[project] = sums.get(project, 0) + row.hidden["paid_cents"] - row.hidden["refunded_cents"]
+    for project in world.store.projects.all_rows():
+        shown = world.store.shown_row(world.store.projects, project)["total_revenue"]
+        real = reais(sums.get(project.id, 0))
+        net = folds.get(project.id, OrderFold()).revenue()["net"]
+        same = shown == real == net
+        yield "" if same else f"project {project.id} shows {shown}, its orders come to {real}, its stats to {net}"
+
+
+def _subscribers(world: World) -> Iterator[str]:
+    held = world.store.subscriptions
+    for project in world.store.projects.all_rows():
+        ever: set[str] = set()
+        live: set[str] = set()
+        for row in held.rows_of("projectId", project.id):
+            ever.add(row.public["customerId"])
+            if row.public["status"] in ("trialing", "active", "past_due"):
+                live.add(row.public["customerId"])
+        shown = world.store.shown_row(world.store.projects, project)
+        said = shown["active_subscribers"], shown["total_subscribers"]
+        if said != (len(live), len(ever)):
+            yield f"project {project.id} shows {said[0]} of {said[1]} subscribers, it has {len(live)} of {len(ever)}"
+        elif len(ever) > len(world.store.customers):
+            yield f"project {project.id} has more subscribers than there are customers"
+        else:
+            yield ""
+
+
+def _plans_counted(world: World) -> Iterator[str]:
+    store = world.store
+    real: dict[str, int] = {}
+    for plan in store.plans.all_rows():
+        real[plan.public["projectId"]] = real.get(plan.public["projectId"], 0) + 1
+    for project in store.projects.all_rows():
+        shown = store.shown_row(store.projects, project)["plans_count"]
+        counted = real.get(project.id, 0)
+        yield "" if shown == counted else f"project {project.id} shows {shown} plans and has {counted}"
+
+
+def _items_add_up(world: World) -> Iterator[str]:
+    for row in world.rows(world.store.orders):
+        items, total = items_cents(row.public["items"]), cents(row.public["totalAmount"])
+        yield "" if items == total else f"order {row.id} has items of {items} and a total of {total} cents"
+
+
+def _plan_of_project(world: World) -> Iterator[str]:
+    plans = {plan.id: plan.public["projectId"] for plan in world.store.plans.all_rows()}
+    for row in world.rows(world.store.orders):
+        project = plans.get(row.hidden["planId"])
+        # A deleted plan leaves its orders behind; nobody can say any more whose it was.
+        wrong = project is not None and project != row.hidden["projectId"]
+        yield f"order {row.id} has a plan of project {project}" if wrong else ""
+    for row in world.rows(world.store.subscriptions):
+        project = plans.get(row.public["planId"])
+        wrong = project is not None and project != row.public["projectId"]
+        yield f"subscription {row.id} has a plan of project {project}" if wrong else ""
+
+
+def _payments(world: World) -> Iterator[str]:
+    for row in world.rows(world.store.orders):
+        order, payment = row.public, row.public["last_transaction"]
+        if order["status"] in ("paid", "refunded") and order["paymentMethod"] == "pix":
+            name = payment.get("end_to_end_id", "")
+            yield "" if len(name) == 32 and name.isalnum() else f"order {row.id} is paid with end_to_end_id {name!r}"
+        elif order["status"] == "expired" and "expires_at" in payment:
+            same = order["updatedAt"] == payment["expires_at"]
+            yield "" if same else f"order {row.id} expired at {order['updatedAt']}, not at {payment['expires_at']}"
+        else:
+            yield ""
+
+
+def _reachable(world: World) -> Iterator[str]:
+    now = world.sandbox.clock.now
+    lifecycles = world.sandbox.rules.lifecycles
+    for name, table in (("Order", "orders"), ("Subscription", "subscriptions"), ("Project", "projects")):
+        states = _reached(lifecycles[name])
+        for row in world.rows(world.store.tables[table]):
+            status = row.public["status"]
+            wrong = "" if status in states else f"nothing leads to {status}"
+            if not wrong and table == "orders":
+                wrong = _order_trace(row, now)
+            elif not wrong and table == "subscriptions":
+                wrong = _subscription_trace(world, row, now)
+            yield f"{name.lower()} {row.id}: {wrong}" if wrong else ""
+
+
+def _reached(lifecycle: Lifecycle) -> set[str]:
+    states = {"new"}
+    while True:
+        more = {move.to for move in lifecycle.moves if move.from_ in states} - states
+        if not more:
+            return states
+        states |= more
+
+
+def _order_trace(row: Row, now: int) -> str:
+    order, hidden, payment = row.public, row.hidden, row.public["last_transaction"]
+    status = order["status"]
+    expected = {"pending": ("waiting_payment",), "paid": ("paid", "partial_refunded")}.get(status, (status,))
+    if payment["status"] not in expected:
+        return f"is {status}, its payment {payment['status']}"
+    settled = status in ("paid", "refunded")
+    if settled != (hidden["paid_at"] is not None) or settled != ("paid_at" in payment):
+        return f"is {status} and was paid at {hidden['paid_at']}"
+    if settled and not date_time_ms(order["createdAt"]) <= hidden["paid_at"] <= now:
+        return "was paid before it was placed, or will be"
+    if settled and hidden["paid_cents"] != cents(order["totalAmount"]):
+        return f"was paid with {hidden['paid_cents']} cents"
+    back = hidden["refunded_cents"]
+    if not 0 <= back <= hidden["paid_cents"] or (status == "refunded") != (back > 0 and back == hidden["paid_cents"]):
+        return f"is {status} with {back} cents given back"
+    if status == "pending" and "expires_at" in payment and date_time_ms(payment["expires_at"]) < now:
+        return f"is pending after {payment['expires_at']}"
+    return ""
+
+
+def _subscription_trace(world: World, row: Row, now: int) -> str:
+    public, hidden = row.public, row.hidden
+    status = public["status"]
+    ended = status in ("canceled", "expired")
+    if ended != (public["ended_at"] is not None) or (ended and public["next_billing_at"] is not None):
+        return f"is {status}, ended at {public['ended_at']}, next billing at {public['next_billing_at']}"
+    order = world.store.orders.open(public["orderId"])
+    if order is None or order.hidden["subscriptionId"] != row.id or order.hidden["renewal"]:
+        return "has no first order that knows it"
+    end = add_interval(hidden["anchor"], public["interval"], public["interval_count"], hidden["periods"])
+    in_trial = public["current_period_end"] == public["trial_end"] and public["trial_end"] is not None
+    if not in_trial and public["current_period_end"] != iso(end):
+        return f"its period ends at {public['current_period_end']}, off the grid of {iso(end)}"
+    if hidden["periods"] != public["cycle"] + 1:
+        return f"has {hidden['periods']} paid periods after {public['cycle']} renewals"
+    if status == "trialing" and hidden["anchor"] < now:
+        return "is trialing after its trial"
+    if status == "past_due" and end > now:
+        return "is past due before its period is over"
+    customer = world.store.customers.find(public["customerId"])
+    if customer is None or public["customer"]["id"] != public["customerId"]:
+        return "has no customer"
+    return ""
+
+
+def _codes(world: World) -> Iterator[str]:
+    for row in world.rows(world.store.orders):
+        code = row.public["last_transaction"].get("qr_code")
+        if code is None:
+            yield "" if row.public["paymentMethod"] != "pix" else f"order {row.id} has no PIX code"
+            continue
+        try:
+            amount = parse(code).amount_cents
+        except BrCodeError as error:
+            yield f"order {row.id}: {error}"
+            continue
+        total = cents(row.public["totalAmount"])
+        yield "" if amount == total else f"order {row.id} asks for {amount} cents instead of {total}"
+
+
+def _documents(world: World) -> Iterator[str]:
+    for row in world.rows(world.store.customers):
+        found = kind(row.public["document"])
+        right = found == row.public["document_type"]
+        yield "" if right else f"customer {row.id}: {row.public['document']} is {found or 'no document'}"
+
+
+def _places(world: World) -> Iterator[str]:
+    for row in world.rows(world.store.customers):
+        public = row.public
+        if public["address"].get("country") != "BR":
+            yield ""
+            continue
+        wrong = list(warnings_for(public["phones"], public["address"]))
+        if public["document_type"] == "cpf" and public["address"].get("state") not in cpf_region(public["document"]):
+            wrong.append("the CPF is of another region")
+        yield f"customer {row.id}: {', '.join(wrong)}" if wrong else ""
+
+
+def _no_secrets(world: World) -> Iterator[str]:
+    for table in world.store.tables.values():
+        for record in list(table.rows.values()):
+            found = next((secret for secret in SECRETS if secret in record.json), None)
+            yield f"{table.name} {record.id} holds {found.decode()}" if found else ""
+    for (_, method, path, _), saved in world.sandbox.replies.items():
+        parts = saved.parts or b""
+        allowed = method == "POST" and (path.endswith(("/api-keys", "/webhooks", "/regenerate-key")))
+        yield "" if allowed or not any(s in parts for s in SECRETS) else f"the reply to {method} {path} holds a secret"
+
+
+_MAPS = ("metadata", "last_transaction")
+
+
+def _strings_only(world: World) -> Iterator[str]:
+    for table in world.store.tables.values():
+        for row in world.rows(table):
+            maps: list[Any] = [row.public.get(name, {}) for name in _MAPS]
+            maps += [value for name, value in row.hidden.items() if name == "metadata" or name.endswith("_settings")]
+            if table.name == "orders":
+                maps += [row.public["customer"]["phones"], row.public["customer"]["address"]]
+            good = all(isinstance(value, str) for held in maps for value in (held or {}).values())
+            yield "" if good else f"{table.name} {row.id} has a map with a value that is no string"
+
+
+def _one_log_each(world: World) -> Iterator[str]:
+    events = {event.id: event for event in world.sandbox.events if event.merchant_id == world.store.merchant.id}
+    logs = world.store.webhook_logs
+    seen: set[tuple[str, str]] = set()
+    for row in world.store.webhook_logs.all_rows():
+        public = row.public
+        pair = public["event_id"], public["webhookId"]
+        if pair in seen:
+            yield f"log {row.id} repeats event {pair[0]} for webhook {pair[1]}"
+        elif not public["is_test"] and pair[0] not in events and len(events) == world.sandbox.events.raised:
+            yield f"log {row.id} is of no known event"
+        else:
+            yield ""
+        seen.add(pair)
+    if len(logs) >= LOG_ROWS:
+        return  # the oldest have made room
+    for row in world.store.webhooks.all_rows():
+        wish = wish_of(row.record.json)
+        since = max(date_time_ms(row.public["createdAt"]), _changed(row))
+        until = date_time_ms(row.public["disabled_at"]) if row.public["disabled_at"] else world.sandbox.clock.now + 1
+        if not row.public["is_active"]:
+            # Whether one was changed before the service switched it off, nobody knows any more, but in a fresh world.
+            fresh = row.public["disabled_at"] is not None and not world.sandbox.touched
+            since = date_time_ms(row.public["createdAt"]) if fresh else until
+        for event in events.values():
+            # What happened in the very millisecond of a change may have met the webhook before it or after it.
+            if since < event.at < until and event.type != "webhook.test" and wish.wants(event.type, event.project_id):
+                missing = (event.id, row.id) not in seen
+                yield f"event {event.id} was never meant for webhook {row.id}" if missing else ""
+
+
+def _changed(row: Row) -> int:
+    """When the merchant last changed what the webhook wants; deliveries do not count."""
+    return date_time_ms(row.public["updatedAt"])
+
+
+def _times(world: World) -> Iterator[str]:
+    now = world.sandbox.clock.now
+    ids: set[str] = set()
+    for table in world.store.tables.values():
+        for record in list(table.rows.values()):
+            if record.id in ids:
+                yield f"{record.id} stands twice"
+            ids.add(record.id)
+        for row in world.rows(table):
+            created = date_time_ms(row.public[table.spec.created])
+            updated = date_time_ms(row.public.get("updatedAt", row.public[table.spec.created]))
+            right = created <= updated <= now
+            yield (
+                ""
+                if right
+                else f"{table.name} {row.id} is of {iso(created)}, changed {iso(updated)}, now is {iso(now)}"
+            )
+
+
+def _contract(world: World) -> Iterator[str]:
+    checks = world.sandbox.rules.checks
+    for table in world.store.tables.values():
+        step = max(1, -(-len(table) // world.budget))
+        for key in list(table.order)[::step]:
+            record = table.rows[key]
+            try:
+                checks[table.spec.schema](orjson.loads(world.store.shown(table, record)))
+            except Exception as error:  # the check raises what its owner chose; any of it is a violation
+                yield f"{table.name} {record.id}: {error}"
+            else:
+                yield ""
+
+
+LAWS = (
+    Law("Every project counts its orders", _orders_counted),
+    Law("Every project's revenue is what was paid less what was refunded", _revenue),
+    Law("Active subscribers are subscribers, and subscribers are customers", _subscribers),
+    Law("Every project counts its plans", _plans_counted),
+    Law("The items of an order add up to its total", _items_add_up, seeds_only=True),
+    Law("Every order's plan belongs to its project", _plan_of_project),
+    Law("A paid PIX has an end-to-end id, an expired order ended when its code did", _payments),
+    Law("Every status has been reached by moves that exist", _reachable),
+    Law("Every PIX code can be read and asks for the order's total", _codes),
+    Law("Every document is valid", _documents),
+    Law("Area code, postal code and CPF agree with the state", _places, seeds_only=True),
+    Law("No stored record or reply holds a secret", _no_secrets),
+    Law("Maps of strings hold nothing but strings", _strings_only),
+    Law("Every event has one delivery for each webhook that wants it", _one_log_each),
+    Law("Ids are unique, and nothing is older than its creation or younger than now", _times),
+    Law("Every record keeps the contract", _contract),
+)

@@ -1,0 +1,67 @@
+"""What a scenario says is held against the contract's requests, so that it cannot say what no request could."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..contract.schema import Schemas
+from ..kernel.ids import named_uuid
+from ..kernel.record import Body
+from .scenario import Scenario, ScenarioError
+from .tables import Node
+
+
+def expand(value: Any) -> Any:
+    """The value with every `{repeat: text, length: n}` written out to exactly n characters."""
+    if isinstance(value, dict):
+        if value.keys() == {"repeat", "length"} and isinstance(value["repeat"], str) and value["repeat"]:
+            text, length = value["repeat"], int(value["length"])
+            return (text * (length // len(text) + 1))[:length]
+        return {name: expand(member) for name, member in value.items()}
+    return [expand(item) for item in value] if isinstance(value, list) else value
+
+
+class Requests:
+    """The contract's request schemas, as a scenario's records are held against them."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas = schemas
+        self._compiled: dict[str, Any] = {}
+
+    def check(self, name: str, body: Body, fail: Callable[[str], Exception]) -> None:
+        """Raises what `fail` makes of the first fault."""
+        compiled = self._compiled.get(name)
+        if compiled is None:
+            compiled = self._compiled[name] = self._schemas.component(name, request=True)
+        for error in compiled.iter_errors(body):
+            where = ".".join(str(step) for step in error.instance_path)
+            raise fail(f"{where + ': ' if where else ''}{error.message[:300]} (by {name} of the contract)")
+
+
+def check_specs(scenario: Scenario, requests: Requests) -> None:
+    """Plans, keys and webhooks of a scenario. Raises ScenarioError."""
+    specs = scenario.projects if isinstance(scenario.projects, tuple) else ()
+    slugs = {spec.slug for spec in specs}
+    for spec in specs:
+        ident = named_uuid("project", spec.slug)
+        for number, (fields, _) in enumerate(spec.plans):
+            place = Node(fields, spec.node.file, f"{spec.node.key}.plans[{number}]")
+            requests.check("PlanCreate", {"projectId": ident} | fields, _fails(place))
+    for key in scenario.keys:
+        asked = key.fields.get("allowed_projects", [])
+        for slug in asked if isinstance(asked, list) else [asked]:
+            if slug not in slugs:
+                raise ScenarioError(str(key.node["allowed_projects"].fail(f"there is no project {slug!r}")))
+        said = {
+            name: value for name, value in key.fields.items() if name not in ("allowed_projects", "expires_in_days")
+        }
+        requests.check("ApiKeyCreate", said, _fails(key.node))
+    for hook in scenario.webhooks:
+        if hook.project is not None and hook.project not in slugs:
+            raise ScenarioError(str(hook.node["project"].fail(f"there is no project {hook.project!r}")))
+        requests.check("WebhookCreate", hook.fields, _fails(hook.node))
+
+
+def _fails(place: Node) -> Callable[[str], Exception]:
+    return lambda reason: ScenarioError(str(place.fail(reason)))

@@ -1,0 +1,165 @@
+"""`make bench`: the sandbox beside stock Connexion, bare Starlette and the floor, in one run on one core."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from .load import Result, fire
+from .world import Shot
+
+NAMES = ("ours", "stock Connexion", "bare Starlette", "floor")
+# What the sandbox holds itself to: times as fast as stock Connexion, by operation, and the share of bare Starlette.
+FASTER = {"GET one customer": 6, "GET list of 20": 20, "PUT customer": 6, "POST PIX order": 6}
+SHARE = 0.5
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A server that is running."""
+
+    name: str
+    process: subprocess.Popen[str]
+    port: int
+    token: str
+    shots: tuple[Shot, ...]
+
+    def cpu(self) -> float | None:
+        """Seconds of CPU that the server has used so far, where the system tells."""
+        stat = Path(f"/proc/{self.process.pid}/stat")
+        if not stat.exists():
+            return None
+        fields = stat.read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One round of one operation on one server; `cpu` in µs per answer."""
+
+    load: Result
+    cpu: float | None
+
+
+@contextmanager
+def started(name: str, core: int) -> Iterator[Target]:
+    """A server in a process of its own, until the block ends."""
+    command = [sys.executable, "-m", "tests.benchmarks.servers", name, str(core)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        yield Target(name, process, told["port"], told["token"], tuple(Shot(**shot) for shot in told["shots"]))
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def measure(target: Target, shot: Shot, seconds: float, core: int) -> Sample:
+    """One round."""
+    before = target.cpu()
+    load = fire(shot, target.port, target.token, seconds, core)
+    after = target.cpu()
+    return Sample(load, None if before is None or after is None else (after - before) / load.answers * 1e6)
+
+
+@click.command()
+@click.option("--rounds", default=3, show_default=True, help="Rounds, interleaved; the medians are shown.")
+@click.option("--seconds", default=2.0, show_default=True, help="Length of a round of one operation on one server.")
+@click.option("--check", is_flag=True, help="Exit code 1 when the sandbox is slower than it promises.")
+def main(rounds: int, seconds: float, check: bool) -> None:
+    """Measure GET, list, PUT and POST on four servers, one core for the server and another for the load."""
+    served, loading = cores()
+    samples: dict[tuple[str, str], list[Sample]] = {}
+
+    with ExitStack() as stack:
+        targets = [stack.enter_context(started(name, served)) for name in NAMES]
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, {loading})
+        for target in targets:  # what is compiled at a first request is no part of a measurement
+            for shot in target.shots:
+                fire(shot, target.port, target.token, 0.3, loading)
+        for _ in range(rounds):
+            for position in range(len(targets[0].shots)):
+                for target in targets:
+                    shot = target.shots[position]
+                    sample = measure(target, shot, seconds, loading)
+                    samples.setdefault((shot.name, target.name), []).append(sample)
+    console = Console()
+    console.width = max(console.width, 100)  # a narrow terminal would cut the figures
+    console.print(table(samples))
+    missed = verdict(samples)
+    for line in missed:
+        click.echo(line)
+    if check and missed:
+        sys.exit(1)
+
+
+def cores() -> tuple[int, int]:
+    """The core of the server and the core of the load: the same one where there is only one."""
+    free = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
+    return free[0], free[-1]
+
+
+def median(samples: list[Sample], what: str) -> float:
+    """The median of one measure over the rounds."""
+    return statistics.median(s.cpu or 0 if what == "cpu" else getattr(s.load, what) for s in samples)
+
+
+def table(samples: dict[tuple[str, str], list[Sample]]) -> Table:
+    """The medians, and every server's speed as a multiple of stock Connexion's."""
+    found = Table(title="One core, sixteen connections, medians; CPU is the server's own, per answer")
+    for column in ("operation", "server"):
+        found.add_column(column)
+    for column in ("requests/s", "p50 ms", "p99 ms", "CPU µs", "x stock", "of bare"):
+        found.add_column(column, justify="right")
+    for operation in FASTER:
+        for name in NAMES:
+            own = samples[operation, name]
+            found.add_row(
+                operation if name == NAMES[0] else "",
+                name,
+                f"{median(own, 'per_second'):,.0f}",
+                f"{median(own, 'p50'):.2f}",
+                f"{median(own, 'p99'):.2f}",
+                f"{median(own, 'cpu'):.0f}",
+                f"{ratio(samples, operation, name, 'stock Connexion'):.1f}",
+                f"{ratio(samples, operation, name, 'bare Starlette'):.2f}",
+                end_section=name == NAMES[-1],
+            )
+    return found
+
+
+def ratio(samples: dict[tuple[str, str], list[Sample]], operation: str, name: str, other: str) -> float:
+    """How much faster one server is than another: by CPU per answer where it is known, which no load can falsify."""
+    mine, theirs = samples[operation, name], samples[operation, other]
+    if median(mine, "cpu") and median(theirs, "cpu"):
+        return median(theirs, "cpu") / median(mine, "cpu")
+    return median(mine, "per_second") / median(theirs, "per_second")
+
+
+def verdict(samples: dict[tuple[str, str], list[Sample]]) -> list[str]:
+    """The promises that the sandbox does not keep."""
+    missed = []
+    for operation, times in FASTER.items():
+        stock = ratio(samples, operation, "ours", "stock Connexion")
+        bare = ratio(samples, operation, "ours", "bare Starlette")
+        if stock < times:
+            missed.append(f"{operation}: {stock:.1f} times stock Connexion, not {times}.")
+        if bare < SHARE:
+            missed.append(f"{operation}: {bare:.2f} of bare Starlette, not {SHARE}.")
+    return missed
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m tests.benchmarks")

@@ -1,0 +1,145 @@
+"""The load: sixteen kept-alive connections that ask again as soon as they are answered. wrk where there is one."""
+
+import asyncio
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import orjson
+import uvloop
+
+from .world import Shot
+
+CONNECTIONS = 16
+_LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one round measured: times in ms, `answers` in all."""
+
+    answers: int
+    per_second: float
+    p50: float
+    p99: float
+
+
+class LoadError(Exception):
+    """A server answered with something other than success."""
+
+
+def fire(shot: Shot, port: int, token: str, seconds: float, core: int) -> Result:
+    """Ask for one thing as often as the server can answer."""
+    if shutil.which("wrk"):
+        return _wrk(shot, port, token, seconds, core)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_own(_request(shot, port, token), port, seconds))
+
+
+def _headers(shot: Shot, token: str) -> dict[str, str]:
+    headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+    return headers | ({"Content-Type": "application/json"} if shot.body is not None else {})
+
+
+def _request(shot: Shot, port: int, token: str) -> bytes:
+    body = b"" if shot.body is None else orjson.dumps(shot.body)
+    lines = [f"{shot.method} {shot.path} HTTP/1.1", f"Host: 127.0.0.1:{port}"]
+    lines += [f"{name}: {value}" for name, value in _headers(shot, token).items()]
+    if body:
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+class _Connection(asyncio.Protocol):
+    """One connection: ask, wait, note the time, ask again."""
+
+    def __init__(self, request: bytes, until: float, times: list[float]) -> None:
+        self._request, self._until, self._times = request, until, times
+        self._have, self._need = b"", 0
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
+        self._ask()
+
+    def _ask(self) -> None:
+        self._have, self._need = b"", 0
+        self._asked = time.perf_counter()
+        self._transport.write(self._request)
+
+    def data_received(self, data: bytes) -> None:
+        self._have += data
+        if not self._need:
+            end = self._have.find(b"\r\n\r\n")
+            if end < 0:
+                return
+            length = _LENGTH.search(self._have, 0, end)
+            if not self._have.startswith(b"HTTP/1.1 2") or length is None:
+                self._finish(LoadError(self._have[:600].decode("utf-8", "replace")))
+                return
+            self._need = end + 4 + int(length[1])
+        if len(self._have) >= self._need:
+            now = time.perf_counter()
+            self._times.append(now - self._asked)
+            if now < self._until:
+                self._ask()
+            else:
+                self._finish(None)
+
+    def _finish(self, error: Exception | None) -> None:
+        if not self.done.done():
+            if error is None:
+                self.done.set_result(None)
+            else:
+                self.done.set_exception(error)
+        self._transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.done.done():
+            self.done.set_exception(LoadError(f"the server closed the connection: {exc}"))
+
+
+async def _own(request: bytes, port: int, seconds: float) -> Result:
+    loop = asyncio.get_running_loop()
+    times: list[float] = []
+    began = time.perf_counter()
+    connections = [
+        await loop.create_connection(lambda: _Connection(request, began + seconds, times), "127.0.0.1", port)
+        for _ in range(CONNECTIONS)
+    ]
+    await asyncio.gather(*(connection.done for _, connection in connections))
+    took = time.perf_counter() - began
+    times.sort()
+    return Result(len(times), len(times) / took, times[len(times) // 2] * 1000, times[int(len(times) * 0.99)] * 1000)
+
+
+def _wrk(shot: Shot, port: int, token: str, seconds: float, core: int) -> Result:
+    headers = "".join(f'wrk.headers["{name}"] = "{value}"\n' for name, value in _headers(shot, token).items())
+    body = "" if shot.body is None else f"wrk.body = [==[{orjson.dumps(shot.body).decode()}]==]\n"
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "shot.lua"
+        script.write_text(f'wrk.method = "{shot.method}"\n{headers}{body}', encoding="utf-8")
+        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}s", "--latency", "-s", str(script)]
+        pinned = ["taskset", "-c", str(core), *command] if shutil.which("taskset") else command
+        out = subprocess.run(
+            [*pinned, f"http://127.0.0.1:{port}{shot.path}"], capture_output=True, text=True, check=True
+        ).stdout
+    if "Non-2xx" in out or "Socket errors" in out:
+        raise LoadError(out)
+    return Result(
+        int(re.findall(r"(\d+) requests in", out)[0]),
+        float(re.findall(r"Requests/sec: *([\d.]+)", out)[0]),
+        _ms(re.findall(r"50% *(\S+)", out)[0]),
+        _ms(re.findall(r"99% *(\S+)", out)[0]),
+    )
+
+
+def _ms(text: str) -> float:
+    unit = {"us": 0.001, "ms": 1.0, "s": 1000.0}
+    number, name = re.fullmatch(r"([\d.]+)(us|ms|s)", text).groups()  # type: ignore[union-attr]
+    return float(number) * unit[name]

@@ -1,0 +1,84 @@
+"""The same seeded world and the same handlers for every server that is measured."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from stub_server.http.edge import Edge
+from stub_server.kernel.record import Body
+from stub_server.kernel.trace import Trace
+from stub_server.operations import customers, orders
+from stub_server.operations.call import Call, Caller
+from stub_server.operations.ready import ready_token
+from stub_server.operations.reply import Reply
+from stub_server.sandbox import Sandbox
+
+from ..support.make import order_body
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """One operation to measure: what a client sends again and again."""
+
+    name: str
+    method: str
+    path: str
+    body: Body | None = None
+
+
+def shots(sandbox: Sandbox) -> list[Shot]:
+    """The four operations, on records of a world."""
+    sample = sandbox.sample
+    customer = f"/v2/customers/{sample['customerId']}"
+    address = {"line_1": "1374, Avenida Paulista, Bela Vista", "city": "São Paulo", "state": "SP", "country": "BR"}
+    phones = {"mobile_phone": {"country_code": "55", "area_code": "11", "number": "987654321"}}
+    change = {"name": "Mariana Souza Oliveira", "phones": phones, "address": address, "metadata": {"crm": "4711"}}
+    return [
+        Shot("GET one customer", "GET", customer),
+        Shot("GET list of 20", "GET", "/v2/customers?limit=20"),
+        Shot("PUT customer", "PUT", customer, change),
+        Shot("POST PIX order", "POST", "/v2/orders/pix", order_body(sample["projectId"], sample["planId"])),
+    ]
+
+
+def token(app: Edge) -> str:
+    """A token with every scope."""
+    return ready_token(app.server, app.sandboxes.default)
+
+
+class Handlers:
+    """Our handlers without our frame: nothing authenticated, nothing validated, not even what is stored."""
+
+    def __init__(self, app: Edge) -> None:
+        """Takes the contract's check of written records off: other servers do their own or none."""
+        self._sandbox, self._server = app.sandboxes.default, app.server
+        for table in self._sandbox.store.tables.values():
+            table._check = _anything
+        self._trace = Trace("req_bench", self._sandbox.clock.now, "GET", "/", b"", self._sandbox.name)
+        merchant = self._sandbox.store.merchant
+        self._caller = Caller("jwt", merchant.user_id, merchant.id, frozenset("*"))
+
+    def _call(self) -> Call:
+        self._sandbox.tick()
+        call = Call(self._trace, self._sandbox, {}, "", self._server)
+        call.caller = self._caller
+        return call
+
+    def get(self, ident: str) -> Reply:
+        """One customer."""
+        return customers.get_customer(self._call(), ident)
+
+    def list(self, query: Body) -> Reply:
+        """A page of customers."""
+        return customers.list_customers(self._call(), query)
+
+    def put(self, ident: str, body: Body) -> Reply:
+        """Change a customer."""
+        return customers.update_customer(self._call(), ident, body)
+
+    def post(self, body: Body) -> Reply:
+        """Place an order."""
+        return orders.create_pix_order(self._call(), body)
+
+
+def _anything(_: Any) -> None:
+    return None

@@ -1,0 +1,257 @@
+"""Time: what is due happens in its order and at its instant, however far the clock jumps at once."""
+
+import calendar
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx2
+import pytest
+
+from ..conftest import Serve
+from ..support.contract import document
+from ..support.live import NO_TLS, Live
+from ..support.make import Json, created, make_plan
+from .stage import DAY, Stage, staged
+from .steps import done, refused
+
+LISTS = ("orders", "subscriptions", "projects", "plans", "products", "customers", "webhooks", "webhooks/logs")
+
+
+def at(text: str) -> datetime:
+    """A date-time of the service."""
+    return datetime.fromisoformat(text)
+
+
+def history(stage: Stage, subject: str) -> list[tuple[str, datetime]]:
+    """What happened to a record, and when, oldest first."""
+    page = done(stage.control.get("/events", params={"resource_id": subject, "limit": 100}))
+    return [(event["type"].partition(".")[2], at(event["timestamp"])) for event in page["events"]][::-1]
+
+
+def test_jobs_are_done_in_the_order_of_their_time(stage: Stage) -> None:
+    """However they were set; those that a job sets on the way take their place; each tells what it caused."""
+    for magic in ("succeed_with_delay", "refund_after_payment", "expire_with_delay", "succeed_immediately", None):
+        stage.order("pending", make_plan(stage.api, interval="day"), magic)
+    start = at(stage.now())
+    fired = stage.advance(10 * DAY)
+    times = [at(job["at"]) for job in fired]
+    assert times == sorted(times)
+    assert start <= times[0] <= times[-1] <= start + timedelta(days=10)
+    jobs = {job["job"] for job in fired}
+    assert {"order.pay", "order.refund", "order.expire", "subscription.renew", "subscription.end"} <= jobs
+    for type_ in (type_ for job in fired for type_ in job["events"]):
+        assert {"clock", "simulation"} & set(document().events[type_]["emitted_by"]), type_
+
+
+def test_a_job_happens_at_its_instant_and_not_when_the_clock_stops(stage: Stage) -> None:
+    order = stage.order(magic="succeed_with_delay")
+    stage.advance(1000 * DAY)
+    assert at(order["createdAt"]) + timedelta(seconds=180) == at(stage.get_order(order["id"])["updatedAt"])
+
+
+# -- one jump and many
+
+
+def world(live: Live, name: str) -> Iterator[Stage]:
+    """The same things in a sandbox of this name, made by the same requests."""
+    base = f"{live.url}/s/{name}"
+    jwt = done(httpx2.get(f"{base}/_sandbox/credentials", verify=NO_TLS))["jwt"]
+    headers = {"Authorization": f"Bearer {jwt}"}
+    with (
+        httpx2.Client(base_url=base, headers=headers, timeout=300, verify=NO_TLS) as api,
+        httpx2.Client(base_url=f"{base}/_sandbox", timeout=300, verify=NO_TLS) as control,
+    ):
+        yield Stage(api, control, "")
+
+
+def furnish(stage: Stage) -> None:
+    """Subscriptions of every rhythm, paid always, never and once more, ended and standing still; keys; open orders."""
+    number = iter(range(100))
+    project = created(stage.api.post("/v2/projects", json={"name": "Clube do tempo", "status": "active"}))
+    for interval, count, trial, magic, end in (
+        ("day", 1, 0, "succeed_immediately", None),
+        ("day", 10, 5, None, None),
+        ("week", 2, 0, "succeed_with_delay", None),
+        ("week", 1, 3, "succeed_immediately", "cancel"),
+        ("month", 1, 0, "succeed_immediately", None),
+        ("month", 1, 7, None, None),
+        ("month", 3, 30, "succeed_with_delay", "cancel"),
+        ("year", 1, 0, "succeed_immediately", None),
+    ):
+        body = {"projectId": project["data"]["project"]["id"], "name": f"Plano {next(number)}", "amount": 10}
+        body |= {"interval": interval, "interval_count": count, "trial_period_days": trial}
+        plan = created(stage.api.post("/v2/plans", json=body))["plan"]
+        buyer = {"name": "Ana", "email": f"{magic or 'ana'}@example.com", "document": f"P{next(number):06d}"}
+        sent = {"projectId": plan["projectId"], "planId": plan["id"], "totalAmount": 10, "customer": buyer}
+        sent |= {"items": [{"description": "Plano", "quantity": 1, "amount": 10}]}
+        order = created(stage.api.post("/v2/orders/pix", json=sent))
+        stage.drive("orders", order["id"], "pay")
+        if end == "cancel":
+            held = done(stage.control.get(f"/orders/{order['id']}"))["subscriptionId"]
+            stage.drive("subscriptions", held, "cancel", at_period_end=True)
+        created(stage.api.post("/v2/orders/pix", json=sent | {"customer": buyer | {"email": "ana@example.com"}}))
+    key = {"name": "Chave", "scopes": ["orders:read"], "expires_at": "2027-03-01T12:00:00Z"}
+    created(stage.api.post("/api-keys", json=key))
+
+
+def everything(stage: Stage) -> dict[str, Any]:
+    """Every record of every list, and every event."""
+    found: dict[str, Any] = {}
+    for name in LISTS:
+        found[name] = pages(stage.api, f"/v2/{name}", name.rpartition("/")[2])
+    found["api_keys"] = pages(stage.api, "/api-keys", "api_keys")
+    found["events"] = pages(stage.control, "/events", "events")
+    found["clock"] = stage.now()
+    return found
+
+
+def pages(client: httpx2.Client, path: str, name: str) -> list[Json]:
+    """A whole list."""
+    rows: list[Json] = []
+    page, more = 1, True
+    while more:
+        body = done(client.get(path, params={"page": page, "limit": 100}))
+        body |= body.get("data", {})
+        rows += body[name]
+        page, more = page + 1, body["pagination"]["has_next"]
+    return rows
+
+
+def nameless(value: Any, names: dict[str, str]) -> Any:
+    """The same with every drawn identifier replaced by its place of first mention."""
+    if isinstance(value, dict):
+        drawn = ("id", "code", "txid", "end_to_end_id", "qr_code", "qr_code_url", "refund_id", "event_id")
+        return {
+            key: names.setdefault(inner, f"#{len(names)}")
+            if isinstance(inner, str) and (key in drawn or key.endswith("Id"))
+            else nameless(inner, names)
+            for key, inner in value.items()
+            if key not in ("usage_count", "last_used_at", "public_key")
+        }
+    return [nameless(each, names) for each in value] if isinstance(value, list) else value
+
+
+def test_thirteen_months_at_once_are_the_same_as_395_days_one_by_one(live: Live) -> None:
+    """All lists and the whole event log, timestamps included."""
+    ends = []
+    for name, steps in (("time-one", 1), ("time-many", 395)):
+        for stage in world(live, name):
+            furnish(stage)
+            for _ in range(steps):
+                stage.advance(395 * DAY / steps)
+            ends.append(nameless(everything(stage), {}))
+        live.app.sandboxes.forget(name)
+    at_once, day_by_day = ends
+    assert len(at_once["events"]) > 500
+    for name in at_once:
+        assert at_once[name] == day_by_day[name], name
+
+
+# -- a subscription's calendar
+
+
+def test_the_31st_stays_the_31st_where_the_month_has_one(stage: Stage) -> None:
+    """A period ends on the last day of a month that is too short, and the anchor's day comes back."""
+    year = at(stage.now()).year + 1
+    stage.go_to(f"{year}-01-31T10:00:00.500Z")
+    held = stage.subscription("active", magic="succeed_immediately", interval="month")
+    paid = at(held["current_period_start"])
+    ends = []
+    for _ in range(14):
+        ends.append(held["current_period_end"])
+        stage.go_to(held["current_period_end"])
+        held = stage.get_subscription(held["id"])
+    months = [(year + (1 + n) // 12, (1 + n) % 12 + 1) for n in range(14)]
+    days = [datetime(y, m, min(31, calendar.monthrange(y, m)[1]), tzinfo=UTC) for y, m in months]
+    expected = [paid.replace(year=day.year, month=day.month, day=day.day) for day in days]
+    assert expected == [at(end) for end in ends]
+    assert held["cycle"] == 14
+
+
+@pytest.mark.parametrize(
+    ("interval", "count", "length", "lead", "grace"),
+    [("day", 1, 1, 0.5, 1), ("day", 10, 10, 3, 7), ("week", 1, 7, 3, 7), ("week", 4, 28, 3, 7), ("day", 4, 4, 2, 4)],
+)
+def test_an_unpaid_renewal_is_due_then_past_due_then_over(
+    stage: Stage, interval: str, count: int, length: float, lead: float, grace: float
+) -> None:
+    """Each at its instant: lead before the period's end, the end, and the grace after it, with the order's expiry."""
+    held = stage.subscription("active", interval=interval, interval_count=count)
+    end = at(held["current_period_start"]) + timedelta(days=length)
+    assert (end, end) == (at(held["current_period_end"]), at(held["next_billing_at"]))
+    stage.advance(100 * DAY)
+    steps = [("renewal_due", -lead), ("past_due", 0), ("expired", grace)]
+    assert [(name, end + timedelta(days=days)) for name, days in steps] == history(stage, held["id"])[2:]
+    after = stage.get_subscription(held["id"])
+    assert ("expired", None, 0) == (after["status"], after["next_billing_at"], after["cycle"])
+    over = end + timedelta(days=grace)
+    assert [("created", end - timedelta(days=lead)), ("expired", over)] == history(stage, after["lastOrderId"])
+    assert over == at(after["ended_at"]) == at(stage.get_order(after["lastOrderId"])["last_transaction"]["expires_at"])
+
+
+def test_a_trial_goes_before_the_first_paid_period(stage: Stage) -> None:
+    held = stage.subscription("trialing", interval="week")
+    start = at(held["trial_start"])
+    trial, period = start + timedelta(days=7), start + timedelta(days=14)
+    assert (trial, trial, period) == tuple(at(held[n]) for n in ("trial_end", "current_period_end", "next_billing_at"))
+    stage.advance(7 * DAY)
+    held = stage.get_subscription(held["id"])
+    assert ("active", trial, period) == (held["status"], at(held["current_period_start"]), at(held["current_period_end"]))
+    assert [("created", start), ("activated", trial)] == history(stage, held["id"])
+
+
+@pytest.mark.parametrize("late", [0, 3])
+def test_a_renewal_extends_from_the_old_end_whenever_it_is_paid(stage: Stage, late: float) -> None:
+    held = stage.subscription("active", interval="week")
+    end = at(held["current_period_end"])
+    stage.advance((6 if not late else 7 + late) * DAY)
+    order = stage.get_subscription(held["id"])["lastOrderId"]
+    stage.drive("orders", order, "pay")
+    after = stage.get_subscription(held["id"])
+    assert ("active", 1) == (after["status"], after["cycle"])
+    assert (end, end + timedelta(days=7)) == (at(after["current_period_start"]), at(after["current_period_end"]))
+
+
+def test_a_subscription_canceled_for_its_end_ends_there_and_bills_no_more(stage: Stage) -> None:
+    held = stage.subscription("active", interval="week")
+    stage.drive("subscriptions", held["id"], "cancel", at_period_end=True)
+    stage.advance(30 * DAY)
+    after = stage.get_subscription(held["id"])
+    assert ("canceled", held["orderId"]) == (after["status"], after["lastOrderId"])
+    assert held["current_period_end"] == after["ended_at"]
+    assert ["created", "activated", "canceled"] == [name for name, _ in history(stage, held["id"])]
+
+
+def test_a_suspended_project_makes_no_renewals_and_catches_up(stage: Stage) -> None:
+    """Nothing is billed while it stands still; what fell due meanwhile is billed when it is active again."""
+    held = stage.subscription("active", interval="week")
+    done(stage.api.post(f"/v2/projects/{held['projectId']}/suspend"))
+    stage.advance(6 * DAY)
+    assert stage.get_subscription(held["id"])["lastOrderId"] == held["orderId"]
+    done(stage.api.post(f"/v2/projects/{held['projectId']}/activate"))
+    stage.advance(0)
+    order = stage.get_order(stage.get_subscription(held["id"])["lastOrderId"])
+    assert (order["status"], order["createdAt"]) == ("pending", stage.now())
+    assert "renewal_due" in [name for name, _ in history(stage, held["id"])]
+
+
+def test_autopay_pays_every_order_so_long_after_it_was_made(serve: Serve, sink: str) -> None:
+    """Renewals too: a subscription lives on by itself. A magic e-mail keeps its own will."""
+    with staged(serve(autopay=90), "auto", sink) as stage:
+        order = stage.order("pending", make_plan(stage.api, interval="week"))
+        stubborn = stage.order("pending", None, "fill_never")
+        stage.advance(89.999)
+        assert stage.get_order(order["id"])["status"] == "pending"
+        stage.advance(0.001)
+        assert stage.get_order(order["id"])["status"] == "paid"
+        stage.advance(70 * DAY)
+        held = stage.subscription_of(order["id"])
+        assert ("active", 10) == (held["status"], held["cycle"])
+        assert stage.get_order(stubborn["id"])["status"] == "expired"
+
+
+def test_the_clock_goes_forward_only_and_not_too_far(stage: Stage) -> None:
+    for path, send in (("/clock/advance", stage.control.post), ("/clock", stage.control.patch)):
+        refused(send(path, json={"to": stage.after(-1)}), 409, "clock_moves_forward_only")
+        refused(send(path, json={"to": stage.after(3651 * DAY)}), 409, "clock_too_far")

@@ -1,0 +1,223 @@
+"""The event log says what each operation says it emits, in the payloads that the contract describes."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import jsonschema
+import pytest
+
+from ..support.contract import document
+from ..support.estate import Estate
+from ..support.make import Json, created, make_customer, make_order, make_plan, make_project, order_body
+from ..support.requests import OPERATIONS, ask
+from .stage import Stage
+from .steps import done
+
+CATALOGUE = document().events
+CONTROL = document("sandbox.yaml").operations
+BESIDE = ("type", "timestamp", "id", "api_version", "environment", "merchant_id", "data")
+
+
+def translated(node: Any) -> Any:
+    """An OpenAPI 3.0 schema as a JSON Schema: `nullable` is its only word that draft 4 lacks."""
+    if isinstance(node, list):
+        return [translated(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    made = {key: translated(value) for key, value in node.items() if key != "nullable"}
+    if node.get("nullable") is True and "type" in made:
+        made["type"] = [made["type"], "null"]
+    return made
+
+
+SCHEMAS = {"components": {"schemas": translated(document().raw["components"]["schemas"])}}
+
+
+def witness(type_: str) -> jsonschema.Draft4Validator:
+    """A validator of an event's payload that is not the server's own."""
+    return jsonschema.Draft4Validator(
+        {**SCHEMAS, **translated(CATALOGUE[type_]["schema"])}
+        if "$ref" not in CATALOGUE[type_]["schema"]
+        else {**SCHEMAS, "allOf": [translated(CATALOGUE[type_]["schema"])]},
+        format_checker=jsonschema.FormatChecker(),
+    )
+
+
+def faults(payload: Json) -> list[str]:
+    """What the witness finds wrong with a payload."""
+    return [f"{list(e.absolute_path)}: {e.message[:200]}" for e in witness(payload["type"]).iter_errors(payload)]
+
+
+def log(shop: Estate | Stage, **query: str) -> list[Json]:
+    """Events, newest first."""
+    found: list[Json] = done(shop.control.get("/events", params={"limit": "100"} | query))["events"]
+    return found
+
+
+def test_the_catalogue_and_the_operations_say_the_same() -> None:
+    """`emitted_by` of every type is the operations of both contracts that list it, with clock and simulation beside."""
+    for type_, entry in CATALOGUE.items():
+        operations = {o.id for o in (*OPERATIONS.values(), *CONTROL.values()) if type_ in o.emits}
+        assert operations == set(entry["emitted_by"]) - {"clock", "simulation"}, type_
+
+
+def test_no_operation_emits_what_the_catalogue_lacks() -> None:
+    assert {type_ for o in (*OPERATIONS.values(), *CONTROL.values()) for type_ in o.emits} <= set(CATALOGUE)
+
+
+def test_a_read_is_no_event(shop: Estate) -> None:
+    before = log(shop)
+    for operation in OPERATIONS.values():
+        if operation.method == "GET":
+            assert ask(shop.api, operation, shop.ids).status_code == 200
+    assert before == log(shop)
+
+
+def test_a_refusal_is_no_event(shop: Estate) -> None:
+    before = log(shop)
+    for operation in OPERATIONS.values():
+        if operation.method != "GET":
+            assert ask(shop.api, operation, json={"no_such_member": 1}, params={"x": "y"}).status_code in (404, 422)
+    assert before == log(shop)
+
+
+def fail(shop: Estate, operation: str) -> None:
+    """An order whose buyer's e-mail address has it fail."""
+    buyer = {"name": "Ana", "email": "fail_immediately@example.com", "document": "98765432100"}
+    body = order_body(shop.ids["projectId"], shop.ids["planId"], customer=buyer)
+    created(shop.api.post(OPERATIONS[operation].path, json=body))
+
+
+def close(shop: Estate, operation: str) -> None:
+    """The archive, for a project with a pending order."""
+    plan = make_plan(shop.api)
+    make_order(shop.api, plan)
+    path = f"/v2/projects/{plan['projectId']}"
+    if operation == "archiveProject":
+        done(shop.api.post(f"{path}/archive"))
+    elif operation == "updateProject":
+        done(shop.api.put(path, json={"status": "archived", "description": "Fim"}))
+    else:
+        done(shop.api.patch(f"{path}/status", json={"status": "archived"}))
+
+
+def turn(shop: Estate, operation: str) -> None:
+    """Draft, active and suspended, through an operation that takes any status."""
+    path = f"/v2/projects/{make_project(shop.api, status='draft')['id']}"
+    for status in ("active", "suspended"):
+        if operation == "updateProject":
+            done(shop.api.put(path, json={"status": status}))
+        else:
+            done(shop.api.patch(f"{path}/status", json={"status": status}))
+
+
+def once(shop: Estate, operation: str) -> None:
+    """The operation's ordinary request."""
+    ids = shop.ids
+    if operation in ("deletePlan", "deleteProject"):
+        plan = make_plan(shop.api)
+        ids = ids | {"planId": plan["id"], "projectId": plan["projectId"]}
+    if operation == "activateProject":
+        ids = ids | {"projectId": make_project(shop.api, status="draft")["id"]}
+    assert ask(shop.api, OPERATIONS[operation], ids).is_success
+
+
+STEPS: dict[str, tuple[Callable[[Estate, str], None], ...]] = {
+    "createOrder": (once, fail),
+    "createPixOrder": (once, fail),
+    "updateProject": (once, turn, close),
+    "updateProjectStatus": (turn, close),
+    "archiveProject": (close,),
+}
+
+
+@pytest.mark.parametrize("operation", [o.id for o in OPERATIONS.values() if o.emits])
+def test_everything_that_an_operation_emits_is_in_the_log_and_keeps_its_schema(shop: Estate, operation: str) -> None:
+    """All of `x-emits`, judged by a second validator. That nothing else is emitted is held by the ledger of the run."""
+    before = {event["id"] for event in log(shop)}
+    for step in STEPS.get(operation, (once,)):
+        step(shop, operation)
+    fresh = [event for event in log(shop) if event["id"] not in before]
+    assert set(OPERATIONS[operation].emits) <= {event["type"] for event in fresh}
+    assert {event["id"]: [] for event in fresh} == {event["id"]: faults(event) for event in fresh}
+
+
+def test_every_type_of_event_is_raised_by_a_life_and_keeps_its_schema(stage: Stage) -> None:
+    """Orders and subscriptions to all their ends, a key that expires, and one of every record changed and deleted."""
+    for state in ("failed", "expired", "canceled", "refunded"):
+        stage.order(state)
+    stage.drive("orders", stage.order("paid")["id"], "refund", amount=1)
+    for state in ("trialing", "active", "past_due", "expired", "canceled"):
+        held = stage.subscription(state)
+        if state == "active":
+            stage.drive("subscriptions", held["id"], "renew")
+    stage.key("expired")
+    key, webhook = stage.key(), stage.webhook()
+    done(stage.api.put(f"/api-keys/{key['id']}", json={"name": "Nova"}))
+    done(stage.api.delete(f"/api-keys/{key['id']}"))
+    done(stage.api.post(f"/v2/webhooks/{webhook['id']}/test"))
+    done(stage.api.put(f"/v2/customers/{make_customer(stage.api)['id']}", json={"name": "Nova"}))
+    plan = make_plan(stage.api)
+    product = created(stage.api.post("/v2/products", json={"projectId": plan["projectId"], "name": "Curso"}))["product"]
+    for path in (f"/v2/products/{product['id']}", f"/v2/plans/{plan['id']}", f"/v2/projects/{plan['projectId']}"):
+        done(stage.api.put(path, json={"description": "Nova"}))
+        done(stage.api.delete(path))
+    for state in ("suspended", "archived"):
+        stage.project(state)
+    stage.project("draft")
+    merchant = log(stage, resource_id=plan["id"])[0]["merchant_id"]
+    for type_ in CATALOGUE:
+        mine = [event for event in log(stage, type=type_) if event["merchant_id"] == merchant]
+        assert mine, f"nothing raised {type_}"
+        assert [[]] * len(mine) == [faults(event) for event in mine], type_
+
+
+def test_an_event_shows_the_record_as_the_api_does(shop: Estate) -> None:
+    """The resource under its singular key, byte for byte what a read answers; what it hides stands beside it."""
+    order = make_order(shop.api, metadata={"origem": "teste"})
+    event = log(shop, resource_id=order["id"])[0]
+    assert list(BESIDE) == list(event)
+    assert ("order.created", "v2", "sandbox", shop.merchant_id) == (
+        event["type"],
+        event["api_version"],
+        event["environment"],
+        event["merchant_id"],
+    )
+    assert order == event["data"]["order"] == done(shop.api.get(f"/v2/orders/{order['id']}"))
+    assert json.dumps(order) == json.dumps(event["data"]["order"])
+    assert {"origem": "teste"} == event["data"]["metadata"]
+    assert event["data"]["previous_status"] is None
+
+
+def test_a_deleted_record_is_shown_as_it_was_last(shop: Estate) -> None:
+    plan = make_plan(shop.api)
+    done(shop.api.delete(f"/v2/plans/{plan['id']}"))
+    event = log(shop, resource_id=plan["id"])[0]
+    assert ("plan.deleted", plan) == (event["type"], event["data"]["plan"])
+
+
+def test_a_deleted_project_is_one_event_whatever_goes_with_it(shop: Estate) -> None:
+    plan = make_plan(shop.api)
+    done(shop.api.delete(f"/v2/projects/{plan['projectId']}"))
+    assert shop.api.get(f"/v2/plans/{plan['id']}").status_code == 404
+    assert ["plan.created"] == [event["type"] for event in log(shop, resource_id=plan["id"])]
+    assert "project.deleted" == log(shop, resource_id=plan["projectId"])[0]["type"]
+
+
+def test_the_log_only_grows_and_its_ids_are_its_own(shop: Estate) -> None:
+    before = log(shop)
+    make_customer(shop.api)
+    after = log(shop)
+    assert before[: len(after) - 1] == after[1 : len(before) + 1]
+    assert len(after) == len({event["id"] for event in after})
+    assert all("." not in event["id"] for event in after)
+
+
+def test_no_payload_holds_a_secret(shop: Estate) -> None:
+    """The private half of a key and the signing key of a webhook are shown once, by the operation that made them."""
+    private = shop.key()["private_key"]
+    webhook = done(shop.api.post(f"/v2/webhooks/{shop.ids['webhookId']}/regenerate-key"))["webhook"]
+    text = json.dumps(log(shop))
+    assert private not in text
+    assert webhook["signing_key"] not in text

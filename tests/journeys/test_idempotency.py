@@ -1,0 +1,212 @@
+"""Idempotency-Key: the same request again gets the same answer and is done once, on every POST."""
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx2
+import pytest
+
+from ..support.estate import Estate, client
+from ..support.live import NO_TLS
+from ..support.make import Json, customer_body, make_customer, make_project
+from ..support.requests import OPERATIONS, ask, body_of, path_of
+from .stage import DAY, Stage
+from .steps import done, refused
+
+POSTS = [o.id for o in OPERATIONS.values() if o.method == "POST"]
+PARALLEL = 20
+
+
+def under(key: str) -> dict[str, str]:
+    """The header."""
+    return {"Idempotency-Key": key}
+
+
+def total(api: httpx2.Client, path: str = "/v2/customers") -> int:
+    """How many records a list has."""
+    count: int = done(api.get(path))["pagination"]["total"]
+    return count
+
+
+def events(shop: Estate) -> int:
+    """How many events the merchant's sandbox has raised."""
+    count: int = done(shop.control.get("/events"))["pagination"]["total"]
+    return count
+
+
+@pytest.mark.parametrize("operation", POSTS)
+def test_the_same_request_again_is_answered_again_and_not_done_again(shop: Estate, operation: str) -> None:
+    """Byte for byte, secrets and Location included; only the request id is new."""
+    view, ids = OPERATIONS[operation], shop.ids
+    if operation == "activateProject":
+        ids = ids | {"projectId": make_project(shop.api, status="draft")["id"]}
+    body = body_of(view, ids)
+    options: dict[str, Any] = {"headers": under("again")} | ({} if body is None else {"json": body})
+    first = shop.api.request("POST", path_of(view, ids), **options)
+    raised = events(shop)
+    second = shop.api.request("POST", path_of(view, ids), **options)
+    assert raised == events(shop)
+    assert (first.status_code, first.content) == (second.status_code, second.content)
+    assert (None, "true") == (first.headers.get("idempotent-replayed"), second.headers.get("idempotent-replayed"))
+    assert first.headers["x-request-id"] != second.headers["x-request-id"]
+    assert first.headers.get("location") == second.headers.get("location")
+
+
+def test_a_body_that_means_the_same_is_the_same_body(shop: Estate) -> None:
+    """Spaces and the order of members do not count."""
+    body = customer_body()
+    texts = (json.dumps(body), json.dumps(dict(reversed(body.items())), indent=2, ensure_ascii=False))
+    headers = under("canon") | {"Content-Type": "application/json"}
+    first, second = (shop.api.post("/v2/customers", content=text.encode(), headers=headers) for text in texts)
+    assert (201, first.content) == (second.status_code, second.content)
+
+
+def test_a_quoted_key_and_a_bare_one_are_the_same(shop: Estate) -> None:
+    body = customer_body()
+    first = shop.api.post("/v2/customers", json=body, headers=under("quoted-1"))
+    second = shop.api.post("/v2/customers", json=body, headers=under('"quoted-1"'))
+    assert (201, first.content) == (second.status_code, second.content)
+
+
+def test_another_body_under_the_same_key_is_409_and_does_nothing(shop: Estate) -> None:
+    first = shop.api.post("/v2/customers", json=customer_body(), headers=under("mine"))
+    before = total(shop.api)
+    fields = refused(
+        shop.api.post("/v2/customers", json=customer_body(), headers=under("mine")), 409, "idempotency_key_reused"
+    )
+    assert (["Idempotency-Key"], before) == (list(fields), total(shop.api))
+    assert first.status_code == 201
+
+
+def fails(shop: Estate, how: str) -> tuple[httpx2.Response, Callable[[], None]]:
+    """A refused request under the key `later`, and what takes the reason away."""
+    body = customer_body()
+    if how == "conflict":
+        taken = make_customer(shop.api, document=body["document"])
+        response = shop.api.post("/v2/customers", json=body, headers=under("later"))
+        return response, lambda: move_away(shop, taken)
+    if how == "invalid":
+        sent: Json = {"name": "A"}
+    else:
+        sent = body
+    if how == "forbidden":
+        with shop.with_scopes("customers:read") as reader:
+            return reader.post("/v2/customers", json=sent, headers=under("later")), lambda: None
+    if how == "malformed":
+        headers = under("later") | {"Content-Type": "application/json"}
+        return shop.api.post("/v2/customers", content=b"{", headers=headers), lambda: None
+    return shop.api.post("/v2/customers", json=sent, headers=under("later")), lambda: None
+
+
+def move_away(shop: Estate, customer: Json) -> None:
+    """Give a customer another document."""
+    done(shop.api.put(f"/v2/customers/{customer['id']}", json={"document": customer_body()["document"]}))
+
+
+@pytest.mark.parametrize(("how", "status"), [("conflict", 409), ("invalid", 422), ("forbidden", 403), ("malformed", 400)])
+def test_a_refusal_is_not_remembered(shop: Estate, how: str, status: int) -> None:
+    """The same key works once the reason is gone, with whatever body."""
+    response, mend = fails(shop, how)
+    assert status == response.status_code
+    mend()
+    again = shop.api.post("/v2/customers", json=customer_body(), headers=under("later"))
+    assert (201, None) == (again.status_code, again.headers.get("idempotent-replayed"))
+
+
+def test_a_key_belongs_to_a_merchant(shop: Estate, neighbour: Estate) -> None:
+    body = customer_body()
+    mine, his = (e.api.post("/v2/customers", json=body, headers=under("shared")) for e in (shop, neighbour))
+    assert (201, 201) == (mine.status_code, his.status_code)
+    assert mine.json()["customer"]["id"] != his.json()["customer"]["id"]
+
+
+def test_credentials_that_may_do_the_same_share_their_keys(shop: Estate) -> None:
+    """A reply may hold a secret: a credential of the merchant that may do less does not have it repeated."""
+    body = customer_body()
+    with shop.with_key() as one, shop.with_key() as two, shop.with_key(scopes=["customers:write"]) as less:
+        first, second, third = (api.post("/v2/customers", json=body, headers=under("both")) for api in (one, two, less))
+    assert (201, first.content, "true") == (second.status_code, second.content, second.headers["idempotent-replayed"])
+    refused(third, 409, "idempotency_key_reused")
+
+
+def test_a_key_belongs_to_a_path(shop: Estate) -> None:
+    """The same key and body on another path, or for another record, is another request."""
+    for body, paths in (
+        (body_of(OPERATIONS["createOrder"], shop.ids), ("/v2/orders", "/v2/orders/pix")),
+        (None, [f"/v2/projects/{make_project(shop.api, status='draft')['id']}/activate" for _ in range(2)]),
+    ):
+        answers = [shop.api.post(path, json=body, headers=under("path")) for path in paths]
+        assert [None, None] == [answer.headers.get("idempotent-replayed") for answer in answers]
+        assert answers[0].is_success
+        assert answers[1].is_success
+
+
+def test_a_key_belongs_to_a_sandbox(shop: Estate, abroad: Estate) -> None:
+    body = customer_body()
+    with client(abroad.live, abroad.sandbox, abroad.api.headers["authorization"][7:]) as elsewhere:
+        answers = [api.post("/v2/customers", json=body, headers=under("worlds")) for api in (shop.api, elsewhere)]
+    assert [(201, None)] * 2 == [(a.status_code, a.headers.get("idempotent-replayed")) for a in answers]
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+def test_only_a_post_has_keys(shop: Estate, method: str) -> None:
+    """Elsewhere the header is nobody's business: the second request is done for itself."""
+    project = make_project(shop.api)["id"]
+    path = f"/v2/projects/{project}" + ("/status" if method == "PATCH" else "")
+    bodies = ({"status": "suspended"}, {"status": "archived"})
+    answers = [shop.api.request(method, path, headers=under("put"), json=None if method == "DELETE" else b) for b in bodies]
+    assert [200, 404 if method == "DELETE" else 200] == [answer.status_code for answer in answers]
+
+
+def test_a_reply_is_kept_for_24_hours_of_the_sandbox_clock(stage: Stage) -> None:
+    """To the last millisecond; then the request is done, and its own rules refuse it."""
+    body = customer_body()
+    first = stage.api.post("/v2/customers", json=body, headers=under("day"))
+    stage.advance(DAY - 0.001)
+    again = stage.api.post("/v2/customers", json=body, headers=under("day"))
+    assert (first.content, "true") == (again.content, again.headers["idempotent-replayed"])
+    stage.advance(0.001)
+    refused(stage.api.post("/v2/customers", json=body, headers=under("day")), 409, "duplicate_document")
+    assert stage.api.post("/v2/customers", json=customer_body(), headers=under("day")).status_code == 201
+
+
+@pytest.mark.parametrize("key", ["", "k" * 256, "a b", "ä"])
+def test_a_key_of_another_form_is_422(shop: Estate, key: str) -> None:
+    headers = [(b"Idempotency-Key", key.encode())]
+    response = shop.api.post("/v2/customers", json=customer_body(), headers=headers)
+    assert ["Idempotency-Key"] == list(refused(response, 422, "validation_error"))
+
+
+@pytest.mark.parametrize("operation", ["createCustomer", "createPixOrder", "createApiKey", "createProject", "createWebhook"])
+def test_twenty_at_once_have_one_effect_and_one_answer(shop: Estate, operation: str) -> None:
+    view = OPERATIONS[operation]
+    body, path = body_of(view, shop.ids), path_of(view, shop.ids)
+    raised = events(shop)
+
+    def send(_: int) -> httpx2.Response:
+        with httpx2.Client(base_url=shop.api.base_url, headers=shop.api.headers, timeout=60, verify=NO_TLS) as own:
+            return own.post(path, json=body, headers=under("twenty"))
+
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        answers = list(pool.map(send, range(PARALLEL)))
+    assert {(201, answers[0].content)} == {(answer.status_code, answer.content) for answer in answers}
+    assert 1 == sum("idempotent-replayed" not in answer.headers for answer in answers)
+    types = [event["type"] for event in done(shop.control.get("/events"))["events"][: events(shop) - raised]]
+    assert sorted(set(types)) == sorted(types)
+    assert set(types) <= set(view.emits)
+
+
+def test_without_a_key_every_request_is_done(shop: Estate) -> None:
+    before = total(shop.api, "/v2/orders")
+    body = body_of(OPERATIONS["createPixOrder"], shop.ids)
+    first, second = (shop.api.post("/v2/orders/pix", json=body) for _ in range(2))
+    assert first.json()["id"] != second.json()["id"]
+    assert before + 2 == total(shop.api, "/v2/orders")
+
+
+def test_a_dead_request_leaves_nothing_behind(shop: Estate) -> None:
+    """A key that was refused for its own form stays free."""
+    assert ask(shop.api, OPERATIONS["createCustomer"], headers=under("k" * 256)).status_code == 422
+    assert ask(shop.api, OPERATIONS["createCustomer"], headers=under("k" * 255)).status_code == 201

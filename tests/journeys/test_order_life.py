@@ -1,0 +1,233 @@
+"""The states of an order: every move by each of its triggers, every other one refused."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from ..conftest import Serve
+from ..support.contract import document
+from ..support.make import Json, created, make_plan, order_body
+from .stage import Stage, staged
+from .steps import archive, done, refused
+
+ORDER = document().lifecycles["Order"]
+AUTOPAY = 60
+
+
+@pytest.fixture
+def autopaid(serve: Serve, sink: str) -> Iterator[Stage]:
+    """A merchant of a server whose payers pay a minute after ordering."""
+    with staged(serve(autopay=AUTOPAY), "stage", sink) as made:
+        yield made
+
+
+def renewal(stage: Stage) -> tuple[Json, Json]:
+    """A subscription before its renewal order's time, and what its renewal order will be found by."""
+    held = stage.subscription("active")
+    return held, {"planId": held["planId"]}
+
+
+def newest(stage: Stage, query: Json) -> str:
+    """The newest order that matches."""
+    ident: str = done(stage.api.get("/v2/orders", params=query))["orders"][0]["id"]
+    return ident
+
+
+def by_renewal(stage: Stage) -> str:
+    held, query = renewal(stage)
+    stage.drive("subscriptions", held["id"], "renew")
+    return newest(stage, query)
+
+
+def by_due_renewal(stage: Stage) -> str:
+    held, query = renewal(stage)
+    stage.go_to(held["current_period_end"])
+    return newest(stage, query)
+
+
+def by_create_order(stage: Stage, email: str = "ana@example.com", path: str = "/v2/orders") -> str:
+    plan = make_plan(stage.api)
+    buyer = {"name": "Ana", "email": email, "document": "34712695846"}
+    body = order_body(plan["projectId"], plan["id"], customer=buyer)
+    ident: str = created(stage.api.post(path, json=body))["id"]
+    return ident
+
+
+def failing(path: str) -> Callable[[Stage], str]:
+    return lambda stage: by_create_order(stage, "ana.fail_immediately@example.com", path)
+
+
+def driven(state: str, verb: str, **body: object) -> Callable[[Stage], str]:
+    def drive(stage: Stage) -> str:
+        ident: str = stage.order(state)["id"]
+        stage.drive("orders", ident, verb, **body)
+        return ident
+
+    return drive
+
+
+def magic(token: str, seconds: float) -> Callable[[Stage], str]:
+    def wait(stage: Stage) -> str:
+        ident: str = stage.order(magic=token)["id"]
+        stage.advance(seconds)
+        return ident
+
+    return wait
+
+
+def clock_to_its_end(stage: Stage) -> str:
+    order = stage.order()
+    stage.go_to(order["last_transaction"]["expires_at"])
+    return str(order["id"])
+
+
+def given_up(stage: Stage) -> str:
+    held = stage.subscription("past_due")
+    stage.drive("subscriptions", held["id"], "expire")
+    return newest(stage, {"planId": held["planId"]})
+
+
+def archived(by: str) -> Callable[[Stage], str]:
+    def close(stage: Stage) -> str:
+        order = stage.order()
+        project_id = done(stage.control.get(f"/orders/{order['id']}"))["projectId"]
+        if by == "archiveProject":
+            archive(stage.api, project_id)
+        elif by == "updateProject":
+            done(stage.api.put(f"/v2/projects/{project_id}", json={"status": "archived"}))
+        else:
+            done(stage.api.patch(f"/v2/projects/{project_id}/status", json={"status": "archived"}))
+        return str(order["id"])
+
+    return close
+
+
+PIX = "/v2/orders/pix"
+ROADS: dict[tuple[str, str, str], Callable[[Stage], str]] = {
+    ("new", "pending", "createOrder"): by_create_order,
+    ("new", "pending", "createPixOrder"): lambda stage: by_create_order(stage, path=PIX),
+    ("new", "pending", "renewSubscription"): by_renewal,
+    ("new", "pending", "clock"): by_due_renewal,
+    ("new", "failed", "createOrder"): failing("/v2/orders"),
+    ("new", "failed", "createPixOrder"): failing(PIX),
+    ("new", "failed", "simulation"): failing(PIX),
+    ("pending", "paid", "payOrder"): driven("pending", "pay"),
+    ("pending", "paid", "renewSubscription"): by_renewal,
+    ("pending", "paid", "simulation"): magic("succeed_immediately", 1),
+    ("pending", "paid", "clock"): magic("marina", AUTOPAY),
+    ("pending", "failed", "failOrder"): driven("pending", "fail", code="suspected_fraud"),
+    ("pending", "expired", "clock"): clock_to_its_end,
+    ("pending", "expired", "expireOrder"): driven("pending", "expire"),
+    ("pending", "expired", "expireSubscription"): given_up,
+    ("pending", "expired", "simulation"): magic("expire_with_delay", 180),
+    ("pending", "canceled", "cancelOrder"): driven("pending", "cancel"),
+    ("pending", "canceled", "archiveProject"): archived("archiveProject"),
+    ("pending", "canceled", "updateProjectStatus"): archived("updateProjectStatus"),
+    ("pending", "canceled", "updateProject"): archived("updateProject"),
+    ("paid", "refunded", "refundOrder"): driven("paid", "refund"),
+    ("paid", "refunded", "simulation"): magic("refund_after_payment", 60),
+    ("paid", "refunded", "clock"): magic("refund_after_payment", 3600),
+    ("paid", "paid", "refundOrder"): driven("paid", "refund", amount=9.9),
+}
+MOVES = [(m.from_, m.to, by) for m in ORDER.moves for by in m.by]
+
+
+def test_every_trigger_of_every_move_has_a_road() -> None:
+    assert set(MOVES) == set(ROADS)
+
+
+@pytest.mark.parametrize(("from_", "to", "by"), MOVES)
+def test_every_move_of_an_order_happens_and_is_told_once(
+    stage: Stage, request: pytest.FixtureRequest, from_: str, to: str, by: str
+) -> None:
+    """The move's events stand in the log once, the order is where they say, and its payment agrees."""
+    move = ORDER.find(from_, to)
+    assert move is not None
+    if (from_, to, by) == ("pending", "paid", "clock"):
+        stage = request.getfixturevalue("autopaid")
+    ident = ROADS[from_, to, by](stage)
+    told = stage.events(ident)
+    assert [told.count(type_) for type_ in move.events] == [1] * len(move.events), told
+    order = stage.get_order(ident)
+    if from_ != "new" or to == "failed":
+        assert (to, move.events[-1]) == (order["status"], told[-1])
+    payment = {"pending": "waiting_payment", "paid": "paid"} | {s: s for s in ORDER.states if s not in ("pending", "paid")}
+    expected = "partial_refunded" if (from_, to) == ("paid", "paid") else payment[order["status"]]
+    assert expected == order["last_transaction"]["status"]
+
+
+VERBS = {"pay": "paid", "fail": "failed", "expire": "expired", "cancel": "canceled", "refund": "refunded"}
+CODES = {"pay": "order_not_payable", "refund": "order_not_refundable"}
+OTHERS = [(state, verb) for state in ORDER.states for verb, to in VERBS.items() if ORDER.find(state, to) is None]
+
+
+@pytest.mark.parametrize(("state", "verb"), [pair for pair in OTHERS if pair[0] != VERBS[pair[1]]])
+def test_every_other_move_of_an_order_is_409(stage: Stage, state: str, verb: str) -> None:
+    """Nothing changes and nothing is told; the answer names the state and, of a move, where it may go instead."""
+    order = stage.order(state)
+    told = stage.events(order["id"])
+    response = stage.control.post(f"/orders/{order['id']}/{verb}")
+    fields = refused(response, 409, CODES.get(verb, "invalid_state_transition"))
+    assert list(fields) == ["status"]
+    message = response.json()["message"]
+    assert state in message
+    if verb not in CODES:
+        assert f"{state} → {VERBS[verb]}" == response.json()["details"][0]["message"]
+        exits = {move.to for move in ORDER.exits(state)} - {state}
+        assert all(exit_ in message for exit_ in exits)
+        assert ("is final" in message) is (not exits)
+    assert (order, told) == (stage.get_order(order["id"]), stage.events(order["id"]))
+
+
+@pytest.mark.parametrize(("state", "verb"), [pair for pair in OTHERS if pair[0] == VERBS[pair[1]]])
+def test_a_move_to_the_present_state_changes_and_tells_nothing(stage: Stage, state: str, verb: str) -> None:
+    """Failed, expired and canceled again is 200; to refund what is refunded is refused, for money would move."""
+    order = stage.order(state)
+    told = stage.events(order["id"])
+    response = stage.control.post(f"/orders/{order['id']}/{verb}")
+    if verb == "refund":
+        refused(response, 409, "order_not_refundable")
+    else:
+        assert order == done(response)["order"]
+    assert (order, told) == (stage.get_order(order["id"]), stage.events(order["id"]))
+
+
+def test_to_pay_twice_has_a_code_of_its_own(stage: Stage) -> None:
+    order = stage.order("paid")
+    refused(stage.control.post(f"/orders/{order['id']}/pay"), 409, "order_already_paid")
+    assert order == stage.get_order(order["id"])
+
+
+def test_parts_that_reach_the_total_are_one_refund(stage: Stage) -> None:
+    """Each part is told of; the last one ends the order; nothing can be taken twice."""
+    order = stage.order("paid", totalAmount=30)
+    told = stage.events(order["id"])
+    for amount in (10, 10.5):
+        stage.drive("orders", order["id"], "refund", amount=amount)
+    response = stage.control.post(f"/orders/{order['id']}/refund", json={"amount": 9.51})
+    refused(response, 409, "refund_exceeds_amount")
+    stage.drive("orders", order["id"], "refund", amount=9.5)
+    after = stage.get_order(order["id"])
+    assert ("refunded", "30.00") == (after["status"], after["last_transaction"]["refunded_amount"])
+    assert [*told, *["order.partially_refunded"] * 2, "order.refunded"] == stage.events(order["id"])
+
+
+def test_money_goes_back_for_ninety_days(stage: Stage) -> None:
+    in_time, late = stage.order("paid"), stage.order("paid")
+    stage.advance(90 * 86_400)
+    stage.drive("orders", in_time["id"], "refund")
+    stage.advance(0.001)
+    refused(stage.control.post(f"/orders/{late['id']}/refund"), 409, "refund_window_closed")
+    assert stage.get_order(late["id"])["status"] == "paid"
+
+
+def test_an_order_expires_at_the_instant_it_says(stage: Stage) -> None:
+    """A millisecond earlier it is payable, and the record shows the instant, not when somebody looked."""
+    order = stage.order()
+    ends = order["last_transaction"]["expires_at"]
+    stage.advance(86_399.999)
+    assert stage.get_order(order["id"])["status"] == "pending"
+    stage.advance(3600)
+    after = stage.get_order(order["id"])
+    assert ("expired", ends, ends) == (after["status"], after["updatedAt"], after["last_transaction"]["expires_at"])
+    refused(stage.control.post(f"/orders/{order['id']}/pay"), 409, "order_not_payable")

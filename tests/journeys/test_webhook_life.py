@@ -1,0 +1,226 @@
+"""The states of a webhook and of a delivery: every move by each of its triggers."""
+
+from collections.abc import Callable, Iterator
+
+import httpx2
+import pytest
+
+from ..support.contract import document
+from ..support.estate import Estate
+from ..support.make import Json, make_customer, make_order, make_plan, make_project
+from ..support.receiver import Receiver, receiving
+from ..support.requests import OPERATIONS, UNKNOWN, ask
+from .stage import Stage
+from .steps import done, refused
+
+HOOK, LOG = document().lifecycles["Webhook"], document().lifecycles["WebhookLogEntry"]
+WAITS = "automatic delivery moves it on the clock, and no delivery is attempted by the clock yet"
+LATER = {("active", "inactive", "clock"): WAITS}
+LOG_LATER = {(m.from_, m.to, by): WAITS for m in LOG.moves for by in m.by if m.from_ == "retrying" or by == "clock"}
+LOG_LATER |= {("pending", to, "clock"): WAITS for to in ("delivered", "retrying", "failed", "canceled")}
+LOG_LATER.pop(("new", "pending", "clock"))
+
+
+@pytest.fixture
+def target() -> Iterator[Receiver]:
+    """A receiver whose answers the test decides."""
+    with receiving() as receiver:
+        yield receiver
+
+
+def try_out(stage: Stage, webhook: Json) -> Json:
+    """The delivery of a test."""
+    log: Json = done(stage.api.post(f"/v2/webhooks/{webhook['id']}/test"))["log"]
+    return log
+
+
+def retry(stage: Stage, log: Json) -> httpx2.Response:
+    """One more attempt."""
+    return stage.api.post(f"/v2/webhooks/logs/{log['id']}/retry")
+
+
+@pytest.mark.parametrize(("from_", "to", "by"), [(m.from_, m.to, by) for m in HOOK.moves for by in m.by])
+def test_every_move_of_a_webhook_happens_and_is_no_event(
+    stage: Stage, target: Receiver, from_: str, to: str, by: str
+) -> None:
+    if (from_, to, by) in LATER:
+        pytest.skip(LATER[from_, to, by])
+    born = to if from_ == "new" else from_
+    webhook = stage.webhook(url=target.url, is_active=born == "active")
+    path = f"/v2/webhooks/{webhook['id']}"
+    if by == "updateWebhook":
+        done(stage.api.put(path, json={"is_active": to == "active"}))
+    elif by == "deleteWebhook":
+        done(stage.api.delete(path))
+    elif by == "retryWebhook":
+        log = try_out(stage, webhook)
+        target.status = 410
+        done(retry(stage, log))
+    if to == "deleted":
+        assert stage.api.get(path).status_code == 404
+    else:
+        shown = done(stage.api.get(path))["webhook"]
+        assert (to == "active") is shown["is_active"]
+        assert ("gone" if by == "retryWebhook" else None) == shown["disabled_reason"]
+    assert set(stage.events(webhook["id"])) <= {"webhook.test"}
+
+
+# -- deliveries
+
+
+def sent(status: int) -> Callable[[Stage, Receiver], Json]:
+    """A test whose receiver answers so."""
+
+    def send(stage: Stage, target: Receiver) -> Json:
+        target.status = status
+        return try_out(stage, stage.webhook(url=target.url))
+
+    return send
+
+
+def retried(before: int, after: int) -> Callable[[Stage, Receiver], Json]:
+    """The same, retried when the receiver answers otherwise."""
+
+    def send(stage: Stage, target: Receiver) -> Json:
+        log = sent(before)(stage, target)
+        target.status = after
+        done(retry(stage, log))
+        return log
+
+    return send
+
+
+def called_off(by: str) -> Callable[[Stage, Receiver], Json]:
+    """A delivery that waits while its webhook is switched off or deleted, or found gone by a retry."""
+
+    def end(stage: Stage, target: Receiver) -> Json:
+        webhook = stage.webhook(url=target.url, events=["customer.created"])
+        tested = try_out(stage, webhook)
+        make_customer(stage.api)
+        path = f"/v2/webhooks/{webhook['id']}"
+        (log,) = done(stage.api.get(f"{path}/logs", params={"event_type": "customer.created"}))["logs"]
+        assert log["status"] == "pending"
+        if by == "deleteWebhook":
+            done(stage.api.delete(path))
+        elif by == "updateWebhook":
+            done(stage.api.put(path, json={"is_active": False}))
+        else:
+            target.status = 410
+            done(retry(stage, tested))
+        assert isinstance(log, dict)
+        return log
+
+    return end
+
+
+ROADS: dict[tuple[str, str, str], Callable[[Stage, Receiver], Json]] = {
+    ("pending", "delivered", "sendTestWebhook"): sent(204),
+    ("pending", "failed", "sendTestWebhook"): sent(500),
+    ("pending", "canceled", "updateWebhook"): called_off("updateWebhook"),
+    ("pending", "canceled", "deleteWebhook"): called_off("deleteWebhook"),
+    ("pending", "canceled", "retryWebhook"): called_off("retryWebhook"),
+    ("failed", "delivered", "retryWebhook"): retried(503, 200),
+    ("failed", "failed", "retryWebhook"): retried(503, 302),
+    ("delivered", "delivered", "retryWebhook"): retried(200, 201),
+    ("delivered", "failed", "retryWebhook"): retried(200, 404),
+}
+MOVES = {(m.from_, m.to, by) for m in LOG.moves for by in m.by if m.from_ != "new"}
+
+
+def test_every_trigger_of_every_move_has_a_road_or_a_reason() -> None:
+    assert MOVES == set(ROADS) | set(LOG_LATER)
+    assert not set(ROADS) & set(LOG_LATER)
+
+
+@pytest.mark.parametrize(("from_", "to", "by"), ROADS)
+def test_every_move_of_a_delivery_happens(stage: Stage, target: Receiver, from_: str, to: str, by: str) -> None:
+    log = ROADS[from_, to, by](stage, target)
+    assert to == done(stage.api.get(f"/v2/webhooks/logs/{log['id']}"))["log"]["status"]
+
+
+@pytest.mark.parametrize("state", ["pending", "canceled"])
+def test_what_was_never_attempted_or_is_called_off_is_not_retried(stage: Stage, target: Receiver, state: str) -> None:
+    """409, naming the state and those from which a retry is possible; nothing changes."""
+    webhook = stage.webhook(url=target.url, events=["customer.created"])
+    make_customer(stage.api)
+    (log,) = done(stage.api.get(f"/v2/webhooks/{webhook['id']}/logs"))["logs"]
+    if state == "canceled":
+        done(stage.api.put(f"/v2/webhooks/{webhook['id']}", json={"is_active": False}))
+    before = done(stage.api.get(f"/v2/webhooks/logs/{log['id']}"))["log"]
+    response = retry(stage, log)
+    refused(response, 409, "log_not_retryable")
+    assert all(word in response.json()["message"] for word in (state, "delivered", "retrying", "failed"))
+    assert before == done(stage.api.get(f"/v2/webhooks/logs/{log['id']}"))["log"]
+
+
+# -- what opens a delivery
+
+DRIVES: dict[str, Callable[[Estate], httpx2.Response]] = {
+    "deletePlan": lambda shop: delete(shop, "plans", make_plan(shop.api)["id"]),
+    "deleteProject": lambda shop: delete(shop, "projects", make_project(shop.api)["id"]),
+    "activateProject": lambda shop: act(shop, make_project(shop.api, status="draft")["id"], "activate"),
+    "updateProjectStatus": lambda shop: shop.api.patch(
+        f"/v2/projects/{make_project(shop.api)['id']}/status", json={"status": "suspended"}
+    ),
+    "payOrder": lambda shop: drive(shop, "orders", make_order(shop.api)["id"], "pay"),
+    "failOrder": lambda shop: drive(shop, "orders", make_order(shop.api)["id"], "fail"),
+    "expireOrder": lambda shop: drive(shop, "orders", make_order(shop.api)["id"], "expire"),
+    "cancelOrder": lambda shop: drive(shop, "orders", make_order(shop.api)["id"], "cancel"),
+    "refundOrder": lambda shop: drive(shop, "orders", shop.ids["orderId"], "refund"),
+    "cancelSubscription": lambda shop: drive(shop, "subscriptions", shop.ids["subscriptionId"], "cancel"),
+    "renewSubscription": lambda shop: drive(shop, "subscriptions", shop.ids["subscriptionId"], "renew"),
+}
+BY_TIME = ("expireSubscription", "clock", "simulation")
+OPENERS = [by for move in LOG.moves if move.from_ == "new" for by in move.by]
+
+
+def delete(shop: Estate, what: str, ident: str) -> httpx2.Response:
+    return shop.api.delete(f"/v2/{what}/{ident}")
+
+
+def act(shop: Estate, ident: str, verb: str) -> httpx2.Response:
+    return shop.api.post(f"/v2/projects/{ident}/{verb}")
+
+
+def drive(shop: Estate, what: str, ident: str, verb: str) -> httpx2.Response:
+    return shop.control.post(f"/{what}/{ident}/{verb}")
+
+
+def told(api: httpx2.Client, webhook_id: str) -> set[str]:
+    """What a webhook was told of."""
+    logs = done(api.get(f"/v2/webhooks/{webhook_id}/logs", params={"limit": 100}))["logs"]
+    return {log["event_type"] for log in logs}
+
+
+@pytest.mark.parametrize("by", [by for by in OPENERS if by not in BY_TIME])
+def test_whatever_emits_opens_a_delivery_of_each_event_it_emits(shop: Estate, by: str) -> None:
+    """For a webhook that listens to everything; the ledger sees that nothing else is emitted."""
+    emits = {*(OPERATIONS.get(by) or document("sandbox.yaml").operations[by]).emits}
+    body = {"url": f"{shop.receiver}/all", "events": ["*"]}
+    listener = shop.api.post("/v2/webhooks", json=body).json()["webhook"]["id"]
+    if by == "sendTestWebhook":
+        listener = shop.ids["webhookId"]
+    if by in DRIVES:
+        DRIVES[by](shop)
+    else:
+        ask(shop.api, OPERATIONS[by], shop.ids)
+    assert told(shop.api, listener) & emits
+
+
+@pytest.mark.parametrize("by", BY_TIME)
+def test_what_time_does_opens_deliveries_too(stage: Stage, by: str) -> None:
+    held = stage.subscription("past_due" if by == "expireSubscription" else "active")
+    listener = stage.webhook(events=["*"])["id"]
+    if by == "expireSubscription":
+        stage.drive("subscriptions", held["id"], "expire")
+    elif by == "clock":
+        stage.go_to(held["current_period_end"])
+    else:
+        stage.order(magic="succeed_immediately")
+        stage.advance(1)
+    expected = {"expireSubscription": "subscription.expired", "clock": "subscription.past_due", "simulation": "order.paid"}
+    assert expected[by] in told(stage.api, listener)
+
+
+def test_a_delivery_of_nothing_is_not_retried(stage: Stage) -> None:
+    refused(retry(stage, {"id": UNKNOWN}), 404, "not_found")

@@ -1,0 +1,106 @@
+"""What a sequence may do to API keys, and with them."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from . import model_catalogue as catalogue
+from .bench import Bench, pick
+from .client import agree
+from .model import Json, Key, granted, refused
+from .moments import DAY, HOUR, iso
+
+NUMBER = st.integers(0, 5)
+
+
+class KeyRules:
+    """Mixed into the machine."""
+
+    bench: Bench
+
+    @rule(
+        scopes=st.sampled_from((("projects:read",), ("customers:write", "projects:read"), ("orders:read",))),
+        life=st.sampled_from((None, None, HOUR, DAY, 40 * DAY)),
+        limit=st.booleans(),
+        number=NUMBER,
+    )
+    def create_key(self, scopes: tuple[str, ...], life: int | None, limit: bool, number: int) -> None:
+        """With a life, with few projects, or without limits."""
+        world = self.bench.world
+        project = pick(world.projects, number) if limit else None
+        expires = None if life is None else world.now + life
+        body = {
+            "name": self.bench.name("Chave"),
+            "scopes": [*scopes],
+            "expires_at": None if expires is None else iso(expires),
+            "allowed_projects": [project.id] if project else [],
+        }
+        shown = self.bench.client.ask("POST", "/api-keys", body).hold(granted(201)).body["api_key"]
+        key = Key(shown["id"], shown["private_key"], scopes, (project,) if project else (), expires)
+        world.keys.append(key)
+        world.emit("api_key.created")
+        agree("key", key.view(), shown)
+
+    @precondition(lambda self: self.bench.world.keys)
+    @rule(
+        number=NUMBER,
+        active=st.sampled_from((None, False, True)),
+        life=st.sampled_from((0, 0, HOUR, 9 * DAY)),
+        delete=st.integers(0, 4),
+    )
+    def change_key(self, number: int, active: bool | None, life: int, delete: int) -> None:
+        """Off, on, a new life, or the end."""
+        if not delete:
+            self._delete(number)
+            return
+        world = self.bench.world
+        key = pick(world.keys, number)
+        assert key is not None
+        body: Json = {} if active is None else {"is_active": active}
+        body |= {"expires_at": iso(world.now + life)} if life else {}
+        if not body:
+            body = {"name": self.bench.name("Chave")}
+        path = f"/api-keys/{key.id}"
+        moved = body | ({"expires_at": world.now + life} if life else {})
+        verdict = catalogue.may_update_key(world, key, moved)
+        reply = self.bench.hold(self.bench.client.ask("PUT", path, body), verdict)
+        if verdict.granted:
+            catalogue.update_key(world, key, moved)
+            agree("key", key.view(), reply.body["api_key"])
+
+    def _delete(self, number: int) -> None:
+        """It stops at once."""
+        key = pick(self.bench.world.keys, number)
+        assert key is not None
+        self.bench.client.ask("DELETE", f"/api-keys/{key.id}").hold(granted())
+        self.bench.world.keys.remove(key)
+        self.bench.world.emit("api_key.deleted")
+        self.bench.client.ask("DELETE", f"/api-keys/{key.id}").hold(refused(404, "not_found"))
+        verdict = catalogue.may_use(self.bench.world, key, "projects:read")
+        self.bench.hold(self.bench.client.ask("GET", "/v2/projects", token=key.secret), verdict)
+
+    @precondition(lambda self: self.bench.world.keys)
+    @rule(number=NUMBER, other=NUMBER, what=st.sampled_from(("list", "read", "keys", "customer")))
+    def use_key(self, number: int, other: int, what: str) -> None:
+        """Each reason for which a key is turned away."""
+        world = self.bench.world
+        key = pick(world.keys, number)
+        assert key is not None
+        project = pick(world.projects, other)
+        if what == "read" and project is not None:
+            verdict = catalogue.may_use(world, key, "projects:read", project)
+            reply = self.bench.client.ask("GET", f"/v2/projects/{project.id}", token=key.secret)
+        elif what == "keys":
+            verdict = refused(403, "jwt_required")  # a credential of the wrong kind is not looked at, nor counted
+            reply = self.bench.client.ask("GET", "/api-keys", token=key.secret)
+        elif what == "customer":
+            verdict = catalogue.may_use(world, key, "customers:read")
+            reply = self.bench.client.ask("GET", "/v2/customers?limit=1", token=key.secret)
+        else:
+            verdict = catalogue.may_use(world, key, "projects:read")
+            reply = self.bench.client.ask("GET", "/v2/projects", token=key.secret)
+            if verdict.granted and reply.status == 200:
+                seen = [found for found in world.projects if not key.projects or found in key.projects]
+                total = reply.body["data"]["pagination"]["total"]
+                strangers = 0 if key.projects else len(self.bench.strangers["projects"])
+                agree("projects a key sees", len(seen) + strangers, total)
+        self.bench.hold(reply, verdict)

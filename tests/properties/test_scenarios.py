@@ -1,0 +1,246 @@
+"""Every scenario is a world that obeys the laws, and the same world on every machine."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from stub_server.contract.formats import date_time_ms
+from stub_server.domain import brcode
+from stub_server.kernel.record import Change
+from stub_server.sandbox import Sandbox
+from stub_server.seeding.invariants import check
+from tests.support.live import NOW
+from tests.support.worlds import FIXTURES, digest, world
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def small_busy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("scenarios") / "small_busy.yaml"
+    text = (FIXTURES / "scenarios" / "busy.yaml").read_text(encoding="utf-8")
+    path.write_text(text.replace("scale: 1\n", "scale: 0.04\n"), encoding="utf-8")
+    return str(path)
+
+
+SCENARIOS = ("default", "empty", "past_due", "extremes", "busy")
+
+
+@pytest.fixture(scope="module", params=SCENARIOS)
+def scenario(request: pytest.FixtureRequest, small_busy: str) -> str:
+    return small_busy if request.param == "busy" else str(request.param)
+
+
+@pytest.fixture(scope="module")
+def default() -> Sandbox:
+    return world("default")
+
+
+def test_all_scenarios_are_tried() -> None:
+    assert {file.stem for file in (FIXTURES / "scenarios").glob("*.yaml")} == set(SCENARIOS)
+
+
+def test_every_law_holds(scenario: str) -> None:
+    broken = {c.id: c.violations for c in check(world(scenario), seeded=True) if not c.ok}
+    assert broken == {}
+
+
+@pytest.mark.parametrize("now", ["2024-02-29T23:59:59.999Z", "2027-01-01T00:00:00.000Z", "2027-03-31T12:00:00.000Z"])
+def test_every_law_holds_at_other_times(scenario: str, now: str) -> None:
+    broken = {c.id: c.violations for c in check(world(scenario, seed=7, now=now), seeded=True) if not c.ok}
+    assert broken == {}
+
+
+def test_laws_look_at_something(default: Sandbox) -> None:
+    checks = check(default, seeded=True)
+    assert [c.id for c in checks] == list(range(1, 17))
+    assert all(c.checked for c in checks)
+
+
+def test_two_processes_make_the_same_world(scenario: str) -> None:
+    code = f"from tests.support.worlds import digest, world; print(digest(world({scenario!r})))"
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=ROOT, check=True, capture_output=True, text=True,
+            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT), "TZ": zone},
+        ).stdout
+        for seed, zone in (("1", "UTC"), ("2", "America/Sao_Paulo"))
+    }  # fmt: skip
+    assert len(found) == 1
+    assert found == {f"{digest(world(scenario))}\n"}
+
+
+def test_another_seed_makes_another_world_with_the_same_named_ids(default: Sandbox) -> None:
+    other = world("default", seed=43)
+    assert digest(other) != digest(default)
+    for table in ("projects", "plans", "products", "api_keys", "webhooks"):
+        assert set(default.store.tables[table].keys) == set(other.store.tables[table].keys)
+    assert default.personas == other.personas
+    assert default.home == other.home
+
+
+def test_people_do_not_depend_on_now(default: Sandbox) -> None:
+    later = world("default", now="2027-05-04T03:02:01.000Z")
+    assert {_person(row.public) for row in default.store.customers.all_rows()} == {
+        _person(row.public) for row in later.store.customers.all_rows()
+    }
+
+
+def _person(public: dict[str, Any]) -> str:
+    return repr([public[name] for name in ("id", "name", "email", "document", "phones", "address")])
+
+
+def test_a_change_of_one_count_leaves_the_other_tables_alone(default: Sandbox, tmp_path: Path) -> None:
+    path = tmp_path / "default.yaml"
+    text = (FIXTURES / "scenarios" / "default.yaml").read_text(encoding="utf-8")
+    path.write_text(text.replace("customers: 300\n", "customers: 310\n"), encoding="utf-8")
+    more = world(str(path))
+    ours, theirs = (_people(w) for w in (default, more))
+    assert ours <= theirs
+    assert len(theirs) == len(ours) + 10
+    for table in ("projects", "plans", "products", "api_keys"):
+        assert _bytes(default, table) == _bytes(more, table)
+
+
+def _people(sandbox: Sandbox) -> set[str]:
+    return {row.public["document"] for row in sandbox.store.customers.all_rows()}
+
+
+def _bytes(sandbox: Sandbox, table: str) -> list[bytes]:
+    held = sandbox.store.tables[table]
+    return [held.rows[key].json for key in held.order]
+
+
+# -- what default holds
+
+
+def test_default_has_every_state_that_a_screen_may_show(default: Sandbox) -> None:
+    store = default.store
+    states = {name: Counter(row.public["status"] for row in store.tables[name].all_rows()) for name in
+              ("projects", "plans", "orders", "subscriptions", "webhook_logs")}  # fmt: skip
+    assert states["projects"] == {"active": 2, "draft": 1, "suspended": 1, "archived": 1}
+    assert set(states["plans"]) == {"active", "inactive"}
+    assert set(states["orders"]) == {"pending", "paid", "failed", "expired", "canceled", "refunded"}
+    assert set(states["subscriptions"]) == {"trialing", "active", "past_due", "canceled", "expired"}
+    assert set(states["webhook_logs"]) >= {"retrying", "delivered", "failed"}
+    assert any(row.public["cancel_at_period_end"] and row.public["status"] == "active"
+               for row in store.subscriptions.all_rows())  # fmt: skip
+    assert any(row.public["billing_type"] == "one_time" for row in store.plans.all_rows())
+    assert any(row.public["trial_period_days"] for row in store.plans.all_rows())
+
+
+def test_default_has_the_sizes_that_it_promises(default: Sandbox) -> None:
+    counts = default.counts()
+    assert (counts["customers"], counts["orders"], counts["projects"]) == (300, 600, 5)
+    assert (counts["api_keys"], counts["webhooks"]) == (5, 3)
+
+
+def test_orders_end_as_they_do_in_brazil(small_busy: str) -> None:
+    orders = [row.public for row in world(small_busy).store.orders.all_rows()]
+    share = {status: 100 * count / len(orders) for status, count in Counter(o["status"] for o in orders).items()}
+    for status, percent, slack in (
+        ("paid", 64, 4), ("expired", 21, 4), ("canceled", 4, 1.5), ("refunded", 4, 1.5), ("failed", 2, 1), ("pending", 5, 4),
+    ):  # fmt: skip
+        assert share[status] == pytest.approx(percent, abs=slack), status
+
+
+def test_the_sample_can_be_used_at_once(default: Sandbox) -> None:
+    store, sample = default.store, default.sample
+    project, plan = store.projects.open(sample["projectId"]), store.plans.open(sample["planId"])
+    order, customer = store.orders.open(sample["orderId"]), store.customers.open(sample["customerId"])
+    assert project is not None and project.public["status"] == "active"
+    assert plan is not None and (plan.public["status"], plan.public["projectId"]) == ("active", project.id)
+    assert order is not None and (order.public["status"], order.public["paymentMethod"]) == ("pending", "pix")
+    assert customer is not None
+    assert date_time_ms(order.public["last_transaction"]["expires_at"]) > default.clock.now
+
+
+@pytest.mark.parametrize(
+    ("persona", "status"),
+    [
+        ("past_due_br", "past_due"), ("churned", "expired"), ("left_early", "canceled"), ("leaving_soon", "active"),
+        ("on_trial", "trialing"), ("loyal_member", "active"), ("refunded_buyer", "canceled"), ("company_br", "active"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("now", [NOW, "2027-03-01T00:30:00.000Z", "2028-02-29T12:00:00.000Z"])
+def test_personas_are_what_their_names_say(persona: str, status: str, now: str) -> None:
+    sandbox = world("default", now=now)
+    held = list(sandbox.store.subscriptions.rows_of("customerId", sandbox.personas[persona]))
+    assert [row.public["status"] for row in held] == [status]
+    assert held[0].public["cancel_at_period_end"] == (persona in ("leaving_soon", "left_early"))
+
+
+def test_time_goes_on_from_where_the_seeds_end(default: Sandbox) -> None:
+    """What the clock does to seeded records keeps the laws, and leaves no order pending for ever."""
+    sandbox = default.fork("later")
+    fired = sandbox.advance(sandbox.clock.now + 40 * 86_400_000)
+    assert {f.job for f in fired} >= {"order.expire", "subscription.renew", "subscription.end", "subscription.expire"}
+    assert {c.id: c.violations for c in check(sandbox, seeded=False) if not c.ok} == {}
+
+
+def test_codes_can_be_read_and_pay_nobody(default: Sandbox) -> None:
+    for row in default.store.orders.all_rows():
+        code = row.public["last_transaction"].get("qr_code")
+        if code is not None:
+            parsed = brcode.parse(code)
+            assert parsed.key is None
+            assert parsed.url is not None and parsed.url.startswith("pix.sandbox.example/")
+            assert parsed.name.endswith("SANDBOX")
+
+
+def test_laws_find_what_is_broken(default: Sandbox) -> None:
+    """Each of these writes one wrong record, and the law about it says so."""
+    order = next(row for row in default.store.orders.all_rows() if row.public["status"] == "paid")
+    payment = order.public["last_transaction"]
+    wrong: dict[int, dict[str, Any]] = {
+        5: {"items": [{"description": "x", "quantity": 2, "amount": 0.07}]},
+        7: {"last_transaction": payment | {"end_to_end_id": "E1"}},
+        8: {"status": "pending"},
+        9: {"last_transaction": payment | {"qr_code": payment.get("qr_code", "0" * 90)[:-4] + "0000"}},
+        15: {"updatedAt": "2019-01-01T00:00:00.000Z"},
+    }
+    for law, change in wrong.items():
+        sandbox = default.fork("broken")
+        row = sandbox.store.orders.open(order.id)
+        assert row is not None
+        sandbox.store.write(Change().update("orders", row, row.public | change))
+        broken = {c.id for c in check(sandbox, seeded=True) if not c.ok}
+        assert law in broken, law
+    sandbox = default.fork("broken")
+    row = sandbox.store.orders.open(order.id)
+    assert row is not None
+    sandbox.store.write(Change().update("orders", row, row.public, row.hidden | {"paid_cents": 1}))
+    assert 8 in {c.id for c in check(sandbox, seeded=True) if not c.ok}
+
+
+def test_seeding_leaves_the_live_streams_alone(default: Sandbox) -> None:
+    assert default.ids.uuid() == world("empty").ids.uuid()
+
+
+def test_a_second_world_is_a_copy_of_its_own(default: Sandbox) -> None:
+    from stub_server.app import create_app
+    from stub_server.kernel.clock import parse_iso
+    from stub_server.settings import Settings
+
+    worlds = create_app(Settings(now=parse_iso(NOW))).sandboxes
+    first, second = worlds.choose("one"), worlds.choose("two")
+    assert digest(first) == digest(second)
+    row = next(first.store.customers.all_rows())
+    first.store.write(Change().update("customers", row, row.public | {"name": "Outra Pessoa"}))
+    assert digest(first) != digest(second) == digest(worlds.reset("one"))
+
+
+def test_logs_carry_the_bytes_of_their_event(default: Sandbox) -> None:
+    payloads = {event.id: event.payload() for event in default.events}
+    rows = list(default.store.webhook_logs.all_rows())
+    assert rows
+    for row in rows:
+        assert row.hidden["request_body"].encode() == payloads[row.public["event_id"]]
+        assert orjson.loads(row.hidden["request_body"])["type"] == row.public["event_type"]

@@ -1,0 +1,51 @@
+"""A server that others can reach: the control surface is shut, and nobody makes worlds by naming them."""
+
+import httpx2
+import pytest
+
+from stub_server.settings import Settings
+
+from ..conftest import Serve
+from ..support import forge
+from ..support.refusal import refused
+from ..support.wire import Door
+
+PUBLIC = {"host": "0.0.0.0"}  # noqa: S104 - the test's server listens on loopback all the same
+
+
+@pytest.mark.parametrize("path", ["/_sandbox", "/_sandbox/credentials", "/_sandbox/clock", "/_sandbox/nothing"])
+def test_without_an_admin_key_the_control_surface_is_shut(serve: Serve, path: str) -> None:
+    door = Door(serve(**PUBLIC).port, "", "x")
+    for headers in ([], [("X-Sandbox-Admin-Key", "")], [("Host", "localhost")]):
+        refused(door.ask("GET", path, headers=headers), 403, "admin_key_required")
+
+
+def test_health_stays_open(serve: Serve) -> None:
+    assert httpx2.get(f"{serve(**PUBLIC).url}/_sandbox/health").status_code == 200
+
+
+def test_a_world_that_was_not_made_is_404(serve: Serve) -> None:
+    port = serve(**PUBLIC).port
+    refused(Door(port, "/s/alice", "x").ask("GET", "/v2/customers"), 404, "sandbox_not_found")
+    refused(Door(port, "", "x").ask("GET", "/v2/customers", headers=[("X-Sandbox", "alice")]), 404, "sandbox_not_found")
+    assert Door(port, "/s/default", "x").ask("GET", "/v2/customers").status == 401
+
+
+def test_the_secret_is_not_the_one_that_the_seed_decides(serve: Serve) -> None:
+    """Else anyone who knows the seed could sign tokens."""
+    server = serve(**PUBLIC)
+    token = forge.signed(Settings(), sandbox="default")
+    refused(Door(server.port, "", token).ask("GET", "/v2/customers"), 401, "invalid_token")
+
+
+def test_a_claimed_client_address_counts_only_behind_an_admin_key(serve: Serve) -> None:
+    admin = {"X-Sandbox-Admin-Key": "a-long-admin-key"}
+    server = serve(**PUBLIC, admin_key="a-long-admin-key")
+    made = httpx2.get(f"{server.url}/_sandbox/credentials", headers=admin)
+    assert made.status_code == 200
+    door = Door(server.port, "", made.json()["jwt"])
+    body = {"name": "Rede", "scopes": ["orders:read"], "allowed_ips": ["203.0.113.0/24"]}
+    key = door.send("POST", "/api-keys", body).json()["api_key"]["private_key"]
+    claimed = [("X-Sandbox-Client-IP", "203.0.113.5")]
+    assert door.ask("GET", "/v2/orders?limit=1", token=key, headers=claimed).status == 200
+    refused(door.ask("GET", "/v2/orders?limit=1", token=key), 403, "ip_not_allowed")

@@ -1,0 +1,153 @@
+"""A scenario that cannot be used is refused with file, key and reason."""
+
+from pathlib import Path
+
+import pytest
+
+from stub_server.kernel.ids import named_uuid
+from stub_server.seeding.scenario import ScenarioError
+from tests.support.live import NOW
+from tests.support.worlds import world
+
+HEAD = "merchant: { name: Loja, city: Recife }\n"
+SHOP = (
+    HEAD
+    + """
+records:
+  projects: [{ key: clube, name: Clube do Bolo, status: active }]
+  plans: [{ key: clube/mensal, projectId: "@clube", name: Mensal, amount: 20 }]
+"""
+)
+
+
+def load(folder: Path, text: str, now: str = NOW) -> object:
+    path = folder / "mine.yaml"
+    path.write_text(text, encoding="utf-8")
+    return world(str(path), now=now)
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(ScenarioError, match="no scenario 'defualt'.*busy, default, empty, extremes, past_due"):
+        world("defualt")
+
+
+def test_a_missing_file_is_named() -> None:
+    with pytest.raises(ScenarioError, match=r"gone\.yaml: cannot be read"):
+        world("./gone.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("merchant: [", r"mine.yaml: is not YAML"),
+        ("- 1", r"mine.yaml: \(root\): must be a map"),
+        ("customers: 3", r"mine.yaml: \(root\): lacks 'merchant'"),
+        (HEAD + "custmers: 3", r"mine.yaml: \(root\): 'custmers' is unknown; known are .*customers"),
+        (HEAD + "customers: many", r"mine.yaml: customers: must be a number"),
+        (HEAD + "customers: -1", r"mine.yaml: customers: must be a number from 0"),
+        (HEAD + "orders: 900000\nscale: 2", r"mine.yaml: orders: times scale is 1800000; at most 1000000"),
+        (HEAD + "projects: 2.5", r"mine.yaml: projects"),
+        (
+            HEAD + "projects: [{ slug: nada, status: active }]",
+            r"projects\[0\].slug: the catalogue has no project 'nada'",
+        ),
+        (
+            HEAD + "projects: [{ slug: dados-na-veia, status: gone }]",
+            r"projects\[0\].status: 'gone' is not one of draft",
+        ),
+        (
+            HEAD + "projects: [{ slug: canto-livre, status: active }, { slug: canto-livre, status: draft }]",
+            r"projects\[1\]: the slug 'canto-livre' stands twice",
+        ),
+        (
+            HEAD + "projects: [{ slug: canto-livre, status: active, plans: [{ name: M, amount: -1 }] }]",
+            r"projects\[0\].plans\[0\]: amount: .* \(by PlanCreate of the contract\)",
+        ),
+        (HEAD + "personas: [nobody]", r"personas\[0\]: there is no persona 'nobody'; known ones are .*past_due_br"),
+        (HEAD + "personas: [past_due_br]", r"the story 'past_due' needs a monthly plan"),
+        (
+            HEAD + "personas: [{ name: ana, story: none, customer: { name: Ana } }]",
+            r"personas\[0\].customer: .*email.* \(by CustomerCreate",
+        ),
+        (
+            HEAD + "personas: [{ name: ana, story: sad, customer: {} }]",
+            r"personas\[0\].story: 'sad' is not one of none",
+        ),
+        (HEAD + "keys: [{ key: k, state: active, name: K, scopes: [all] }]", r"keys\[0\]: scopes.0: .*ApiKeyCreate"),
+        (
+            HEAD + "keys: [{ key: k, state: active, name: K, scopes: ['orders:read'], allowed_projects: [nada] }]",
+            r"keys\[0\].allowed_projects: there is no project 'nada'",
+        ),
+        (
+            HEAD + "webhooks: [{ key: w, behaviour: healthy, url: 'ftp://x', events: ['order.paid'] }]",
+            r"webhooks\[0\]: url: .*WebhookCreate",
+        ),
+        (
+            HEAD + "records: { customers: [{ name: Ana, email: ana@example.com, document: '11111111111' }] }",
+            r"records.customers\[0\]: document",
+        ),
+        (
+            HEAD
+            + "records: { customers: [{ name: A, email: a@example.com, document: '34712695846', type: company }] }",
+            r"records.customers\[0\]: type is company",
+        ),
+        (
+            HEAD + "records: { customers: [{ id: 7, name: A, email: a@example.com, document: AB123 }] }",
+            "must be a UUID",
+        ),
+        (SHOP + "  orders: [{ planId: '@clube/mensal' }]", r"records.orders\[0\]: .*required"),
+        (SHOP + "  products: [{ projectId: '@nada', name: P }]", r"records.products\[0\]: projectId names no project"),
+        (
+            SHOP + "  customers: [{ name: A, email: a@example.com, document: AB123, created: ontem }]",
+            "must be a date-time",
+        ),
+        (SHOP + "  customers: [{ name: A, email: a@example.com, document: AB123, days_ago: 9999 }]", "created is 1999"),
+    ],
+)
+def test_a_fault_is_named_with_file_key_and_reason(tmp_path: Path, text: str, reason: str) -> None:
+    with pytest.raises(ScenarioError, match=reason):
+        load(tmp_path, text)
+
+
+ORDER = """  orders:
+    - {{ key: first, projectId: "@clube", planId: "@clube/mensal", totalAmount: 20, {more},
+        items: [{{ description: Bolo, quantity: 1, amount: 20 }}],
+        customer: {{ name: Ana Lima, email: ana@example.com, document: AB123 }} }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ("days_ago: 3", "pending for a day"),
+        ("status: done", "'done' is not one of pending"),
+        ("days_ago: 0, status: paid", "cannot be paid yet"),
+        ("days_ago: 500, status: paid", "created is"),
+        ("days_ago: 385, status: paid", "older than its plan"),
+    ],
+)
+def test_an_order_that_cannot_be_is_refused(tmp_path: Path, more: str, reason: str) -> None:
+    with pytest.raises(ScenarioError, match=reason):
+        load(tmp_path, SHOP + ORDER.format(more=more))
+
+
+def test_a_world_of_ones_own(tmp_path: Path) -> None:
+    ident = "7f7f7f7f-0000-4000-8000-00000000000a"
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        SHOP
+        + ORDER.format(more="days_ago: 40, status: paid")
+        + f"personas: [{{ name: ana, story: none, customer: {{ id: {ident}, name: Ana, email: A@example.com, "
+        "document: '347.126.958-46' } }]\n",
+        encoding="utf-8",
+    )
+    sandbox = world(str(path))
+    assert sandbox.personas == {"ana": ident}
+    persona = sandbox.store.customers.open(ident)
+    assert persona is not None
+    assert (persona.public["document"], persona.public["email"]) == ("34712695846", "a@example.com")
+    order = sandbox.store.orders.open(named_uuid("order", "first"))
+    assert order is not None
+    assert (order.public["status"], order.hidden["planId"]) == ("paid", named_uuid("plan", "clube", "mensal"))
+    assert sandbox.store.subscriptions.count("planId", order.hidden["planId"]) == 1
+    assert sandbox.store.orders.count("customerId", order.hidden["customerId"]) == 2, "the renewal of the second month"
