@@ -8,11 +8,11 @@ from typing import Any
 import orjson
 from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
 from connexion.spec import Specification
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from ..contract.document import JSON, Document, Operation
 from ..contract.schema import Schemas
-from ..kernel.problem import Malformed, TooLarge
+from ..kernel.problem import TooLarge
 from ..operations.call import Call
 from ..operations.reply import Reply
 from . import idempotency
@@ -21,7 +21,6 @@ from .requests import Requests
 from .router import CALL
 
 LARGEST = 1_048_576
-DRAINED = 16 * LARGEST
 Handler = Callable[..., Reply | Awaitable[Reply]]
 
 
@@ -138,15 +137,10 @@ async def _send(send: Send, call: Call, reply: Reply, body: bytes) -> None:
 
 
 async def _body(receive: Receive, length: bytes | None) -> bytes:
-    """The whole body, however it is chunked. Raises TooLarge.
-
-    What is too large is read on for a while and thrown away: a client that is still sending would otherwise see its
-    connection reset instead of the answer.
-    """
+    """The whole body, however it is chunked. Raises TooLarge as soon as it is."""
     if length is not None and length.isdigit() and int(length) > LARGEST:
-        await _drain(receive)
         raise _too_large()
-    message = await _part(receive)
+    message = await receive()
     data: bytes = message.get("body", b"")
     if not message.get("more_body"):
         if len(data) > LARGEST:
@@ -154,30 +148,12 @@ async def _body(receive: Receive, length: bytes | None) -> bytes:
         return data
     parts, size = [data], len(data)
     while message.get("more_body"):
-        message = await _part(receive)
+        message = await receive()
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > LARGEST:
-            if message.get("more_body"):
-                await _drain(receive)
             raise _too_large()
     return b"".join(parts)
-
-
-async def _drain(receive: Receive) -> None:
-    message: Message = {"more_body": True}
-    left = DRAINED
-    while message.get("more_body") and left > 0:
-        message = await receive()
-        left -= len(message.get("body", b""))
-
-
-async def _part(receive: Receive) -> Message:
-    """The next piece of the body. Raises Malformed when the client has gone: half a request is not done."""
-    message = await receive()
-    if message["type"] == "http.disconnect":
-        raise Malformed("The client left before its body was complete.")
-    return message
 
 
 def _too_large() -> TooLarge:

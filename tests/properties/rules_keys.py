@@ -4,9 +4,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from . import model_catalogue as catalogue
-from .bench import Bench, pick
+from .bench import UNKNOWN, Bench, pick
 from .client import agree
-from .model import Json, Key, granted, refused
+from .model import Json, Key, Project, granted, refused
 from .moments import DAY, HOUR, iso
 
 NUMBER = st.integers(0, 5)
@@ -18,7 +18,9 @@ class KeyRules:
     bench: Bench
 
     @rule(
-        scopes=st.sampled_from((("projects:read",), ("customers:write", "projects:read"), ("orders:read",))),
+        scopes=st.sampled_from(
+            (("projects:read", "projects:write"), ("customers:read", "projects:read"), ("orders:read",))
+        ),
         life=st.sampled_from((None, None, HOUR, DAY, 40 * DAY)),
         limit=st.booleans(),
         number=NUMBER,
@@ -79,28 +81,30 @@ class KeyRules:
         self.bench.hold(self.bench.client.ask("GET", "/v2/projects", token=key.secret), verdict)
 
     @precondition(lambda self: self.bench.world.keys)
-    @rule(number=NUMBER, other=NUMBER, what=st.sampled_from(("list", "read", "keys", "customer")))
+    @rule(number=NUMBER, other=NUMBER, what=st.sampled_from(("list", "read", "create", "keys", "customers")))
     def use_key(self, number: int, other: int, what: str) -> None:
         """Each reason for which a key is turned away."""
         world = self.bench.world
         key = pick(world.keys, number)
         assert key is not None
-        project = pick(world.projects, other)
+        project = pick([found for found in world.projects if found not in key.projects] or world.projects, other)
         if what == "read" and project is not None:
             verdict = catalogue.may_use(world, key, "projects:read", project)
-            reply = self.bench.client.ask("GET", f"/v2/projects/{project.id}", token=key.secret)
-        elif what == "keys":
-            verdict = refused(403, "jwt_required")  # a credential of the wrong kind is not looked at, nor counted
-            reply = self.bench.client.ask("GET", "/api-keys", token=key.secret)
-        elif what == "customer":
+            path, body = f"/v2/projects/{project.id}", None
+        elif what == "create" and key.projects:
+            verdict = catalogue.may_use(world, key, "projects:write", Project(UNKNOWN, "", "draft"))
+            path, body = "/v2/projects", {"name": self.bench.name("Clube")}
+        elif what == "keys":  # a credential of the wrong kind is not looked at, nor counted
+            verdict, path, body = refused(403, "jwt_required"), "/api-keys", None
+        elif what == "customers":
             verdict = catalogue.may_use(world, key, "customers:read")
-            reply = self.bench.client.ask("GET", "/v2/customers?limit=1", token=key.secret)
+            path, body = "/v2/customers", None
         else:
             verdict = catalogue.may_use(world, key, "projects:read")
-            reply = self.bench.client.ask("GET", "/v2/projects", token=key.secret)
-            if verdict.granted and reply.status == 200:
-                seen = [found for found in world.projects if not key.projects or found in key.projects]
-                total = reply.body["data"]["pagination"]["total"]
-                strangers = 0 if key.projects else len(self.bench.strangers["projects"])
-                agree("projects a key sees", len(seen) + strangers, total)
-        self.bench.hold(reply, verdict)
+            path, body = "/v2/projects", None
+        method = "GET" if body is None else "POST"
+        reply = self.bench.hold(self.bench.client.ask(method, path, body, token=key.secret), verdict)
+        if verdict.granted and path == "/v2/projects":
+            seen = [found for found in world.projects if not key.projects or found in key.projects]
+            strangers = 0 if key.projects else len(self.bench.strangers["projects"])
+            agree("projects a key sees", len(seen) + strangers, reply.body["data"]["pagination"]["total"])
