@@ -2,12 +2,14 @@
 
 import asyncio
 import socket
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
 Address = IPv4Address | IPv6Address
 
 _NAT64 = IPv6Network("64:ff9b::/96")
-_LINK_LOCAL = IPv4Network("169.254.0.0/16"), IPv6Network("fe80::/10")
+_PUBLIC6 = IPv6Network("2000::/3")
+# Link-local networks, and prefixes behind which a translator of the network's own may put any IPv4 address.
+_CLOSED = tuple(map(ip_network, ("169.254.0.0/16", "fe80::/10", "64:ff9b:1::/48", "::ffff:0:0:0/96")))
 # Where clouds answer a machine's own credentials outside the link-local networks.
 _METADATA = frozenset(map(ip_address, ("fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192")))
 
@@ -25,8 +27,10 @@ def meant(address: Address) -> Address:
 def allowed(text: str, *, local: bool) -> bool:
     """Whether an address may be connected to; `local` opens this machine and private networks."""
     address = meant(ip_address(text))
-    if address in _METADATA or any(address in network for network in _LINK_LOCAL):
+    if address in _METADATA or any(address in network for network in _CLOSED):
         return False
+    if isinstance(address, IPv6Address) and address not in _PUBLIC6:
+        return local
     return local or (address.is_global and not address.is_multicast)
 
 

@@ -50,15 +50,16 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """How deliveries leave this server. `local` opens this machine and private networks, `timeout` is in seconds."""
+    """How deliveries leave this server. `local` opens this machine and private networks, `shut` closes all of them."""
 
     version: str
     local: bool
+    shut: bool = False
     resolve: Resolve = resolve
     wall: Callable[[], int] = wall_ms
 
     async def attempt(self, delivery: Delivery, timeout: float) -> Outcome:
-        """Post once and wait for the answer. Never raises for what the other side does, and never follows a redirect.
+        """Post once and wait `timeout` seconds for the answer. Never raises for what the other side does, and never follows a redirect.
 
         The timestamp is the machine's, whatever the sandbox clock shows: receivers refuse one that is minutes off.
         """
@@ -116,7 +117,7 @@ class Sender:
             found = await self.resolve(url.raw_host.decode("ascii"), port)
         except (OSError, ValueError, OverflowError) as error:
             raise _Failed("timeout" if isinstance(error, TimeoutError) else "dns") from error
-        open_ones = [address for address in found if allowed(address, local=self.local)]
+        open_ones = [address for address in found if not self.shut and allowed(address, local=self.local)]
         if not open_ones:
             raise _Failed("blocked" if found else "dns")
         return open_ones

@@ -160,8 +160,13 @@ async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
         tuple((header["name"], header["value"]) for header in webhook.public["headers"]),
         tuple(rules.valid_keys(webhook.hidden, begun)),
     )
-    # A stranger's page may call a server on its visitor's machine; it must not reach into that visitor's networks.
-    sender = Sender(call.server.version, local=call.server.loopback and not call.is_foreign)
+    sender = Sender(
+        call.server.version,
+        # A stranger's page may call a server on its visitor's machine; it must not reach into that visitor's networks.
+        local=call.server.loopback and not call.is_foreign,
+        # A delivery that asks for a delivery would never end.
+        shut=b"webhook-id" in call.headers,
+    )
     outcome = await sender.attempt(delivery, PATIENCE)
     now = call.sandbox.tick()
     call.store = store = call.sandbox.store_of(call.who.merchant_id)

@@ -137,6 +137,7 @@ def test_every_code_is_used() -> None:
         "method_not_allowed",
         "rate_limited",
         "internal_error",
+        "not_implemented",
         "simulated_fault",
         "sandbox_not_found",
     }

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
-from stub_server.cli import serve
+from stub_server.cli import main, serve
 
 from ..support.live import Live
 
@@ -60,3 +61,13 @@ def test_every_flag_stands_in_the_readme_and_no_other() -> None:
     told = re.findall(r"^\| `(--[a-z-]+)` \|", README.read_text(encoding="utf-8"), re.MULTILINE)
     flags = [option.opts[0] for option in serve.params if isinstance(option, click.Option)]
     assert flags == told
+
+
+def test_the_overlay_of_the_readme_fits_the_contract(tmp_path: Path) -> None:
+    shown = re.findall(r"^```yaml\n(overlay:.*?)^```", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert len(shown) == 1
+    file = tmp_path / "overlay.yaml"
+    file.write_text(shown[0], encoding="utf-8")
+    answer = CliRunner().invoke(main, ["check", "--overlay", str(file)])
+    assert answer.exit_code == 0, answer.output
+    assert "49 operations" in answer.output

@@ -1,0 +1,111 @@
+"""The command: flags and their environment twins, what it refuses to start with, and the call that it prints."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import httpx2
+import pytest
+from click.testing import CliRunner
+
+from stub_server.cli import main, serve
+
+from ..support.live import NO_TLS, Live
+
+COMMAND = [sys.executable, "-m", "stub_server"]
+
+
+def refused(*args: str, env: dict[str, str] | None = None) -> str:
+    """What the command says when it does not start."""
+    answer = CliRunner().invoke(main, list(args), env=env)
+    assert answer.exit_code == 2, answer.output
+    return answer.output
+
+
+def test_a_printed_call_works_when_pasted() -> None:
+    """Port 0 picks a free port; the banner shows the real one, and no line is broken however narrow the terminal is."""
+    env = {**os.environ, "STUB_PORT": "0", "STUB_NOW": "2026-11-20T14:32:05Z", "COLUMNS": "40"}
+    process = subprocess.Popen([*COMMAND], stdout=subprocess.PIPE, text=True, env=env)
+    try:
+        assert process.stdout is not None
+        lines = []
+        while not lines or not lines[-1].startswith("curl "):
+            line = process.stdout.readline()
+            assert line, lines
+            lines.append(line)
+        told = "".join(lines)
+        assert "49 operations" in told
+        assert "seed 42" in told
+        assert "frozen at 2026-11-20T14:32:05.000Z" in told
+        _, _, url, _, header = shlex.split(lines[-1])
+        name, _, value = header.partition(": ")
+        answer = httpx2.get(url, headers={name: value}, timeout=30, verify=NO_TLS)
+        assert answer.status_code == 200, answer.text
+        assert len(answer.json()["customers"]) == 2
+        assert "server" not in answer.headers
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        process.stdout.close()
+
+
+def test_a_verb_may_be_left_out_but_not_misspelt() -> None:
+    assert "No such command 'srve'" in refused("srve")
+    assert "--port" in refused("--port", "99999")
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("--now", "tomorrow"), "2026-11-20T14:32:05Z"),
+        (("--now", "2026-11-20T14:32:05"), "offset"),
+        (("--base-url", "sandbox.example"), "not an address"),
+        (("--seed", "-1"), "--seed"),
+        (("--auth", "none"), "lenient"),
+        (("--store", "postgresql://db"), "memory only"),
+        (("--overlay", "missing.yaml"), "missing.yaml"),
+        (("--scenario", "nowhere"), "nowhere"),
+    ],
+)
+def test_what_cannot_be_used_is_named(args: tuple[str, ...], says: str) -> None:
+    assert says in refused("serve", "--port", "0", *args)
+
+
+def test_an_environment_twin_is_read() -> None:
+    assert "tomorrow" in refused("serve", "--port", "0", env={"STUB_NOW": "tomorrow"})
+
+
+def test_every_flag_has_its_environment_twin() -> None:
+    context = click.Context(serve, info_name="serve", **serve.context_settings)
+    for option in serve.params:
+        assert isinstance(option, click.Option)
+        twin = "STUB_" + option.opts[0].removeprefix("--").replace("-", "_").upper()
+        names = option.envvar or f"{context.auto_envvar_prefix}_{(option.name or '').upper()}"
+        assert twin == names, option.opts[0]
+
+
+def test_a_broken_overlay_is_one_line_with_file_line_and_reason(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.yaml"
+    file.write_text('overlay: 1.0.0\nactions:\n  - target: $.paths["/nope"]\n    remove: true\n', encoding="utf-8")
+    said = refused("serve", "--port", "0", "--overlay", str(file))
+    assert re.fullmatch(r"Error: .*wrong\.yaml:3: .*selects nothing.*\n", said), said
+    assert "wrong.yaml:3" in refused("serve", "--port", "0", env={"STUB_OVERLAY": str(file)})
+
+
+def test_check_finds_a_contract_that_is_no_openapi(tmp_path: Path) -> None:
+    file = tmp_path / "title.yaml"
+    file.write_text("overlay: 1.0.0\nactions:\n  - target: $.info\n    update: { title: 3 }\n", encoding="utf-8")
+    answer = CliRunner().invoke(main, ["check", "--overlay", str(file)])
+    assert answer.exit_code == 1
+    assert "$.info.title" in answer.output
+
+
+def test_a_taken_port_is_said_plainly(live: Live) -> None:
+    said = refused("serve", "--port", str(live.port))
+    assert "cannot listen" in said
+    assert "--port 0" in said
