@@ -59,7 +59,7 @@ class Sender:
     wall: Callable[[], int] = wall_ms
 
     async def attempt(self, delivery: Delivery, timeout: float) -> Outcome:
-        """Post once and wait `timeout` seconds for the answer. Never raises for what the other side does, and never follows a redirect.
+        """Post once and wait for the answer. Never raises for what the other side does, and never follows a redirect.
 
         The timestamp is the machine's, whatever the sandbox clock shows: receivers refuse one that is minutes off.
         """

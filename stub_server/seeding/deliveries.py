@@ -39,7 +39,7 @@ def deliver(
     succeeds_at: int | None,
     gone: bool = False,
 ) -> Delivered:
-    """One delivery up to now. It succeeds at attempt number `succeeds_at`, never if that is None; `gone` answers 410."""
+    """One delivery up to now: it succeeds at attempt number `succeeds_at` or never; `gone` answers 410."""
     payload = event.payload()
     public, hidden = new_log(ident, wish, event.id, event.type, payload, serial, iso(event.at), test=False)
     attempts: list[Body] = []

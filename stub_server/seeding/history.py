@@ -8,12 +8,13 @@ from random import Random
 import orjson
 
 from ..events.log import Event, EventLog, beside
+from ..store.memory import Store
 from ..store.table import exact
 from .market import Told
 
 
 def record(
-    told: Iterable[Told], log: EventLog, rng: Random, merchant_id: str, payload_keys: Mapping[str, str]
+    told: Iterable[Told], log: EventLog, rng: Random, store: Store, payload_keys: Mapping[str, str]
 ) -> list[tuple[Event, int]]:
     """Append what was told, in the order of its time; answers each event with its place in the world's history."""
     events = []
@@ -24,13 +25,20 @@ def record(
             f"evt_{rng.getrandbits(104):026x}",
             moment.type,
             moment.at,
-            merchant_id,
+            store.merchant.id,
             payload_keys[moment.type],
             moment.id,
             project,
-            exact(orjson.dumps(moment.public)),
+            _bytes(store, moment),
             beside(data),
         )
         log.append(event)
         events.append((event, log.raised))
     return events
+
+
+def _bytes(store: Store, moment: Told) -> bytes:
+    """The record as it was; when it still is so, the very bytes of the store."""
+    data = orjson.dumps(moment.public)
+    stored = store.tables[moment.table].find(moment.id)
+    return stored.json if stored is not None and stored.json == data else exact(data)

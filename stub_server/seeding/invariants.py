@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..sandbox import Sandbox
-from .laws import LAWS, World
+from .inspection import World
+from .laws import LAWS
 
 SHOWN = 20
 BUDGET = 20_000  # records of a table that one check looks at; past that it takes every n-th

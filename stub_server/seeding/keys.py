@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from random import Random
 
+from ..contract.formats import date_time_ms
 from ..domain.api_keys import new_key
 from ..kernel.clock import DAY, HOUR, iso
 from ..kernel.ids import derived_text, named_uuid
@@ -38,8 +39,7 @@ def cut_keys(
     store: Store, blank: Body, specs: Sequence[KeySpec], secret: bytes, seed: int, rng: Random, now: int, timers: Timers
 ) -> dict[str, str]:
     """Write the main key and the scenario's; answers the main key's two halves."""
-    main = KeySpec("main", "active", 0, 10_000, MAIN, specs[0].node) if specs else None
-    begun = _ms(store.merchant.created_at)
+    begun = date_time_ms(store.merchant.created_at)
     halves = pair_of(secret, seed, "main")
     _write(store, blank, "main", MAIN, halves, begun + HOUR, None)
     used = 0
@@ -59,14 +59,13 @@ def cut_keys(
         fields.pop("expires_in_days", None)
         ident = _write(store, blank, spec.key, fields, pair_of(secret, seed, spec.key), created, spec.state)
         if spec.state != "expired" and fields.get("expires_at") is not None:
-            timers.set(_ms(fields["expires_at"]), "api_key.expire", store.merchant.id, ident)
+            timers.set(date_time_ms(fields["expires_at"]), "api_key.expire", store.merchant.id, ident)
         if spec.usage:
             store.usage[ident] = (spec.usage, iso(max(created, last)))
             used += spec.usage
     store.usage[named_uuid("api_key", "main")] = (2 * len(store.orders) + used, iso(now - 90_000))
     if not len(store.orders):
         store.usage.pop(named_uuid("api_key", "main"))
-    del main
     return {"public_key": halves[0], "private_key": halves[1]}
 
 
@@ -88,9 +87,3 @@ def _write(
     hidden["user_id"] = store.merchant.user_id
     store.write(Change().create("api_keys", ident, public, hidden))
     return ident
-
-
-def _ms(text: str) -> int:
-    from ..contract.formats import date_time_ms
-
-    return date_time_ms(text)

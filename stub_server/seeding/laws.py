@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import orjson
 
 from ..contract.document import Lifecycle
 from ..contract.formats import date_time_ms
 from ..domain.brcode import BrCodeError, parse
-from ..domain.calendar import add_interval
 from ..domain.documents import cpf_region, kind
 from ..domain.places import warnings_for
 from ..domain.stats import OrderFold
@@ -18,35 +17,11 @@ from ..domain.webhooks import wish_of
 from ..kernel.clock import iso
 from ..kernel.money import cents, items_cents, reais
 from ..kernel.record import Row
-from ..sandbox import Sandbox
-from ..store.memory import Store
-from ..store.table import Table
 from ..store.tables import LOG_ROWS
+from .inspection import Law, World
+from .traces import order_trace, subscription_trace
 
 SECRETS = (b'"private_key"', b'"signing_key"', b"sk_sandbox_", b"whsec_")
-
-
-class World(NamedTuple):
-    """What the laws look at. `budget` bounds how many records of a table a costly law opens."""
-
-    sandbox: Sandbox
-    store: Store
-    budget: int
-
-    def rows(self, table: Table) -> Iterator[Row]:
-        """The records of a table, all or evenly chosen, opened."""
-        step = max(1, -(-len(table) // self.budget))
-        keys = list(table.order)
-        for key in keys[::step]:
-            yield table.parse(table.rows[key])
-
-
-class Law(NamedTuple):
-    """`look` yields one text per record looked at, empty when it keeps the law."""
-
-    name: str
-    look: Callable[[World], Iterator[str]]
-    seeds_only: bool = False
 
 
 def _orders_counted(world: World) -> Iterator[str]:
@@ -145,9 +120,9 @@ def _reachable(world: World) -> Iterator[str]:
             status = row.public["status"]
             wrong = "" if status in states else f"nothing leads to {status}"
             if not wrong and table == "orders":
-                wrong = _order_trace(row, now)
+                wrong = order_trace(row, now)
             elif not wrong and table == "subscriptions":
-                wrong = _subscription_trace(world, row, now)
+                wrong = subscription_trace(world.store, row, now)
             yield f"{name.lower()} {row.id}: {wrong}" if wrong else ""
 
 
@@ -158,52 +133,6 @@ def _reached(lifecycle: Lifecycle) -> set[str]:
         if not more:
             return states
         states |= more
-
-
-def _order_trace(row: Row, now: int) -> str:
-    order, hidden, payment = row.public, row.hidden, row.public["last_transaction"]
-    status = order["status"]
-    expected = {"pending": ("waiting_payment",), "paid": ("paid", "partial_refunded")}.get(status, (status,))
-    if payment["status"] not in expected:
-        return f"is {status}, its payment {payment['status']}"
-    settled = status in ("paid", "refunded")
-    if settled != (hidden["paid_at"] is not None) or settled != ("paid_at" in payment):
-        return f"is {status} and was paid at {hidden['paid_at']}"
-    if settled and not date_time_ms(order["createdAt"]) <= hidden["paid_at"] <= now:
-        return "was paid before it was placed, or will be"
-    if settled and hidden["paid_cents"] != cents(order["totalAmount"]):
-        return f"was paid with {hidden['paid_cents']} cents"
-    back = hidden["refunded_cents"]
-    if not 0 <= back <= hidden["paid_cents"] or (status == "refunded") != (back > 0 and back == hidden["paid_cents"]):
-        return f"is {status} with {back} cents given back"
-    if status == "pending" and "expires_at" in payment and date_time_ms(payment["expires_at"]) < now:
-        return f"is pending after {payment['expires_at']}"
-    return ""
-
-
-def _subscription_trace(world: World, row: Row, now: int) -> str:
-    public, hidden = row.public, row.hidden
-    status = public["status"]
-    ended = status in ("canceled", "expired")
-    if ended != (public["ended_at"] is not None) or (ended and public["next_billing_at"] is not None):
-        return f"is {status}, ended at {public['ended_at']}, next billing at {public['next_billing_at']}"
-    order = world.store.orders.open(public["orderId"])
-    if order is None or order.hidden["subscriptionId"] != row.id or order.hidden["renewal"]:
-        return "has no first order that knows it"
-    end = add_interval(hidden["anchor"], public["interval"], public["interval_count"], hidden["periods"])
-    in_trial = public["current_period_end"] == public["trial_end"] and public["trial_end"] is not None
-    if not in_trial and public["current_period_end"] != iso(end):
-        return f"its period ends at {public['current_period_end']}, off the grid of {iso(end)}"
-    if hidden["periods"] != public["cycle"] + 1:
-        return f"has {hidden['periods']} paid periods after {public['cycle']} renewals"
-    if status == "trialing" and hidden["anchor"] < now:
-        return "is trialing after its trial"
-    if status == "past_due" and end > now:
-        return "is past due before its period is over"
-    customer = world.store.customers.find(public["customerId"])
-    if customer is None or public["customer"]["id"] != public["customerId"]:
-        return "has no customer"
-    return ""
 
 
 def _codes(world: World) -> Iterator[str]:
@@ -284,10 +213,11 @@ def _one_log_each(world: World) -> Iterator[str]:
     for row in world.store.webhooks.all_rows():
         wish = wish_of(row.record.json)
         since = max(date_time_ms(row.public["createdAt"]), _changed(row))
-        until = date_time_ms(row.public["disabled_at"]) if row.public["disabled_at"] else world.sandbox.clock.now + 1
+        disabled = row.public["disabled_at"] and date_time_ms(row.public["disabled_at"])
+        until = disabled or world.sandbox.clock.now + 1
         if not row.public["is_active"]:
             # Whether one was changed before the service switched it off, nobody knows any more, but in a fresh world.
-            fresh = row.public["disabled_at"] is not None and not world.sandbox.touched
+            fresh = disabled is not None and not world.sandbox.touched
             since = date_time_ms(row.public["createdAt"]) if fresh else until
         for event in events.values():
             # What happened in the very millisecond of a change may have met the webhook before it or after it.
@@ -312,12 +242,8 @@ def _times(world: World) -> Iterator[str]:
         for row in world.rows(table):
             created = date_time_ms(row.public[table.spec.created])
             updated = date_time_ms(row.public.get("updatedAt", row.public[table.spec.created]))
-            right = created <= updated <= now
-            yield (
-                ""
-                if right
-                else f"{table.name} {row.id} is of {iso(created)}, changed {iso(updated)}, now is {iso(now)}"
-            )
+            times = f"{iso(created)}, changed {iso(updated)}, now is {iso(now)}"
+            yield "" if created <= updated <= now else f"{table.name} {row.id} is of {times}"
 
 
 def _contract(world: World) -> Iterator[str]:

@@ -25,8 +25,8 @@ RENEWALS = Weighted((("paid", 88.5), ("late", 5.5), ("lapse", 3.5), ("cancel", 2
 
 
 class Fate(NamedTuple):
-    """What is to happen. `outcome` ends the first order (`partly` is a refund in part); `renewals` are tried in turn and
-    then repeat their last; without them luck decides.
+    """What is to happen. `outcome` ends the first order (`partly` is a refund in part); `renewals` are taken in turn,
+    the last one for ever; without them luck decides.
     """
 
     outcome: str

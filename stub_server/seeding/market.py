@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from ..contract.document import Lifecycle
 from ..kernel.record import Body
@@ -61,6 +63,11 @@ class Market:
     banks: Weighted[tuple[str, str]]
     due: list[Due] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)
+
+    def bank_of(self, document: str) -> tuple[str, str]:
+        """Where the holder of a document has his account: ISPB and name, the same for every payment."""
+        share = crc32(document.encode()) / 2**32
+        return self.banks.items[bisect(self.banks.cumulative, share * self.banks.total)]
 
     def tell(self, at: int, type_: str, table: str, ident: str, public: Body, beside: Mapping[str, Any]) -> None:
         """Remember an event, if it is recent enough for somebody to have listened."""

@@ -73,7 +73,7 @@ class _Story:
 
     def months(self, offer: Offer, count: int, days: float) -> int:
         """A first payment whose period number `count` ended so many days ago."""
-        trial = offer.plan["trial_period_days"] * DAY
+        trial: int = offer.plan["trial_period_days"] * DAY
         return add_interval(self.days(days), "month", 1, -count) - trial
 
     def one(self, outcome: str, days: float, *renewals: str, offer: Offer | None = None) -> list[Plan]:
@@ -82,7 +82,7 @@ class _Story:
 
 
 def _monthly(plan: Body) -> bool:
-    return plan["interval"] == "month" and plan["interval_count"] == 1
+    return bool(plan["interval"] == "month" and plan["interval_count"] == 1)
 
 
 def _past_due(story: _Story) -> list[Plan]:

@@ -25,7 +25,7 @@ PLAN_SHARES = {"monthly": 55.0, "yearly": 35.0, "quarterly": 7.0, "lifetime": 3.
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """One project to be, with what is sold in it: PlanCreate bodies without projectId, and their shares of the sales."""
+    """One project to be, with what is sold in it: PlanCreate bodies without projectId, and their shares of sales."""
 
     spec: ProjectSpec
     blueprint: ProjectBlueprint
@@ -90,7 +90,7 @@ def _project(store: Store, blanks: Mapping[str, Body], shelf: Shelf, rng: Random
                     spec.status == "archived",
                     blueprint.bumps,
                     sources,
-                )  # fmt: skip
+                )
             )
     for number, product in enumerate(blueprint.products, start=1):
         at = min(at + 5 * 60_000 + int(rng.random() * 900_000), now)

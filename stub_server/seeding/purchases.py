@@ -46,7 +46,7 @@ class Order:
     def pay(self, rng: Random, at: int, subscription: str | None = None) -> None:
         """Paid; the first payment of a recurring plan names the subscription that it opens."""
         customer = self.public["customer"]
-        ispb, bank = self.market.banks.draw(rng)
+        ispb, bank = self.market.bank_of(customer["document"])
         payer = Payer(customer["name"], customer["document"], ispb, bank)
         self.public, self.hidden = payments.paid(self.public, self.hidden, payer, base62(rng), at, at)
         if subscription is not None:
@@ -120,7 +120,7 @@ def cart(rng: Random, offer: Offer) -> Body:
         percent = pick(rng, DISCOUNTS)
         price -= price * percent // 100
         metadata["coupon"] = f"{pick(rng, COUPONS)}{percent}"
-    items = [{"description": f"{project['name']} – {plan['name']}", "quantity": 1, "amount": price / 100}, *extras]
+    items = [{"description": f"{project['name']}: {plan['name']}", "quantity": 1, "amount": price / 100}, *extras]
     return {
         "projectId": project["id"],
         "planId": plan["id"],
@@ -137,10 +137,8 @@ def settle(rng: Random, order: Order, outcome: str, at: int, stopped: int | None
     caller, who knows what it opens.
     """
     now = order.market.now
-    if order.public["paymentMethod"] == "boleto":
-        delay = DAY + int(rng.random() * 2 * DAY)
-    else:
-        delay = pay_delay_ms(rng)
+    boleto = order.public["paymentMethod"] == "boleto"
+    delay = DAY + int(rng.random() * 2 * DAY) if boleto else pay_delay_ms(rng)
     if outcome == "expired":
         end = orders.expires_at(order.public)
         happens = at + 3 * DAY if end is None else end

@@ -12,6 +12,7 @@ from typing import Any
 from ..contract.formats import date_time_ms, is_date_time, is_uuid
 from ..domain import orders as order_rules
 from ..domain.customers import from_flat, new_customer
+from ..domain.documents import normalise
 from ..domain.plans import new_plan
 from ..domain.products import known_plans, new_product
 from ..domain.projects import new_project
@@ -169,7 +170,7 @@ class Records:
 
     def _buyer(self, buyer: Body, at: int, order_id: str, spec: RecordSpec) -> Body:
         """The customer with the buyer's document, or a new one made of the order as createPixOrder makes it."""
-        document = order_rules.normalise(buyer["document"])
+        document = normalise(buyer["document"])
         holder = self.store.customers.holder("document", document)
         if holder is not None:
             row = self.store.customers.open(holder)

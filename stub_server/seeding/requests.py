@@ -47,7 +47,7 @@ def check_specs(scenario: Scenario, requests: Requests) -> None:
         ident = named_uuid("project", spec.slug)
         for number, (fields, _) in enumerate(spec.plans):
             place = Node(fields, spec.node.file, f"{spec.node.key}.plans[{number}]")
-            requests.check("PlanCreate", {"projectId": ident} | fields, _fails(place))
+            requests.check("PlanCreate", {"projectId": ident} | fields, fails(place))
     for key in scenario.keys:
         asked = key.fields.get("allowed_projects", [])
         for slug in asked if isinstance(asked, list) else [asked]:
@@ -56,12 +56,13 @@ def check_specs(scenario: Scenario, requests: Requests) -> None:
         said = {
             name: value for name, value in key.fields.items() if name not in ("allowed_projects", "expires_in_days")
         }
-        requests.check("ApiKeyCreate", said, _fails(key.node))
+        requests.check("ApiKeyCreate", said, fails(key.node))
     for hook in scenario.webhooks:
         if hook.project is not None and hook.project not in slugs:
             raise ScenarioError(str(hook.node["project"].fail(f"there is no project {hook.project!r}")))
-        requests.check("WebhookCreate", hook.fields, _fails(hook.node))
+        requests.check("WebhookCreate", hook.fields, fails(hook.node))
 
 
-def _fails(place: Node) -> Callable[[str], Exception]:
+def fails(place: Node) -> Callable[[str], Exception]:
+    """A reason as an error that names the place."""
     return lambda reason: ScenarioError(str(place.fail(reason)))

@@ -21,11 +21,17 @@ from .streams import Numbered, stream, uuid
 
 #: How first orders end, in percent. Renewals are paid far more often, so that all orders together come to
 #: paid 64, expired 21, canceled 4, refunded 4, failed 2, pending 5.
-OUTCOMES = Weighted((("paid", 47.5), ("expired", 33), ("canceled", 7), ("refunded", 7), ("failed", 4), ("partly", 1.5)))
-ORDERS_A_LIFE = 1.9
+OUTCOMES = Weighted(
+    (("paid", 41), ("expired", 37), ("canceled", 7.5), ("refunded", 8.5), ("failed", 4.5), ("partly", 1.5))
+)
+ORDERS_A_LIFE = 1.75
 BUYERS = 0.93  # the rest of the customers have been entered and have not bought yet
 OTHER_METHODS = 0.14  # of the orders of a plan that takes more than PIX
-METADATA = ({},) * 7 + ({"origin": "checkout"}, {"origin": "import"}, {"newsletter": "true"})
+METADATA: tuple[dict[str, str], ...] = ({},) * 7 + (
+    {"origin": "checkout"},
+    {"origin": "import"},
+    {"newsletter": "true"},
+)
 
 
 class Sales:

@@ -13,7 +13,8 @@ from .tables import CatalogueError, Node
 MOST_ORDERS = 1_000_000
 STORIES = (
     "none", "pending", "expired", "canceled", "failed", "refunded", "partly", "once",
-    "trial", "active", "past_due", "ending", "left", "lapsed", "loyal", "spender", "hundreds", "leap_month", "leap_year",
+    "trial", "active", "past_due", "ending", "left", "lapsed", "loyal", "spender", "hundreds",
+    "leap_month", "leap_year",
 )  # fmt: skip
 _MERCHANT = {"name", "city"}
 _TOP = {
@@ -170,8 +171,8 @@ def _projects(root: Node) -> int | tuple[ProjectSpec, ...]:
     node = _optional(root, "projects")
     if node is None:
         return 0
-    if isinstance(node.value, int):
-        return int(_whole(node, 0, 200))
+    if not isinstance(node.value, list):
+        return _whole(node, 0, 200)
     specs = []
     for item in node.items():
         _only(item, _PROJECT)
@@ -245,9 +246,6 @@ def _records(root: Node) -> Iterable[RecordSpec]:
             yield RecordSpec(table, _map(node), node)
 
 
-# -- small readers
-
-
 def _only(node: Node, known: set[str]) -> None:
     for name in _map(node):
         if name not in known:
@@ -280,10 +278,9 @@ def _number(node: Node, name: str, default: float, low: float, high: float) -> f
 
 
 def _whole(node: Node, low: int, high: int) -> int:
-    number = node.number(low, high)
-    if number != int(number):
-        raise node.fail("must be a whole number")
-    return int(number)
+    if not isinstance(node.value, int):
+        raise node.fail("must be a whole number, or a list of projects")
+    return int(node.number(low, high))
 
 
 def _choice(node: Node, known: tuple[str, ...]) -> str:

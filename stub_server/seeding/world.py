@@ -26,10 +26,11 @@ from .personas import settle_in
 from .pools import seeded_faker
 from .projects import Shelf, drawn_plans, stock
 from .records import Records
-from .requests import Requests, check_specs, expand
+from .requests import Requests, check_specs, expand, fails
 from .sales import Sales
 from .scenario import ProjectSpec, Scenario, ScenarioError, parse_scenario, read_scenario
 from .streams import stream
+from .tables import Node
 from .webhooks import deliver_all, open_webhooks
 
 # The pools of names come from one Faker for all worlds: a seed decides who is drawn, not who exists.
@@ -92,9 +93,7 @@ class Seeding:
         sandbox.credentials = cut_keys(
             store, self._blanks["ApiKey"], scenario.keys, secret, seed, stream(seed, "keys"), now, sandbox.timers
         )
-        events = record(
-            market.told, sandbox.events, stream(seed, "events", "past"), store.merchant.id, sandbox.rules.payload_keys
-        )
+        events = record(market.told, sandbox.events, stream(seed, "events", "past"), store, sandbox.rules.payload_keys)
         deliver_all(store, endpoints, events, stream(seed, "deliveries"), now)
         sandbox.sample = _sample(store, offers)
 
@@ -105,10 +104,8 @@ class Seeding:
             records.write(number, spec)
         for persona in scenario.personas:
             body = expand(persona.fields)
-            checked = {name: value for name, value in body.items() if name != "id"}
-            self._requests.check(
-                "CustomerCreate", checked, lambda why, at=persona: ScenarioError(str(at.node["customer"].fail(why)))
-            )
+            said = {name: value for name, value in body.items() if name != "id"}
+            self._requests.check("CustomerCreate", said, fails(persona.node["customer"]))
             sandbox.personas[persona.name] = settle_in(sales, persona, body, sandbox.seed)
 
     def _load(self) -> People:
@@ -170,7 +167,7 @@ class _Wanted(NamedTuple):
 
 
 def _still_fresh(made: int, clock: Clock) -> bool:
-    """Whether a world made then serves now: at the same instant of a frozen clock, or a little later of a running one."""
+    """Whether a world made then serves now: at the same instant, or a little later where the clock runs."""
     return made == clock.now if clock.frozen else 0 <= clock.now - made <= SHARED_FOR
 
 
@@ -194,7 +191,7 @@ def _undisturbed() -> Iterator[None]:
 
 
 def _active(blueprint: ProjectBlueprint, share: float) -> ProjectSpec:
-    return ProjectSpec(blueprint.slug, "active", share, (), 0, None)
+    return ProjectSpec(blueprint.slug, "active", share, (), 0, Node(None, "", blueprint.slug))
 
 
 def _sample(store: Store, offers: list[Offer]) -> dict[str, str]:

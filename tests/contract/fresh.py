@@ -1,7 +1,7 @@
 """Values of a body's own where the API wants unique ones, and webhook addresses that lead nowhere.
 
 The coverage phase tries one thing after another in otherwise equal bodies: unchanged, all but the first are 409.
-Only what the contract accepts is replaced; what is meant to be refused stays as it is.
+Only what the contract accepts is replaced; a value out of bounds stays as it is.
 """
 
 import re
@@ -51,7 +51,7 @@ def harmless(operation: str, body: Any) -> Any:
     if operation not in ("createWebhook", "updateWebhook") or not isinstance(body, dict):
         return body
     url = body.get("url")
-    return body | {"url": _nowhere(url)} if isinstance(url, str) else body
+    return body | {"url": _nowhere(url)} if isinstance(url, str) and _nowhere(url) != url else body
 
 
 def _number(body: Any) -> int:

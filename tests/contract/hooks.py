@@ -8,7 +8,7 @@ Everything is derived from the value that schemathesis made, so that one seed st
 import os
 from typing import Any
 
-import requests
+import httpx2
 import schemathesis
 
 from tests.contract import formats, fresh
@@ -34,17 +34,22 @@ def map_body(context: Any, body: Any) -> Any:
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
-    """What the other hooks do not see: the coverage phase, and headers."""
-    operation = _operation(case)
+    """What the other hooks do not see: the phases that make nothing up, and headers.
+
+    Only in what is meant to be accepted: what is meant to be refused would be judged anew, and perhaps as valid.
+    """
+    if case.meta is None or case.meta.generation.mode.value != "positive":
+        return
+    operation, phase = _operation(case), case.meta.phase.name.value
     path, body = case.path_parameters, case.body
-    if case.meta is not None and case.meta.phase.name.value == "coverage":
-        path = known.aim_path(operation, path, salt=repr(body))
-        body = fresh.unique(operation, known.aim_body(body))
+    if phase in ("examples", "coverage"):
+        path, body = known.aim_path(operation, path, body), known.aim_body(body)
+    if phase == "coverage":
+        body = fresh.unique(operation, body)
     body = fresh.harmless(operation, body)
-    # Schemathesis judges anew whether a case is valid when something is assigned, so nothing is without need.
     if path != case.path_parameters:
         case.path_parameters = path
-    if body is not case.body and body != case.body:
+    if body is not case.body:
         case.body = body
     fresh.rekey(case.headers, body)
 
@@ -63,7 +68,7 @@ def after_load_schema(context: Any, schema: Any) -> None:
     """
     base = os.environ["SANDBOX_URL"].rstrip("/")
     known.learn(base, os.environ["SANDBOX_TOKEN"])
-    sandboxed = requests.get(f"{base}/_sandbox/health", timeout=10).ok
+    sandboxed = httpx2.get(f"{base}/_sandbox/health", timeout=10).is_success
     build = schema.build_state_machine
 
     def build_with_reset(**options: Any) -> Any:
@@ -72,7 +77,7 @@ def after_load_schema(context: Any, schema: Any) -> None:
         class Fresh(machine):  # type: ignore[misc, valid-type]
             def __init__(self) -> None:
                 if sandboxed:
-                    requests.post(f"{base}/_sandbox/reset", timeout=30).raise_for_status()
+                    httpx2.post(f"{base}/_sandbox/reset", timeout=30).raise_for_status()
                 super().__init__()
 
         return Fresh

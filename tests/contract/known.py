@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
-import requests
+import httpx2
 
 Plan = dict[str, Any]
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
@@ -24,9 +24,11 @@ _LISTS: Mapping[str, tuple[str, tuple[str, ...], str]] = {
     "logId": ("/v2/webhooks/logs", ("logs",), "id"),
 }
 
-_FINAL = frozenset(
+_ENDINGS = frozenset(
     ("archiveProject", "deleteApiKey", "deleteProduct", "deleteProject", "deleteWebhook", "updateApiKey")
 )
+# These end a project when the body says so.
+_MAY_END = frozenset(("updateProject", "updateProjectStatus"))
 
 
 @dataclass(slots=True)
@@ -38,22 +40,23 @@ class Known:
 
     def learn(self, base: str, token: str) -> None:
         """Ask the lists of the server at `base`."""
-        with requests.Session() as session:
-            session.headers["Authorization"] = f"Bearer {token}"
+        headers = {"Authorization": f"Bearer {token}"}
+        with httpx2.Client(base_url=base, headers=headers, timeout=30) as api:
             for name, (path, members, member) in _LISTS.items():
-                self.ids[name] = [entry[member] for entry in _entries(session, base + path, {}, members)]
-            active = {"status": "active"}
-            projects = {p["id"] for p in _entries(session, f"{base}/v2/projects", active, ("data", "projects"))}
-            plans = _entries(session, f"{base}/v2/plans", active, ("plans",))
+                self.ids[name] = [entry[member] for entry in _entries(api, path, members)]
+            projects = {p["id"] for p in _entries(api, "/v2/projects?status=active", ("data", "projects"))}
+            plans = _entries(api, "/v2/plans?status=active", ("plans",))
         self.sellable = [plan for plan in plans if plan["projectId"] in projects]
 
-    def aim_path(self, operation: str, parameters: Any, salt: str = "") -> Any:
-        """Path parameters, most of the made-up ids replaced.
+    def aim_path(self, operation: str, parameters: Any, body: Any = None) -> Any:
+        """Path parameters, most of the made-up ids replaced; `body` is None while it is not known.
 
         Not for what ends a record's life: those that exist are few, and everything else in the run builds on them.
         """
-        if not isinstance(parameters, Mapping) or operation in _FINAL:
+        ending = operation in _ENDINGS or (operation in _MAY_END and _may_end(body))
+        if not isinstance(parameters, Mapping) or ending:
             return parameters
+        salt = "" if body is None else repr(body)
         return {name: self._aim(name, value, salt) for name, value in parameters.items()}
 
     def aim_body(self, body: Any) -> Any:
@@ -69,7 +72,7 @@ class Known:
             if fitting and number % 8:
                 plan = fitting[number // 8 % len(fitting)]
                 aimed |= {"projectId": plan["projectId"], "planId": plan["id"]}
-        return aimed
+        return aimed if aimed != body else body
 
     def _aim(self, name: str, value: Any, salt: str) -> Any:
         ids = self.ids.get(name)
@@ -77,6 +80,10 @@ class Known:
             return value
         number = crc32((value + salt).encode("utf-8", "replace"))
         return ids[number // 8 % len(ids)] if number % 8 else value
+
+
+def _may_end(body: Any) -> bool:
+    return not isinstance(body, dict) or body.get("status") == "archived"
 
 
 def _is_made_up(value: Any) -> bool:
@@ -87,10 +94,8 @@ def _is_public_key(value: Any) -> bool:
     return isinstance(value, str) and value.startswith("pk_")
 
 
-def _entries(session: requests.Session, url: str, filters: dict[str, str], members: tuple[str, ...]) -> list[Any]:
-    answer = session.get(url, params={"limit": "100"} | filters, timeout=10)
-    answer.raise_for_status()
-    found = answer.json()
+def _entries(api: httpx2.Client, path: str, members: tuple[str, ...]) -> list[Any]:
+    found: Any = api.get(f"{path}{'&' if '?' in path else '?'}limit=100").raise_for_status().json()
     for member in members:
         found = found[member]
     assert isinstance(found, list)

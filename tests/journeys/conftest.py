@@ -42,7 +42,9 @@ def restricted(api: httpx2.Client) -> Restricted:
         made = api.post("/api-keys", json=body)
         assert made.status_code == 201, made.text
         key = made.json()["api_key"]["private_key"]
-        return httpx2.Client(base_url=api.base_url, headers={"Authorization": f"Bearer {key}"}, timeout=30, verify=NO_TLS)
+        return httpx2.Client(
+            base_url=api.base_url, headers={"Authorization": f"Bearer {key}"}, timeout=30, verify=NO_TLS
+        )
 
     return client
 

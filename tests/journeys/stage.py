@@ -67,7 +67,9 @@ class Stage:
         project: Json = done(self.api.get(f"/v2/projects/{ident}"))["data"]["project"]
         return project
 
-    def order(self, state: str = "pending", plan: Json | None = None, magic: str | None = None, **changes: object) -> Json:
+    def order(
+        self, state: str = "pending", plan: Json | None = None, magic: str | None = None, **changes: object
+    ) -> Json:
         """An order in a state, of a new buyer with an ordinary e-mail address or a magic one."""
         plan = plan or make.make_plan(self.api, billing_type="one_time")
         document = make.fresh_cpf()

@@ -197,7 +197,11 @@ def test_a_trial_goes_before_the_first_paid_period(stage: Stage) -> None:
     assert (trial, trial, period) == tuple(at(held[n]) for n in ("trial_end", "current_period_end", "next_billing_at"))
     stage.advance(7 * DAY)
     held = stage.get_subscription(held["id"])
-    assert ("active", trial, period) == (held["status"], at(held["current_period_start"]), at(held["current_period_end"]))
+    assert ("active", trial, period) == (
+        held["status"],
+        at(held["current_period_start"]),
+        at(held["current_period_end"]),
+    )
     assert [("created", start), ("activated", trial)] == history(stage, held["id"])
 
 

@@ -102,7 +102,9 @@ def test_more_than_a_mebibyte_is_413(home: Estate, operation: str) -> None:
 
 
 @pytest.mark.parametrize("operation", WITH_BODY)
-@pytest.mark.parametrize("media", ["text/plain", "application/xml", "application/jsonp", "application/json; charset=latin1"])
+@pytest.mark.parametrize(
+    "media", ["text/plain", "application/xml", "application/jsonp", "application/json; charset=latin1"]
+)
 def test_another_media_type_is_415(home: Estate, operation: str, media: str) -> None:
     response = ask(home.api, OPERATIONS[operation], home.ids, content=b"{}", headers={"Content-Type": media})
     refused(response, 415, "unsupported_media_type")
@@ -168,7 +170,9 @@ REFERENCES = {
 def test_a_body_that_names_nothing_is_404_with_the_field(home: Estate, operation: str) -> None:
     field, change = REFERENCES[operation]
     body = (body_of(OPERATIONS[operation], home.ids) or {}) | change
-    assert list(refused(ask(home.api, OPERATIONS[operation], home.ids, json=body), 404, "reference_not_found")) == [field]
+    assert list(refused(ask(home.api, OPERATIONS[operation], home.ids, json=body), 404, "reference_not_found")) == [
+        field
+    ]
 
 
 @pytest.mark.parametrize("why", ["unknown", "inactive", "expired", "deleted"])

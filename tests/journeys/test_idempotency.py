@@ -105,7 +105,9 @@ def move_away(shop: Estate, customer: Json) -> None:
     done(shop.api.put(f"/v2/customers/{customer['id']}", json={"document": customer_body()["document"]}))
 
 
-@pytest.mark.parametrize(("how", "status"), [("conflict", 409), ("invalid", 422), ("forbidden", 403), ("malformed", 400)])
+@pytest.mark.parametrize(
+    ("how", "status"), [("conflict", 409), ("invalid", 422), ("forbidden", 403), ("malformed", 400)]
+)
 def test_a_refusal_is_not_remembered(shop: Estate, how: str, status: int) -> None:
     """The same key works once the reason is gone, with whatever body."""
     response, mend = fails(shop, how)
@@ -156,7 +158,9 @@ def test_only_a_post_has_keys(shop: Estate, method: str) -> None:
     project = make_project(shop.api)["id"]
     path = f"/v2/projects/{project}" + ("/status" if method == "PATCH" else "")
     bodies = ({"status": "suspended"}, {"status": "archived"})
-    answers = [shop.api.request(method, path, headers=under("put"), json=None if method == "DELETE" else b) for b in bodies]
+    answers = [
+        shop.api.request(method, path, headers=under("put"), json=None if method == "DELETE" else b) for b in bodies
+    ]
     assert [200, 404 if method == "DELETE" else 200] == [answer.status_code for answer in answers]
 
 
@@ -179,7 +183,9 @@ def test_a_key_of_another_form_is_422(shop: Estate, key: str) -> None:
     assert ["Idempotency-Key"] == list(refused(response, 422, "validation_error"))
 
 
-@pytest.mark.parametrize("operation", ["createCustomer", "createPixOrder", "createApiKey", "createProject", "createWebhook"])
+@pytest.mark.parametrize(
+    "operation", ["createCustomer", "createPixOrder", "createApiKey", "createProject", "createWebhook"]
+)
 def test_twenty_at_once_have_one_effect_and_one_answer(shop: Estate, operation: str) -> None:
     view = OPERATIONS[operation]
     body, path = body_of(view, shop.ids), path_of(view, shop.ids)

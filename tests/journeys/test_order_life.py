@@ -151,7 +151,9 @@ def test_every_move_of_an_order_happens_and_is_told_once(
     order = stage.get_order(ident)
     if from_ != "new" or to == "failed":
         assert (to, move.events[-1]) == (order["status"], told[-1])
-    payment = {"pending": "waiting_payment", "paid": "paid"} | {s: s for s in ORDER.states if s not in ("pending", "paid")}
+    payment = {"pending": "waiting_payment", "paid": "paid"} | {
+        s: s for s in ORDER.states if s not in ("pending", "paid")
+    }
     expected = "partial_refunded" if (from_, to) == ("paid", "paid") else payment[order["status"]]
     assert expected == order["last_transaction"]["status"]
 

@@ -214,7 +214,9 @@ def test_every_move_of_a_subscription_happens_and_is_told_once(
 
 VERBS = {"cancel": "canceled", "renew": "active", "expire": "expired"}
 LEGAL = {(m.from_, m.to) for m in LIFE.moves}
-OTHERS = [(s, v) for s in LIFE.states for v, to in VERBS.items() if (s, to) not in LEGAL or (s, v) == ("trialing", "renew")]
+OTHERS = [
+    (s, v) for s in LIFE.states for v, to in VERBS.items() if (s, to) not in LEGAL or (s, v) == ("trialing", "renew")
+]
 
 
 @pytest.mark.parametrize(("state", "verb"), [pair for pair in OTHERS if pair[0] != VERBS[pair[1]]])

@@ -218,7 +218,11 @@ def test_what_time_does_opens_deliveries_too(stage: Stage, by: str) -> None:
     else:
         stage.order(magic="succeed_immediately")
         stage.advance(1)
-    expected = {"expireSubscription": "subscription.expired", "clock": "subscription.past_due", "simulation": "order.paid"}
+    expected = {
+        "expireSubscription": "subscription.expired",
+        "clock": "subscription.past_due",
+        "simulation": "order.paid",
+    }
     assert expected[by] in told(stage.api, listener)
 
 

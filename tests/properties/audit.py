@@ -5,7 +5,7 @@ from typing import Any
 
 from .bench import Bench
 from .client import Disagreement, agree
-from .model import Json, Project, granted, refused
+from .model import Json, Project, World, granted, refused
 
 
 def audit(bench: Bench) -> None:
@@ -79,9 +79,8 @@ def _events(bench: Bench) -> None:
     agree("events", {name: world.events[name] for name in names}, {name: happened.get(name, 0) for name in names})
 
 
-def marks(bench: Bench) -> Iterable[str]:
-    """How far a sequence got."""
-    world = bench.world
+def marks(world: World) -> Iterable[str]:
+    """How far a sequence has got."""
     for order in world.orders:
         yield f"order {order.status}"
         if order.refunded and order.status == "paid":
@@ -98,4 +97,3 @@ def marks(bench: Bench) -> Iterable[str]:
             yield "trial"
     for project in world.projects:
         yield f"project {project.status}"
-    yield from bench.marks

@@ -68,6 +68,7 @@ class KeyRules:
         if verdict.granted:
             catalogue.update_key(world, key, moved)
             agree("key", key.view(), reply.body["api_key"])
+            self._use(key, 0, "read")
 
     def _delete(self, number: int) -> None:
         """It stops at once."""
@@ -84,9 +85,12 @@ class KeyRules:
     @rule(number=NUMBER, other=NUMBER, what=st.sampled_from(("list", "read", "create", "keys", "customers")))
     def use_key(self, number: int, other: int, what: str) -> None:
         """Each reason for which a key is turned away."""
-        world = self.bench.world
-        key = pick(world.keys, number)
+        key = pick(self.bench.world.keys, number)
         assert key is not None
+        self._use(key, other, what)
+
+    def _use(self, key: Key, other: int, what: str) -> None:
+        world = self.bench.world
         project = pick([found for found in world.projects if found not in key.projects] or world.projects, other)
         if what == "read" and project is not None:
             verdict = catalogue.may_use(world, key, "projects:read", project)

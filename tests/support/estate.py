@@ -28,7 +28,9 @@ def client(live: Live, sandbox: str, token: str | None) -> httpx2.Client:
 def token(live: Live, sandbox: str, merchant_id: str, scopes: Sequence[str] = ("*",)) -> str:
     """A JWT of a merchant. One that is named for the first time owns nothing."""
     body = {"merchant_id": merchant_id, "scopes": list(scopes)}
-    made = created(httpx2.post(f"{live.url}/s/{sandbox}/_sandbox/tokens", json=body, timeout=60, verify=NO_TLS))["token"]
+    made = created(httpx2.post(f"{live.url}/s/{sandbox}/_sandbox/tokens", json=body, timeout=60, verify=NO_TLS))[
+        "token"
+    ]
     assert isinstance(made, str)
     return made
 

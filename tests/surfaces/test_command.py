@@ -31,9 +31,9 @@ def test_a_printed_call_works_when_pasted() -> None:
     """Port 0 picks a free port; the banner shows the real one, and no line is broken however narrow the terminal is."""
     env = {**os.environ, "STUB_PORT": "0", "STUB_NOW": "2026-11-20T14:32:05Z", "COLUMNS": "40"}
     process = subprocess.Popen([*COMMAND], stdout=subprocess.PIPE, text=True, env=env)
+    assert process.stdout is not None
     try:
-        assert process.stdout is not None
-        lines = []
+        lines: list[str] = []
         while not lines or not lines[-1].startswith("curl "):
             line = process.stdout.readline()
             assert line, lines

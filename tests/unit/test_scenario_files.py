@@ -27,7 +27,7 @@ def load(folder: Path, text: str, now: str = NOW) -> object:
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(ScenarioError, match="no scenario 'defualt'.*busy, default, empty, extremes, past_due"):
+    with pytest.raises(ScenarioError, match=r"no scenario 'defualt'.*busy, default, empty, extremes, past_due"):
         world("defualt")
 
 

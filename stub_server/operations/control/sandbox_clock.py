@@ -19,8 +19,11 @@ def get_clock(call: Call) -> Reply:
 
 
 def set_clock(call: Call, body: Body) -> Reply:
-    """200 after the jump."""
-    return _jump(call, date_time_ms(body["to"]))
+    """200 with the clock after the jump."""
+    to = date_time_ms(body["to"])
+    _check(call, to)
+    call.sandbox.advance(to)
+    return reply.value(_clock(call))
 
 
 def advance_clock(call: Call, body: Body) -> Reply:

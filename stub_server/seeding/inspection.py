@@ -1,0 +1,34 @@
+"""How laws are looked at: over which world, and with what answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ..kernel.record import Row
+from ..sandbox import Sandbox
+from ..store.memory import Store
+from ..store.table import Table
+
+
+class World(NamedTuple):
+    """What the laws look at. `budget` bounds how many records of a table a costly law opens."""
+
+    sandbox: Sandbox
+    store: Store
+    budget: int
+
+    def rows(self, table: Table) -> Iterator[Row]:
+        """The records of a table, all or evenly chosen, opened."""
+        step = max(1, -(-len(table) // self.budget))
+        keys = list(table.order)
+        for key in keys[::step]:
+            yield table.parse(table.rows[key])
+
+
+class Law(NamedTuple):
+    """`look` yields one text per record looked at, empty when it keeps the law."""
+
+    name: str
+    look: Callable[[World], Iterator[str]]
+    seeds_only: bool = False

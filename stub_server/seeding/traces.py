@@ -1,0 +1,58 @@
+"""Whether the state of a record could have come about: what its moves must have left behind is there."""
+
+from __future__ import annotations
+
+from ..contract.formats import date_time_ms
+from ..domain.calendar import add_interval
+from ..kernel.clock import iso
+from ..kernel.money import cents
+from ..kernel.record import Row
+from ..store.memory import Store
+
+
+def order_trace(row: Row, now: int) -> str:
+    """What about an order could not have come about by its moves; empty when all could."""
+    order, hidden, payment = row.public, row.hidden, row.public["last_transaction"]
+    status = order["status"]
+    expected = {"pending": ("waiting_payment",), "paid": ("paid", "partial_refunded")}.get(status, (status,))
+    if payment["status"] not in expected:
+        return f"is {status}, its payment {payment['status']}"
+    settled = status in ("paid", "refunded")
+    if settled != (hidden["paid_at"] is not None) or settled != ("paid_at" in payment):
+        return f"is {status} and was paid at {hidden['paid_at']}"
+    if settled and not date_time_ms(order["createdAt"]) <= hidden["paid_at"] <= now:
+        return "was paid before it was placed, or will be"
+    if settled and hidden["paid_cents"] != cents(order["totalAmount"]):
+        return f"was paid with {hidden['paid_cents']} cents"
+    back = hidden["refunded_cents"]
+    if not 0 <= back <= hidden["paid_cents"] or (status == "refunded") != (back > 0 and back == hidden["paid_cents"]):
+        return f"is {status} with {back} cents given back"
+    if status == "pending" and "expires_at" in payment and date_time_ms(payment["expires_at"]) < now:
+        return f"is pending after {payment['expires_at']}"
+    return ""
+
+
+def subscription_trace(store: Store, row: Row, now: int) -> str:
+    """What about a subscription could not have come about by its moves; empty when all could."""
+    public, hidden = row.public, row.hidden
+    status = public["status"]
+    ended = status in ("canceled", "expired")
+    if ended != (public["ended_at"] is not None) or (ended and public["next_billing_at"] is not None):
+        return f"is {status}, ended at {public['ended_at']}, next billing at {public['next_billing_at']}"
+    order = store.orders.open(public["orderId"])
+    if order is None or order.hidden["subscriptionId"] != row.id or order.hidden["renewal"]:
+        return "has no first order that knows it"
+    end = add_interval(hidden["anchor"], public["interval"], public["interval_count"], hidden["periods"])
+    in_trial = public["current_period_end"] == public["trial_end"] and public["trial_end"] is not None
+    if not in_trial and public["current_period_end"] != iso(end):
+        return f"its period ends at {public['current_period_end']}, off the grid of {iso(end)}"
+    if hidden["periods"] != public["cycle"] + 1:
+        return f"has {hidden['periods']} paid periods after {public['cycle']} renewals"
+    if status == "trialing" and hidden["anchor"] < now:
+        return "is trialing after its trial"
+    if status == "past_due" and end > now:
+        return "is past due before its period is over"
+    customer = store.customers.find(public["customerId"])
+    if customer is None or public["customer"]["id"] != public["customerId"]:
+        return "has no customer"
+    return ""
