@@ -57,7 +57,6 @@ def crc16(data: bytes | str) -> str:
     return f"{crc_hqx(data.encode() if isinstance(data, str) else data, 0xFFFF):04X}"
 
 
-@lru_cache(maxsize=1024)
 def fold(text: str, limit: int) -> str:
     """Printable ASCII capitals, accents dropped, runs of blanks joined, at most `limit` characters; may be empty."""
     plain = unicodedata.normalize("NFKD", text.upper()).encode("ascii", "ignore").decode().upper()
@@ -65,7 +64,6 @@ def fold(text: str, limit: int) -> str:
     return " ".join(words)[:limit].rstrip()
 
 
-@lru_cache(maxsize=256)
 def merchant_name(text: str) -> str:
     """The receiver's name for field 59: folded, at most 25 characters, SANDBOX always its last word."""
     words = fold(text, len(text) * 4 + NAME_LIMIT).split()
@@ -93,22 +91,25 @@ def encode(amount_cents: int, txid: str, url: str, name: str, city: str) -> str:
     where = _URL.fullmatch(url)
     if where is None or len(url) > URL_LIMIT:
         raise ValueError("The URL is a host and a path of at most 77 characters, without a scheme.")
-    if not _RESERVED.fullmatch(where["host"]):
+    if not _is_reserved(where["host"]):
         raise ValueError("The host must be of a reserved domain: nobody may be able to pay this code.")
-    body = (
-        _field("00", "01")
-        + _field("01", "12")
-        + _field("26", _field("00", SCHEME) + _field("25", url))
-        + _field("52", "0000")
-        + _field("53", "986")
-        + _field("54", f"{amount_cents // 100}.{amount_cents % 100:02}")
-        + _field("58", "BR")
-        + _field("59", merchant_name(name))
-        + _field("60", fold(city, CITY_LIMIT) or _CITY_UNKNOWN)
-        + _field("62", _field("05", txid[:REFERENCE_LIMIT]))
-        + "6304"
-    )
+    account = _field("26", _field("00", SCHEME) + _field("25", url))
+    amount = _field("54", f"{amount_cents // 100}.{amount_cents % 100:02}")
+    reference = _field("62", _field("05", txid[:REFERENCE_LIMIT]))
+    body = f"{_HEAD}{account}{_CURRENCY}{amount}{_receiver(name, city)}{reference}6304"
     return body + crc16(body)
+
+
+@lru_cache(maxsize=256)
+def _is_reserved(host: str) -> bool:
+    return _RESERVED.fullmatch(host) is not None
+
+
+@lru_cache(maxsize=256)
+def _receiver(name: str, city: str) -> str:
+    """Fields 58 to 60: they are a merchant's own, and the same in all its codes."""
+    town = fold(city, CITY_LIMIT) or _CITY_UNKNOWN
+    return _field("58", "BR") + _field("59", merchant_name(name)) + _field("60", town)
 
 
 def parse(code: str) -> BrCode:
@@ -168,6 +169,10 @@ def end_to_end_id(ispb: str, when: int, suffix: str) -> str:
 
 def _field(ident: str, value: str) -> str:
     return f"{ident}{len(value):02}{value}"
+
+
+_HEAD = _field("00", "01") + _field("01", "12")
+_CURRENCY = _field("52", "0000") + _field("53", "986")
 
 
 def _fields(text: str, where: str) -> dict[str, str]:

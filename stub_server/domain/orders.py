@@ -71,9 +71,7 @@ def check_plan(project_id: str, plan: Body | None) -> Body:
 
 def buyer(sent: Body) -> Body:
     """The order's own copy of its customer: as sent, with document_type and type filled in."""
-    document_type, type_ = settled_types(
-        normalise(sent["document"]), sent.get("document_type"), sent.get("type"), "customer."
-    )
+    document_type, type_ = settled_types(sent["document"], sent.get("document_type"), sent.get("type"), "customer.")
     return {
         "name": sent["name"],
         "email": sent["email"],

@@ -8,11 +8,11 @@ from typing import Any
 import orjson
 from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
 from connexion.spec import Specification
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from ..contract.document import JSON, Document, Operation
 from ..contract.schema import Schemas
-from ..kernel.problem import TooLarge
+from ..kernel.problem import Malformed, TooLarge
 from ..operations.call import Call
 from ..operations.reply import Reply
 from . import idempotency
@@ -140,7 +140,7 @@ async def _body(receive: Receive, length: bytes | None) -> bytes:
     """The whole body, however it is chunked. Raises TooLarge as soon as it is."""
     if length is not None and length.isdigit() and int(length) > LARGEST:
         raise _too_large()
-    message = await receive()
+    message = await _part(receive)
     data: bytes = message.get("body", b"")
     if not message.get("more_body"):
         if len(data) > LARGEST:
@@ -148,12 +148,20 @@ async def _body(receive: Receive, length: bytes | None) -> bytes:
         return data
     parts, size = [data], len(data)
     while message.get("more_body"):
-        message = await receive()
+        message = await _part(receive)
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > LARGEST:
             raise _too_large()
     return b"".join(parts)
+
+
+async def _part(receive: Receive) -> Message:
+    """The next piece of the body. Raises Malformed when the client has gone: half a request is not done."""
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise Malformed("The client left before its body was complete.")
+    return message
 
 
 def _too_large() -> TooLarge:

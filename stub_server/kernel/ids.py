@@ -54,21 +54,11 @@ class Ids:
 
     def base36(self, length: int) -> str:
         """`length` characters of 0-9A-Z."""
-        bits = self._records.getrandbits(length * 6)
-        text = []
-        for _ in range(length):
-            bits, digit = divmod(bits, 36)
-            text.append(BASE36[digit])
-        return "".join(text)
+        return "".join(self._records.choices(BASE36, k=length))
 
     def alnum(self, length: int) -> str:
         """`length` characters of 0-9A-Za-z."""
-        bits = self._records.getrandbits(length * 7)
-        text = []
-        for _ in range(length):
-            bits, digit = divmod(bits, 62)
-            text.append(BASE62[digit])
-        return "".join(text)
+        return "".join(self._records.choices(BASE62, k=length))
 
     def secret(self, length: int) -> str:
         """`length` characters of 0-9A-Za-z for a credential."""

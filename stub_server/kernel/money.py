@@ -26,6 +26,8 @@ def items_cents(items: Iterable[dict[str, Any]]) -> int:
     """What order items add up to: each amount x quantity, rounded half even to the cent."""
     total = Decimal(0)
     for item in items:
-        line = Decimal(repr(item["amount"])) * Decimal(repr(item["quantity"]))
+        line = Decimal(repr(item["amount"]))
+        if item["quantity"] != 1:
+            line *= Decimal(repr(item["quantity"]))
         total += line.quantize(_CENT, ROUND_HALF_EVEN) if abs(line) < 10**20 else line
     return int(total * 100)

@@ -213,7 +213,7 @@ def _one_log_each(world: World) -> Iterator[str]:
     for row in world.store.webhooks.all_rows():
         wish = wish_of(row.record.json)
         since = max(date_time_ms(row.public["createdAt"]), _changed(row))
-        disabled = row.public["disabled_at"] and date_time_ms(row.public["disabled_at"])
+        disabled = date_time_ms(row.public["disabled_at"]) if row.public["disabled_at"] else None
         until = disabled or world.sandbox.clock.now + 1
         if not row.public["is_active"]:
             # Whether one was changed before the service switched it off, nobody knows any more, but in a fresh world.

@@ -30,6 +30,9 @@ def settle_in(sales: Sales, spec: PersonaSpec, body: Body, seed: int) -> str:
     fields = dict(body)
     ident = str(fields.pop("id", None) or named_uuid("customer", spec.name)).lower()
     public = new_customer(fields, sales.blank, iso(first)) | {"id": ident}
+    held = sales.store.customers
+    if held.holder("document", public["document"]) is not None or held.find(ident) is not None:
+        raise ScenarioError(str(spec.node["customer"].fail("another customer has this document or id")))
     sales.add(public, first)
     buyer = flat(public)
     for offer, at, fate in plans:

@@ -100,13 +100,18 @@ class Seeding:
     def _named(self, sandbox: Sandbox, scenario: Scenario, sales: Sales, start: int) -> None:
         """Personas and explicit records: what a scenario names is written before anything is drawn."""
         records = Records(sales, self._requests, self._blanks, sandbox.seed, start, scenario.name)
+        catalogue = [spec.table in ("projects", "plans", "products") for spec in scenario.records]
         for number, spec in enumerate(scenario.records):
-            records.write(number, spec)
+            if catalogue[number]:
+                records.write(number, spec)
         for persona in scenario.personas:
             body = expand(persona.fields)
             said = {name: value for name, value in body.items() if name != "id"}
             self._requests.check("CustomerCreate", said, fails(persona.node["customer"]))
             sandbox.personas[persona.name] = settle_in(sales, persona, body, sandbox.seed)
+        for number, spec in enumerate(scenario.records):
+            if not catalogue[number]:
+                records.write(number, spec)
 
     def _load(self) -> People:
         if self._people is None:

@@ -115,9 +115,11 @@ class Table:
         if before is None:
             self.keys[record.id] = key
             self.order = ordered.add(self.order, key)
-        elif self.shown:
+            self._enter(key, record.id, shown, kept)
+            return
+        if self.shown:
             self.shown.pop(record.id, None)
-        self._index(key, record.id, None if before is None else (before.public, before.hidden), (shown, kept))
+        self._index(key, record.id, (before.public, before.hidden), (shown, kept))
 
     def drop(self, row: Row) -> None:
         """Take a record out."""
@@ -127,10 +129,31 @@ class Table:
         self.shown.pop(row.id, None)
         self._index(key, row.id, (row.public, row.hidden), None)
 
-    def _index(self, key: int, ident: str, old: tuple[Body, Body] | None, new: tuple[Body, Body] | None) -> None:
+    def _enter(self, key: int, ident: str, shown: Body, kept: Body) -> None:
+        """The indexes of a new record: most writes are these, so nothing is asked about a version before."""
         spec = self.spec
         for name, extract in spec.indexes.items():
-            was, now = old and extract(*old), new and extract(*new)
+            value = extract(shown, kept)
+            if value is not None:
+                index = self.indexes[name]
+                bucket = index.get(value)
+                index[value] = [key] if bucket is None else ordered.add(bucket, key)
+        for name, extract in spec.unique.items():
+            value = extract(shown, kept)
+            if value is not None:
+                self.unique[name][value] = ident
+        for name, extract in spec.sorts.items():
+            self.sorts[name] = ordered.add(self.sorts[name], (extract(shown, kept), key))
+        for name, extract in spec.search.items():
+            self.texts[name][key] = extract(shown, kept)
+        if spec.sums or spec.distinct:
+            self._fold((shown, kept), +1)
+
+    def _index(self, key: int, ident: str, old: tuple[Body, Body], new: tuple[Body, Body] | None) -> None:
+        """The indexes of a record that changes or, without a new version, goes."""
+        spec = self.spec
+        for name, extract in spec.indexes.items():
+            was, now = extract(*old), new and extract(*new)
             if was == now:
                 continue
             index = self.indexes[name]
@@ -142,17 +165,16 @@ class Table:
             if now is not None:
                 index[now] = ordered.add(index.get(now) or [], key)
         for name, extract in spec.unique.items():
-            was, now = old and extract(*old), new and extract(*new)
+            was, now = extract(*old), new and extract(*new)
             if was != now:
                 if was is not None:
                     self.unique[name].pop(was, None)
                 if now is not None:
                     self.unique[name][now] = ident
         for name, extract in spec.sorts.items():
-            was, now = old and extract(*old), new and extract(*new)
+            was, now = extract(*old), new and extract(*new)
             if was != now:
-                if was is not None:
-                    ordered.remove(self.sorts[name], (was, key))
+                ordered.remove(self.sorts[name], (was, key))
                 if now is not None:
                     self.sorts[name] = ordered.add(self.sorts[name], (now, key))
         for name, extract in spec.search.items():
@@ -162,11 +184,10 @@ class Table:
                 self.texts[name][key] = extract(*new)
         if spec.sums or spec.distinct:
             self._fold(old, -1)
-            self._fold(new, +1)
+            if new is not None:
+                self._fold(new, +1)
 
-    def _fold(self, parts: tuple[Body, Body] | None, sign: int) -> None:
-        if parts is None:
-            return
+    def _fold(self, parts: tuple[Body, Body], sign: int) -> None:
         for name, fold in self.spec.sums.items():
             group, value = fold.group(*parts), fold.value(*parts)
             if group is not None and value:

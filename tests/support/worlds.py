@@ -2,14 +2,11 @@
 
 import hashlib
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 from stub_server.app import create_app
-from stub_server.kernel.clock import Clock, parse_iso
-from stub_server.kernel.ids import Ids
+from stub_server.kernel.clock import parse_iso
 from stub_server.sandbox import Sandbox
-from stub_server.sandboxes import Sandboxes
 from stub_server.settings import Settings
 
 from .live import NOW
@@ -18,21 +15,10 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 SECRET = b"a secret of thirty-two bytes yes"
 
 
-@cache
-def _empty() -> Sandboxes:
-    return create_app(Settings(scenario="empty", now=parse_iso(NOW))).sandboxes
-
-
 def world(scenario: str, seed: int = 42, now: str = NOW) -> Sandbox:
     """A sandbox filled with a scenario, by name or path."""
     app = create_app(Settings(scenario=scenario, seed=seed, now=parse_iso(now), secret=SECRET))
     return app.sandboxes.default
-
-
-def bare(scenario: str, seed: int, now: str) -> Sandbox:
-    """A sandbox that nothing has been poured into."""
-    rules = _empty().default.rules
-    return Sandbox("bare", seed, scenario, rules, Clock(parse_iso(now)), Ids(seed, SECRET))
 
 
 def lines(sandbox: Sandbox) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ import pytest
 from stub_server.kernel.ids import named_uuid
 from stub_server.seeding.scenario import ScenarioError
 from tests.support.live import NOW
-from tests.support.worlds import world
+from tests.support.worlds import FIXTURES, world
 
 HEAD = "merchant: { name: Loja, city: Recife }\n"
 SHOP = (
@@ -151,3 +151,19 @@ def test_a_world_of_ones_own(tmp_path: Path) -> None:
     assert (order.public["status"], order.hidden["planId"]) == ("paid", named_uuid("plan", "clube", "mensal"))
     assert sandbox.store.subscriptions.count("planId", order.hidden["planId"]) == 1
     assert sandbox.store.orders.count("customerId", order.hidden["customerId"]) == 2, "the renewal of the second month"
+
+
+def test_the_example_of_the_readme_can_be_used(tmp_path: Path) -> None:
+    readme = (FIXTURES / "scenarios" / "README.md").read_text(encoding="utf-8")
+    path = tmp_path / "example.yaml"
+    path.write_text(readme.partition("```yaml\n")[2].partition("```")[0], encoding="utf-8")
+    sandbox = world(str(path))
+    counts = sandbox.counts()
+    assert (counts["customers"], counts["orders"], counts["projects"]) == (1, 1, 1)
+    assert sandbox.store.orders.count("customerId", sandbox.personas["ana"]) == 1
+
+
+def test_two_personas_with_one_document_are_refused(tmp_path: Path) -> None:
+    who = "customer: { name: Ana, email: ana@example.com, document: '34712695846' }"
+    with pytest.raises(ScenarioError, match="another customer has this document"):
+        load(tmp_path, HEAD + f"personas: [{{ name: a, story: none, {who} }}, {{ name: b, story: none, {who} }}]")
