@@ -75,7 +75,7 @@ def create_app(settings: Settings | None = None) -> Edge:
     seeding = Seeding(data_dir("fixtures"), document, schemas)
 
     def seed_world(name: str, scenario: str, seed: int) -> Sandbox:
-        sandbox = Sandbox(name, seed, scenario, rules, Clock(settings.now), Ids(seed, secret))
+        sandbox = Sandbox(name, seed, scenario, rules, Clock(settings.now), Ids(seed, secret, name))
         seeding.fill(sandbox, secret)
         return sandbox
 

@@ -179,7 +179,7 @@ class Sandbox:
             scenario=self.scenario,
             rules=self.rules,
             clock=self.clock.copy(),
-            ids=self.ids.copy(),
+            ids=self.ids.copy(name),
             timers=self.timers.copy(),
             stores={ident: store.copy() for ident, store in self.stores.items()},
             home=self.home,

@@ -35,14 +35,19 @@ def derived_text(secret: bytes, length: int, *names: str) -> str:
 class Ids:
     """The seeded streams of one sandbox: reading never changes what a later write is called."""
 
-    __slots__ = ("_events", "_records", "_requests", "_secrets")
+    __slots__ = ("_events", "_records", "_requests", "_root", "_secrets")
 
-    def __init__(self, seed: int, secret: bytes) -> None:
-        """`seed` decides everything but the secrets, which come from `secret`."""
+    def __init__(self, seed: int, secret: bytes, world: str = "") -> None:
+        """`seed` decides everything but the secrets, which come from `secret` and are others in every `world`."""
         self._records = Random(f"{seed}/records")
         self._events = Random(f"{seed}/events")
         self._requests = Random(f"{seed}/requests")
-        self._secrets = Random(hmac.new(secret, b"credentials", hashlib.sha256).hexdigest())
+        self._root = hmac.new(secret, b"credentials", hashlib.sha256).digest()
+        self._secrets = self._stream(world)
+
+    def _stream(self, world: str) -> Random:
+        # What one world is given must open nothing in another, though both were asked the same things.
+        return Random(hmac.new(self._root, world.encode(), hashlib.sha256).hexdigest())
 
     def uuid(self) -> str:
         """A record's id."""
@@ -76,6 +81,8 @@ class Ids:
         """A request's id."""
         return f"req_{self._requests.getrandbits(96):024x}"
 
-    def copy(self) -> "Ids":
-        """The same streams at the same place, going their own way."""
-        return copy.deepcopy(self)
+    def copy(self, world: str) -> "Ids":
+        """The same streams at the same place, going their own way; secrets are those of the new world."""
+        twin = copy.deepcopy(self)
+        twin._secrets = self._stream(world)
+        return twin

@@ -13,6 +13,8 @@ from ..sandbox import Sandbox
 from ..store.memory import Store
 from ..store.table import Table
 
+_MOST_WARNINGS = 50
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -86,7 +88,8 @@ class Call:
 
     def warn(self, *codes: str) -> None:
         """Add to X-Sandbox-Warnings: accepted, and yet worth a look."""
-        self.warnings.extend(code for code in codes if code not in self.warnings)
+        if len(self.warnings) < _MOST_WARNINGS:  # a thousand of them would be compared with each other
+            self.warnings.extend(code for code in codes if code not in self.warnings)
 
     def lifecycle(self, resource: str) -> Lifecycle:
         """The contract's table of states and moves of a resource."""

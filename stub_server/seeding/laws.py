@@ -241,7 +241,7 @@ def _times(world: World) -> Iterator[str]:
             ids.add(record.id)
         for row in world.rows(table):
             created = date_time_ms(row.public[table.spec.created])
-            updated = date_time_ms(row.public.get("updatedAt", row.public[table.spec.created]))
+            updated = date_time_ms(row.public["updatedAt"]) if "updatedAt" in row.public else created
             times = f"{iso(created)}, changed {iso(updated)}, now is {iso(now)}"
             yield "" if created <= updated <= now else f"{table.name} {row.id} is of {times}"
 

@@ -34,7 +34,7 @@ def map_body(context: Any, body: Any) -> Any:
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
-    """What the other hooks do not see: the phases that make nothing up, and headers.
+    """What the other hooks do not see: the coverage phase, headers, and whole requests.
 
     Only in what is meant to be accepted: what is meant to be refused would be judged anew, and perhaps as valid.
     """
@@ -42,10 +42,11 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
         return
     operation, phase = _operation(case), case.meta.phase.name.value
     path, body = case.path_parameters, case.body
-    if phase in ("examples", "coverage"):
-        path, body = known.aim_path(operation, path, body), known.aim_body(body)
     if phase == "coverage":
-        body = fresh.unique(operation, body)
+        path = known.aim_path(operation, path, salt=repr(body))
+        body = fresh.unique(operation, known.aim_body(body))
+    if phase != "stateful":
+        path = known.spare(operation, path, body)
     body = fresh.harmless(operation, body)
     if path != case.path_parameters:
         case.path_parameters = path

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 from zlib import crc32
 
 import httpx2
@@ -24,11 +25,10 @@ _LISTS: Mapping[str, tuple[str, tuple[str, ...], str]] = {
     "logId": ("/v2/webhooks/logs", ("logs",), "id"),
 }
 
+# What ends a record's life. Those that exist are few, and everything else in a run builds on them.
 _ENDINGS = frozenset(
     ("archiveProject", "deleteApiKey", "deleteProduct", "deleteProject", "deleteWebhook", "updateApiKey")
 )
-# These end a project when the body says so.
-_MAY_END = frozenset(("updateProject", "updateProjectStatus"))
 
 
 @dataclass(slots=True)
@@ -48,16 +48,21 @@ class Known:
             plans = _entries(api, "/v2/plans?status=active", ("plans",))
         self.sellable = [plan for plan in plans if plan["projectId"] in projects]
 
-    def aim_path(self, operation: str, parameters: Any, body: Any = None) -> Any:
-        """Path parameters, most of the made-up ids replaced; `body` is None while it is not known.
-
-        Not for what ends a record's life: those that exist are few, and everything else in the run builds on them.
-        """
-        ending = operation in _ENDINGS or (operation in _MAY_END and _may_end(body))
-        if not isinstance(parameters, Mapping) or ending:
+    def aim_path(self, operation: str, parameters: Any, salt: str = "") -> Any:
+        """Path parameters, most of the made-up ids replaced, but for what would end a record's life."""
+        if not isinstance(parameters, Mapping) or operation in _ENDINGS:
             return parameters
-        salt = "" if body is None else repr(body)
         return {name: self._aim(name, value, salt) for name, value in parameters.items()}
+
+    def spare(self, operation: str, parameters: Any, body: Any) -> Any:
+        """Path parameters that end no record that was there before the run, whatever schemathesis has learned of it."""
+        archives = isinstance(body, dict) and body.get("status") == "archived"
+        if not isinstance(parameters, Mapping) or not (operation in _ENDINGS or archives):
+            return parameters
+        return {
+            name: str(uuid5(NAMESPACE_URL, value)) if value in self.ids.get(name, ()) else value
+            for name, value in parameters.items()
+        }
 
     def aim_body(self, body: Any) -> Any:
         """A body, most of the made-up references replaced; project and plan of one order belong together."""
@@ -79,11 +84,8 @@ class Known:
         if not ids or not (_is_made_up(value) or (name == "publicKey" and _is_public_key(value))):
             return value
         number = crc32((value + salt).encode("utf-8", "replace"))
-        return ids[number // 8 % len(ids)] if number % 8 else value
-
-
-def _may_end(body: Any) -> bool:
-    return not isinstance(body, dict) or body.get("status") == "archived"
+        # One in eight stays as it is, for the 404; of public keys schemathesis tries too few to spare one.
+        return ids[number // 8 % len(ids)] if number % 8 or name == "publicKey" else value
 
 
 def _is_made_up(value: Any) -> bool:

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
 import httpx2
 
 from ..support import make
-from ..support.estate import client, token, webhook_body
+from ..support.estate import client, emptied, token, webhook_body
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, created
 from .steps import done
@@ -87,9 +88,9 @@ class Stage:
         order: Json = done(self.api.get(f"/v2/orders/{ident}"))
         return order
 
-    def subscription(self, state: str = "active", magic: str | None = None, **plan: object) -> Json:
+    def subscription(self, state: str = "active", magic: str | None = None, **plan: Any) -> Json:
         """A subscription in a state, of a monthly plan unless told otherwise."""
-        changes = {"trial_period_days": 7} if state == "trialing" else {}
+        changes: Json = {"trial_period_days": 7} if state == "trialing" else {}
         order = self.order("pending", make.make_plan(self.api, **changes, **plan), magic)
         if magic is None:
             self.drive("orders", order["id"], "pay")
@@ -142,7 +143,9 @@ class Stage:
 
 @contextmanager
 def staged(live: Live, sandbox: str, sink: str) -> Iterator[Stage]:
-    """A stage with a new merchant until the block ends."""
+    """A stage with a new merchant until the block ends; its sandbox is emptied when it is first used."""
+    if live.app.sandboxes.find(sandbox) is None:
+        emptied(live, sandbox)
     with (
         client(live, sandbox, token(live, sandbox, str(uuid4()))) as api,
         httpx2.Client(base_url=f"{live.url}/s/{sandbox}/_sandbox", timeout=120, verify=NO_TLS) as control,

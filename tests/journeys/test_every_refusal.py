@@ -1,4 +1,4 @@
-"""Every operation refuses what its contract says it refuses: who you are, what you may, what cannot be read or taken."""
+"""Every operation refuses what its contract says it refuses: strangers, the unentitled, the unreadable, the wrong."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -153,7 +153,7 @@ def test_every_operation_with_an_id_in_its_path_knows_404() -> None:
 
 
 NOTHING = "11111111-1111-4111-8111-111111111111"
-REFERENCES = {
+REFERENCES: dict[str, tuple[str, dict[str, Any]]] = {
     "createApiKey": ("allowed_projects[0]", {"allowed_projects": [NOTHING]}),
     "updateApiKey": ("allowed_projects[0]", {"allowed_projects": [NOTHING]}),
     "createPlan": ("projectId", {"projectId": NOTHING}),

@@ -139,9 +139,10 @@ def test_every_move_of_an_api_key_happens_and_is_told_once(stage: Stage, from_: 
     told = [] if from_ == "new" else stage.events(key["id"])
     path = f"/api-keys/{key['id']}"
     if by == "clock":
-        body = {"name": "Chave", "scopes": ["orders:read"], "expires_at": stage.after(60)}
+        ends = stage.after(60)
+        body = {"name": "Chave", "scopes": ["orders:read"], "expires_at": ends}
         key, told = created(stage.api.post("/api-keys", json=body))["api_key"], ["api_key.created"]
-        stage.go_to(body["expires_at"])
+        stage.go_to(ends)
     elif by == "deleteApiKey":
         done(stage.api.delete(path))
     elif by == "updateApiKey":

@@ -35,6 +35,13 @@ def token(live: Live, sandbox: str, merchant_id: str, scopes: Sequence[str] = ("
     return made
 
 
+def emptied(live: Live, sandbox: str, seed: int = 42) -> None:
+    """A sandbox without seeded records: what its clock passes then is what the tests put there."""
+    body = {"scenario": "empty", "seed": seed}
+    reset = httpx2.post(f"{live.url}/s/{sandbox}/_sandbox/reset", json=body, timeout=60, verify=NO_TLS)
+    assert reset.status_code == 200, reset.text
+
+
 def webhook_body(receiver: str, **changes: Any) -> Json:
     """What createWebhook accepts: an address of its own on a receiver, for tests alone."""
     return {"url": f"{receiver}/{next(_serial)}", "events": ["webhook.test"]} | changes

@@ -100,13 +100,14 @@ class Evidence:
         """A part was left out."""
         self._whole = False
 
-    def _is_whole(self, session: pytest.Session) -> bool:
-        files = {path for path in TESTS.rglob("test_*.py") if "benchmarks" not in path.parts}
-        return self._whole and files <= self._visited and not session.shouldstop and not session.shouldfail
+    def pytest_collection_finish(self) -> None:
+        """Every file that is there, or the run is not a whole one."""
+        self._whole = self._whole and set(TESTS.rglob("test_*.py")) <= self._visited
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """A whole run without the whole evidence has failed."""
-        self._whole = self._is_whole(session) and exitstatus in (0, 1)
+        stopped = session.shouldstop or session.shouldfail or exitstatus not in (0, 1)
+        self._whole = self._whole and not stopped
         if self._whole and any(self.ledger.gaps(EXCUSED)):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -1,4 +1,4 @@
-"""The evidence ledger: which documented answers and events the tests reached, by which test, and what nobody documented."""
+"""The evidence ledger: which documented answers and events tests reached, and what was seen but never documented."""
 
 import json
 import urllib.request

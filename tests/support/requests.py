@@ -4,6 +4,8 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import httpx2
+
 from stub_server.contract.document import Operation
 
 from .contract import document
@@ -68,7 +70,7 @@ def body_of(operation: Operation, ids: Ids) -> Json | None:
     return None if make is None else make(ids)
 
 
-def ask(api: Any, operation: Operation, ids: Ids | None = None, **options: Any) -> Any:
+def ask(api: httpx2.Client, operation: Operation, ids: Ids | None = None, **options: Any) -> httpx2.Response:
     """Send the operation's request through a client; options as the client's `request` takes them."""
     ids = ids or {}
     if "content" not in options and "json" not in options:

@@ -72,9 +72,18 @@ def test_the_same_seed_gives_the_same_identifiers() -> None:
     two.request()
     two.event()
     assert [one.uuid(), one.code(), one.alnum(11)] == [two.uuid(), two.code(), two.alnum(11)]
-    assert one.copy().uuid() == one.uuid()
+    assert one.copy("b").uuid() == one.uuid()
     assert Ids(8, b"s").uuid() != Ids(7, b"s").uuid()
     assert Ids(7, b"t").secret(40) != Ids(7, b"s").secret(40)
+
+
+def test_no_world_is_given_the_secrets_of_another() -> None:
+    """Whatever was asked of both, and copies of a world included; a world made anew is given its own again."""
+    worlds = {name: Ids(7, b"s", name) for name in ("a", "b")}
+    worlds["c"] = worlds["a"].copy("c")
+    given = {name: [ids.secret(40) for _ in range(20)] for name, ids in worlds.items()}
+    assert 60 == len({secret for secrets in given.values() for secret in secrets})
+    assert given["a"] == [secret for ids in [Ids(7, b"s", "a")] for secret in (ids.secret(40) for _ in range(20))]
 
 
 def test_named_identifiers_depend_on_their_names_alone() -> None:
