@@ -124,13 +124,13 @@ def grace_end(public: Body, hidden: Body) -> int:
     return period_end(public, hidden) + grace_ms(public["interval"], public["interval_count"])
 
 
-def renewal_body(public: Body, metadata: Body) -> Body:
-    """What the renewal order asks for."""
+def renewal_body(public: Body, first: Body, metadata: Body) -> Body:
+    """What the renewal order asks for: the plan at the subscription's price, in the words of its first order."""
     return {
         "projectId": public["projectId"],
         "planId": public["planId"],
         "totalAmount": public["amount"],
-        "items": [{"description": public["plan"]["name"], "quantity": 1, "amount": public["amount"]}],
+        "items": [{"description": first["items"][0]["description"], "quantity": 1, "amount": public["amount"]}],
         "metadata": metadata,
     }
 

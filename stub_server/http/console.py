@@ -1,7 +1,7 @@
 """The door to the Flask pages: made when a page is first asked for, run in threads beside the event loop."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from a2wsgi import WSGIMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -23,7 +23,8 @@ class Pages:
             await refuse_method(scope["method"], send)
             return
         if self._app is None:
-            self._app = WSGIMiddleware(self._make(), workers=WORKERS)
+            # Starlette's ASGI types and a2wsgi's say the same in other words.
+            self._app = cast(ASGIApp, WSGIMiddleware(self._make(), workers=WORKERS))
 
         async def listed(message: Message) -> None:
             if message["type"] == "http.response.start":

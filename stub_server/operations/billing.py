@@ -226,7 +226,7 @@ def renewal_order(world: World, row: Row) -> tuple[Change, str]:
     first = store.orders.open(row.public["orderId"])
     assert first is not None
     life = max(0, subscriptions.grace_end(row.public, row.hidden) - world.now)
-    body = subscriptions.renewal_body(row.public, first.hidden["metadata"])
+    body = subscriptions.renewal_body(row.public, first.public, first.hidden["metadata"])
     change, ident = place(
         world, body, first.public["customer"], row.public["customerId"], row.public["paymentMethod"], row.id, life
     )

@@ -229,7 +229,7 @@ class _Member:
 
     def _renewal_order(self, due: int, grace: int) -> Order:
         first = self.orders[0]
-        body = subscriptions.renewal_body(self.public, first.hidden["metadata"])
+        body = subscriptions.renewal_body(self.public, first.public, first.hidden["metadata"])
         order = place(
             self.market,
             self.rng,
