@@ -94,7 +94,7 @@ def create_app(settings: Settings | None = None) -> Edge:
         check_digits=settings.check_digits,
         loopback=settings.loopback,
     )
-    gate = Gate(tokens, lenient=settings.lenient_auth, trust_client_ip=settings.loopback or bool(settings.admin_key))
+    gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback, admin_key=settings.admin_key)
     documents = {"": document, CONTROL: control}
     compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
     terminal = Terminal(documents, compiled, ignore_unknown=settings.ignore_unknown)
@@ -107,7 +107,16 @@ def create_app(settings: Settings | None = None) -> Edge:
     pages = contract_pages({"/openapi": document.raw, f"{CONTROL}/openapi": control.raw})
     console = Pages(partial(_console, document, control, settings.url))
     pages |= dict.fromkeys(("/", "/static/console.css", "/static/console.js"), console)
-    return Edge(api, pages, sandboxes, tokens, server, admin_key=settings.admin_key, loopback=settings.loopback)
+    return Edge(
+        api,
+        pages,
+        sandboxes,
+        tokens,
+        server,
+        admin_key=settings.admin_key,
+        loopback=settings.loopback,
+        cors_origins=settings.cors_origins,
+    )
 
 
 def _console(document: Document, control: Document, url: str) -> Any:

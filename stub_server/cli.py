@@ -89,6 +89,13 @@ def main() -> None:
 @click.option("--check-digits", type=click.Choice(["on", "off"]), default="on", help="Of CPF and CNPJ.")
 @click.option("--autopay", type=click.IntRange(0), metavar="SECONDS", help="Pay every PIX order after so long.")
 @click.option("--store", default="memory", metavar="memory|URL", help="Where records live.")
+@click.option(
+    "--cors-origin",
+    "cors_origins",
+    envvar="STUB_CORS_ORIGIN",
+    multiple=True,
+    help="Page that may read answers, or *; repeatable.",
+)
 @click.option("--admin-key", metavar="KEY", help="Ask for this key at /_sandbox.")
 @click.option("--jwt-secret", metavar="TEXT", help="Sign tokens with this instead of what the seed decides.")
 @click.option("--reload", is_flag=True, help="Start anew when contract, fixtures or code change.")

@@ -21,6 +21,7 @@ class Settings:
     ignore_unknown: bool = False
     check_digits: bool = True
     autopay: int | None = None
+    cors_origins: tuple[str, ...] = ()
     admin_key: str | None = field(default=None, repr=False)
     secret: bytes | None = field(default=None, repr=False)
 

@@ -1,5 +1,6 @@
 """Who calls, and may they: Connexion's security middleware with one plain check per operation."""
 
+import hmac
 from ipaddress import ip_address, ip_network
 from typing import Any
 
@@ -21,9 +22,13 @@ from .tokens import Tokens, bad_credentials, digest, no_credentials
 class Gate:
     """Turns an Authorization header into a Caller."""
 
-    def __init__(self, tokens: Tokens, *, lenient: bool, trust_client_ip: bool) -> None:
-        """`lenient` takes any bearer as the seeded merchant; `trust_client_ip` honours X-Sandbox-Client-IP."""
-        self.tokens, self.lenient, self.trust_client_ip = tokens, lenient, trust_client_ip
+    def __init__(self, tokens: Tokens, *, lenient: bool, loopback: bool, admin_key: str | None) -> None:
+        """`lenient` takes any bearer as the seeded merchant.
+
+        X-Sandbox-Client-IP is believed on loopback, elsewhere only beside the admin key.
+        """
+        self.tokens, self.lenient, self._loopback = tokens, lenient, loopback
+        self._admin_key = admin_key.encode() if admin_key else None
 
     def admit(self, call: Call, operation: Operation) -> None:
         """Name the caller or refuse: 401 for who, 403 for what.
@@ -86,7 +91,11 @@ class Gate:
         return _key_caller(sandbox, "public_key", token, "public_key", self.lenient)
 
     def _check_address(self, call: Call, caller: Caller) -> None:
-        claimed = call.headers.get(b"x-sandbox-client-ip") if self.trust_client_ip else None
+        claimed = call.headers.get(b"x-sandbox-client-ip")
+        if claimed is not None and not self._loopback:
+            given = call.headers.get(b"x-sandbox-admin-key", b"")
+            if self._admin_key is None or not hmac.compare_digest(given, self._admin_key):
+                claimed = None
         text = claimed.decode("latin-1") if claimed is not None else call.peer or ""
         try:
             address = ip_address(text)

@@ -1,6 +1,10 @@
-"""Cross-origin rules: any origin may call the API with a credential; the control surface answers local pages alone."""
+"""Cross-origin rules: which pages may read the API, and which the control surface.
 
-from collections.abc import Mapping
+On a loopback bind the credentials follow from the seed, so every web page could know them: pages of this machine alone
+may read answers there, and those that the user names. Elsewhere the credential decides, wherever the page is from.
+"""
+
+from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -17,6 +21,19 @@ _COMMON = (
     b"X-Sandbox-Client-IP, X-Sandbox-Simulate"
 )
 _VARY = (b"vary", b"Origin")
+
+
+class Origins:
+    """The pages that may read the API's answers."""
+
+    def __init__(self, listed: Iterable[str], *, loopback: bool) -> None:
+        """`listed` are origins such as `https://app.example.com`; `*` is every one."""
+        self._listed = frozenset(origin.rstrip("/").lower().encode() for origin in listed)
+        self._everyone = b"*" in self._listed or not loopback
+
+    def may_read(self, origin: bytes) -> bool:
+        """Whether a page of this origin may read the API."""
+        return self._everyone or origin.lower() in self._listed or is_local_origin(origin)
 
 
 def answer_headers(origin: bytes) -> Headers:

@@ -1,7 +1,7 @@
 """The outermost layer: which world, request id, journal, CORS, the door of the control surface, and every refusal."""
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -33,8 +33,10 @@ class Edge:
         *,
         admin_key: str | None,
         loopback: bool,
+        cors_origins: Iterable[str] = (),
     ) -> None:
         """`pages` are the paths beside the API (the contract's bytes); `server` is handed to every call."""
+        self._origins = cors.Origins(cors_origins, loopback=loopback)
         self.api, self.sandboxes, self._pages, self._tokens, self.server = api, sandboxes, pages, tokens, server
         self._admin_key = admin_key.encode() if admin_key else None  # an empty one would open to everybody
         self._loopback = loopback
@@ -122,6 +124,8 @@ class Edge:
 
     def _check_admin(self, headers: Mapping[bytes, bytes], origin: bytes | None) -> None:
         """The control surface: with a key where one is set, else only for this machine and pages from it."""
+        if b"webhook-id" in headers:
+            raise _closed("A webhook delivery cannot reach the control surface.")
         given = headers.get(b"x-sandbox-admin-key")
         if self._admin_key is not None:
             if given is not None and hmac.compare_digest(given, self._admin_key):
@@ -133,8 +137,10 @@ class Edge:
             raise _closed("The control surface answers pages of this machine alone. Start with --admin-key for others.")
 
     def _readable(self, path: str, origin: bytes, headers: Mapping[bytes, bytes]) -> bool:
-        if not path.startswith(CONTROL) or path in OPEN_CONTROL:
+        if path in OPEN_CONTROL:
             return True
+        if not path.startswith(CONTROL):
+            return self._origins.may_read(origin)
         return cors.is_local_origin(origin) or b"x-sandbox-admin-key" in headers
 
     def _preflight(self, path: str, origin: bytes, headers: Mapping[bytes, bytes]) -> Headers:
@@ -142,6 +148,8 @@ class Edge:
         guarded = path.startswith(CONTROL) and path not in OPEN_CONTROL
         if guarded and self._admin_key is None and not cors.is_local_origin(origin):
             raise _closed("The control surface answers pages of this machine alone. Start with --admin-key for others.")
+        if not guarded and path not in OPEN_CONTROL and not self._origins.may_read(origin):
+            return [(b"vary", b"Origin")]  # nothing is allowed, and the browser keeps the page from it
         return cors.preflight_headers(origin, headers.get(b"access-control-request-headers"))
 
 
