@@ -163,8 +163,20 @@ class Document:
 
     @cached_property
     def events(self) -> dict[str, Json]:
-        """The event catalogue (`x-webhooks`) by type."""
-        return dict(self.raw.get("x-webhooks", {}))
+        """The event catalogue by type, out of the path items of `x-webhooks` (OpenAPI 3.1 calls them `webhooks`)."""
+        found = {}
+        for name, item in self.raw.get("x-webhooks", {}).items():
+            post = item["post"]
+            media = post["requestBody"]["content"][JSON]
+            found[name] = {
+                "summary": post["summary"],
+                "description": post["description"],
+                "payload_key": post["x-payload-key"],
+                "emitted_by": post["x-emitted-by"],
+                "schema": media["schema"],
+                "example": media["example"],
+            }
+        return found
 
     @cached_property
     def scopes(self) -> list[Json]:

@@ -282,9 +282,7 @@ def test_update_customer(shop: Estate) -> None:
     assert sent == {name: body["customer"][name] for name in sent}
 
 
-@pytest.mark.parametrize(
-    "member", [name for name, check in CUSTOMER.items() if name in ("id", "createdAt", "updatedAt")]
-)
+@pytest.mark.parametrize("member", ["id", "createdAt", "updatedAt"])
 def test_what_a_customer_only_shows_is_not_taken(shop: Estate, member: str) -> None:
     """2.3: "response only"."""
     customer = shop.api.get(f"/v2/customers/{shop.ids['customerId']}").json()["customer"]

@@ -49,7 +49,7 @@ class _Node:
     def find(self, segments: list[str]) -> "_Node | None":
         if not segments:
             return self
-        for child in (self.literals.get(segments[0]), self.template):
+        for child in (self.literals.get(segments[0]), self.template if segments[0] else None):
             found = child.find(segments[1:]) if child is not None else None
             if found is not None and found.operations:
                 return found

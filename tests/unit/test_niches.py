@@ -103,7 +103,8 @@ def test_products_name_plans_of_their_project_and_skus_differ(blueprints: tuple[
         names = {plan.name for plan in blueprint.plans}
         assert len({product.fields["sku"] for product in blueprint.products}) == len(blueprint.products) >= 3
         for product in blueprint.products:
-            assert product.plans and set(product.plans) <= names
+            assert product.plans
+            assert set(product.plans) <= names
 
 
 def test_bumps_have_a_price(blueprints: tuple[ProjectBlueprint, ...]) -> None:

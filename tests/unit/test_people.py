@@ -92,7 +92,8 @@ def test_phones_are_mobiles_in_both_shapes(persons: list[Person]) -> None:
     for person in persons:
         mobile = person.phones["mobile_phone"]
         assert len(mobile["number"]) == 9
-        assert mobile["number"][0] == "9" and mobile["number"][1] in "6789"
+        assert mobile["number"][0] == "9"
+        assert mobile["number"][1] in "6789"
         assert person.flat_phones == {"mobile_phone": f"+55{mobile['area_code']}{mobile['number']}"}
         assert person.order_customer()["phones"] == person.flat_phones
 
@@ -101,7 +102,9 @@ def test_mail_goes_to_reserved_domains_and_belongs_to_the_name(persons: list[Per
     for person in persons:
         local, _, domain = person.email.partition("@")
         assert domain in {"example.com", "example.org", "example.net"}
-        assert local.isascii() and local == local.lower() and " " not in local
+        assert local.isascii()
+        assert local == local.lower()
+        assert " " not in local
         if person.type == "individual":
             assert local[0] == fold(person.name)[0]
 
@@ -120,7 +123,8 @@ def test_names_read_as_brazilian_names(catalogue: Catalogue, persons: list[Perso
             continue
         words = person.name.split()
         assert words[-1] not in {"da", "das", "de", "do", "dos"}
-        assert words[0] not in barred and words[0][0].isupper()
+        assert words[0] not in barred
+        assert words[0][0].isupper()
         surnames = [word for word in words[1:] if word[0].isupper()]
         assert len(set(surnames)) == len(surnames), person.name
         if suffixes & {words[-1]}:
