@@ -9,12 +9,14 @@ from .reply import Reply
 
 
 def get_analytics(call: Call, query: Body) -> Reply:
-    """200 with the query echoed, date-times in UTC, and no metrics."""
-    project_id = query.get("projectId")
+    """200 with the query echoed, date-times in UTC, and no metrics; 403 for a key that is kept from the project."""
+    project_id = query["projectId"].lower() if "projectId" in query else None
+    if project_id is not None:
+        call.allow_project(project_id)
     analytics = {
         "available": False,
         "filters": {
-            "projectId": None if project_id is None else project_id.lower(),
+            "projectId": project_id,
             "from": _utc(query.get("from")),
             "to": _utc(query.get("to")),
         },

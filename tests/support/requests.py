@@ -55,6 +55,11 @@ BODIES: dict[str, Callable[[Ids], Json]] = {
     "updateWebhook": lambda ids: {"name": "Loja"},
 }
 
+# What an operation without an id in its path is asked about.
+QUERIES: dict[str, Callable[[Ids], Json]] = {
+    "getAnalytics": lambda ids: {"projectId": ids["projectId"]} if "projectId" in ids else {},
+}
+
 
 def path_of(operation: Operation, ids: Ids) -> str:
     """The operation's path with these ids in it, and ids of nothing for the rest."""
@@ -76,6 +81,8 @@ def ask(api: httpx2.Client, operation: Operation, ids: Ids | None = None, **opti
     if "content" not in options and "json" not in options:
         body = body_of(operation, ids)
         options |= {} if body is None else {"json": body}
+    if operation.id in QUERIES and "params" not in options:
+        options["params"] = QUERIES[operation.id](ids)
     return api.request(operation.method, path_of(operation, ids), **options)
 
 

@@ -10,7 +10,7 @@ async function begin() {
     return;
   }
   state.textContent = `${body.merchant.name}, sandbox “${body.sandbox}”: paste this.`;
-  curl.textContent = `curl ${body.base_url}/v2/customers?limit=2 -H 'Authorization: Bearer ${body.private_key}'`;
+  curl.textContent = `curl '${body.base_url}/v2/customers?limit=2' -H 'Authorization: Bearer ${body.private_key}'`;
   curl.hidden = false;
 }
 
