@@ -120,8 +120,8 @@ class Sandbox:
         table = store.tables[emit.table]
         record = written.get(emit.id) or table.find(emit.id)
         # What the store does not have, such as a deleted record's last state, travels in `beside` under an empty name.
-        resource = emit.beside.pop("") if "" in emit.beside or record is None else store.shown(table, record)
-        data = emit.beside
+        data = dict(emit.beside)
+        resource = data.pop("") if "" in data or record is None else store.shown(table, record)
         project = data.get("projectId")
         if project is None and emit.table == "projects":
             project = emit.id

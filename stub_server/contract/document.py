@@ -48,6 +48,17 @@ class Operation:
     responses: Mapping[int, Response]
     raw: Json
 
+    @property
+    def basis(self) -> dict[str, str]:
+        """What of it the source document shows; an operation that an overlay adds is assumed unless it says more."""
+        told = self.raw.get("x-basis", {})
+        return {part: told.get(part, "assumed") for part in ("method", "path", "request", "response")}
+
+    @property
+    def is_documented(self) -> bool:
+        """Whether the source document shows all of it."""
+        return all(basis == "documented" for basis in self.basis.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Move:

@@ -13,6 +13,8 @@ _DATE_TIME = re.compile(
     r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
     r"(?:\.[0-9]+)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 ).fullmatch
+_FINE = re.compile(r"(\.[0-9]{6})[0-9]+")
+_LONGEST_READ = len("2026-11-20T14:32:05.123456")  # what is no longer than this has no finer fraction
 UUID = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
 # An IPv6 address with an IPv4 tail and a netmask of the same form; zone names have no use here.
 _LONGEST_NETWORK = 100
@@ -32,7 +34,7 @@ def is_date_time(text: str) -> bool:
 
 def _cut(text: str) -> str:
     """Python reads at most six digits of a fraction."""
-    return re.sub(r"(\.[0-9]{6})[0-9]+", r"\1", text)
+    return text if len(text) <= _LONGEST_READ else _FINE.sub(r"\1", text)
 
 
 def date_time_ms(text: str) -> int:

@@ -62,8 +62,7 @@ def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> t
     if projects is not None:
         public["allowed_projects"] = ",".join(projects)
         hidden = hidden | {"allowed_projects": projects}
-    expired = public["expires_at"] is not None and date_time_ms(public["expires_at"]) <= now
-    if body.get("is_active") is True and expired:
+    if body.get("is_active") is True and state(public, now) == "expired":
         message = "An expired key cannot be switched on: send a future expires_at (or null) with is_active."
         raise Conflict(message, code="api_key_expired", details=[detail("is_active", "api_key_expired", message)])
     return public, hidden

@@ -8,8 +8,9 @@ import re
 import unicodedata
 from binascii import crc_hqx
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import lru_cache
+
+from ..kernel.clock import iso
 
 HOST = "pix.sandbox.example"
 MARK = "SANDBOX"
@@ -21,9 +22,9 @@ LARGEST_AMOUNT = 10**12 - 1  # BCB writes an amount as \d{1,10}\.\d{2}
 _CITY_UNKNOWN = "BRASIL"
 _LONGEST = 512  # EMV QRCPS, merchant-presented mode
 _AMOUNT = re.compile(r"[0-9]{1,10}\.[0-9]{2}")
-_TXID = re.compile(r"[0-9A-Za-z]{26,35}")
 _PRINTABLE = re.compile(r"[ -~]*")
-_URL = re.compile(r"(?P<host>[0-9a-z.-]+)(?::[0-9]{1,5})?/[!-~]*")
+_HOST = re.compile(r"[0-9a-z.-]+(?::[0-9]{1,5})?")
+_VISIBLE = re.compile(r"[!-~]*").fullmatch
 _RESERVED = re.compile(r"(?:.+\.)?(?:example|test|invalid|localhost|example\.(?:com|net|org))")
 
 
@@ -86,23 +87,27 @@ def encode(amount_cents: int, txid: str, url: str, name: str, city: str) -> str:
     """
     if not 1 <= amount_cents <= LARGEST_AMOUNT:
         raise ValueError("The amount is from 1 cent to ten digits of reais.")
-    if not _TXID.fullmatch(txid):
+    if not (26 <= len(txid) <= 35 and txid.isascii() and txid.isalnum()):
         raise ValueError("A txid is 26 to 35 letters and digits.")
-    where = _URL.fullmatch(url)
-    if where is None or len(url) > URL_LIMIT:
+    host, slash, path = url.partition("/")
+    if not slash or len(url) > URL_LIMIT or _VISIBLE(path) is None:
         raise ValueError("The URL is a host and a path of at most 77 characters, without a scheme.")
-    if not _is_reserved(where["host"]):
-        raise ValueError("The host must be of a reserved domain: nobody may be able to pay this code.")
-    account = _field("26", _field("00", SCHEME) + _field("25", url))
-    amount = _field("54", f"{amount_cents // 100}.{amount_cents % 100:02}")
-    reference = _field("62", _field("05", txid[:REFERENCE_LIMIT]))
-    body = f"{_HEAD}{account}{_CURRENCY}{amount}{_receiver(name, city)}{reference}6304"
+    _check_host(host)
+    account = f"{_SCHEME}25{len(url):02}{url}"
+    amount = f"{amount_cents // 100}.{amount_cents % 100:02}"
+    body = (
+        f"{_HEAD}26{len(account):02}{account}{_CURRENCY}54{len(amount):02}{amount}{_receiver(name, city)}"
+        f"{_REFERENCE}{txid[:REFERENCE_LIMIT]}6304"
+    )
     return body + crc16(body)
 
 
 @lru_cache(maxsize=256)
-def _is_reserved(host: str) -> bool:
-    return _RESERVED.fullmatch(host) is not None
+def _check_host(host: str) -> None:
+    if not _HOST.fullmatch(host):
+        raise ValueError("The URL is a host and a path of at most 77 characters, without a scheme.")
+    if not _RESERVED.fullmatch(host.partition(":")[0]):
+        raise ValueError("The host must be of a reserved domain: nobody may be able to pay this code.")
 
 
 @lru_cache(maxsize=256)
@@ -161,10 +166,11 @@ def end_to_end_id(ispb: str, when: int, suffix: str) -> str:
 
     `when` is in epoch milliseconds. Raises ValueError for an ISPB or a suffix of another form.
     """
-    if not re.fullmatch(r"[0-9]{8}", ispb) or not re.fullmatch(r"[0-9A-Za-z]{11}", suffix):
+    end = ispb + suffix
+    if len(ispb) != 8 or len(suffix) != 11 or not (ispb.isdigit() and end.isascii() and end.isalnum()):
         raise ValueError("An ISPB is eight digits, a suffix eleven letters and digits.")
-    moment = datetime.fromtimestamp(when // 1000, UTC)
-    return f"E{ispb}{moment.year:04}{moment:%m%d%H%M}{suffix}"
+    at = iso(when)
+    return f"E{ispb}{at[:4]}{at[5:7]}{at[8:10]}{at[11:13]}{at[14:16]}{suffix}"
 
 
 def _field(ident: str, value: str) -> str:
@@ -172,6 +178,8 @@ def _field(ident: str, value: str) -> str:
 
 
 _HEAD = _field("00", "01") + _field("01", "12")
+_SCHEME = _field("00", SCHEME)
+_REFERENCE = f"62{REFERENCE_LIMIT + 4:02}05{REFERENCE_LIMIT:02}"
 _CURRENCY = _field("52", "0000") + _field("53", "986")
 
 

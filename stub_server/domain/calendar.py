@@ -1,19 +1,23 @@
 """Billing calendar: period ends, lead, grace and the monthly worth of a plan. Instants are UTC epoch milliseconds."""
 
-from calendar import monthrange
-from datetime import UTC, datetime, timedelta
+from calendar import isleap
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
+from functools import lru_cache
 
 DAY_MS = 86_400_000
 LONGEST_LEAD_MS = 3 * DAY_MS
 LONGEST_GRACE_MS = 7 * DAY_MS
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_DAY = _EPOCH.toordinal()
 _DAYS = {"day": 1, "week": 7}
+_MONTH_DAYS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MONTHS = {"month": 1, "year": 12}
 _ABOUT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 
 
+@lru_cache(maxsize=1024)  # a renewal asks several times for the same end
 def add_interval(anchor_ms: int, interval: str, count: int, periods: int) -> int:
     """The end of the `periods`-th period of `count` intervals that began at the anchor, at the anchor's time of day.
 
@@ -27,9 +31,11 @@ def add_interval(anchor_ms: int, interval: str, count: int, periods: int) -> int
         if interval in _DAYS:
             end = _EPOCH + timedelta(milliseconds=anchor_ms + steps * _DAYS[interval] * DAY_MS)
         else:
-            anchor = _EPOCH + timedelta(milliseconds=anchor_ms)
+            day, time_of_day = divmod(anchor_ms, DAY_MS)
+            anchor = date.fromordinal(_EPOCH_DAY + day)
             year, month = divmod(anchor.year * 12 + anchor.month - 1 + steps * _MONTHS[interval], 12)
-            end = anchor.replace(year=year, month=month + 1, day=min(anchor.day, _last_day(year, month + 1)))
+            last = date(year, month + 1, min(anchor.day, _last_day(year, month + 1)))
+            return (last.toordinal() - _EPOCH_DAY) * DAY_MS + time_of_day
     except (ValueError, OverflowError) as cause:
         raise OverflowError("The period ends outside the years 1 to 9999.") from cause
     return (end - _EPOCH) // timedelta(milliseconds=1)
@@ -41,11 +47,13 @@ def interval_ms(interval: str, count: int) -> int:
     return _ABOUT_DAYS[interval] * count * DAY_MS
 
 
+@lru_cache(maxsize=256)
 def lead_ms(interval: str, count: int) -> int:
     """How long before a period's end its renewal order is made: half the period, at most three days."""
     return min(LONGEST_LEAD_MS, interval_ms(interval, count) // 2)
 
 
+@lru_cache(maxsize=256)
 def grace_ms(interval: str, count: int) -> int:
     """How long after a period's end a renewal may still be paid: the period, at most seven days."""
     return min(LONGEST_GRACE_MS, interval_ms(interval, count))
@@ -67,4 +75,4 @@ def _known(interval: str) -> None:
 def _last_day(year: int, month: int) -> int:
     if not 1 <= year <= 9999:
         raise ValueError(f"Year {year} cannot be shown.")
-    return monthrange(year, month)[1]
+    return 29 if month == 2 and isleap(year) else _MONTH_DAYS[month]

@@ -22,10 +22,7 @@ def new_customer(body: Body, blank: Body, now: str) -> Body:
 def changed_customer(old: Body, body: Body, now: str) -> Body:
     """A customer after an update. Raises Conflict when document and types disagree after the merge."""
     public = old | body
-    if not body.keys().isdisjoint(("document", "document_type", "type")):
-        _settle(public, public["document_type"], public["type"])
-    elif "email" in body:
-        public["email"] = public["email"].lower()
+    _settle(public, public["document_type"], public["type"])
     public["updatedAt"] = now
     return public
 
@@ -60,7 +57,8 @@ def warnings(public: Body) -> tuple[str, ...]:
     return warnings_for(public["phones"], public["address"])
 
 
-_E164 = re.compile(r"\+?([0-9]{1,3}?)[ (-]*([0-9]{2})[ )-]*([0-9]{4,5})-?([0-9]{4})").fullmatch
+# Only of a Brazilian number can be told where country and area code end.
+_BRAZILIAN = re.compile(r"(?:\+?55)?[ (-]*([0-9]{2})[ )-]*([0-9]{4,5})[ -]?([0-9]{4})").fullmatch
 _LIMITS = {"line_1": 256, "line_2": 128, "zip_code": 20, "city": 64, "state": 64}
 _COUNTRY = re.compile(r"[A-Z]{2}").fullmatch
 
@@ -70,12 +68,12 @@ def from_flat(phones: dict[str, str], address: dict[str, str]) -> tuple[Body, Bo
     warned = []
     found: Body = {}
     for name, text in phones.items():
-        match = _E164(text)
+        match = _BRAZILIAN(text)
         if match is None:
             found = {}
             warned.append("customer_phones_not_copied")
             break
-        found[name] = {"country_code": match[1], "area_code": match[2], "number": match[3] + match[4]}
+        found[name] = {"country_code": "55", "area_code": match[1], "number": match[2] + match[3]}
     fits = all(name in _LIMITS and len(text) <= _LIMITS[name] for name, text in address.items() if name != "country")
     if not fits or ("country" in address and _COUNTRY(address["country"]) is None):
         address = {}

@@ -56,7 +56,7 @@ class Disagreement(ValueError):
 
 def normalise(text: str) -> str:
     """The stored form: without `.`, `-`, `/` and spaces, ASCII letters in capitals, everything else as it was sent."""
-    return text.translate(_UNMASK)
+    return text if text.isascii() and text.isdigit() else text.translate(_UNMASK)
 
 
 def kind(text: str, check_digits: bool = True) -> Kind | None:

@@ -1,5 +1,6 @@
 """Rules of orders: who may buy what, what a new order holds, and what a payer's e-mail address decides."""
 
+import re
 from typing import Any, NamedTuple
 
 from ..contract.formats import date_time_ms
@@ -22,7 +23,9 @@ class Outcome(NamedTuple):
     life: int | None = None
 
 
-# A part of the e-mail's local part -> what happens. Longer tokens first: none contains another of the list.
+NOTHING = Outcome()
+
+# A part of the e-mail's local part -> what happens. No token contains another; of two in one address the first counts.
 MAGIC: dict[str, Outcome] = {
     "refund_after_payment": Outcome((("order.pay", SECOND), ("order.refund", 60 * SECOND))),
     "succeed_immediately": Outcome((("order.pay", SECOND),)),
@@ -103,7 +106,7 @@ def new_order(
 
     A PIX order carries its BR Code also when it fails at once.
     """
-    outcome = MAGIC.get(magic or "", Outcome())
+    outcome = NOTHING if magic is None else MAGIC[magic]
     failed = outcome.fails
     transaction = new_transaction(
         transaction_id, method, cents(body["totalAmount"]), merchant, base_url, now, now + _life(outcome, life)
@@ -136,7 +139,6 @@ def new_order(
         "refunded_cents": 0,
         "paid_at": None,
         "renewal": subscription_id is not None,
-        "magic": magic,
     }
     return public, hidden
 
@@ -169,9 +171,14 @@ def new_transaction(
     return transaction
 
 
+_SPECIAL = re.compile("[%+&#]").search
+
+
 def _quoted(code: str) -> str:
     """A BR Code in a query: of what it may hold, these are the characters that a query reads otherwise."""
-    return code.replace("%", "%25").replace(" ", "%20").replace("+", "%2B").replace("&", "%26").replace("#", "%23")
+    if _SPECIAL(code) is not None:
+        code = code.replace("%", "%25").replace("+", "%2B").replace("&", "%26").replace("#", "%23")
+    return code.replace(" ", "%20")
 
 
 FAILURES = {

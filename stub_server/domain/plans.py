@@ -58,13 +58,5 @@ def check_name(holder: str | None, own: str | None) -> None:
         raise duplicate("name", "duplicate_name", "Another plan of this project has this name.")
 
 
-def check_project_open(project: Body, *, named: bool = False) -> None:
-    """What belongs to an archived project stays as it is. `named` when the body names the project. Raises Conflict."""
-    if project["status"] == "archived":
-        message = "An archived project, its plans and its products cannot be changed."
-        details = [detail("projectId", "project_archived", message)] if named else []
-        raise Conflict(message, code="project_archived", details=details)
-
-
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,9 +1,9 @@
 """The figures of a project: folds over its orders and subscriptions, so that they always reconcile."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 
-from ..kernel.money import cents, reais
+from ..kernel.money import reais
 from ..kernel.record import Body, Row
 from .calendar import monthly_cents
 
@@ -65,11 +65,9 @@ class OrderFold:
         ]
 
 
-def monthly_revenue(subscriptions: Iterable[Row]) -> float:
-    """What the active subscriptions are worth per month of thirty days, in reais."""
-    return reais(
-        sum(
-            monthly_cents(cents(row.public["amount"]), row.public["interval"], row.public["interval_count"])
-            for row in subscriptions
-        )
-    )
+def monthly_revenue(terms: Mapping[tuple[int, str, int], int]) -> float:
+    """What active subscriptions are worth per month of thirty days, in reais.
+
+    `terms` is how many of them bring in so many cents at each so many intervals.
+    """
+    return reais(sum(number * monthly_cents(*term) for term, number in terms.items()))

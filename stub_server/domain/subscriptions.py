@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from ..contract.formats import date_time_ms
 from ..kernel.clock import DAY, iso
 from ..kernel.record import Body
 from .calendar import add_interval, grace_ms, lead_ms
@@ -138,8 +137,3 @@ def renewal_body(public: Body, first: Body, metadata: Body) -> Body:
 def event_data(public: Body, previous: str | None) -> dict[str, Any]:
     """What stands beside the subscription in its events."""
     return {"previous_status": previous, "_projectId": public["projectId"]}
-
-
-def is_due(public: Body, hidden: Body, now: int) -> bool:
-    """Whether the paid time of a trial or period is over."""
-    return date_time_ms(public["current_period_end"]) <= now and period_end(public, hidden) <= now

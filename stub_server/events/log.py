@@ -7,6 +7,7 @@ from typing import NamedTuple
 import orjson
 
 from ..kernel.clock import iso
+from ..store.table import exact
 
 KEPT = 100_000  # the oldest events go when a sandbox has raised more than this
 
@@ -43,7 +44,7 @@ class Event(NamedTuple):
 
 def beside(data: dict[str, object]) -> bytes:
     """What stands beside the resource, as bytes."""
-    return bytes(memoryview(orjson.dumps(data)))
+    return exact(orjson.dumps(data))
 
 
 class EventLog:

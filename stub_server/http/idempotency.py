@@ -1,4 +1,4 @@
-"""Idempotency-Key on every POST: the same request again gets the same answer, and is done once."""
+"""Idempotency-Key, where the contract takes one: the same request again gets the same answer, and is done once."""
 
 import hashlib
 
@@ -9,6 +9,7 @@ from ..kernel.problem import Conflict, detail
 from ..operations.call import Call
 from ..sandbox import Saved
 
+HEADER = "idempotency-key"
 KEPT = 10_000
 REPLAYED = (b"idempotent-replayed", b"true")
 Key = tuple[str, str, str, str]
@@ -16,7 +17,7 @@ Key = tuple[str, str, str, str]
 
 def key_of(call: Call) -> Key | None:
     """Merchant, method, path and key of a request that carries one; a quoted key and a bare one are the same."""
-    header = call.headers.get(b"idempotency-key")
+    header = call.headers.get(HEADER.encode())
     if header is None:
         return None
     text = header.decode("latin-1")

@@ -59,14 +59,14 @@ class Requests:
         self._document, self._schemas = document, schemas
         self.has_body = operation.body is not None
         self.body_required = operation.body_required
-        self.ids = [p for p in operation.parameters if p.place == "path"]
-        self._ids_are_uuids = [p.schema.get("format") == "uuid" for p in self._in_path_order(operation)]
-        self._patterns = [re.compile(p.schema.get("pattern", "")) for p in self._in_path_order(operation)]
+        ids = [document.resolve(p.schema) for p in self._in_path_order(operation)]
+        self._ids_are_uuids = [schema.get("format") == "uuid" for schema in ids]
+        self._patterns = [re.compile(schema.get("pattern", "")) for schema in ids]
         query = [p for p in operation.parameters if p.place == "query"]
         headers = [p for p in operation.parameters if p.place == "header" and p.name.lower() not in _FRAME_HEADERS]
         self.query_names = frozenset(p.name for p in query)
         self.takes_query = bool(query)
-        self._defaults = {p.name: document.resolve(p.schema)["default"] for p in query if "default" in p.schema}
+        self._defaults = {p.name: document.resolve(p.schema)["default"] for p in query if "default" in document.resolve(p.schema)}
         self._casts = {p.name: _cast(document.resolve(p.schema)) for p in query}
         self._header_names = {p.name: p.name.lower().encode() for p in headers}
         self._media: dict[bytes, bool] = {}
@@ -87,7 +87,8 @@ class Requests:
             {"required": required_places} if required_places else {}
         )
         self._nothing = not members
-        self._public_key_code = "merchant_not_found" if any(p.name == "publicKey" for p in self.ids) else None
+        missing = operation.responses.get(404)
+        self._missing_code = missing.codes[0] if missing and missing.codes else None
 
     @staticmethod
     def _in_path_order(operation: Operation) -> list[Any]:
@@ -204,10 +205,10 @@ class Requests:
         for value, is_id, pattern in zip(values, self._ids_are_uuids, self._patterns, strict=True):
             if is_id:
                 if is_uuid(value) is None:
-                    raise Missing("The path's id is not a UUID, so nothing can have it.")
+                    raise Missing("The path's id is not a UUID, so nothing can have it.", code=self._missing_code)
                 value = value.lower()
             elif pattern.search(value) is None:
-                raise Missing("Nothing has this name.", code=self._public_key_code)
+                raise Missing("Nothing has this name.", code=self._missing_code)
             checked.append(value)
         return tuple(checked)
 

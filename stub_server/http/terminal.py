@@ -13,14 +13,13 @@ from starlette.types import Message, Receive, Scope, Send
 from ..contract.document import JSON, Document, Operation
 from ..contract.schema import Schemas
 from ..kernel.problem import Malformed, TooLarge
-from ..operations.call import Call
+from ..operations.call import LARGEST_BODY, Call
 from ..operations.reply import Reply
 from . import idempotency
 from .errors import Broken
 from .requests import Requests
 from .router import CALL
 
-LARGEST = 1_048_576
 Handler = Callable[..., Reply | Awaitable[Reply]]
 
 
@@ -29,7 +28,7 @@ class Bound:
 
     def __init__(self, operation: Operation, handler: Handler, requests: Requests, schemas: Schemas) -> None:
         self.operation, self.handler, self.requests, self._schemas = operation, handler, requests, schemas
-        self.is_post = operation.method == "POST"
+        self.takes_key = any(p.name.lower() == idempotency.HEADER for p in operation.parameters)
         self.is_async = inspect.iscoroutinefunction(handler)
         self._proved: set[tuple[int, Any]] = set()
 
@@ -105,7 +104,7 @@ class Terminal(SpecMiddleware):
         if requests.has_body:
             call.body_bytes = await _body(receive, call.headers.get(b"content-length"))
         values, arguments = requests.read(call)
-        key = idempotency.key_of(call) if bound.is_post else None
+        key = idempotency.key_of(call) if bound.takes_key else None
         if key is not None:
             saved = idempotency.begin(call, key, idempotency.fingerprint(call, arguments.get("body")))
             if saved is not None and saved.parts is not None:
@@ -138,12 +137,12 @@ async def _send(send: Send, call: Call, reply: Reply, body: bytes) -> None:
 
 async def _body(receive: Receive, length: bytes | None) -> bytes:
     """The whole body, however it is chunked. Raises TooLarge as soon as it is."""
-    if length is not None and length.isdigit() and int(length) > LARGEST:
+    if length is not None and length.isdigit() and int(length) > LARGEST_BODY:
         raise _too_large()
     message = await _part(receive)
     data: bytes = message.get("body", b"")
     if not message.get("more_body"):
-        if len(data) > LARGEST:
+        if len(data) > LARGEST_BODY:
             raise _too_large()
         return data
     parts, size = [data], len(data)
@@ -151,7 +150,7 @@ async def _body(receive: Receive, length: bytes | None) -> bytes:
         message = await _part(receive)
         parts.append(message.get("body", b""))
         size += len(parts[-1])
-        if size > LARGEST:
+        if size > LARGEST_BODY:
             raise _too_large()
     return b"".join(parts)
 
@@ -165,4 +164,4 @@ async def _part(receive: Receive) -> Message:
 
 
 def _too_large() -> TooLarge:
-    return TooLarge(f"The body is larger than {LARGEST} bytes, the most that the sandbox reads.")
+    return TooLarge(f"The body is larger than {LARGEST_BODY} bytes, the most that the sandbox reads.")

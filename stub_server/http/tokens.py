@@ -14,7 +14,6 @@ from ..kernel.problem import Unauthenticated
 from .errors import REALM
 
 ISSUER = "membership-sandbox"
-READY_FOR = 30 * 24 * 3600  # the banner's and /_sandbox/credentials' token lives thirty days
 _REMEMBERED = 4096
 
 

@@ -35,11 +35,11 @@ def details_of(error: Any) -> list[Detail]:
     place, inside = str(path[0]) if path else "body", path[1:]
     code = _CODES.get(kind, "invalid")
     if kind == "AdditionalProperties":
-        advice = "The contract has no such field. See /openapi.json; --unknown-fields ignore accepts it."
+        advice = "The contract has no such field. An overlay (--overlay) adds one; --unknown-fields ignore drops it."
         return [detail(field_name([*inside, name]), code, advice, place) for name in error.kind.unexpected]
     if kind == "Required":
         inside = [*inside, error.kind.property]
-    if not path or (kind == "Required" and len(path) == 0):
+    if not path:
         return [detail("body" if not inside else field_name(inside), code, "A body is required.", "body")]
     if kind == "Format" and error.kind.format == "document":
         return [detail(field_name(inside), "invalid_document", document_advice(error.instance), place)]

@@ -5,10 +5,14 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
 _CENT = Decimal("0.01")
+_EXACT = 10**15  # up to here a float tells any two amounts of whole cents apart
 
 
 def cents(amount: float) -> int:
     """A JSON number of reais -> cents, half a cent to the even side."""
+    near = round(amount * 100)
+    if near / 100 == amount and -_EXACT < near < _EXACT:  # at most two decimals: nothing to round
+        return near
     return int((Decimal(repr(amount)) * 100).to_integral_value(ROUND_HALF_EVEN))
 
 
@@ -24,10 +28,14 @@ def text(amount: int) -> str:
 
 def items_cents(items: Iterable[dict[str, Any]]) -> int:
     """What order items add up to: each amount x quantity, rounded half even to the cent."""
-    total = Decimal(0)
+    whole, total = 0, Decimal(0)
     for item in items:
+        near = round(item["amount"] * 100) if abs(item["amount"]) < _EXACT / 100 else 0
+        if near / 100 == item["amount"] and type(item["quantity"]) is int:
+            whole += near * item["quantity"]
+            continue
         line = Decimal(repr(item["amount"]))
         if item["quantity"] != 1:
             line *= Decimal(repr(item["quantity"]))
         total += line.quantize(_CENT, ROUND_HALF_EVEN) if abs(line) < 10**20 else line
-    return int(total * 100)
+    return whole + int(total * 100)

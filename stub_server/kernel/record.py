@@ -101,11 +101,14 @@ class Change:
         self.later.append(Later(due, job, subject))
         return self
 
+    def join(self, other: "Change") -> "Change":
+        """Add everything of another change, after what is here."""
+        self.puts += other.puts
+        self.drops += other.drops
+        self.emits += other.emits
+        self.later += other.later
+        return self
+
     def __add__(self, other: "Change") -> "Change":
         """Both, this one first, as one step."""
-        both = Change()
-        both.puts = self.puts + other.puts
-        both.drops = self.drops + other.drops
-        both.emits = self.emits + other.emits
-        both.later = self.later + other.later
-        return both
+        return Change().join(self).join(other)

@@ -5,7 +5,7 @@ from ..domain import api_keys as rules
 from ..kernel.problem import Missing
 from ..kernel.record import Body, Change
 from . import reply
-from .call import Call
+from .call import LARGEST_BODY, Call
 from .listing import list_reply, shown
 from .reply import Reply
 
@@ -15,7 +15,7 @@ WARNING = "Store the private key now: it is shown this once and never again."
 def get_api_info(call: Call) -> Reply:
     """200 with ApiInfo."""
     document = call.server.document
-    documented = sum(1 for o in document.operations.values() if o.raw["x-basis"]["path"] == "documented")
+    documented = sum(o.is_documented for o in document.operations.values())
     info = {
         "name": document.raw["info"]["title"],
         "version": "2",
@@ -25,7 +25,7 @@ def get_api_info(call: Call) -> Reply:
         "status": "operational",
         "server_time": call.now_text,
         "authentication": {"schemes": ["bearer_jwt", "bearer_api_key"]},
-        "limits": {"max_page_size": 100, "max_body_bytes": 1_048_576, "rate_limit": None},
+        "limits": {"max_page_size": 100, "max_body_bytes": LARGEST_BODY, "rate_limit": None},
         "contract": {"documented_operations": documented, "total_operations": len(document.operations)},
     }
     return reply.message("API information.", info=info)
@@ -49,8 +49,7 @@ def get_merchant_by_public_key(call: Call, public_key: str) -> Reply:
             continue
         key = store.api_keys.open(ident)
         assert key is not None
-        expires = key.public["expires_at"]
-        if not key.public["is_active"] or (expires is not None and expires <= call.now_text):
+        if rules.state(key.public, call.now) != "active":
             break
         merchant = {
             "id": store.merchant.id,

@@ -19,19 +19,13 @@ LIMITATIONS = (
 def assumptions_of(document: Document) -> Body:
     """The report of `/_sandbox/assumptions`."""
     found = [*_operations(document), *_properties(document), *_contradictions(document), *_limitations()]
-    documented = sum(
-        all(basis == "documented" for basis in _bases(o.raw).values()) for o in document.operations.values()
-    )
+    documented = sum(o.is_documented for o in document.operations.values())
     return {"total": len(found), "documented_operations": documented, "assumptions": found}
-
-
-def _bases(raw: Body) -> dict[str, str]:
-    return {name: raw["x-basis"][name] for name in ("method", "path", "request", "response")}
 
 
 def _operations(document: Document) -> Iterator[Body]:
     for operation in document.operations.values():
-        for part, basis in _bases(operation.raw).items():
+        for part, basis in operation.basis.items():
             if basis == "assumed":
                 text = {
                     "method": f"The method {operation.method} is assumed.",

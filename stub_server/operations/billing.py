@@ -66,14 +66,19 @@ def place(
     if outcome is not None:
         for job, delay in outcome.jobs:
             change.at(now + delay, job, ident)
-    elif sandbox.rules.autopay is not None:
+    elif sandbox.rules.autopay is not None and method == "pix":
         change.at(now + sandbox.rules.autopay * SECOND, "order.pay", ident)
     return change, ident
 
 
-def pay(world: World, row: Row, payer: Payer | None = None, paid_at: int | None = None) -> Change:
-    """The order is paid, and opens or renews a subscription of its plan. Raises Conflict."""
-    payments.check_payable(row.public, None, paid_at, world.now)
+def pay(
+    world: World, row: Row, payer: Payer | None = None, paid_at: int | None = None, amount: int | None = None
+) -> Change:
+    """The order is paid, and opens or renews a subscription of its plan. Raises Conflict.
+
+    `amount` (cents) and `paid_at` (ms) are the order's total and now unless the payment says otherwise.
+    """
+    payments.check_payable(row.public, amount, paid_at, world.now)
     ids = world.sandbox.ids
     payer = payer or payer_of(world, row)
     public, hidden = payments.paid(row.public, row.hidden, payer, ids.alnum(11), paid_at or world.now, world.now)
@@ -172,7 +177,7 @@ def _close(world: World, row: Row, status: str, event: str, transaction: dict[st
     if move(world.sandbox.rules.lifecycles["Order"], row.public["status"], status) is None:
         return change
     public = orders.closed(row.public, status, world.now, transaction)
-    if status == "expired" and "expires_at" in transaction | row.public["last_transaction"]:
+    if status == "expired" and "expires_at" in row.public["last_transaction"]:
         # Expired by hand: the code ends now, so that expires_at and updatedAt agree.
         public["last_transaction"] = public["last_transaction"] | {"expires_at": public["updatedAt"]}
     change.update("orders", row, public)

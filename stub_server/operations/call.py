@@ -13,6 +13,7 @@ from ..sandbox import Sandbox
 from ..store.memory import Store
 from ..store.table import Table
 
+LARGEST_BODY = 1_048_576  # bytes
 _MOST_WARNINGS = 50
 
 
@@ -128,4 +129,4 @@ class Call:
 
     def blank(self, schema: str) -> Body:
         """What a new resource holds before anything is said about it, in contract order."""
-        return dict(self.server.blanks[schema])
+        return dict(self.sandbox.rules.blanks[schema])

@@ -44,12 +44,11 @@ def _create(call: Call, body: Body, method: str) -> Reply:
     store = call.store
     project_id, plan_id = body["projectId"].lower(), body["planId"].lower()
     call.allow_project(project_id)
-    project = store.projects.open(project_id)
+    project = store.projects.peek(project_id)
     if project is None:
         raise reference_missing("projectId", "project")
-    plan = store.plans.open(plan_id)
-    plan_public = rules.check_plan(project_id, plan and plan.public)
-    rules.check_buyable(project.public, plan_public, method, store.subscriptions.total("live", plan_id))
+    plan = rules.check_plan(project_id, store.plans.peek(plan_id))
+    rules.check_buyable(project, plan, method, store.subscriptions.total("live", plan_id))
     customer = rules.buyer(body["customer"])
     call.warn(*rules.warnings(body))
     customer_id, made = _customer(call, customer)

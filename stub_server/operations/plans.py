@@ -2,6 +2,7 @@
 
 from ..domain import plans as rules
 from ..domain.products import without_plan
+from ..domain.projects import check_open
 from ..kernel.problem import reference_missing
 from ..kernel.record import Body, Change, Row
 from . import reply
@@ -18,13 +19,12 @@ def list_plans(call: Call, query: Body) -> Reply:
 def create_plan(call: Call, body: Body) -> Reply:
     """201 with the plan; 404 for an unknown project, 409 when it is archived or the name is taken."""
     store = call.store
-    blank = call.blank("Plan") | call.server.document.blank("PlanCreate")
-    public = rules.new_plan(body, blank, call.now_text)
+    public = rules.new_plan(body, call.blank("Plan"), call.now_text)
     call.allow_project(public["projectId"])
     project = store.projects.open(public["projectId"])
     if project is None:
         raise reference_missing("projectId", "project")
-    rules.check_project_open(project.public, named=True)
+    check_open(project.public, "projectId")
     rules.check_name(store.plans.holder("name", (project.id, public["name"].casefold())), None)
     ident = public["id"] = call.sandbox.ids.uuid()
     change = Change().create("plans", ident, public, {})
@@ -79,5 +79,5 @@ def _changeable(call: Call, ident: str) -> Row:
     call.allow_project(row.public["projectId"])
     project = call.store.projects.open(row.public["projectId"])
     assert project is not None
-    rules.check_project_open(project.public)
+    check_open(project.public, "projectId")
     return row

@@ -1,7 +1,7 @@
 """Products: what a member gets access to."""
 
 from ..domain import products as rules
-from ..domain.plans import check_project_open
+from ..domain.projects import check_open
 from ..kernel.problem import reference_missing
 from ..kernel.record import Body, Change, Row
 from . import reply
@@ -29,14 +29,13 @@ def list_products(call: Call, query: Body) -> Reply:
 def create_product(call: Call, body: Body) -> Reply:
     """201 with the product; 404 for an unknown project or plan, 409 when it is archived or the SKU is taken."""
     store = call.store
-    blank = call.blank("Product") | call.server.document.blank("ProductCreate")
-    public = rules.new_product(body, blank, call.now_text)
+    public = rules.new_product(body, call.blank("Product"), call.now_text)
     call.allow_project(public["projectId"])
     project = store.projects.open(public["projectId"])
     if project is None:
         raise reference_missing("projectId", "project")
     public["planIds"] = _plans(call, public)
-    check_project_open(project.public, named=True)
+    check_open(project.public, "projectId")
     _check_sku(call, public, None)
     ident = public["id"] = call.sandbox.ids.uuid()
     change = Change().create("products", ident, public, {})
@@ -88,7 +87,7 @@ def _allowed(call: Call, ident: str) -> Row:
 def _check_project_open(call: Call, row: Row) -> None:
     project = call.store.projects.open(row.public["projectId"])
     assert project is not None
-    check_project_open(project.public)
+    check_open(project.public, "projectId")
 
 
 def _check_sku(call: Call, public: Body, own: str | None) -> None:

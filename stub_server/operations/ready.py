@@ -1,9 +1,9 @@
-"""The token that is ready at start: the banner prints it, `/_sandbox/credentials` shows one like it."""
+"""The token that is ready at start: the banner prints it, `/_sandbox/credentials` answers one like it."""
 
 from ..sandbox import Sandbox
 from .server import Server
 
-READY_FOR = 30 * 24 * 3600
+READY_FOR = 30 * 24 * 3600  # seconds
 
 
 def ready_token(server: Server, sandbox: Sandbox) -> str:

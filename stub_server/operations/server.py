@@ -1,11 +1,10 @@
 """What a handler may ask of the server itself: its address, its contract, its worlds, and tokens."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from ..contract.document import Document
-from ..kernel.record import Body
 from ..sandboxes import Sandboxes
 
 
@@ -20,14 +19,12 @@ class Issuer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One per application. `blanks` holds, by schema, what a new resource is before anything is said about it."""
+    """One per application."""
 
     version: str
     url: str
     document: Document
     control: Document
-    blanks: Mapping[str, Body]
     sandboxes: Sandboxes
     tokens: Issuer
-    check_digits: bool
     loopback: bool

@@ -124,7 +124,7 @@ def cart(rng: Random, offer: Offer) -> Body:
     return {
         "projectId": project["id"],
         "planId": plan["id"],
-        "totalAmount": sum(cents(item["amount"]) for item in items) / 100,
+        "totalAmount": (price + sum([cents(extra["amount"]) for extra in extras])) / 100,
         "items": items,
         "metadata": metadata,
     }

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
+import orjson
+
 from ..domain.calendar import add_interval
 from ..domain.customers import new_customer
 from ..domain.orders import buyer as buyer_of
 from ..kernel.clock import DAY, HOUR, MINUTE, iso
-from ..kernel.record import Body, Change
+from ..kernel.record import Body
 from ..store.memory import Store
 from .draw import Weighted
 from .lives import Fate, Life, live
@@ -173,13 +175,11 @@ class Sales:
 
     def keep(self, life: Life) -> None:
         """Write what a life has left."""
-        change = Change()
         for order in life.orders:
-            change.create("orders", order.id, order.public, order.hidden)
+            self.store.add("orders", order.id, order.public, order.hidden)
         if life.subscription is not None:
             public, hidden = life.subscription
-            change.create("subscriptions", public["id"], public, hidden)
-        self.store.write(change)
+            self.store.add("subscriptions", public["id"], public, hidden)
         self.orders += len(life.orders)
 
     def _newcomer(self, pair: tuple[Body, Body], at: int, number: int, rng: Random) -> tuple[Body, Body]:
@@ -199,13 +199,14 @@ class Sales:
 
     def add(self, public: Body, at: int) -> None:
         """Write a customer."""
-        self.store.write(Change().create("customers", public["id"], public, {}))
+        self.store.add("customers", public["id"], public, {})
         self.market.tell(at, "customer.created", "customers", public["id"], public, {})
 
     def _returning(self, ident: str) -> tuple[Body, Body]:
-        row = self.store.customers.open(ident)
-        assert row is not None
-        return row.public, flat(row.public)
+        record = self.store.customers.find(ident)
+        assert record is not None
+        public = orjson.loads(record.json)
+        return public, flat(public)
 
 
 def flat(customer: Body) -> Body:

@@ -25,7 +25,8 @@ class Numbered:
 
     def at(self, number: int) -> Random:
         """The stream of this number; it is the same object for every number, so only one is used at a time."""
-        self._random.seed(self._base + number)
+        # What Random.seed does with a whole number, without asking first what it was given.
+        super(Random, self._random).seed(self._base + number)
         return self._random
 
 
@@ -42,10 +43,16 @@ _PAIRS62 = tuple(a + b for a in BASE62 for b in BASE62)
 def base36(rng: Random) -> str:
     """Ten digits and capital letters: the code of an order or a subscription."""
     draw, pairs = rng.random, _PAIRS36
-    return "".join([pairs[int(draw() * 1296)] for _ in range(5)])
+    return (
+        f"{pairs[int(draw() * 1296)]}{pairs[int(draw() * 1296)]}{pairs[int(draw() * 1296)]}"
+        f"{pairs[int(draw() * 1296)]}{pairs[int(draw() * 1296)]}"
+    )
 
 
 def base62(rng: Random) -> str:
     """Eleven digits and letters: the invented end of a payment's name."""
     draw, pairs = rng.random, _PAIRS62
-    return "".join([pairs[int(draw() * 3844)] for _ in range(6)])[1:]
+    return (
+        f"{pairs[int(draw() * 3844)][1]}{pairs[int(draw() * 3844)]}{pairs[int(draw() * 3844)]}"
+        f"{pairs[int(draw() * 3844)]}{pairs[int(draw() * 3844)]}{pairs[int(draw() * 3844)]}"
+    )

@@ -86,8 +86,9 @@ class Seeding:
         )
         market = self._market(sandbox, store, min((e.created for e in endpoints), default=now + 1))
         sales = Sales(store, market, offers, people, seed, self._blanks["Customer"], start)
-        self._named(sandbox, scenario, sales, start)
-        sales.run(scenario.customers, scenario.orders, scenario.pending, owing=scenario.owing)
+        with store.loading():
+            self._named(sandbox, scenario, sales, start)
+            sales.run(scenario.customers, scenario.orders, scenario.pending, owing=scenario.owing)
         for due in sorted(market.due):
             sandbox.timers.set(due.at, due.job, store.merchant.id, due.subject)
         sandbox.credentials = cut_keys(
@@ -192,6 +193,9 @@ def _undisturbed() -> Iterator[None]:
         yield
     finally:
         if was:
+            # What was made is there to stay: it joins the old objects without being looked through first.
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()
 
 

@@ -1,5 +1,7 @@
 """Sorted keys: a plain list while short, a SortedList once long, so a page costs the same at any depth and size."""
 
+from __future__ import annotations
+
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
@@ -56,6 +58,16 @@ def cut(keys: Keys, start: int, stop: int, *, newest_first: bool) -> list[Any]:
     return list(keys.islice(start, stop, reverse=newest_first))  # type: ignore[union-attr]
 
 
+def merged(keys: Keys | None, fresh: list[Any]) -> Keys:
+    """The keys and the fresh ones, which come in any order and are the container's own from now on."""
+    if keys:
+        fresh.extend(keys)
+    if len(fresh) == 1:
+        return fresh
+    fresh.sort()
+    return SortedList(fresh) if len(fresh) > LONG else fresh
+
+
 def duplicate(keys: Keys) -> Keys:
     """A copy that goes its own way."""
     return keys.copy()
@@ -71,16 +83,14 @@ def union(many: Iterable[Keys]) -> list[Any]:
 
 def intersection(first: Keys, others: Iterable[Keys]) -> list[Any]:
     """The keys of `first` that all others hold too, in order."""
-    kept: Iterable[Any] = first
-    count = len(first)
+    kept = list(first)
     for other in others:
         # Testing each key costs a search; past some ratio reading the longer one once is cheaper.
-        if count * 40 < len(other):
-            found = [key for key in kept if holds(other, key)]
+        if len(kept) * 40 < len(other):
+            kept = [key for key in kept if holds(other, key)]
         else:
-            found = sorted(set(kept).intersection(other))
-        kept, count = found, len(found)
-    return list(kept)
+            kept = sorted(set(kept).intersection(other))
+    return kept
 
 
 def walk(keys: Keys, *, newest_first: bool) -> Iterator[Any]:

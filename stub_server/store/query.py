@@ -1,5 +1,7 @@
 """A page of a table: filters, time range, search and sort order, at the cost of the page wherever an index answers."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,8 +9,11 @@ from typing import Any
 from ..kernel.record import Record, Row
 from . import ordered
 from .table import Table
+from .views import Conditions
 
-SMALL = 4096  # up to here a found set is sorted outright; past it the sort order is walked
+SMALL = 512  # up to here the keys of a list are looked up in the others one by one; past it a view is kept
+FEW = 64  # the same for a further sort order, which takes opening every record
+SORTED_OUTRIGHT = 4096  # up to here what no list holds in order is sorted; past it the sort order is walked
 
 
 @dataclass(slots=True)
@@ -36,57 +41,116 @@ class Query:
 
 def select(table: Table, query: Query) -> tuple[list[Record], int]:
     """The records of the page, in order, and how many there are in all."""
-    keys, start, stop = _candidates(table, query)
+    ranked = None if query.sort is None else _ranked(table, query, query.sort)
+    keys, start, stop = _candidates(table, query) if ranked is None else (ranked, 0, len(ranked))
     total = stop - start
     first = (query.page - 1) * query.limit
     if first >= total:
         return [], total
     count = min(query.limit, total - first)
-    if query.sort is not None:
-        chosen = _sorted_page(table, query, keys, start, stop, first, count)
+    if query.sort is not None and ranked is None:
+        part = ordered.cut(keys, start, stop, newest_first=False)
+        chosen: list[Any] = _sorted_page(table, query, query.sort, part, first, count)
     elif query.newest_first:
         chosen = ordered.cut(keys, stop - first - count, stop - first, newest_first=True)
     else:
         chosen = ordered.cut(keys, start + first, start + first + count, newest_first=False)
     rows = table.rows
-    return [rows[key] for key in chosen], total
+    return [rows[key] for key in chosen] if ranked is None else [rows[pair[1]] for pair in chosen], total
 
 
 def _candidates(table: Table, query: Query) -> tuple[ordered.Keys, int, int]:
     """The keys that match, in order of creation, and the positions between which they stand."""
-    sets = _index_sets(table, query)
-    if not sets:
-        keys: ordered.Keys = table.order
-    elif len(sets) == 1:
-        keys = sets[0]
-    else:
-        sets.sort(key=len)
-        keys = ordered.intersection(sets[0], sets[1:])
+    keys = _matching(table, query)
     start = 0 if query.since is None else ordered.position(keys, max(query.since, 0) << 128)
     stop = len(keys) if query.until is None else ordered.position(keys, max(query.until, 0) << 128)
     stop = max(start, stop)
     if query.contains or query.where is not None:
-        found = [key for key in ordered.cut(keys, start, stop, newest_first=False) if _matches(table, query, key)]
+        found = [key for key in ordered.cut(keys, start, stop, newest_first=False) if _fits(table, query, key)]
         return found, 0, len(found)
     return keys, start, stop
 
 
-def _index_sets(table: Table, query: Query) -> list[ordered.Keys]:
-    equal = dict(query.equal)
-    sets: list[ordered.Keys] = []
-    for name in table.indexes:
-        first, plus, second = name.partition("+")
-        if plus and first in equal and second in equal:
-            sets.append(table.bucket(name, (equal.pop(first), equal.pop(second))))
-    for name, value in equal.items():
-        if name in table.indexes:
-            sets.append(table.bucket(name, value))
-        else:
+def _matching(table: Table, query: Query) -> ordered.Keys:
+    """The keys that satisfy what indexes know."""
+    conditions, named = _conditions(table, query), _named(table, query)
+    if not named:
+        if not conditions:
+            return table.order
+        if len(conditions) == 1 and len(conditions[0][1]) == 1:
+            name, values = conditions[0]
+            return table.bucket(name, next(iter(values)))
+        if all(_size(table, condition) > SMALL for condition in conditions):
+            return _view(table, frozenset(conditions), None)
+    # The shortest decides: what it holds is looked up in the others.
+    conditions.sort(key=lambda condition: _size(table, condition))
+    if not named:
+        name, values = conditions.pop(0)
+        named.append(ordered.union(table.bucket(name, value) for value in values))
+    named.sort(key=len)
+    kept = ordered.intersection(named[0], named[1:])
+    for name, values in conditions:
+        buckets = [table.bucket(name, value) for value in values]
+        kept = [key for key in kept if any(ordered.holds(bucket, key) for bucket in buckets)]
+    return kept
+
+
+def _ranked(table: Table, query: Query, sort: str) -> ordered.Keys | None:
+    """The matching (value, key) in the asked sort order, where a list of them is kept or is worth keeping."""
+    shortened = query.contains or query.where is not None or query.since is not None or query.until is not None
+    if shortened or _named(table, query):
+        return None
+    conditions = _conditions(table, query)
+    if not conditions:
+        return table.sorts[sort]
+    if any(_size(table, condition) <= FEW for condition in conditions):
+        return None
+    return _view(table, frozenset(conditions), sort)
+
+
+def _view(table: Table, conditions: Conditions, sort: str | None) -> ordered.Keys:
+    kept = table.views.find(conditions, sort)
+    if kept is not None:
+        return kept
+    first, *others = sorted(conditions, key=lambda condition: _size(table, condition))
+    found: set[int] = set().union(*(table.bucket(first[0], value) for value in first[1]))
+    for name, values in others:
+        found &= set().union(*(table.bucket(name, value) for value in values))
+    if sort is None:
+        return table.views.keep(conditions, None, list(found))
+    return table.views.keep(conditions, sort, [pair for pair in table.sorts[sort] if pair[1] in found])
+
+
+def _size(table: Table, condition: tuple[str, frozenset[Hashable]]) -> int:
+    return sum(table.count(condition[0], value) for value in condition[1])
+
+
+def _conditions(table: Table, query: Query) -> list[tuple[str, frozenset[Hashable]]]:
+    """Names of indexes with the values that each allows; two filters become one where a pair is indexed."""
+    equal = {name: value for name, value in query.equal.items() if name in table.indexes}
+    if query.within is not None:
+        name, several = query.within
+        allowed = frozenset(several)
+        if name in equal:
+            allowed &= {equal.pop(name)}
+        if len(allowed) != 1:
+            return [(name, allowed), *((other, frozenset((value,))) for other, value in equal.items())]
+        (equal[name],) = allowed
+    found = []
+    for pair in table.spec.pairs:
+        first, _, second = pair.partition("+")
+        if first in equal and second in equal:
+            found.append((pair, frozenset(((equal.pop(first), equal.pop(second)),))))
+    return [*found, *((name, frozenset((value,))) for name, value in equal.items())]
+
+
+def _named(table: Table, query: Query) -> list[list[int]]:
+    """The keys that were asked for one by one, or by a stretch of a sort order."""
+    sets: list[list[int]] = []
+    for name, value in query.equal.items():
+        if name not in table.indexes:
             holder = table.holder(name, value)
             sets.append([] if holder is None else [table.keys[holder]])
-    if query.within is not None:
-        name, values = query.within
-        sets.append(ordered.union(table.bucket(name, value) for value in values))
     if query.ids is not None:
         sets.append(sorted(table.keys[ident] for ident in query.ids if ident in table.keys))
     for name, (low, high) in query.between.items():
@@ -97,32 +161,22 @@ def _index_sets(table: Table, query: Query) -> list[ordered.Keys]:
     return sets
 
 
-def _matches(table: Table, query: Query, key: int) -> bool:
+def _fits(table: Table, query: Query, key: int) -> bool:
     for name, needle in query.contains.items():
         if needle not in table.text_of(name, key):
             return False
     return query.where is None or query.where(table.parse(table.rows[key]))
 
 
-def _sorted_page(
-    table: Table, query: Query, keys: ordered.Keys, start: int, stop: int, first: int, count: int
-) -> list[Any]:
-    name = query.sort
-    assert name is not None
-    order = table.sorts[name]
-    if stop - start == len(order):  # nothing filtered: the order itself is the answer
-        if query.newest_first:
-            top = len(order) - first
-            return [key for _, key in ordered.cut(order, top - count, top, newest_first=True)]
-        return [key for _, key in ordered.cut(order, first, first + count, newest_first=False)]
-    part = ordered.cut(keys, start, stop, newest_first=False)
-    if len(part) <= SMALL:
+def _sorted_page(table: Table, query: Query, name: str, part: list[int], first: int, count: int) -> list[int]:
+    """A page of keys that no list holds in this order."""
+    if len(part) <= SORTED_OUTRIGHT:
         part = [key for _, key in sorted((table.value_of(name, key), key) for key in part)]
         if query.newest_first:
             part.reverse()
         return part[first : first + count]
     wanted, page, skipped = set(part), [], 0
-    for _, key in ordered.walk(order, newest_first=query.newest_first):
+    for _, key in ordered.walk(table.sorts[name], newest_first=query.newest_first):
         if key in wanted:
             if skipped < first:
                 skipped += 1

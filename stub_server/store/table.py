@@ -1,6 +1,6 @@
 """One table in memory: records by id, in order of creation, with their indexes, sums and live members."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -8,10 +8,14 @@ import orjson
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row
 from . import ordered
+from .load import Load
 from .spec import TableSpec
+from .views import Views
 
 Check = Callable[[Body], None]
 """Raises when the public part does not keep the contract."""
+
+PEEKED = 256  # so many records of a table are kept parsed
 
 
 class Taken(Exception):
@@ -38,12 +42,20 @@ class Table:
         self.keys: dict[str, int] = {}
         self.order: ordered.Keys = []
         self.unique: dict[str, dict[Hashable, str]] = {key: {} for key in spec.unique}
-        self.indexes: dict[str, dict[Hashable, ordered.Keys]] = {key: {} for key in spec.indexes}
+        self.indexes: dict[str, dict[Hashable, ordered.Keys]] = {key: {} for key in (*spec.indexes, *spec.pairs)}
         self.sorts: dict[str, ordered.Keys] = {key: [] for key in spec.sorts}
         self.texts: dict[str, dict[int, str]] = {key: {} for key in spec.search}
         self.sums: dict[str, dict[Hashable, int]] = {key: {} for key in spec.sums}
         self.distinct: dict[str, dict[Hashable, dict[Hashable, int]]] = {key: {} for key in spec.distinct}
         self.shown: dict[str, bytes] = {}
+        self.views = Views()
+        self._peeked: dict[str, tuple[Record, Body]] = {}
+        self._defaults = dict(spec.defaults)
+        self.load: Load | None = None  # while many records come at once
+        self._sums = [(self.sums[name], fold.group, fold.value) for name, fold in spec.sums.items()]
+        self._distinct = [(self.distinct[name], rule.group, rule.member) for name, rule in spec.distinct.items()]
+        self._members = [(name, member.side, member.name) for name, member in spec.indexes.items()]
+        self._pairs = [(name, *name.split("+")) for name in spec.pairs]
 
     # -- reading
 
@@ -57,10 +69,22 @@ class Table:
         record = self.find(ident)
         return None if record is None else self.parse(record)
 
-    @staticmethod
-    def parse(record: Record) -> Row:
+    def peek(self, ident: str) -> Body | None:
+        """A record's public part for reading alone: parsed once for each version, never to be changed."""
+        record = self.find(ident)
+        if record is None:
+            return None
+        known = self._peeked.get(ident)
+        if known is None or known[0] is not record:
+            if len(self._peeked) >= PEEKED:
+                self._peeked.clear()
+            known = self._peeked[ident] = record, orjson.loads(record.json)
+        return known[1]
+
+    def parse(self, record: Record) -> Row:
         """A record's two parts as fresh dicts."""
-        return Row(record, orjson.loads(record.json), orjson.loads(record.hidden))
+        kept = orjson.loads(record.hidden)
+        return Row(record, orjson.loads(record.json), self._defaults | kept if self._defaults else kept)
 
     def holder(self, name: str, value: Hashable) -> str | None:
         """The id of the record that holds a unique value."""
@@ -92,6 +116,10 @@ class Table:
         """How many different members a group has."""
         return len(self.distinct[name].get(group, ()))
 
+    def tally(self, name: str, group: Hashable) -> Mapping[Any, int]:
+        """How many records each member of a group has; not to be changed."""
+        return self.distinct[name].get(group, {})
+
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -106,98 +134,133 @@ class Table:
                 raise Taken(f"{self.name}.{name}: {value!r}")
         key = place(parse_iso(shown[self.spec.created]), ident) if before is None else before.record.key
         version = 1 if before is None else before.record.version + 1
-        return Record(ident, key, version, exact(orjson.dumps(shown)), exact(orjson.dumps(kept)))
+        if self._defaults:
+            defaults = self._defaults
+            kept = {name: value for name, value in kept.items() if name not in defaults or value != defaults[name]}
+        return Record(ident, key, version, exact(orjson.dumps(shown)), exact(orjson.dumps(kept)) if kept else b"{}")
 
     def put(self, record: Record, shown: Body, kept: Body, before: Row | None) -> None:
         """Store a prepared version in place of the one before."""
         key = record.key
-        self.rows[key] = record
         if before is None:
+            self.rows[key] = record
             self.keys[record.id] = key
-            self.order = ordered.add(self.order, key)
             self._enter(key, record.id, shown, kept)
             return
-        if self.shown:
-            self.shown.pop(record.id, None)
-        self._index(key, record.id, (before.public, before.hidden), (shown, kept))
+        self.settle()
+        self.rows[key] = record
+        self.shown.pop(record.id, None)
+        self._move(key, record.id, (before.public, before.hidden), (shown, kept))
 
     def drop(self, row: Row) -> None:
         """Take a record out."""
+        self.settle()
         key = row.record.key
         del self.rows[key], self.keys[row.id]
         ordered.remove(self.order, key)
         self.shown.pop(row.id, None)
-        self._index(key, row.id, (row.public, row.hidden), None)
+        self._move(key, row.id, (row.public, row.hidden), None)
+
+    def settle(self) -> None:
+        """Put what a load has gathered so far into the lists."""
+        if self.load is not None and self.load.order:
+            self.order = ordered.merged(self.order, self.load.order)
+            self.load.order = []
+            self.load.settle(self.indexes, self.sorts)
+            self.views.clear()
+
+    def _values(self, shown: Body, kept: Body) -> dict[str, Any]:
+        """A record's value in each index."""
+        values = {name: (kept if side else shown).get(member) for name, side, member in self._members}
+        for name, first, second in self._pairs:
+            a, b = values[first], values[second]
+            values[name] = None if a is None or b is None else (a, b)
+        return values
 
     def _enter(self, key: int, ident: str, shown: Body, kept: Body) -> None:
         """The indexes of a new record: most writes are these, so nothing is asked about a version before."""
         spec = self.spec
-        for name, extract in spec.indexes.items():
-            value = extract(shown, kept)
-            if value is not None:
-                index = self.indexes[name]
-                bucket = index.get(value)
-                index[value] = [key] if bucket is None else ordered.add(bucket, key)
+        values = self._values(shown, kept)
+        ranks = {name: extract(shown, kept) for name, extract in spec.sorts.items()}
+        if self.load is not None:
+            self.load.take(key, values)
+            for name, rank in ranks.items():
+                self.load.sorts[name].append((rank, key))
+        else:
+            self.order = ordered.add(self.order, key)
+            for index, value in zip(self.indexes.values(), values.values(), strict=True):
+                if value is not None:
+                    bucket = index.get(value)
+                    index[value] = [key] if bucket is None else ordered.add(bucket, key)
+            for name, rank in ranks.items():
+                self.sorts[name] = ordered.add(self.sorts[name], (rank, key))
+            if self.views:
+                self.views.enter(key, values, ranks)
         for name, extract in spec.unique.items():
             value = extract(shown, kept)
             if value is not None:
                 self.unique[name][value] = ident
-        for name, extract in spec.sorts.items():
-            self.sorts[name] = ordered.add(self.sorts[name], (extract(shown, kept), key))
         for name, extract in spec.search.items():
             self.texts[name][key] = extract(shown, kept)
         if spec.sums or spec.distinct:
-            self._fold((shown, kept), +1)
+            self._fold(values, shown, kept, +1)
 
-    def _index(self, key: int, ident: str, old: tuple[Body, Body], new: tuple[Body, Body] | None) -> None:
+    def _move(self, key: int, ident: str, old: tuple[Body, Body], new: tuple[Body, Body] | None) -> None:
         """The indexes of a record that changes or, without a new version, goes."""
         spec = self.spec
-        for name, extract in spec.indexes.items():
-            was, now = extract(*old), new and extract(*new)
-            if was == now:
+        was, now = self._values(*old), self._values(*new) if new else {}
+        ranked = {name: extract(*old) for name, extract in spec.sorts.items()}
+        ranks = {name: extract(*new) for name, extract in spec.sorts.items()} if new else {}
+        if self.views:
+            self.views.leave(key, was, ranked)
+            if new is not None:
+                self.views.enter(key, now, ranks)
+        for name, before in was.items():
+            after = now.get(name)
+            if before == after:
                 continue
             index = self.indexes[name]
-            if was is not None:
-                bucket = index[was]
+            if before is not None:
+                bucket = index[before]
                 ordered.remove(bucket, key)
                 if not bucket:
-                    del index[was]
-            if now is not None:
-                index[now] = ordered.add(index.get(now) or [], key)
+                    del index[before]
+            if after is not None:
+                index[after] = ordered.add(index.get(after) or [], key)
+        for name, rank in ranked.items():
+            if new is None or ranks[name] != rank:
+                ordered.remove(self.sorts[name], (rank, key))
+                if new is not None:
+                    self.sorts[name] = ordered.add(self.sorts[name], (ranks[name], key))
         for name, extract in spec.unique.items():
-            was, now = extract(*old), new and extract(*new)
-            if was != now:
-                if was is not None:
-                    self.unique[name].pop(was, None)
-                if now is not None:
-                    self.unique[name][now] = ident
-        for name, extract in spec.sorts.items():
-            was, now = extract(*old), new and extract(*new)
-            if was != now:
-                ordered.remove(self.sorts[name], (was, key))
-                if now is not None:
-                    self.sorts[name] = ordered.add(self.sorts[name], (now, key))
+            held, claimed = extract(*old), new and extract(*new)
+            if held != claimed:
+                if held is not None:
+                    self.unique[name].pop(held, None)
+                if claimed is not None:
+                    self.unique[name][claimed] = ident
         for name, extract in spec.search.items():
             if new is None:
                 self.texts[name].pop(key, None)
             else:
                 self.texts[name][key] = extract(*new)
         if spec.sums or spec.distinct:
-            self._fold(old, -1)
+            self._fold(was, *old, -1)
             if new is not None:
-                self._fold(new, +1)
+                self._fold(now, *new, +1)
 
-    def _fold(self, parts: tuple[Body, Body], sign: int) -> None:
-        for name, fold in self.spec.sums.items():
-            group, value = fold.group(*parts), fold.value(*parts)
-            if group is not None and value:
-                sums = self.sums[name]
+    def _fold(self, values: Mapping[str, Any], shown: Body, kept: Body, sign: int) -> None:
+        for sums, name, value_of in self._sums:
+            value = value_of(shown, kept)
+            if value and (group := values[name]) is not None:
                 sums[group] = sums.get(group, 0) + sign * value
-        for name, rule in self.spec.distinct.items():
-            group, member = rule.group(*parts), rule.member(*parts)
-            if group is None or member is None:
+        for groups, name, member_of in self._distinct:
+            member = member_of(shown, kept)
+            if member is None or (group := values[name]) is None:
                 continue
-            members = self.distinct[name].setdefault(group, {})
+            members = groups.get(group)
+            if members is None:
+                members = groups[group] = {}
             left = members.get(member, 0) + sign
             if left:
                 members[member] = left
@@ -212,8 +275,10 @@ class Table:
         twin.indexes = {n: {v: ordered.duplicate(b) for v, b in index.items()} for n, index in self.indexes.items()}
         twin.sorts = {name: ordered.duplicate(keys) for name, keys in self.sorts.items()}
         twin.texts = {name: texts.copy() for name, texts in self.texts.items()}
-        twin.sums = {name: sums.copy() for name, sums in self.sums.items()}
-        twin.distinct = {n: {g: m.copy() for g, m in groups.items()} for n, groups in self.distinct.items()}
+        for name, sums in self.sums.items():
+            twin.sums[name].update(sums)
+        for name, groups in self.distinct.items():
+            twin.distinct[name].update((group, members.copy()) for group, members in groups.items())
         twin.shown = self.shown.copy()
         return twin
 

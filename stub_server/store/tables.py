@@ -6,7 +6,7 @@ from typing import Any
 from ..kernel.money import cents
 from ..kernel.record import Body
 from ..kernel.text import fold
-from .spec import Distinct, Sum, TableSpec, hidden, pair, public
+from .spec import Distinct, Sum, TableSpec, hidden, public
 
 LIVE_SUBSCRIPTION = frozenset(("trialing", "active", "past_due"))
 LOG_ROWS = 10_000
@@ -39,6 +39,17 @@ def _url_in_project(shown: Body, kept: Body) -> tuple[str, str | None]:
 def _net(shown: Body, kept: Body) -> int:
     """Paid minus refunded cents of an order."""
     return int(kept["paid_cents"] - kept["refunded_cents"])
+
+
+def _was_paid(shown: Body, kept: Body) -> int:
+    return int(kept["paid_cents"] > 0)
+
+
+def _active_terms(shown: Body, kept: Body) -> tuple[int, str, int] | None:
+    """What an active subscription brings in, and how often: few different ones, so their number by kind is kept."""
+    if shown["status"] != "active":
+        return None
+    return cents(shown["amount"]), shown["interval"], shown["interval_count"]
 
 
 def _is_live(shown: Body, kept: Body) -> int:
@@ -106,8 +117,6 @@ TABLES = MappingProxyType(
             "Order",
             unique={"code": public("code")},
             indexes={
-                "projectId+status": pair(_order_project, public("status")),
-                "planId+status": pair(_order_plan, public("status")),
                 "projectId": _order_project,
                 "planId": _order_plan,
                 "status": public("status"),
@@ -115,27 +124,42 @@ TABLES = MappingProxyType(
                 "document": hidden("document"),
                 "paymentMethod": public("paymentMethod"),
             },
+            pairs=("projectId+status", "planId+status"),
             sorts={"totalAmount": _total_cents},
-            sums={"net": Sum(_order_project, _net)},
+            sums={
+                "gross": Sum("projectId", hidden("paid_cents")),
+                "refunded": Sum("projectId", hidden("refunded_cents")),
+                "paid": Sum("projectId", _was_paid),
+                "plan_net": Sum("planId", _net),
+            },
+            distinct={"plans": Distinct("projectId", _order_plan)},
             touches={"projects": _order_project},
+            defaults={
+                "subscriptionId": None,
+                "success_url": None,
+                "cancel_url": None,
+                "paid_cents": 0,
+                "refunded_cents": 0,
+                "paid_at": None,
+                "renewal": False,
+            },
         ),
         "subscriptions": TableSpec(
             "Subscription",
             unique={"code": public("code")},
             indexes={
-                "projectId+status": pair(_project, public("status")),
-                "planId+status": pair(_plan, public("status")),
-                "customerId+planId": pair(public("customerId"), _plan),
                 "projectId": _project,
                 "planId": _plan,
                 "status": public("status"),
                 "customerId": public("customerId"),
             },
+            pairs=("projectId+status", "planId+status", "customerId+planId"),
             sorts={"next_billing_at": _billing_instant},
-            sums={"live": Sum(_plan, _is_live), "live_in_project": Sum(_project, _is_live)},
+            sums={"live": Sum("planId", _is_live), "live_in_project": Sum("projectId", _is_live)},
             distinct={
-                "subscribers": Distinct(_project, public("customerId")),
-                "active_subscribers": Distinct(_project, _live_customer),
+                "subscribers": Distinct("projectId", public("customerId")),
+                "active_subscribers": Distinct("projectId", _live_customer),
+                "active_terms": Distinct("projectId", _active_terms),
             },
             touches={"projects": _project, "plans": _plan},
         ),
@@ -148,13 +172,13 @@ TABLES = MappingProxyType(
         "webhook_logs": TableSpec(
             "WebhookLogEntry",
             indexes={
-                "webhookId+status": pair(public("webhookId"), public("status")),
                 "webhookId": public("webhookId"),
                 "projectId": hidden("projectId"),
                 "status": public("status"),
                 "event_type": public("event_type"),
                 "event_id": public("event_id"),
             },
+            pairs=("webhookId+status",),
             ring=LOG_ROWS,
         ),
     }

@@ -14,6 +14,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from . import sizes as by_size
 from .load import Result, fire
 from .world import Shot
 
@@ -77,8 +78,28 @@ def measure(target: Target, shot: Shot, seconds: float, core: int) -> Sample:
 @click.option("--rounds", default=3, show_default=True, help="Rounds, interleaved; the medians are shown.")
 @click.option("--seconds", default=2.0, show_default=True, help="Length of a round of one operation on one server.")
 @click.option("--check", is_flag=True, help="Exit code 1 when the sandbox is slower than it promises.")
-def main(rounds: int, seconds: float, check: bool) -> None:
-    """Measure GET, list, PUT and POST on four servers, one core for the server and another for the load."""
+@click.option("--sizes", is_flag=True, help="Only what size costs, not the servers.")
+@click.option("--million", is_flag=True, help="Go on to a million orders: some minutes and 6 GiB of memory.")
+def main(rounds: int, seconds: float, check: bool, sizes: bool, million: bool) -> None:
+    """Measure GET, list, PUT and POST on four servers, one core for the server and another for the load.
+
+    Then what the number of orders costs: seeding, memory and every kind of read.
+    """
+    console = Console()
+    console.width = max(console.width, 100)  # a narrow terminal would cut the figures
+    missed = [] if sizes else _servers(console, rounds, seconds)
+    found = by_size.measure(million=million)
+    console.print(by_size.sizes_table(found))
+    console.print(f"Cost against size: {by_size.plot(found)}")
+    missed += by_size.missed(found)
+    for line in missed:
+        click.echo(line)
+    if check and missed:
+        sys.exit(1)
+
+
+def _servers(console: Console, rounds: int, seconds: float) -> list[str]:
+    """Measure and show the servers; answers the promises that are not kept."""
     served, loading = cores()
     samples: dict[tuple[str, str], list[Sample]] = {}
 
@@ -95,14 +116,8 @@ def main(rounds: int, seconds: float, check: bool) -> None:
                     shot = target.shots[position]
                     sample = measure(target, shot, seconds, loading)
                     samples.setdefault((shot.name, target.name), []).append(sample)
-    console = Console()
-    console.width = max(console.width, 100)  # a narrow terminal would cut the figures
     console.print(table(samples))
-    missed = verdict(samples)
-    for line in missed:
-        click.echo(line)
-    if check and missed:
-        sys.exit(1)
+    return verdict(samples)
 
 
 def cores() -> tuple[int, int]:

@@ -9,6 +9,7 @@ import pytest
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
 from stub_server.contract.document import JSON, Operation
+from stub_server.domain.orders import MAGIC
 from stub_server.resolver import module_of, snake
 
 from ..support.contract import document
@@ -277,3 +278,9 @@ def test_every_id_that_an_answer_of_a_creation_shows_is_linked() -> None:
                 link["operationId"] for link in API.resolve(operation.raw["responses"][status])["links"].values()
             }
             assert f"get{resource}" in targets, name
+
+
+def test_every_magic_word_is_told() -> None:
+    """Where the orders are made to which they apply: nobody finds them otherwise."""
+    told = OF_API["createPixOrder"].raw["description"]
+    assert [] == [word for word in MAGIC if word not in told]

@@ -11,7 +11,7 @@ import pytest
 from ..conftest import Serve
 from ..support.contract import document
 from ..support.live import NO_TLS, Live
-from ..support.make import Json, created, make_plan
+from ..support.make import Json, created, make_plan, order_body
 from .stage import DAY, Stage, staged
 from .steps import done, refused
 
@@ -256,6 +256,15 @@ def test_autopay_pays_every_order_so_long_after_it_was_made(serve: Serve, sink: 
         held = stage.subscription_of(order["id"])
         assert ("active", 10) == (held["status"], held["cycle"])
         assert stage.get_order(stubborn["id"])["status"] == "expired"
+
+
+def test_autopay_leaves_other_methods_to_the_control_surface(serve: Serve, sink: str) -> None:
+    with staged(serve(autopay=90), "auto", sink) as stage:
+        plan = make_plan(stage.api, payment_methods=["pix", "boleto"])
+        body = order_body(plan["projectId"], plan["id"], paymentMethod="boleto")
+        order = created(stage.api.post("/v2/orders", json=body))
+        stage.advance(DAY)
+        assert stage.get_order(order["id"])["status"] == "pending"
 
 
 def test_the_clock_goes_forward_only_and_not_too_far(stage: Stage) -> None:

@@ -204,6 +204,14 @@ def test_twenty_at_once_have_one_effect_and_one_answer(shop: Estate, operation: 
     assert set(types) <= set(view.emits)
 
 
+def test_the_control_surface_takes_no_key(stage: Stage) -> None:
+    """Its contract names none: a second step of the clock is a second step."""
+    first, second = (
+        done(stage.control.post("/clock/advance", json={"seconds": 60}, headers=under("step")))["now"] for _ in range(2)
+    )
+    assert first < second
+
+
 def test_without_a_key_every_request_is_done(shop: Estate) -> None:
     before = total(shop.api, "/v2/orders")
     body = body_of(OPERATIONS["createPixOrder"], shop.ids)

@@ -125,6 +125,18 @@ def test_an_operation_without_behaviour_is_501(overlaid: Door) -> None:
     refused(overlaid.ask("GET", "/v2/coupons", token=None), 401, "missing_credentials")
 
 
+@pytest.mark.parametrize("overlaid", [[OPERATION]], indirect=True, ids=["operation"])
+def test_an_operation_of_an_overlay_is_assumed_unless_it_says_more(overlaid: Door) -> None:
+    """It need not tell its `x-basis`: what describes the contract describes it too."""
+    assert overlaid.ask("GET", "/api-keys/info").json()["info"]["contract"]["total_operations"] == 50
+    root = Door(overlaid.port, "", None)
+    assert root.ask("GET", "/").status == 200
+    report = root.ask("GET", "/_sandbox/assumptions").json()
+    assert report["documented_operations"] == 4
+    found = {entry["id"] for entry in report["assumptions"] if entry["subject"] == "listCoupons"}
+    assert found == {f"listCoupons.{part}" for part in ("method", "path", "request", "response")}
+
+
 @pytest.mark.parametrize("overlaid", [[FIELD, ENUM]], indirect=True, ids=["two"])
 def test_overlays_are_applied_in_order_and_published(overlaid: Door) -> None:
     published = overlaid.ask("GET", "/openapi.json").json()["components"]["schemas"]["CustomerCreate"]["properties"]

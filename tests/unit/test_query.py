@@ -1,7 +1,9 @@
 """A page of a table is what sorting and filtering everything by hand would give."""
 
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,18 +11,23 @@ from stub_server.kernel.clock import iso
 from stub_server.kernel.ids import uuid_text
 from stub_server.kernel.record import Body
 from stub_server.store import ordered
+from stub_server.store import query as query_module
+from stub_server.store.load import Load
 from stub_server.store.query import Query, select
-from stub_server.store.spec import Distinct, Sum, TableSpec, hidden, pair, public
+from stub_server.store.spec import Distinct, Sum, TableSpec, hidden, public
 from stub_server.store.table import Table
+from stub_server.store.views import MOST, Views
 
 SPEC = TableSpec(
     "Thing",
     unique={"code": public("code")},
-    indexes={"kind+color": pair(public("kind"), hidden("color")), "kind": public("kind"), "color": hidden("color")},
+    indexes={"kind": public("kind"), "color": hidden("color")},
+    pairs=("kind+color",),
+    defaults={"color": None},
     sorts={"size": public("size")},
     search={"search": lambda shown, kept: shown["name"]},
-    sums={"weight": Sum(hidden("color"), lambda shown, kept: shown["size"])},
-    distinct={"kinds": Distinct(hidden("color"), public("kind"))},
+    sums={"weight": Sum("color", lambda shown, kept: shown["size"])},
+    distinct={"kinds": Distinct("color", public("kind"))},
 )
 KINDS, COLORS = ("a", "b", "c"), ("red", "blue", None)
 
@@ -65,9 +72,23 @@ def accept(_: Body) -> None:
     """These things have no contract."""
 
 
-def play(moves: list[tuple[str, Body, int]]) -> tuple[Table, dict[str, tuple[Body, Body]]]:
+def play(
+    moves: list[tuple[str, Body, int]], after_each: Callable[[Table], object] = len
+) -> tuple[Table, dict[str, tuple[Body, Body]]]:
     """A table after the moves, and the same things kept plainly."""
-    table, plain = Table("things", SPEC, accept), {}
+    table = Table("things", SPEC, accept)
+    plain: dict[str, tuple[Body, Body]] = {}
+    run(moves, table, plain, after_each)
+    return table, plain
+
+
+def run(
+    moves: list[tuple[str, Body, int]],
+    table: Table,
+    plain: dict[str, tuple[Body, Body]],
+    after_each: Callable[[Table], object] = len,
+) -> None:
+    """Make the moves."""
     for verb, values, number in moves:
         values = dict(values)
         kept = {"color": values.pop("color")}
@@ -90,7 +111,7 @@ def play(moves: list[tuple[str, Body, int]]) -> tuple[Table, dict[str, tuple[Bod
                 shown = {**row.public, **values}
                 table.put(table.prepare(ident, shown, kept, row), shown, kept, row)
                 plain[ident] = (shown, kept)
-    return table, plain
+        after_each(table)
 
 
 def by_hand(plain: dict[str, tuple[Body, Body]], query: Query) -> tuple[list[str], int]:
@@ -126,6 +147,86 @@ def test_a_page_is_what_sorting_by_hand_gives(moves: list[tuple[str, Body, int]]
     table, plain = play(moves)
     records, total = select(table, query)
     assert by_hand(plain, query) == ([record.id for record in records], total)
+
+
+@given(steps, queries)
+@settings(max_examples=300, deadline=None)
+def test_a_page_of_a_view_is_what_sorting_by_hand_gives(moves: list[tuple[str, Body, int]], query: Query) -> None:
+    """A list that is kept once it was asked for follows every write since: asked before the first and after each."""
+    with pytest.MonkeyPatch.context() as patch:
+        for limit in ("SMALL", "FEW", "SORTED_OUTRIGHT"):  # as if every list were long
+            patch.setattr(query_module, limit, -1)
+        table, plain = play(moves, lambda table: select(table, query))
+        records, total = select(table, query)
+    assert by_hand(plain, query) == ([record.id for record in records], total)
+
+
+def test_a_table_keeps_the_views_last_asked_for() -> None:
+    """Many different questions do not pile up."""
+    views = Views()
+    for number in range(MOST + 3):
+        views.keep(frozenset({("kind", frozenset({number}))}), None, [number])
+        views.find(frozenset({("kind", frozenset({0}))}), None)
+    assert [0] == views.find(frozenset({("kind", frozenset({0}))}), None)
+    assert views.find(frozenset({("kind", frozenset({1}))}), None) is None
+    assert views.find(frozenset({("kind", frozenset({MOST + 2}))}), None) == [MOST + 2]
+
+
+@given(steps, steps, steps, queries)
+@settings(max_examples=300, deadline=None)
+def test_what_was_loaded_at_once_is_what_was_written_one_by_one(
+    before: list[tuple[str, Body, int]],
+    loaded: list[tuple[str, Body, int]],
+    after: list[tuple[str, Body, int]],
+    query: Query,
+) -> None:
+    """Into an empty table or a full one, with changes in between, then other writes: nothing tells them apart."""
+    table, plain = play(before)
+    table.load = Load(SPEC)
+    run(loaded, table, plain)
+    table.settle()
+    table.load = None
+    run(after, table, plain)
+    one_by_one = play(before + loaded + after)[0]
+    records, total = select(table, query)
+    assert by_hand(plain, query) == ([record.id for record in records], total)
+    for name in ("keys", "unique", "sums", "distinct", "texts"):
+        assert getattr(one_by_one, name) == getattr(table, name), name
+    assert list(one_by_one.order) == list(table.order)
+    assert {n: {v: list(k) for v, k in i.items()} for n, i in one_by_one.indexes.items()} == {
+        n: {v: list(k) for v, k in i.items()} for n, i in table.indexes.items()
+    }
+    assert {n: list(keys) for n, keys in one_by_one.sorts.items()} == {n: list(k) for n, k in table.sorts.items()}
+
+
+def test_a_default_of_the_hidden_part_is_not_kept_and_comes_back() -> None:
+    """What has its usual value takes no memory; whoever opens the record sees it all the same."""
+    table = Table("things", SPEC, accept)
+    shown = {"id": uuid_text(1), "code": "1", "createdAt": iso(0), "kind": "a", "size": 1, "name": "x"}
+    for kept, stored in (({"color": None}, b"{}"), ({"color": "red"}, b'{"color":"red"}')):
+        row = table.open(uuid_text(1))
+        record = table.prepare(uuid_text(1), shown, kept, row)
+        table.put(record, shown, kept, row)
+        assert stored == record.hidden
+        assert kept == table.parse(record).hidden
+
+
+def test_a_peek_shows_the_present_version() -> None:
+    """A parsed part that is kept is dropped with the version it was made of."""
+    table, _ = play([("new", {"kind": "a", "size": 1, "name": "x", "at": 0, "color": None}, 7)])
+    ident = uuid_text(7)
+    first = table.peek(ident)
+    assert first is not None
+    assert first is table.peek(ident)
+    row = table.open(ident)
+    assert row is not None
+    changed = {**row.public, "size": 2}
+    table.put(table.prepare(ident, changed, row.hidden, row), changed, row.hidden, row)
+    assert changed == table.peek(ident)
+    row = table.open(ident)
+    assert row is not None
+    table.drop(row)
+    assert table.peek(ident) is None
 
 
 @given(steps)

@@ -8,9 +8,8 @@ from ...seeding.scenario import ScenarioError
 from .. import reply
 from ..assumptions import assumptions_of
 from ..call import Call
+from ..ready import ready_token
 from ..reply import Reply
-
-READY_FOR = 30 * 24 * 3600  # seconds
 
 
 def get_sandbox_index(call: Call) -> Reply:
@@ -53,13 +52,12 @@ def get_credentials(call: Call) -> Reply:
     """200 with a ready token, an API key pair and ids to try them on."""
     sandbox, server = call.sandbox, call.server
     merchant = sandbox.store.merchant
-    token, _ = server.tokens.issue(sandbox.name, merchant.id, merchant.user_id, ["*"], READY_FOR)
     return reply.value(
         {
             "sandbox": sandbox.name,
             "base_url": server.url + call.prefix,
             "merchant": {"id": merchant.id, "name": merchant.name},
-            "jwt": token,
+            "jwt": ready_token(server, sandbox),
             "public_key": sandbox.credentials["public_key"],
             "private_key": sandbox.credentials["private_key"],
             "sample": {name: sandbox.sample.get(name) for name in ("projectId", "planId", "customerId", "orderId")},

@@ -1,7 +1,6 @@
 """What a payer or a bank would do to an order."""
 
 from ...contract.formats import date_time_ms
-from ...domain import payments
 from ...kernel.money import cents
 from ...kernel.record import Body, Change, Row
 from .. import billing, reply
@@ -23,8 +22,7 @@ def pay_order(call: Call, ident: str, body: Body | None) -> Reply:
     amount = cents(asked["amount"]) if "amount" in asked else None
     paid_at = date_time_ms(asked["paid_at"]) if "paid_at" in asked else None
     world = World(call.sandbox, call.store)
-    payments.check_payable(row.public, amount, paid_at, call.now)
-    return _apply(call, row, billing.pay(world, row, billing.payer_of(world, row, asked.get("payer")), paid_at))
+    return _apply(call, row, billing.pay(world, row, billing.payer_of(world, row, asked.get("payer")), paid_at, amount))
 
 
 def fail_order(call: Call, ident: str, body: Body | None) -> Reply:

@@ -1,0 +1,49 @@
+"""How much memory a process and a table take."""
+
+import os
+import resource
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from stub_server.store.ordered import Keys
+from stub_server.store.table import Table
+
+_TRACKED = 16  # what the collector keeps before a container
+
+
+def resident() -> int:
+    """Bytes of memory that the process holds now; where the system does not tell, the most it ever held."""
+    statm = Path("/proc/self/statm")
+    if statm.exists():
+        return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def table_bytes(table: Table) -> int:
+    """Bytes of a table's records and of everything that finds and sums them."""
+    size = sys.getsizeof
+    total = sum(
+        _TRACKED + size(r) + size(r.id) + size(r.key) + size(r.json) + size(r.hidden) for r in table.rows.values()
+    )
+    total += size(table.rows) + size(table.keys) + _keys(table.order)
+    for held in table.unique.values():
+        total += size(held) + sum(map(size, held))
+    for index in table.indexes.values():
+        total += size(index) + sum(_value(value) + _keys(keys) for value, keys in index.items())
+    for order in table.sorts.values():
+        total += _keys(order) + sum(_TRACKED + size(pair) + size(pair[0]) for pair in order)
+    kept: list[dict[Any, Any]] = [*table.sums.values(), *table.distinct.values(), *table.texts.values()]
+    return total + sum(size(groups) + sum(_value(value) for value in groups.values()) for groups in kept)
+
+
+def _keys(keys: Keys) -> int:
+    """The containers alone: the keys are the records'."""
+    parts: Iterable[Any] = (keys,) if type(keys) is list else keys._lists  # type: ignore[union-attr]
+    return sum(_TRACKED + sys.getsizeof(part) for part in parts)
+
+
+def _value(value: Any) -> int:
+    inner = sum(map(sys.getsizeof, value)) if isinstance(value, dict) else 0
+    return sys.getsizeof(value) + inner + (_TRACKED if isinstance(value, (tuple, dict)) else 0)

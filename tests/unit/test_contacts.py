@@ -1,0 +1,43 @@
+"""An order's flat telephones and address as a customer's: exact, or left out and named."""
+
+import pytest
+
+from stub_server.domain.customers import from_flat
+
+
+@pytest.mark.parametrize(
+    ("text", "area_code", "number"),
+    [
+        ("+5511987654321", "11", "987654321"),
+        ("+551133334444", "11", "33334444"),
+        ("5511987654321", "11", "987654321"),
+        ("551133334444", "11", "33334444"),
+        ("11987654321", "11", "987654321"),
+        ("1133334444", "11", "33334444"),
+        ("+55 (11) 98765-4321", "11", "987654321"),
+        ("(55) 3222-1111", "55", "32221111"),
+        ("5532221111", "55", "32221111"),
+    ],
+)
+def test_a_brazilian_telephone_is_taken_apart(text: str, area_code: str, number: str) -> None:
+    """Written with the country's code or without it, a landline as a mobile; 55 is also an area in the south."""
+    phones, _, left_out = from_flat({"mobile_phone": text}, {})
+    assert phones == {"mobile_phone": {"country_code": "55", "area_code": area_code, "number": number}}
+    assert left_out == ()
+
+
+@pytest.mark.parametrize("text", ["+12125550100", "+351912345678", "vizinha", "", "987654321", "+55119876543210"])
+def test_what_cannot_be_taken_apart_is_left_out_and_named(text: str) -> None:
+    """Where a foreign number's area code ends cannot be told; one that does not fit takes the others with it."""
+    found = from_flat({"home_phone": "+551133334444", "mobile_phone": text}, {})
+    assert found == ({}, {}, ("customer_phones_not_copied",))
+
+
+@pytest.mark.parametrize("address", [{"line_1": "a" * 257}, {"country": "Brasil"}, {"bairro": "Batel"}])
+def test_an_address_that_a_customer_could_not_have_is_left_out_and_named(address: dict[str, str]) -> None:
+    assert from_flat({}, address) == ({}, {}, ("customer_address_not_copied",))
+
+
+def test_an_address_that_fits_is_copied_whole() -> None:
+    address = {"line_1": "1374, Avenida Paulista", "zip_code": "01310100", "country": "BR"}
+    assert from_flat({}, address) == ({}, address, ())
