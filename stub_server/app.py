@@ -9,11 +9,11 @@ from typing import Any
 from connexion.middleware import ConnexionMiddleware
 
 from . import __version__
-from .contract import bundle
+from .contract import bundle, conformity
 from .contract.document import Document
 from .contract.formats import formats
 from .contract.schema import Schemas
-from .contract.source import ContractError, json_path, read
+from .contract.source import ContractError, read
 from .domain.documents import is_document, is_document_unchecked
 from .events.dispatch import on_event
 from .http.auth import Gate, Security
@@ -54,7 +54,7 @@ def create_app(settings: Settings | None = None) -> Edge:
     document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", settings.overlays))
     control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml"))
     if settings.overlays:
-        check_document(document)
+        conformity.check(document)
     known = formats(is_document if settings.check_digits else is_document_unchecked)
     schemas = Schemas(document.raw, known, open_objects=settings.ignore_unknown)
     secret = settings.signing_secret(secrets.token_bytes(32))
@@ -151,25 +151,6 @@ def thin(raw: Body) -> Body:
         "components": {"securitySchemes": schemes},
         "paths": paths,
     }
-
-
-def check_document(document: Document) -> None:
-    """Hold a contract to OpenAPI 3.0 and its own tables. Raises ContractError with the JSONPath of the first fault."""
-    # Read only when needed: a contract without overlays was checked by the tests, and these are slow to import.
-    from jsonschema import Draft4Validator
-    from jsonschema.exceptions import best_match
-    from openapi_spec_validator import OpenAPIV30SpecValidator
-    from openapi_spec_validator.schemas import schema_v30
-
-    for error in OpenAPIV30SpecValidator(document.raw).iter_errors():
-        # Of a choice that nothing fits the validator tells only that; the best match is the member that is wrong.
-        found = best_match(Draft4Validator(dict(schema_v30)).iter_errors(document.raw)) or error
-        raise ContractError(f"{json_path(list(found.absolute_path))}: {found.message[:400]}")
-    known = {scope["name"] for scope in document.scopes}
-    for operation in document.operations.values():
-        for scope in sorted(operation.scopes - known):
-            where = json_path(["paths", operation.path, operation.method.lower(), "x-scopes"])
-            raise ContractError(f"{where}: {scope} is no scope of this contract")
 
 
 def _check(schemas: Schemas, name: str) -> Check:

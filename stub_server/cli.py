@@ -124,8 +124,8 @@ def serve(
 @_overlay
 def check(overlays: tuple[Path, ...]) -> None:
     """Hold the contract, overlays applied, to OpenAPI 3.0 and count what is in it. Exit code 1 for a fault."""
-    from .app import check_document, data_dir
-    from .contract import bundle
+    from .app import data_dir
+    from .contract import bundle, conformity
     from .contract.document import Document
     from .contract.source import ContractError
 
@@ -133,7 +133,7 @@ def check(overlays: tuple[Path, ...]) -> None:
         document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays))
         control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml"))
         for part in (document, control):
-            check_document(part)
+            conformity.check(part)
         counts = {
             "operations": len(document.operations),
             "schemas": len(document.raw["components"]["schemas"]),

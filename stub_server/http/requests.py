@@ -66,8 +66,9 @@ class Requests:
         headers = [p for p in operation.parameters if p.place == "header" and p.name.lower() not in _FRAME_HEADERS]
         self.query_names = frozenset(p.name for p in query)
         self.takes_query = bool(query)
-        self._defaults = {p.name: document.resolve(p.schema)["default"] for p in query if "default" in document.resolve(p.schema)}
-        self._casts = {p.name: _cast(document.resolve(p.schema)) for p in query}
+        asked = {p.name: document.resolve(p.schema) for p in query}
+        self._defaults = {name: schema["default"] for name, schema in asked.items() if "default" in schema}
+        self._casts = {name: _cast(schema) for name, schema in asked.items()}
         self._header_names = {p.name: p.name.lower().encode() for p in headers}
         self._media: dict[bytes, bool] = {}
         self._body_schema = operation.body if ignore_unknown else None

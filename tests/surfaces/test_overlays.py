@@ -129,7 +129,7 @@ def test_an_operation_without_behaviour_is_501(overlaid: Door) -> None:
 def test_an_operation_of_an_overlay_is_assumed_unless_it_says_more(overlaid: Door) -> None:
     """It need not tell its `x-basis`: what describes the contract describes it too."""
     assert overlaid.ask("GET", "/api-keys/info").json()["info"]["contract"]["total_operations"] == 50
-    root = Door(overlaid.port, "", None)
+    root = Door(overlaid.port, "", overlaid.token)
     assert root.ask("GET", "/").status == 200
     report = root.ask("GET", "/_sandbox/assumptions").json()
     assert report["documented_operations"] == 4
