@@ -1,6 +1,7 @@
 """Rules of orders: who may buy what, what a new order holds, and what a payer's e-mail address decides."""
 
 import re
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..contract.formats import date_time_ms
@@ -37,6 +38,7 @@ MAGIC: dict[str, Outcome] = {
 }
 
 
+@lru_cache(maxsize=1024)
 def magic_of(email: str) -> str | None:
     """The magic token in an e-mail's local part, if there is one."""
     local = email.rpartition("@")[0].lower()

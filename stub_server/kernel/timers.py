@@ -1,11 +1,10 @@
 """What the clock has still to do: jobs in the order of their time."""
 
-from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Timer:
+class Timer(NamedTuple):
     """One job: due in ms, then the order in which it was set; `subject` is the record it concerns."""
 
     due: int
