@@ -19,11 +19,14 @@ def on_event(sandbox: "Sandbox", store: "Store", event: Event) -> None:
 
     A test is for the webhook under test alone, whatever others listen to: who sends it opens its delivery.
     """
-    webhooks = store.webhooks
-    active = webhooks.bucket("is_active", True)
-    if not active or event.type == TEST:
+    if event.type == TEST:
         return
-    wishes = [wish for key in active if (wish := wish_of(webhooks.rows[key].json)).wants(event.type, event.project_id)]
+    asked = (event.type, event.project_id)
+    wishes: list[Wish] | None = store.listeners.get(asked)
+    if wishes is None:
+        webhooks = store.webhooks
+        every = [wish_of(webhooks.rows[key].json) for key in webhooks.bucket("is_active", True)]
+        wishes = store.listeners[asked] = [wish for wish in every if wish.wants(*asked)]
     if wishes:
         change = Change()
         for wish in wishes:

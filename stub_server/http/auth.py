@@ -53,7 +53,7 @@ class Gate:
             caller = self._bearer(sandbox, token)
         call.caller = caller
         call.store = store = sandbox.store_of(caller.merchant_id)
-        call.trace.caller = f"{caller.kind}:{caller.key_id or caller.subject}"
+        call.trace.caller = caller.key_id or caller.subject
         if caller.key_id is not None:
             if caller.networks:
                 self._check_address(call, caller)
@@ -66,7 +66,8 @@ class Gate:
         claims = self.tokens.claims(token)
         if claims["sandbox"] != sandbox.name:
             raise bad_credentials("The token was issued for another sandbox.")
-        return Caller("jwt", claims["sub"], claims["merchant_id"], claims["scopes"])
+        caller: Caller = claims["caller"]
+        return caller
 
     def _anyone(self, sandbox: Sandbox, token: str) -> Caller:
         try:

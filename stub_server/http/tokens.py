@@ -11,6 +11,7 @@ from joserfc.jwk import OctKey
 from ..contract.formats import is_uuid
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Unauthenticated
+from ..operations.call import Caller
 from .errors import REALM
 
 ISSUER = "membership-sandbox"
@@ -96,5 +97,6 @@ class Tokens:
             del self._known[next(iter(self._known))]
         # Ids are stored and compared in lower case, as everywhere.
         ids = {name: claims[name].lower() for name in ("sub", "merchant_id")}
-        self._known[token] = {**claims, **ids, "scopes": frozenset(claims["scope"].split())}
+        caller = Caller("jwt", ids["sub"], ids["merchant_id"], frozenset(claims["scope"].split()))
+        self._known[token] = {**claims, **ids, "caller": caller}
         return self._known[token]

@@ -35,6 +35,9 @@ class Store:
         self.tables = {name: Table(name, spec, checks[spec.schema]) for name, spec in TABLES.items()}
         self.usage: dict[str, tuple[int, str]] = {}
         self.callers: dict[str, Any] = {}  # API keys as callers, remembered by whoever authenticates
+        self.listeners: dict[
+            Any, Any
+        ] = {}  # who wants which events, remembered by whoever tells them, until one changes
         self._bind()
 
     def _bind(self) -> None:
@@ -101,6 +104,8 @@ class Store:
             table = tables[put.table]
             table.put(record, put.public, put.hidden, put.before)
             written[put.id] = record
+            if table is self.webhooks:
+                self.listeners.clear()
             if table.spec.touches:
                 self._touch(table, put.public, put.hidden)
                 if put.before is not None:
@@ -111,6 +116,8 @@ class Store:
         for drop in change.drops:
             table = tables[drop.table]
             table.drop(drop.row)
+            if table is self.webhooks:
+                self.listeners.clear()
             if table.spec.touches:
                 self._touch(table, drop.row.public, drop.row.hidden)
         return written
@@ -144,7 +151,7 @@ class Store:
         twin = Store.__new__(Store)
         twin.merchant, twin._checks = self.merchant, self._checks
         twin.tables = {name: table.copy() for name, table in self.tables.items()}
-        twin.usage, twin.callers = dict(self.usage), {}
+        twin.usage, twin.callers, twin.listeners = dict(self.usage), {}, {}
         twin._bind()
         return twin
 
