@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import socket
 import sys
 from dataclasses import replace
@@ -91,6 +92,8 @@ def run(app: Edge, settings: Settings, listener: socket.socket) -> None:
     banner.show(app, settings, Console())
     calm_collector()
     server = uvicorn.Server(uvicorn_config(app))
+    # uvicorn shuts down in order and then passes the signal on: a server that was asked to stop has not failed.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         server.run([listener])
     except KeyboardInterrupt:  # uvicorn has shut down in order, and passes the signal on

@@ -65,7 +65,9 @@ class Gate:
     def _bearer(self, sandbox: Sandbox, token: str) -> Caller:
         claims = self.tokens.claims(token)
         if claims["sandbox"] != sandbox.name:
-            raise bad_credentials("The token was issued for another sandbox.")
+            raise bad_credentials(
+                "The token was issued for another sandbox. Each has its own: /s/NAME/_sandbox/credentials."
+            )
         caller: Caller = claims["caller"]
         return caller
 

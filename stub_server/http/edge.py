@@ -105,7 +105,7 @@ class Edge:
         """Which world: the path's prefix, else the header, else the token's claim, else the default one."""
         if path.startswith("/s/"):
             name, slash, rest = path[3:].partition("/")
-            return f"/s/{name}", slash + rest, self._named(name, headers)
+            return f"/s/{name}", (slash or "/") + rest, self._named(name, headers)
         header = headers.get(b"x-sandbox")
         if header is not None:
             return "", path, self._named(header.decode("latin-1"), headers)

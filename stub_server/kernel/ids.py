@@ -46,7 +46,7 @@ class Ids:
         """`seed` decides everything but the secrets, which come from `secret` and are others in every `world`."""
         self._records = Random(f"{seed}/records")
         self._events = Random(f"{seed}/events")
-        self._requests = Random(f"{seed}/requests")
+        self._requests = Random(f"{seed}/requests/{world}")
         self._root = hmac.new(secret, b"credentials", hashlib.sha256).digest()
         self._secrets = self._stream(world)
 

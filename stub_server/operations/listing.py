@@ -1,6 +1,6 @@
 """What every list operation shares: filters, time range, search, sort order, page."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ..contract.formats import date_time_ms
@@ -16,15 +16,18 @@ from .reply import Reply, listed
 _SHAPING = frozenset(("page", "limit", "sort", "created_since", "created_until"))
 
 
-def query_of(table: Table, query: Body) -> Query:
-    """A list's query parameters as the store understands them: each filter by the index of the same name."""
+def query_of(call: Call, table: Table, query: Body, handled: Collection[str] = ()) -> Query:
+    """A list's query parameters as the store understands them: each filter by the index of the same name.
+
+    `handled` are those that the operation sees to itself; any other that no index answers is warned of.
+    """
     sort: str = query.get("sort", "-createdAt")
     key = sort.removeprefix("-")
     found = Query(
         sort=None if key in ("createdAt", "created_at") else key,
         newest_first=sort.startswith("-"),
-        page=query["page"],
-        limit=query["limit"],
+        page=query.get("page", 1),  # an overlay may have taken a parameter away
+        limit=query.get("limit", 20),
     )
     if "created_since" in query:
         found.since = date_time_ms(query["created_since"])
@@ -37,6 +40,8 @@ def query_of(table: Table, query: Body) -> Query:
             found.contains[name] = fold(value)
         elif name in table.indexes or name in table.unique:
             found.equal[name] = _PLAIN.get(name, _same)(value)
+        elif name not in handled:
+            call.warn(f"filter_without_effect:{name}")  # an overlay added or renamed it
     return found
 
 
@@ -75,7 +80,7 @@ def page_of(call: Call, table: Table, query: Query) -> tuple[list[bytes], Page]:
 
 def list_reply(call: Call, table: Table, query: Body, message: str, member: str) -> Reply:
     """The whole of a plain list operation."""
-    rows, page = page_of(call, table, query_of(table, query))
+    rows, page = page_of(call, table, query_of(call, table, query))
     return listed(message, member, rows, page)
 
 

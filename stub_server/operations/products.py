@@ -16,7 +16,7 @@ def list_products(call: Call, query: Body) -> Reply:
     if "planId" not in query:
         return list_reply(call, table, query, message, member)
     plan_id = query["planId"].lower()
-    found = query_of(table, query)
+    found = query_of(call, table, query, handled=("planId",))
     project_id = _project_of_plan(call, plan_id)
     # A plan unlocks products of its own project alone, so no others need a look.
     if project_id is None or found.equal.setdefault("projectId", project_id) != project_id:

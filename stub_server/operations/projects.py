@@ -19,7 +19,7 @@ from .reply import Reply
 
 def list_projects(call: Call, query: Body) -> Reply:
     """200 with a page of projects; a restricted key sees its own."""
-    rows, page = page_of(call, call.store.projects, query_of(call.store.projects, query))
+    rows, page = page_of(call, call.store.projects, query_of(call, call.store.projects, query))
     return reply.nested_list("Projects retrieved.", "projects", rows, page)
 
 

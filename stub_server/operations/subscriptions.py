@@ -14,7 +14,7 @@ _EARLIEST = "0"
 def list_subscriptions(call: Call, query: Body) -> Reply:
     """200 with a page of subscriptions."""
     table = call.store.subscriptions
-    found = query_of(table, query)
+    found = query_of(call, table, query, handled=("next_billing_since", "next_billing_until"))
     since, until = query.get("next_billing_since"), query.get("next_billing_until")
     if since is not None or until is not None:
         low = _EARLIEST if since is None else iso(date_time_ms(since))

@@ -21,7 +21,7 @@ DAY_SECONDS = 86_400
 def list_webhooks(call: Call, query: Body) -> Reply:
     """200 with a page of webhooks; `event` keeps those that listen to that type."""
     table = call.store.webhooks
-    wanted = query_of(table, query)
+    wanted = query_of(call, table, query, handled=("event",))
     if "event" in query:
         wanted.where = lambda row: rules.listens(row.public["events"], query["event"])
     rows, page = page_of(call, table, wanted)

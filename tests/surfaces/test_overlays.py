@@ -208,3 +208,20 @@ def test_a_broken_overlay_stops_the_start_with_place_and_reason(tmp_path: Path, 
         file.write_text(text, encoding="utf-8")
     with pytest.raises(ContractError, match=message):
         create_app(Settings(overlays=(file,)))
+
+
+def test_a_list_whose_parameters_are_taken_away_still_answers(serve: Serve, tmp_path: Path) -> None:
+    """The page has its usual size, and a filter that the server does not know is named in a warning."""
+    overlay = tmp_path / "fewer.yaml"
+    overlay.write_text(
+        "overlay: 1.0.0\n"
+        "info: { title: t, version: 1.0.0 }\n"
+        "actions:\n"
+        "  - { target: \"$.paths['/v2/customers'].get.parameters[0]\", remove: true }\n"
+        "  - target: \"$.paths['/v2/customers'].get.parameters[?@.name == 'document_type']\"\n"
+        "    update: { name: documentType }\n"
+    )
+    door = door_to(serve(overlays=(overlay,)))
+    answer = door.ask("GET", "/v2/customers?documentType=cnpj")
+    assert (200, 20) == (answer.status, len(answer.json()["customers"]))
+    assert answer.header("x-sandbox-warnings") == "filter_without_effect:documentType"
