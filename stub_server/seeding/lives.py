@@ -198,6 +198,8 @@ class _Member:
         order = self._renewal_order(due, grace)
         if renewal == "late":
             pays = end + HOUR + int((grace - end - 2 * HOUR) * rng.random())
+        elif order.public["paymentMethod"] == "boleto":  # a bank slip takes a business day to settle
+            pays = due + int((end - due) * (0.4 + 0.55 * rng.random()))
         elif rng.random() < 0.6:
             pays = due + pay_delay_ms(rng, below_ms=end - due)
         else:  # the reminder reaches the rest at some hour before the end
