@@ -39,12 +39,13 @@ def retry(stage: Stage, log: Json) -> httpx2.Response:
     return stage.api.post(f"/v2/webhooks/logs/{log['id']}/retry")
 
 
-@pytest.mark.parametrize(("from_", "to", "by"), [(m.from_, m.to, by) for m in HOOK.moves for by in m.by])
+TRIGGERS = [(m.from_, m.to, by) for m in HOOK.moves for by in m.by]
+
+
+@pytest.mark.parametrize(("from_", "to", "by"), [move for move in TRIGGERS if move not in LATER])
 def test_every_move_of_a_webhook_happens_and_is_no_event(
     stage: Stage, target: Receiver, from_: str, to: str, by: str
 ) -> None:
-    if (from_, to, by) in LATER:
-        pytest.skip(LATER[from_, to, by])
     born = to if from_ == "new" else from_
     webhook = stage.webhook(url=target.url, is_active=born == "active")
     path = f"/v2/webhooks/{webhook['id']}"
