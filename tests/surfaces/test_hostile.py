@@ -28,7 +28,6 @@ from ..support.wire import Answer, Door, Header
 
 STRANGER: Header = ("Origin", "https://stranger.example")
 SECRET = "do-not-show-me"
-BLOCK = 0.5  # seconds: far above what the server needs, far below what the same request took before
 
 
 @pytest.fixture
@@ -103,10 +102,8 @@ def test_a_request_whose_body_was_cut_off_is_not_done(live: Live, door: Door, se
 )
 def test_a_flood_of_violations_holds_nobody_up(door: Door, body: bytes) -> None:
     """Telling all of them took ten seconds of everybody's time; the first one is as good."""
-    begun = time.monotonic()
     told = refused(door.ask("POST", "/v2/orders/pix", body), 422, "validation_error")
-    assert time.monotonic() - begun < BLOCK
-    assert 1 <= len(told["details"]) <= 100
+    assert len(told["details"]) == 1
 
 
 def test_a_flood_of_warnings_is_not_compared_with_itself() -> None:
