@@ -114,6 +114,7 @@ class Terminal(SpecMiddleware):
         trace.step = "handler"
         try:
             answer = bound.handler(call, *values, **arguments)
+            # Whether a handler is a coroutine is known since start; mypy cannot tie the flag to the type.
             reply = await answer if bound.is_async else answer  # type: ignore[misc,assignment]
             trace.step = "respond"
             bound.check(reply)

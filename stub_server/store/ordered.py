@@ -20,6 +20,7 @@ def add(keys: Keys, key: Any) -> Keys:
         else:
             insort(keys, key)
         return SortedList(keys) if len(keys) > LONG else keys
+    # `type(...) is list` is the fastest test; mypy does not narrow the other half of the union by it.
     keys.add(key)  # type: ignore[union-attr]
     return keys
 

@@ -141,5 +141,6 @@ def _wrk(shot: Shot, port: int, token: str, seconds: float, core: int) -> Result
 
 def _ms(text: str) -> float:
     unit = {"us": 0.001, "ms": 1.0, "s": 1000.0}
+    # wrk always prints a unit; should it not, the run is to fail here.
     number, name = re.fullmatch(r"([\d.]+)(us|ms|s)", text).groups()  # type: ignore[union-attr]
     return float(number) * unit[name]

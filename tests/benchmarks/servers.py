@@ -99,6 +99,7 @@ def stock(app: Edge) -> ASGIApp:
     async def unmeasured(**_: Any) -> Any:
         return ConnexionResponse(status_code=501)
 
+    # Connexion ships no types: to mypy its base class is Any, and so is what it makes.
     class Ours(Resolver):  # type: ignore[misc]
         def resolve(self, operation: Any) -> Resolution:
             return Resolution(built.get(operation.operation_id, unmeasured), operation.operation_id)
@@ -158,6 +159,7 @@ def main(name: str, core: int) -> None:
         )
         served = SERVERS[name](app)
         calm_collector()
+        # It is declared for the product; the servers compared with it are plain ASGI applications.
         config = uvicorn_config(served)  # type: ignore[arg-type]
         config.lifespan = "off"
         uvicorn.Server(config).run([listener])

@@ -85,6 +85,7 @@ def after_load_schema(context: Any, schema: Any) -> None:
     def build_with_reset(**options: Any) -> Any:
         machine = build(**options)
 
+        # The base class is made at run time from the contract, where mypy cannot see it.
         class Fresh(machine):  # type: ignore[misc, valid-type]
             def __init__(self) -> None:
                 if sandboxed:
