@@ -177,7 +177,7 @@ def jobs(world: World) -> Iterator[Job]:
         if key.active and key.expires is not None:
 
             def lapse(key: object = key) -> None:
-                # The table beside is of several kinds of record; this one is a key.
+                # Declared as an object for the default that keeps this turn's key; it is a key of the model.
                 key.active = False  # type: ignore[attr-defined]
                 world.emit("api_key.expired")
 
