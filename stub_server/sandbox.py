@@ -117,17 +117,12 @@ class Sandbox:
         return written
 
     def _event(self, store: Store, emit: Emit, written: Mapping[str, Record]) -> Event:
-        table = store.tables[emit.table]
-        record = written.get(emit.id) or table.find(emit.id)
-        # What the store does not have, such as a deleted record's last state, travels in `beside` under an empty name.
-        data = dict(emit.beside)
-        resource = data.pop("") if "" in data or record is None else store.shown(table, record)
-        project = data.get("projectId")
-        if project is None and emit.table == "projects":
-            project = emit.id
-        elif project is None:
-            project = data.pop("_projectId", None)
-        data.pop("_projectId", None)
+        resource = emit.last
+        if resource is None:
+            table = store.tables[emit.table]
+            record = written.get(emit.id) or table.find(emit.id)
+            assert record is not None  # an event without `last` is about a record that is there
+            resource = store.shown(table, record)
         return Event(
             self.ids.event(),
             emit.type,
@@ -135,9 +130,9 @@ class Sandbox:
             store.merchant.id,
             self.rules.payload_keys[emit.type],
             emit.id,
-            project,
+            emit.project,
             resource,
-            beside(data),
+            beside(emit.beside),
         )
 
     # -- time

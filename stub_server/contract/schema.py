@@ -1,10 +1,12 @@
 """Compiled validators: one per schema, made when first needed, at the speed of Rust."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import jsonschema_rs
 
+from .decimals import KEYWORDS, quicken
 from .formats import UUID, Format
 from .source import Json
 
@@ -57,7 +59,7 @@ class Schemas:
             self._translated[request] = {n: translate(s, open_objects=loose) for n, s in self._raw.items()}
         return self._translated[request]
 
-    def compile(self, schema: Json, *, request: bool) -> jsonschema_rs.Draft4Validator:
+    def compile(self, schema: Json, *, request: bool) -> "Validator":
         """A validator for a schema of the document.
 
         Requests are held to every format; responses trust our own date-times to the validator's check.
@@ -67,15 +69,39 @@ class Schemas:
         needed: dict[str, Json] = {}
         _collect(root, schemas, needed)
         formats = self._formats if request else {k: f for k, f in self._formats.items() if k != "date-time"}
-        return jsonschema_rs.Draft4Validator(
-            {"$schema": _DRAFT4, "allOf": [root], "components": {"schemas": needed}},
-            validate_formats=True,
-            formats=formats,
-        )
+        return Validator({"$schema": _DRAFT4, "allOf": [root], "components": {"schemas": needed}}, formats)
 
-    def component(self, name: str, *, request: bool = False) -> jsonschema_rs.Draft4Validator:
+    def component(self, name: str, *, request: bool = False) -> "Validator":
         """A validator for a named component."""
         return self.compile({"$ref": f"#/components/schemas/{name}"}, request=request)
+
+
+class Validator:
+    """A compiled schema: `is_valid` says yes or no as fast as it can, the exact validator says what is wrong."""
+
+    def __init__(self, schema: Json, formats: Mapping[str, Format]) -> None:
+        self._schema, self._formats = schema, dict(formats)
+        self.is_valid: Callable[[Any], bool] = self._compiled(quicken(schema)).is_valid
+
+    def _compiled(self, schema: Json) -> jsonschema_rs.Draft4Validator:
+        return jsonschema_rs.Draft4Validator(schema, validate_formats=True, formats=self._formats, keywords=KEYWORDS)
+
+    @cached_property
+    def exact(self) -> jsonschema_rs.Draft4Validator:
+        """The schema word for word, made when something was wrong for the first time."""
+        return self._compiled(self._schema)
+
+    def iter_errors(self, value: Any) -> Iterator[jsonschema_rs.ValidationError]:
+        """Everything that is wrong with a value."""
+        return iter(self.exact.iter_errors(value))
+
+    def first_error(self, value: Any) -> jsonschema_rs.ValidationError | None:
+        """One thing that is wrong with a value: found without looking for the others."""
+        try:
+            self.exact.validate(value)
+        except jsonschema_rs.ValidationError as error:
+            return error
+        return None
 
 
 def _collect(node: Json, schemas: dict[str, Json], needed: dict[str, Json]) -> None:

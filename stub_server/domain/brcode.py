@@ -20,6 +20,7 @@ LARGEST_AMOUNT = 10**12 - 1  # BCB writes an amount as \d{1,10}\.\d{2}
 
 # EMV asks for a city. Its name may fold to nothing, when it is written in another alphabet.
 _CITY_UNKNOWN = "BRASIL"
+_TWO = tuple(f"{number:02}" for number in range(100))
 _LONGEST = 512  # EMV QRCPS, merchant-presented mode
 _AMOUNT = re.compile(r"[0-9]{1,10}\.[0-9]{2}")
 _PRINTABLE = re.compile(r"[ -~]*")
@@ -93,10 +94,10 @@ def encode(amount_cents: int, txid: str, url: str, name: str, city: str) -> str:
     if not slash or len(url) > URL_LIMIT or _VISIBLE(path) is None:
         raise ValueError("The URL is a host and a path of at most 77 characters, without a scheme.")
     _check_host(host)
-    account = f"{_SCHEME}25{len(url):02}{url}"
-    amount = f"{amount_cents // 100}.{amount_cents % 100:02}"
+    account = f"{_SCHEME}25{_TWO[len(url)]}{url}"
+    amount = f"{amount_cents // 100}.{_TWO[amount_cents % 100]}"
     body = (
-        f"{_HEAD}26{len(account):02}{account}{_CURRENCY}54{len(amount):02}{amount}{_receiver(name, city)}"
+        f"{_HEAD}26{_TWO[len(account)]}{account}{_CURRENCY}54{_TWO[len(amount)]}{amount}{_receiver(name, city)}"
         f"{_REFERENCE}{txid[:REFERENCE_LIMIT]}6304"
     )
     return body + crc16(body)

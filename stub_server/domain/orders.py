@@ -1,6 +1,5 @@
 """Rules of orders: who may buy what, what a new order holds, and what a payer's e-mail address decides."""
 
-import re
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -100,22 +99,20 @@ def new_order(
     merchant: tuple[str, str],
     base_url: str,
     now: int,
-    magic: str | None,
-    life: int = PIX_LIFE,
+    expires: int,
+    failed: bool = False,
     subscription_id: str | None = None,
 ) -> tuple[Body, Body]:
-    """A new order's public and hidden parts. `merchant` is name and city of the receiver; `life` is ms.
+    """A new order's public and hidden parts. `merchant` is name and city of the receiver; a PIX code ends at `expires`.
 
     A PIX order carries its BR Code also when it fails at once.
     """
-    outcome = NOTHING if magic is None else MAGIC[magic]
-    failed = outcome.fails
+    created = iso(now)
     transaction = new_transaction(
-        transaction_id, method, cents(body["totalAmount"]), merchant, base_url, now, now + _life(outcome, life)
+        transaction_id, method, cents(body["totalAmount"]), merchant, base_url, created, expires
     )
     if failed:
         transaction |= failure("insufficient_funds")
-    created = iso(now)
     public = {
         "id": ident,
         "code": code,
@@ -145,15 +142,10 @@ def new_order(
     return public, hidden
 
 
-def _life(outcome: Outcome, life: int) -> int:
-    return life if outcome.life is None else outcome.life
-
-
 def new_transaction(
-    ident: str, method: str, amount: int, merchant: tuple[str, str], base_url: str, now: int, expires: int
+    ident: str, method: str, amount: int, merchant: tuple[str, str], base_url: str, created: str, expires: int
 ) -> dict[str, str]:
     """The first state of an order's payment; every value is a string."""
-    created = iso(now)
     transaction = {
         "id": ident,
         "transaction_type": method,
@@ -173,12 +165,9 @@ def new_transaction(
     return transaction
 
 
-_SPECIAL = re.compile("[%+&#]").search
-
-
 def _quoted(code: str) -> str:
     """A BR Code in a query: of what it may hold, these are the characters that a query reads otherwise."""
-    if _SPECIAL(code) is not None:
+    if "%" in code or "+" in code or "&" in code or "#" in code:
         code = code.replace("%", "%25").replace("+", "%2B").replace("&", "%26").replace("#", "%23")
     return code.replace(" ", "%20")
 
@@ -222,8 +211,14 @@ def warnings(body: Body) -> tuple[str, ...]:
 
 def event_data(hidden: Body, previous: str | None) -> dict[str, Any]:
     """What stands beside the order in its events."""
-    names = ("projectId", "planId", "customerId", "subscriptionId", "metadata")
-    return {name: hidden[name] for name in names} | {"previous_status": previous}
+    return {
+        "projectId": hidden["projectId"],
+        "planId": hidden["planId"],
+        "customerId": hidden["customerId"],
+        "subscriptionId": hidden["subscriptionId"],
+        "metadata": hidden["metadata"],
+        "previous_status": previous,
+    }
 
 
 def _conflict(field: str, code: str, message: str) -> Conflict:

@@ -134,6 +134,6 @@ def renewal_body(public: Body, first: Body, metadata: Body) -> Body:
     }
 
 
-def event_data(public: Body, previous: str | None) -> dict[str, Any]:
+def event_data(previous: str | None) -> dict[str, Any]:
     """What stands beside the subscription in its events."""
-    return {"previous_status": previous, "_projectId": public["projectId"]}
+    return {"previous_status": previous}

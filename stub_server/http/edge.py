@@ -111,9 +111,9 @@ class Edge:
             return "", path, self._named(header.decode("latin-1"), headers)
         authorization = headers.get(b"authorization")
         if authorization is not None and authorization[:9].lower() == b"bearer ey":
-            name = self._tokens.sandbox_named(authorization[7:].decode("latin-1").strip()) or DEFAULT
-            if name != DEFAULT:
-                return "", path, self._named(name, headers)
+            world = self._tokens.sandbox_named(authorization)
+            if world is not None and world != DEFAULT:
+                return "", path, self._named(world, headers)
         return "", path, self.sandboxes.default
 
     def _named(self, name: str, headers: Mapping[bytes, bytes]) -> Sandbox:

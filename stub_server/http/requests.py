@@ -7,11 +7,10 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 import orjson
-from jsonschema_rs import ValidationError
 
 from ..contract.document import Document, Operation
 from ..contract.formats import is_uuid
-from ..contract.schema import Schemas, prune
+from ..contract.schema import Schemas, Validator, prune
 from ..contract.source import Json
 from ..kernel.problem import Invalid, Malformed, Missing, Unsupported, detail
 from ..operations.call import Call
@@ -97,7 +96,7 @@ class Requests:
         return [by_name[name] for name in re.findall(r"\{([^}]+)\}", operation.path)]
 
     @cached_property
-    def validator(self) -> Any:
+    def validator(self) -> Validator:
         """The compiled schema, made at the first request."""
         return self._schemas.compile(self._shape, request=True)
 
@@ -188,18 +187,15 @@ class Requests:
         return known
 
     def _invalid(self, call: Call, value: dict[str, Any]) -> Invalid:
-        errors = self._first(value) if call.body_bytes.count(b",") > WIDEST else self.validator.iter_errors(value)
+        if call.body_bytes.count(b",") > WIDEST:
+            first = self.validator.first_error(value)
+            errors = iter(() if first is None else (first,))
+        else:
+            errors = self.validator.iter_errors(value)
         details = [d for error in errors for d in details_of(error)]
         if len(details) == 1:
             return Invalid(f"{details[0]['field']}: {details[0]['message']}", details=details)
         return Invalid(f"The request has {len(details)} violations of the contract.", details=details[:100])
-
-    def _first(self, value: dict[str, Any]) -> list[ValidationError]:
-        try:
-            self.validator.validate(value)
-        except ValidationError as error:
-            return [error]
-        return []
 
     def _ids(self, values: tuple[str, ...]) -> tuple[str, ...]:
         checked = []

@@ -46,6 +46,7 @@ class Tokens:
         self._key = OctKey.import_key(secret)
         self._seconds = seconds
         self._known: dict[str, Mapping[str, Any]] = {}
+        self._worlds: dict[bytes, str] = {}
 
     def issue(
         self, sandbox: str, merchant_id: str, user_id: str, scopes: Iterable[str], expires_in: int, serial: int = 0
@@ -74,12 +75,18 @@ class Tokens:
             raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
         return known
 
-    def sandbox_named(self, token: str) -> str | None:
-        """The sandbox a valid token names; None for anything else, whose refusal comes later."""
-        try:
-            return str(self.claims(token)["sandbox"])
-        except Unauthenticated:
-            return None
+    def sandbox_named(self, authorization: bytes) -> str | None:
+        """The sandbox that a bearer token of ours names; None for anything else, whose refusal comes later."""
+        name = self._worlds.get(authorization)
+        if name is None:
+            try:
+                name = str(self.claims(authorization[7:].decode("latin-1").strip())["sandbox"])
+            except Unauthenticated:
+                return None
+            if len(self._worlds) >= _REMEMBERED:
+                del self._worlds[next(iter(self._worlds))]
+            self._worlds[authorization] = name
+        return name
 
     def _verify(self, token: str) -> Mapping[str, Any]:
         try:

@@ -36,6 +36,7 @@ def _date(day: int) -> str:
     return (EPOCH.date() + timedelta(days=day)).isoformat()
 
 
+@lru_cache(maxsize=32)  # a step reads the one text that it wrote, several times
 def parse_iso(text: str) -> int:
     """An RFC 3339 date-time -> milliseconds since 1970 (finer fractions are cut).
 

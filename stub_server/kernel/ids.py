@@ -11,8 +11,8 @@ BASE62 = BASE36 + "abcdefghijklmnopqrstuvwxyz"
 _FREE = (1 << 128) - 1 & ~(0xF << 76 | 0b11 << 62)
 _FIXED = 4 << 76 | 0b10 << 62
 
-
 _PAIRS = tuple(first + second for first in BASE36 for second in BASE36)
+_TWO_PAIRS, _CODES = 36**4, 36**10
 
 
 def uuid_text(bits: int) -> str:
@@ -60,12 +60,11 @@ class Ids:
 
     def code(self) -> str:
         """Ten characters of 0-9A-Z, as orders and subscriptions carry them."""
-        bits = self._records.getrandbits(96)  # so many that no code is noticeably likelier than another
-        text = ""
-        for _ in range(5):
-            bits, pair = divmod(bits, 1296)
-            text += _PAIRS[pair]
-        return text
+        # So many bits that no code is noticeably likelier than another; two pairs at a time keep the numbers small.
+        rest, first = divmod(self._records.getrandbits(96) % _CODES, _TWO_PAIRS)
+        last, second = divmod(rest, _TWO_PAIRS)
+        one, two, three, four = first % 1296, first // 1296, second % 1296, second // 1296
+        return f"{_PAIRS[one]}{_PAIRS[two]}{_PAIRS[three]}{_PAIRS[four]}{_PAIRS[last]}"
 
     def alnum(self, length: int) -> str:
         """`length` characters of 0-9A-Za-z."""

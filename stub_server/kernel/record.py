@@ -49,12 +49,17 @@ class Drop(NamedTuple):
 
 
 class Emit(NamedTuple):
-    """Tell the world: an event about a record as this change leaves it, and what stands beside it in the payload."""
+    """Tell the world: an event about a record as this change leaves it, and what stands beside it in the payload.
+
+    `project` is the one that the event belongs to; `last` stands for the record where the store has none any more.
+    """
 
     type: str
     table: str
     id: str
     beside: Body
+    project: str | None
+    last: bytes | None
 
 
 class Later(NamedTuple):
@@ -91,9 +96,17 @@ class Change:
         self.drops.append(Drop(table, row))
         return self
 
-    def emit(self, type_: str, table: str, ident: str, **beside: Any) -> "Change":
+    def emit(
+        self,
+        type_: str,
+        table: str,
+        ident: str,
+        beside: Body | None = None,
+        project: str | None = None,
+        last: bytes | None = None,
+    ) -> "Change":
         """Add an event."""
-        self.emits.append(Emit(type_, table, ident, beside))
+        self.emits.append(Emit(type_, table, ident, {} if beside is None else beside, project, last))
         return self
 
     def at(self, due: int, job: str, subject: str) -> "Change":

@@ -37,6 +37,8 @@ def place(
     while store.orders.holder("code", code) is not None:
         code = ids.code()
     magic = orders.magic_of(customer["email"])
+    outcome = orders.NOTHING if magic is None else orders.MAGIC[magic]
+    expires = now + (life if outcome.life is None else outcome.life)
     ident = ids.uuid()
     public, hidden = orders.new_order(
         ident=ident,
@@ -49,24 +51,20 @@ def place(
         merchant=(store.merchant.name, store.merchant.city),
         base_url=sandbox.rules.base_url,
         now=now,
-        magic=magic,
-        life=life,
+        expires=expires,
+        failed=outcome.fails,
         subscription_id=subscription_id,
     )
     change = Change().create("orders", ident, public, hidden)
-    change.emit("order.created", "orders", ident, **orders.event_data(hidden, None))
+    _tell_order(change, "order.created", ident, hidden, None)
     if public["status"] == "failed":
-        change.emit("order.payment_failed", "orders", ident, **orders.event_data(hidden, None))
+        _tell_order(change, "order.payment_failed", ident, hidden, None)
         return change, ident
-    outcome = orders.MAGIC.get(magic or "")
-    if method == "pix":
-        change.at(orders.expires_at(public) or now, "order.expire", ident)
-    elif outcome is not None and outcome.life is not None:
-        change.at(now + outcome.life, "order.expire", ident)
-    if outcome is not None:
-        for job, delay in outcome.jobs:
-            change.at(now + delay, job, ident)
-    elif sandbox.rules.autopay is not None and method == "pix":
+    if method == "pix" or outcome.life is not None:
+        change.at(expires, "order.expire", ident)
+    for job, delay in outcome.jobs:
+        change.at(now + delay, job, ident)
+    if magic is None and sandbox.rules.autopay is not None and method == "pix":
         change.at(now + sandbox.rules.autopay * SECOND, "order.pay", ident)
     return change, ident
 
@@ -90,7 +88,7 @@ def pay(
         if subscription_id is not None:
             hidden = hidden | {"subscriptionId": subscription_id}
     change = Change().update("orders", row, public, hidden)
-    change.emit("order.paid", "orders", row.id, **orders.event_data(hidden, "pending"))
+    _tell_order(change, "order.paid", row.id, hidden, "pending")
     return change + effects
 
 
@@ -131,9 +129,9 @@ def _open(world: World, change: Change, order: Body, hidden: Body) -> str | None
         trial=first and plan.public["trial_period_days"] > 0,
     )
     change.create("subscriptions", ident, public, kept)
-    change.emit("subscription.created", "subscriptions", ident, **subscriptions.event_data(public, None))
+    tell_subscription(change, "subscription.created", public, None)
     if public["status"] == "active":
-        change.emit("subscription.activated", "subscriptions", ident, **subscriptions.event_data(public, None))
+        tell_subscription(change, "subscription.activated", public, None)
         schedule(change, ident, public, kept)
     else:
         change.at(kept["anchor"], "subscription.activate", ident)
@@ -146,8 +144,7 @@ def _renew(world: World, change: Change, order: Row) -> None:
         return  # it ended meanwhile: the money came late, and there is nothing to extend
     public, hidden = subscriptions.renewed(subscription.public, subscription.hidden, world.now)
     change.update("subscriptions", subscription, public, hidden)
-    data = subscriptions.event_data(public, subscription.public["status"])
-    change.emit("subscription.renewed", "subscriptions", subscription.id, **data)
+    tell_subscription(change, "subscription.renewed", public, subscription.public["status"])
     schedule(change, subscription.id, public, hidden)
 
 
@@ -181,7 +178,7 @@ def _close(world: World, row: Row, status: str, event: str, transaction: dict[st
         # Expired by hand: the code ends now, so that expires_at and updatedAt agree.
         public["last_transaction"] = public["last_transaction"] | {"expires_at": public["updatedAt"]}
     change.update("orders", row, public)
-    return change.emit(event, "orders", row.id, **orders.event_data(row.hidden, row.public["status"]))
+    return _tell_order(change, event, row.id, row.hidden, row.public["status"])
 
 
 def refund(world: World, row: Row, amount: int | None) -> Change:
@@ -192,7 +189,7 @@ def refund(world: World, row: Row, amount: int | None) -> Change:
     )
     change = Change().update("orders", row, public, hidden)
     type_ = "order.refunded" if full else "order.partially_refunded"
-    change.emit(type_, "orders", row.id, **orders.event_data(hidden, "paid"))
+    _tell_order(change, type_, row.id, hidden, "paid")
     if full and hidden["subscriptionId"] is not None and not hidden["renewal"]:
         subscription = world.store.subscriptions.open(hidden["subscriptionId"])
         if subscription is not None and subscription.public["status"] in subscriptions.LIVE:
@@ -221,8 +218,7 @@ def end_subscription(world: World, row: Row, status: str) -> Change:
         return change
     public = subscriptions.ended(row.public, status, world.now)
     change.update("subscriptions", row, public, row.hidden | {"renewal_order": None})
-    data = subscriptions.event_data(public, row.public["status"])
-    return change.emit(f"subscription.{status}", "subscriptions", row.id, **data)
+    return tell_subscription(change, f"subscription.{status}", public, row.public["status"])
 
 
 def renewal_order(world: World, row: Row) -> tuple[Change, str]:
@@ -237,3 +233,12 @@ def renewal_order(world: World, row: Row) -> tuple[Change, str]:
     )
     public, hidden = subscriptions.awaiting(row.public, row.hidden, ident, world.now)
     return change.update("subscriptions", row, public, hidden), ident
+
+
+def tell_subscription(change: Change, type_: str, public: Body, previous: str | None) -> Change:
+    """Add an event of a subscription."""
+    return change.emit(type_, "subscriptions", public["id"], subscriptions.event_data(previous), public["projectId"])
+
+
+def _tell_order(change: Change, type_: str, ident: str, hidden: Body, previous: str | None) -> Change:
+    return change.emit(type_, "orders", ident, orders.event_data(hidden, previous), hidden["projectId"])

@@ -89,7 +89,7 @@ class Call:
 
     def warn(self, *codes: str) -> None:
         """Add to X-Sandbox-Warnings: accepted, and yet worth a look."""
-        if len(self.warnings) < _MOST_WARNINGS:  # a thousand of them would be compared with each other
+        if codes and len(self.warnings) < _MOST_WARNINGS:  # a thousand of them would be compared with each other
             self.warnings.extend(code for code in codes if code not in self.warnings)
 
     def lifecycle(self, resource: str) -> Lifecycle:

@@ -57,7 +57,7 @@ def _activate(world: World, row: Row) -> Change | None:
         return None
     public = subscriptions.activated(row.public, row.hidden, world.now)
     change = Change().update("subscriptions", row, public)
-    change.emit("subscription.activated", "subscriptions", row.id, **subscriptions.event_data(public, "trialing"))
+    billing.tell_subscription(change, "subscription.activated", public, "trialing")
     billing.schedule(change, row.id, public, row.hidden)
     return change
 
@@ -73,8 +73,7 @@ def _renew(world: World, row: Row) -> Change | None:
     if project is None or project.public["status"] != "active":
         return None
     change, _ = billing.renewal_order(world, row)
-    data = subscriptions.event_data(public, "active")
-    return change.emit("subscription.renewal_due", "subscriptions", row.id, **data)
+    return billing.tell_subscription(change, "subscription.renewal_due", public, "active")
 
 
 def _end(world: World, row: Row) -> Change | None:
@@ -86,7 +85,7 @@ def _end(world: World, row: Row) -> Change | None:
         return billing.cancel_subscription(world, row)
     after = subscriptions.past_due(public, world.now)
     change = Change().update("subscriptions", row, after)
-    change.emit("subscription.past_due", "subscriptions", row.id, **subscriptions.event_data(after, "active"))
+    billing.tell_subscription(change, "subscription.past_due", after, "active")
     return change.at(subscriptions.grace_end(public, hidden), "subscription.expire", row.id)
 
 
@@ -102,7 +101,7 @@ def _expire_key(sandbox: Sandbox, store: Store, subject: str) -> bool:
     if row is None or not row.public["is_active"] or state(row.public, sandbox.clock.now) != "expired":
         return False
     change = Change().update("api_keys", row, row.public | {"is_active": False})
-    sandbox.apply(store, change.emit("api_key.expired", "api_keys", subject, previous_status="active"))
+    sandbox.apply(store, change.emit("api_key.expired", "api_keys", subject, {"previous_status": "active"}))
     return True
 
 

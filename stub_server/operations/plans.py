@@ -28,7 +28,7 @@ def create_plan(call: Call, body: Body) -> Reply:
     rules.check_name(store.plans.holder("name", (project.id, public["name"].casefold())), None)
     ident = public["id"] = call.sandbox.ids.uuid()
     change = Change().create("plans", ident, public, {})
-    change.emit("plan.created", "plans", ident, _projectId=project.id)
+    change.emit("plan.created", "plans", ident, project=project.id)
     record = call.apply(change)[ident]
     answer = reply.enveloped("Plan created.", "plan", shown(call, store.plans, record), 201)
     return answer.located(f"{call.prefix}/v2/plans/{ident}")
@@ -50,7 +50,7 @@ def update_plan(call: Call, ident: str, body: Body) -> Reply:
     public = rules.changed_plan(row.public, body, store.subscriptions.total("live", ident), call.now_text)
     rules.check_name(store.plans.holder("name", (public["projectId"], public["name"].casefold())), ident)
     change = Change().update("plans", row, public)
-    change.emit("plan.updated", "plans", ident, _projectId=public["projectId"])
+    change.emit("plan.updated", "plans", ident, project=public["projectId"])
     record = call.apply(change)[ident]
     return reply.enveloped("Plan updated.", "plan", shown(call, store.plans, record))
 
@@ -68,7 +68,7 @@ def delete_plan(call: Call, ident: str) -> Reply:
         left = without_plan(product.public, ident, call.now_text)
         if left is not None:
             change.update("products", product, left)
-    change.emit("plan.deleted", "plans", ident, **{"": last, "_projectId": project_id})
+    change.emit("plan.deleted", "plans", ident, project=project_id, last=last)
     call.apply(change)
     return reply.message("Plan deleted.")
 

@@ -39,7 +39,7 @@ def create_product(call: Call, body: Body) -> Reply:
     _check_sku(call, public, None)
     ident = public["id"] = call.sandbox.ids.uuid()
     change = Change().create("products", ident, public, {})
-    change.emit("product.created", "products", ident, _projectId=project.id)
+    change.emit("product.created", "products", ident, project=project.id)
     record = call.apply(change)[ident]
     answer = reply.enveloped("Product created.", "product", record.json, 201)
     return answer.located(f"{call.prefix}/v2/products/{ident}")
@@ -63,7 +63,7 @@ def update_product(call: Call, ident: str, body: Body) -> Reply:
     _check_project_open(call, row)
     _check_sku(call, public, ident)
     change = Change().update("products", row, public)
-    change.emit("product.updated", "products", ident, _projectId=public["projectId"])
+    change.emit("product.updated", "products", ident, project=public["projectId"])
     record = call.apply(change)[ident]
     return reply.enveloped("Product updated.", "product", record.json)
 
@@ -72,8 +72,9 @@ def delete_product(call: Call, ident: str) -> Reply:
     """200; nothing else refers to a product."""
     row = _allowed(call, ident)
     _check_project_open(call, row)
-    beside = {"": row.record.json, "_projectId": row.public["projectId"]}
-    call.apply(Change().drop("products", row).emit("product.deleted", "products", ident, **beside))
+    change = Change().drop("products", row)
+    change.emit("product.deleted", "products", ident, project=row.public["projectId"], last=row.record.json)
+    call.apply(change)
     return reply.message("Product deleted.")
 
 

@@ -108,7 +108,7 @@ async def send_test_webhook(call: Call, ident: str, body: Body | None = None) ->
     wish = rules.wish_of(webhook.record.json)
     change = Change()
     if event_type == TEST:
-        call.apply(Change().emit(TEST, "webhooks", ident, **{"": nothing_happened(ident)}))
+        call.apply(Change().emit(TEST, "webhooks", ident, last=nothing_happened(ident)))
         event = next(call.sandbox.events.newest(TEST, ident))
     else:
         entry = call.server.document.events[event_type]

@@ -19,18 +19,16 @@ def record(
     """Append what was told, in the order of its time; answers each event with its place in the world's history."""
     events = []
     for moment in sorted(told, key=lambda moment: moment.at):
-        data = dict(moment.beside)
-        project = data.pop("_projectId", None) or data.get("projectId")
         event = Event(
             f"evt_{rng.getrandbits(104):026x}",
             moment.type,
             moment.at,
             store.merchant.id,
             payload_keys[moment.type],
-            moment.id,
-            project,
+            moment.public["id"],
+            moment.project,
             _bytes(store, moment),
-            beside(data),
+            beside(moment.beside),
         )
         log.append(event)
         events.append((event, log.raised))
@@ -40,5 +38,5 @@ def record(
 def _bytes(store: Store, moment: Told) -> bytes:
     """The record as it was; when it still is so, the very bytes of the store."""
     data = orjson.dumps(moment.public)
-    stored = store.tables[moment.table].find(moment.id)
+    stored = store.tables[moment.table].find(moment.public["id"])
     return stored.json if stored is not None and stored.json == data else exact(data)

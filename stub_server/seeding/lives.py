@@ -113,8 +113,8 @@ class _Member:
 
     def _tell(self, name: str, at: int, previous: str | None) -> None:
         if at >= self.market.since:
-            data = subscriptions.event_data(self.public, previous)
-            self.market.tell(at, name, "subscriptions", self.id, self.public, data)
+            project = self.public["projectId"]
+            self.market.tell(at, name, "subscriptions", self.public, subscriptions.event_data(previous), project)
 
     def end(self) -> int:
         """When the last paid period ends."""

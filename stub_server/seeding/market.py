@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
 from ..contract.document import Lifecycle
@@ -19,9 +18,9 @@ class Told(NamedTuple):
     at: int
     type: str
     table: str
-    id: str
     public: Body
-    beside: dict[str, Any]
+    beside: Body
+    project: str | None
 
 
 class Due(NamedTuple):
@@ -69,10 +68,10 @@ class Market:
         share = crc32(document.encode()) / 2**32
         return self.banks.items[bisect(self.banks.cumulative, share * self.banks.total)]
 
-    def tell(self, at: int, type_: str, table: str, ident: str, public: Body, beside: Mapping[str, Any]) -> None:
+    def tell(self, at: int, type_: str, table: str, public: Body, beside: Body, project: str | None = None) -> None:
         """Remember an event, if it is recent enough for somebody to have listened."""
         if at >= self.since:
-            self.told.append(Told(at, type_, table, ident, public, dict(beside)))
+            self.told.append(Told(at, type_, table, public, beside, project))
 
     def later(self, at: int, job: str, subject: str) -> None:
         """Leave a job to the clock."""

@@ -41,7 +41,7 @@ class Order:
     def _tell(self, type_: str, at: int, previous: str | None) -> None:
         if at >= self.market.since:
             data = orders.event_data(self.hidden, previous)
-            self.market.tell(at, type_, "orders", self.id, self.public, data)
+            self.market.tell(at, type_, "orders", self.public, data, self.hidden["projectId"])
 
     def pay(self, rng: Random, at: int, subscription: str | None = None) -> None:
         """Paid; the first payment of a recurring plan names the subscription that it opens."""
@@ -99,8 +99,7 @@ def place(
         merchant=market.merchant,
         base_url=market.base_url,
         now=at,
-        magic=None,
-        life=life,
+        expires=at + life,
         subscription_id=subscription,
     )
     return Order(market, public, hidden, at)

@@ -200,7 +200,7 @@ class Sales:
     def add(self, public: Body, at: int) -> None:
         """Write a customer."""
         self.store.add("customers", public["id"], public, {})
-        self.market.tell(at, "customer.created", "customers", public["id"], public, {})
+        self.market.tell(at, "customer.created", "customers", public, {})
 
     def _returning(self, ident: str) -> tuple[Body, Body]:
         record = self.store.customers.find(ident)

@@ -1,4 +1,7 @@
-"""Sorted keys: a plain list while short, a SortedList once long, so a page costs the same at any depth and size."""
+"""Sorted keys: a plain list while short or changed at its end alone, else a SortedList.
+
+So a page costs the same at any depth and size, and so does a change.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +11,39 @@ from typing import Any, TypeAlias
 
 from sortedcontainers import SortedList
 
-LONG = 32_768  # an insertion in the middle moves a quarter of a megabyte at the most: some microseconds
+LONG = 32_768  # a change so far from the end moves a quarter of a megabyte: some microseconds, and no more
+_NEAR = 16  # records of one millisecond stand in the order of their ids: most new keys go this close to the end
 Keys: TypeAlias = "list[Any] | SortedList[Any]"
 
 
 def add(keys: Keys, key: Any) -> Keys:
-    """Put a key in its place; answers the container to keep, which changes once when it grows long."""
+    """Put a key in its place; answers the container to keep, which changes once when a long list needs a better one."""
     if type(keys) is list:
         if not keys or key > keys[-1]:
             keys.append(key)
-        else:
-            insort(keys, key)
-        return SortedList(keys) if len(keys) > LONG else keys
+            return keys
+        size = len(keys)
+        if size <= LONG or key > keys[-LONG]:
+            insort(keys, key, size - _NEAR if size > _NEAR and key > keys[-_NEAR] else 0)
+            return keys
+        keys = SortedList(keys)
     # `type(...) is list` is the fastest test; mypy does not narrow the other half of the union by it.
     keys.add(key)  # type: ignore[union-attr]
     return keys
 
 
-def remove(keys: Keys, key: Any) -> None:
-    """Take a key out; it must be there."""
+def remove(keys: Keys, key: Any) -> Keys:
+    """Take a key out; it must be there. Answers the container to keep."""
     if type(keys) is list:
         at = bisect_left(keys, key)
         if at == len(keys) or keys[at] != key:
             raise KeyError(key)
-        del keys[at]
-    else:
-        keys.remove(key)
+        if len(keys) - at <= LONG:
+            del keys[at]
+            return keys
+        keys = SortedList(keys)
+    keys.remove(key)
+    return keys
 
 
 def position(keys: Keys, key: Any) -> int:

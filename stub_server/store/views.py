@@ -77,4 +77,4 @@ class Views:
         for view in self._held.values():
             place = view.place(key, values, ranks)
             if place is not None:
-                ordered.remove(view.keys, place)
+                view.keys = ordered.remove(view.keys, place)

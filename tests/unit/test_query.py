@@ -255,14 +255,30 @@ def test_a_copy_goes_its_own_way(first: list[tuple[str, Body, int]], then: list[
 
 
 def test_a_long_index_answers_as_a_short_one() -> None:
-    """Past some length the keys move into another container; nobody notices."""
+    """A list that is changed far from its end moves into another container; nobody notices."""
     keys: ordered.Keys = []
-    wanted = list(range(0, 3 * ordered.LONG, 2))
+    wanted = list(range(0, 6 * ordered.LONG, 2))
     for key in [*wanted[1::2], *wanted[::2]]:
         keys = ordered.add(keys, key)
     assert type(keys) is not list
     assert wanted == list(keys)
     assert wanted[5000:5020][::-1] == ordered.cut(keys, 5000, 5020, newest_first=True)
     assert 2500 == ordered.position(keys, 5000)
-    ordered.remove(keys, 5000)
+    keys = ordered.remove(keys, 5000)
     assert not ordered.holds(keys, 5000)
+
+
+def test_a_list_that_changes_at_its_end_stays_a_list() -> None:
+    """However long: that is what an index of new records does, and nothing is faster."""
+    keys: ordered.Keys = []
+    for key in range(0, 4 * ordered.LONG, 2):  # pairs that come in the wrong order, as those of one millisecond may
+        keys = ordered.add(ordered.add(keys, key + 1), key)
+    assert type(keys) is list
+    keys = ordered.remove(ordered.add(keys, keys[-ordered.LONG] + 0.5), keys[-ordered.LONG])
+    assert type(keys) is list
+    assert 4 * ordered.LONG == len(keys)
+    keys = ordered.remove(keys, 7)
+    assert type(keys) is not list
+    assert [*range(7), *range(8, 20)] == ordered.cut(keys, 0, 19, newest_first=False)
+    with pytest.raises((KeyError, ValueError)):
+        ordered.remove(keys, 7)
