@@ -7,7 +7,7 @@ from typing import NamedTuple
 import orjson
 
 from ..kernel.clock import iso
-from ..store.table import exact
+from ..kernel.record import exact
 
 KEPT = 100_000  # the oldest events go when a sandbox has raised more than this
 

@@ -5,7 +5,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
 _CENT = Decimal("0.01")
-_EXACT = 10**15  # up to here a float tells any two amounts of whole cents apart
+_EXACT, _REAIS = 10**15, 10**13  # up to here a float tells any two amounts of whole cents apart
 
 
 def cents(amount: float) -> int:
@@ -30,12 +30,13 @@ def items_cents(items: Iterable[dict[str, Any]]) -> int:
     """What order items add up to: each amount x quantity, rounded half even to the cent."""
     whole, total = 0, Decimal(0)
     for item in items:
-        near = round(item["amount"] * 100) if abs(item["amount"]) < _EXACT / 100 else 0
-        if near / 100 == item["amount"] and type(item["quantity"]) is int:
-            whole += near * item["quantity"]
+        amount, quantity = item["amount"], item["quantity"]
+        near = round(amount * 100) if abs(amount) < _REAIS else 0
+        if near / 100 == amount and type(quantity) is int:
+            whole += near * quantity
             continue
-        line = Decimal(repr(item["amount"]))
-        if item["quantity"] != 1:
-            line *= Decimal(repr(item["quantity"]))
+        line = Decimal(repr(amount))
+        if quantity != 1:
+            line *= Decimal(repr(quantity))
         total += line.quantize(_CENT, ROUND_HALF_EVEN) if abs(line) < 10**20 else line
-    return whole + int(total * 100)
+    return whole + int(total * 100) if total else whole

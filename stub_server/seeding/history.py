@@ -8,8 +8,8 @@ from random import Random
 import orjson
 
 from ..events.log import Event, EventLog, beside
+from ..kernel.record import exact
 from ..store.memory import Store
-from ..store.table import exact
 from .market import Told
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 
 from ..kernel.money import reais
-from ..kernel.record import Body, Change, Record, Row
+from ..kernel.record import Body, Change, Record, Row, exact
 from .load import Load
-from .table import Check, Table, exact
+from .table import Check, Table
 from .tables import TABLES
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from sortedcontainers import SortedList
 
 LONG = 32_768  # a change so far from the end moves a quarter of a megabyte: some microseconds, and no more
-_NEAR = 16  # records of one millisecond stand in the order of their ids: most new keys go this close to the end
+_FEW = 16
 Keys: TypeAlias = "list[Any] | SortedList[Any]"
 
 
@@ -24,11 +24,33 @@ def add(keys: Keys, key: Any) -> Keys:
             return keys
         size = len(keys)
         if size <= LONG or key > keys[-LONG]:
-            insort(keys, key, size - _NEAR if size > _NEAR and key > keys[-_NEAR] else 0)
+            insort(keys, key)
             return keys
         keys = SortedList(keys)
     # `type(...) is list` is the fastest test; mypy does not narrow the other half of the union by it.
     keys.add(key)  # type: ignore[union-attr]
+    return keys
+
+
+def larger(keys: Keys, key: Any) -> int:
+    """How many keys are larger; quick where few are."""
+    size = len(keys)
+    if type(keys) is not list:
+        return size - position(keys, key)
+    if not size or key > keys[-1]:
+        return 0
+    return size - bisect_left(keys, key, size - _FEW if size > _FEW and key > keys[-_FEW] else 0)
+
+
+def add_late(keys: Keys, key: Any, most: int) -> Keys:
+    """`add` where at most `most` keys are larger: those of new records, of which few have come within a millisecond."""
+    if type(keys) is not list or most > LONG:
+        return add(keys, key)
+    if most:
+        size = len(keys)
+        insort(keys, key, size - most if size > most else 0)
+    else:
+        keys.append(key)
     return keys
 
 

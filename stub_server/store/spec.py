@@ -22,6 +22,14 @@ class Member:
         return (kept if self.side else shown).get(self.name)
 
 
+def plain(extract: Extract) -> Extract:
+    """The same as a plain function, whose call costs half of a Member's."""
+    if not isinstance(extract, Member):
+        return extract
+    name = extract.name
+    return (lambda shown, kept: kept.get(name)) if extract.side else (lambda shown, kept: shown.get(name))
+
+
 def _none() -> Mapping[str, Any]:
     return MappingProxyType({})
 

@@ -6,10 +6,10 @@ from typing import Any
 import orjson
 
 from ..kernel.clock import parse_iso
-from ..kernel.record import Body, Record, Row
+from ..kernel.record import Body, Record, Row, exact
 from . import ordered
 from .load import Load
-from .spec import TableSpec
+from .spec import TableSpec, plain
 from .views import Views
 
 Check = Callable[[Body], None]
@@ -20,11 +20,6 @@ PEEKED = 256  # so many records of a table are kept parsed
 
 class Taken(Exception):
     """A unique key already has a holder: the rules let something through, or an id clashed."""
-
-
-def exact(data: bytes) -> bytes:
-    """A copy of exactly its length: orjson hands out its whole working buffer, kilobytes for a small record."""
-    return b"%b" % data  # the fastest way to one
 
 
 def place(created: int, ident: str) -> int:
@@ -54,10 +49,10 @@ class Table:
         self.load: Load | None = None  # while many records come at once
         # What every write walks through, side by side with the containers that it fills.
         self._buckets = list(self.indexes.values())
-        self._uniques = [(self.unique[name], extract) for name, extract in spec.unique.items()]
+        self._uniques = [(self.unique[name], plain(extract)) for name, extract in spec.unique.items()]
         self._searches = [(self.texts[name], extract) for name, extract in spec.search.items()]
-        self._sums = [(self.sums[name], fold.group, fold.value) for name, fold in spec.sums.items()]
-        self._distinct = [(self.distinct[name], rule.group, rule.member) for name, rule in spec.distinct.items()]
+        self._sums = [(self.sums[name], fold.group, plain(fold.value)) for name, fold in spec.sums.items()]
+        self._distinct = [(self.distinct[name], rule.group, plain(rule.member)) for name, rule in spec.distinct.items()]
         self._members = [(name, member.side, member.name) for name, member in spec.indexes.items()]
         self._pairs = [(name, *name.split("+")) for name in spec.pairs]
 
@@ -189,19 +184,19 @@ class Table:
             for name, extract in self.spec.sorts.items():
                 self.load.sorts[name].append((extract(shown, kept), key))
         else:
-            add = ordered.add
-            self.order = add(self.order, key)
+            add, later = ordered.add_late, ordered.larger(self.order, key)
+            self.order = add(self.order, key, later)
             for index, value in zip(self._buckets, values.values(), strict=True):
                 if value is not None:
                     bucket = index.get(value)
                     if bucket is None:
                         index[value] = [key]
-                    elif (grown := add(bucket, key)) is not bucket:
+                    elif (grown := add(bucket, key, later)) is not bucket:
                         index[value] = grown
             ranks = {}
             for name, extract in self.spec.sorts.items():
                 rank = ranks[name] = extract(shown, kept)
-                self.sorts[name] = add(self.sorts[name], (rank, key))
+                self.sorts[name] = ordered.add(self.sorts[name], (rank, key))
             if self.views:
                 self.views.enter(key, values, ranks)
         for held, extract in self._uniques:
