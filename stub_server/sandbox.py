@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .contract.document import Lifecycle
-from .events.log import Event, EventLog, beside
+from .events.log import Event, EventLog
 from .kernel.clock import Clock, iso
 from .kernel.ids import Ids, named_uuid
 from .kernel.record import Body, Change, Emit, Record
@@ -117,12 +117,14 @@ class Sandbox:
         return written
 
     def _event(self, store: Store, emit: Emit, written: Mapping[str, Record]) -> Event:
-        resource = emit.last
+        resource, hidden = emit.last, b""
         if resource is None:
             table = store.tables[emit.table]
             record = written.get(emit.id) or table.find(emit.id)
             assert record is not None  # an event without `last` is about a record that is there
             resource = store.shown(table, record)
+            if emit.beside.names:
+                hidden = record.hidden
         return Event(
             self.ids.event(),
             emit.type,
@@ -132,7 +134,8 @@ class Sandbox:
             emit.id,
             emit.project,
             resource,
-            beside(emit.beside),
+            hidden,
+            emit.beside,
         )
 
     # -- time

@@ -81,6 +81,7 @@ def is_document_unchecked(text: str) -> bool:
     return kind(text, check_digits=False) is not None
 
 
+@lru_cache(maxsize=4096)  # of documents that a request brought, and so are short
 def infer(document: str, document_type: str | None = None, type_: str | None = None) -> tuple[Kind, Holder]:
     """The pair (document_type, type) that the document implies; sent values are taken only as claims to check.
 

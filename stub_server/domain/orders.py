@@ -1,7 +1,7 @@
 """Rules of orders: who may buy what, what a new order holds, and what a payer's e-mail address decides."""
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..contract.formats import date_time_ms
 from ..kernel.clock import DAY, SECOND, iso
@@ -13,6 +13,9 @@ from .customers import settled_types
 from .documents import normalise
 
 PIX_LIFE = DAY  # the default of the Brazilian Central Bank's `calendario.expiracao`
+
+# The hidden members that stand beside the order in its events.
+BESIDE = ("projectId", "planId", "customerId", "subscriptionId", "metadata")
 
 
 class Outcome(NamedTuple):
@@ -207,18 +210,6 @@ def expires_at(public: Body) -> int | None:
 def warnings(body: Body) -> tuple[str, ...]:
     """`amount_mismatch` when the items do not add up to the total; the source states no rule between them."""
     return () if items_cents(body["items"]) == cents(body["totalAmount"]) else ("amount_mismatch",)
-
-
-def event_data(hidden: Body, previous: str | None) -> dict[str, Any]:
-    """What stands beside the order in its events."""
-    return {
-        "projectId": hidden["projectId"],
-        "planId": hidden["planId"],
-        "customerId": hidden["customerId"],
-        "subscriptionId": hidden["subscriptionId"],
-        "metadata": hidden["metadata"],
-        "previous_status": previous,
-    }
 
 
 def _conflict(field: str, code: str, message: str) -> Conflict:

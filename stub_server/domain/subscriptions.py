@@ -1,7 +1,5 @@
 """Rules of subscriptions: opened by a paid order, moved by renewals and time alone."""
 
-from typing import Any
-
 from ..kernel.clock import DAY, iso
 from ..kernel.record import Body
 from .calendar import add_interval, grace_ms, lead_ms
@@ -132,8 +130,3 @@ def renewal_body(public: Body, first: Body, metadata: Body) -> Body:
         "items": [{"description": first["items"][0]["description"], "quantity": 1, "amount": public["amount"]}],
         "metadata": metadata,
     }
-
-
-def event_data(previous: str | None) -> dict[str, Any]:
-    """What stands beside the subscription in its events."""
-    return {"previous_status": previous}

@@ -7,13 +7,16 @@ from typing import NamedTuple
 import orjson
 
 from ..kernel.clock import iso
-from ..kernel.record import exact
+from ..kernel.record import Beside
 
 KEPT = 100_000  # the oldest events go when a sandbox has raised more than this
 
 
 class Event(NamedTuple):
-    """One event. `resource` is the record's public bytes when it happened; they are shared with the store."""
+    """One event. `resource` is the record's public bytes when it happened; they are shared with the store.
+
+    So is `hidden`, the record's other part, where a member of it stands beside the resource; else it is empty.
+    """
 
     id: str
     type: str
@@ -23,11 +26,15 @@ class Event(NamedTuple):
     subject: str
     project_id: str | None
     resource: bytes
-    beside: bytes
+    hidden: bytes
+    beside: Beside
 
     def payload(self) -> bytes:
         """The webhook body: compact JSON, the resource under its singular key, hidden fields beside it."""
-        beside = b"," + self.beside[1:-1] if len(self.beside) > 2 else b""
+        names, others = self.beside
+        kept = orjson.loads(self.hidden) if names else {}
+        members = {name: kept.get(name) for name in names} | dict(others)
+        beside = b"," + orjson.dumps(members)[1:-1] if members else b""
         return (
             b'{"type":"%b","timestamp":"%b","id":"%b","api_version":"v2","environment":"sandbox","merchant_id":"%b",'
             b'"data":{"%b":%b%b}}'
@@ -40,11 +47,6 @@ class Event(NamedTuple):
             self.resource,
             beside,
         )
-
-
-def beside(data: dict[str, object]) -> bytes:
-    """What stands beside the resource, as bytes."""
-    return exact(orjson.dumps(data))
 
 
 class EventLog:

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from ..kernel.record import Beside
 from ..store.query import Query, select
-from .log import Event, beside
+from .log import Event
 
 if TYPE_CHECKING:
     from ..sandbox import Sandbox
@@ -41,7 +42,8 @@ def sample(sandbox: "Sandbox", store: "Store", event_type: str, entry: dict[str,
         subject,
         project_id,
         resource,
-        beside(around),
+        b"",
+        Beside(others=tuple(around.items())),
     )
 
 

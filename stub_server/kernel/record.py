@@ -1,5 +1,6 @@
 """Records and changes: what is stored, and what a rule asks to have stored."""
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 Body = dict[str, Any]
@@ -53,6 +54,22 @@ class Drop(NamedTuple):
     row: Row
 
 
+class Beside(NamedTuple):
+    """What stands beside the record in an event: members of its hidden part by name, then others by value."""
+
+    names: tuple[str, ...] = ()
+    others: tuple[tuple[str, Any], ...] = ()
+
+
+NOTHING_BESIDE = Beside()
+
+
+@lru_cache(maxsize=64)
+def moved_from(previous: str | None, *names: str) -> Beside:
+    """The status that the record had before, after the members of its hidden part that `names` tells."""
+    return Beside(names, (("previous_status", previous),))
+
+
 class Emit(NamedTuple):
     """Tell the world: an event about a record as this change leaves it, and what stands beside it in the payload.
 
@@ -62,7 +79,7 @@ class Emit(NamedTuple):
     type: str
     table: str
     id: str
-    beside: Body
+    beside: Beside
     project: str | None
     last: bytes | None
 
@@ -106,12 +123,12 @@ class Change:
         type_: str,
         table: str,
         ident: str,
-        beside: Body | None = None,
+        beside: Beside = NOTHING_BESIDE,
         project: str | None = None,
         last: bytes | None = None,
     ) -> "Change":
         """Add an event."""
-        self.emits.append(Emit(type_, table, ident, {} if beside is None else beside, project, last))
+        self.emits.append(Emit(type_, table, ident, beside, project, last))
         return self
 
     def at(self, due: int, job: str, subject: str) -> "Change":

@@ -3,7 +3,7 @@
 from ..contract.formats import date_time_ms
 from ..domain import api_keys as rules
 from ..kernel.problem import Missing
-from ..kernel.record import Body, Change
+from ..kernel.record import Body, Change, moved_from
 from . import reply
 from .call import LARGEST_BODY, Call
 from .listing import list_reply, shown
@@ -83,7 +83,7 @@ def create_api_key(call: Call, body: Body) -> Reply:
     hidden["user_id"] = call.who.subject
     ident = public["id"]
     change = Change().create("api_keys", ident, public, hidden)
-    change.emit("api_key.created", "api_keys", ident, {"previous_status": None})
+    change.emit("api_key.created", "api_keys", ident, moved_from(None))
     _expire_later(change, ident, public, call.now)
     call.apply(change)
     answer = reply.message("API key created.", api_key={**public, "private_key": private_key}, warning=WARNING)
@@ -103,7 +103,7 @@ def update_api_key(call: Call, ident: str, body: Body) -> Reply:
     public, hidden = rules.changed_key(row, body, projects, call.now)
     before = rules.state(row.public, call.now)
     change = Change().update("api_keys", row, public, hidden)
-    change.emit("api_key.updated", "api_keys", ident, {"previous_status": before})
+    change.emit("api_key.updated", "api_keys", ident, moved_from(before))
     if public["expires_at"] != row.public["expires_at"]:
         _expire_later(change, ident, public, call.now)
     record = call.apply(change)[ident]
@@ -116,7 +116,7 @@ def delete_api_key(call: Call, ident: str) -> Reply:
     before = rules.state(row.public, call.now)
     last = call.store.shown(call.store.api_keys, row.record)
     change = Change().drop("api_keys", row)
-    change.emit("api_key.deleted", "api_keys", ident, {"previous_status": before}, last=last)
+    change.emit("api_key.deleted", "api_keys", ident, moved_from(before), last=last)
     call.apply(change)
     return reply.message("API key deleted.")
 

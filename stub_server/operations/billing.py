@@ -10,7 +10,7 @@ from ..domain import orders, payments, subscriptions
 from ..domain.lifecycle import move
 from ..domain.payments import Payer
 from ..kernel.clock import SECOND
-from ..kernel.record import Body, Change, Row
+from ..kernel.record import Body, Change, Row, moved_from
 from ..sandbox import Sandbox
 from ..store.memory import Store
 
@@ -237,8 +237,8 @@ def renewal_order(world: World, row: Row) -> tuple[Change, str]:
 
 def tell_subscription(change: Change, type_: str, public: Body, previous: str | None) -> Change:
     """Add an event of a subscription."""
-    return change.emit(type_, "subscriptions", public["id"], subscriptions.event_data(previous), public["projectId"])
+    return change.emit(type_, "subscriptions", public["id"], moved_from(previous), public["projectId"])
 
 
 def _tell_order(change: Change, type_: str, ident: str, hidden: Body, previous: str | None) -> Change:
-    return change.emit(type_, "orders", ident, orders.event_data(hidden, previous), hidden["projectId"])
+    return change.emit(type_, "orders", ident, moved_from(previous, *orders.BESIDE), hidden["projectId"])

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from ..domain import orders, subscriptions
 from ..domain.api_keys import state
-from ..kernel.record import Change, Row
+from ..kernel.record import Change, Row, moved_from
 from ..sandbox import Job, Sandbox
 from ..store.memory import Store
 from . import billing
@@ -101,7 +101,7 @@ def _expire_key(sandbox: Sandbox, store: Store, subject: str) -> bool:
     if row is None or not row.public["is_active"] or state(row.public, sandbox.clock.now) != "expired":
         return False
     change = Change().update("api_keys", row, row.public | {"is_active": False})
-    sandbox.apply(store, change.emit("api_key.expired", "api_keys", subject, {"previous_status": "active"}))
+    sandbox.apply(store, change.emit("api_key.expired", "api_keys", subject, moved_from("active")))
     return True
 
 

@@ -7,7 +7,7 @@ from ..domain.lifecycle import move
 from ..domain.stats import ORDER_STATES, SUBSCRIPTION_STATES, OrderFold, monthly_revenue
 from ..kernel.clock import iso
 from ..kernel.problem import Forbidden, detail
-from ..kernel.record import Body, Change, Record, Row
+from ..kernel.record import Body, Change, Record, Row, moved_from
 from ..store.memory import Store
 from ..store.query import Query, select
 from . import billing, reply
@@ -33,7 +33,7 @@ def create_project(call: Call, body: Body) -> Reply:
     ident = call.sandbox.ids.uuid()
     public, hidden = rules.new_project(body, call.blank("Project"), ident, call.who.subject, call.now_text)
     change = Change().create("projects", ident, public, hidden)
-    change.emit("project.created", "projects", ident, {"previous_status": None}, ident)
+    change.emit("project.created", "projects", ident, moved_from(None), ident)
     record = call.apply(change)[ident]
     answer = reply.nested("Project created.", "project", _shown(call, record), 201)
     return answer.located(f"{call.prefix}/v2/projects/{ident}")
@@ -53,7 +53,7 @@ def update_project(call: Call, ident: str, body: Body) -> Reply:
     rules.check_unique(call.store.projects.holder("name", public["name"].casefold()), ident)
     change = Change().update("projects", row, public, hidden)
     if body.keys() - {"status"}:
-        change.emit("project.updated", "projects", ident, {"previous_status": row.public["status"]}, ident)
+        change.emit("project.updated", "projects", ident, moved_from(row.public["status"]), ident)
     if to is not None:
         _moved(call, change, row, to)
     return _reply(call, change, ident, "Project updated.")
@@ -72,7 +72,7 @@ def delete_project(call: Call, ident: str) -> Reply:
         for below in store.tables[name].rows_of("projectId", ident):
             change.drop(name, below)
     change.drop("projects", row)
-    change.emit("project.deleted", "projects", ident, {"previous_status": row.public["status"]}, ident, last)
+    change.emit("project.deleted", "projects", ident, moved_from(row.public["status"]), ident, last)
     call.apply(change)
     return reply.value({"error": False, "data": {}, "message": "Project deleted."})
 
@@ -157,7 +157,7 @@ def _move(call: Call, ident: str, to: str) -> Reply:
 
 def _moved(call: Call, change: Change, row: Row, to: str) -> None:
     """The event of a move, and what it does to orders and subscriptions."""
-    change.emit(rules.EVENTS[to], "projects", row.id, {"previous_status": row.public["status"]}, row.id)
+    change.emit(rules.EVENTS[to], "projects", row.id, moved_from(row.public["status"]), row.id)
     world = World(call.sandbox, call.store)
     if to == "archived":
         for order in call.store.orders.rows_of("projectId+status", (row.id, "pending")):

@@ -7,7 +7,7 @@ from random import Random
 
 import orjson
 
-from ..events.log import Event, EventLog, beside
+from ..events.log import Event, EventLog
 from ..kernel.record import exact
 from ..store.memory import Store
 from .market import Told
@@ -19,6 +19,7 @@ def record(
     """Append what was told, in the order of its time; answers each event with its place in the world's history."""
     events = []
     for moment in sorted(told, key=lambda moment: moment.at):
+        resource, hidden = _bytes(store, moment)
         event = Event(
             f"evt_{rng.getrandbits(104):026x}",
             moment.type,
@@ -27,16 +28,25 @@ def record(
             payload_keys[moment.type],
             moment.public["id"],
             moment.project,
-            _bytes(store, moment),
-            beside(moment.beside),
+            resource,
+            hidden,
+            moment.beside,
         )
         log.append(event)
         events.append((event, log.raised))
     return events
 
 
-def _bytes(store: Store, moment: Told) -> bytes:
-    """The record as it was; when it still is so, the very bytes of the store."""
-    data = orjson.dumps(moment.public)
+def _bytes(store: Store, moment: Told) -> tuple[bytes, bytes]:
+    """The two parts of the record as it was; what is still so is the very bytes of the store."""
     stored = store.tables[moment.table].find(moment.public["id"])
-    return stored.json if stored is not None and stored.json == data else exact(data)
+    resource, hidden = orjson.dumps(moment.public), b""
+    resource = stored.json if stored is not None and stored.json == resource else exact(resource)
+    if moment.beside.names:
+        members = {name: moment.hidden.get(name) for name in moment.beside.names}
+        kept = {} if stored is None else orjson.loads(stored.hidden)
+        if stored is not None and all(kept.get(name) == value for name, value in members.items()):
+            hidden = stored.hidden
+        else:
+            hidden = exact(orjson.dumps(members))
+    return resource, hidden

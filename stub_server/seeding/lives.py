@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..domain import subscriptions
 from ..domain.calendar import add_interval, grace_ms, lead_ms
 from ..kernel.clock import HOUR
-from ..kernel.record import Body
+from ..kernel.record import Body, moved_from
 from .draw import Weighted
 from .market import Market, Offer
 from .purchases import Order, cart, give_back, place, settle
@@ -114,7 +114,7 @@ class _Member:
     def _tell(self, name: str, at: int, previous: str | None) -> None:
         if at >= self.market.since:
             project = self.public["projectId"]
-            self.market.tell(at, name, "subscriptions", self.public, subscriptions.event_data(previous), project)
+            self.market.tell(at, name, "subscriptions", self.public, self.hidden, moved_from(previous), project)
 
     def end(self) -> int:
         """When the last paid period ends."""

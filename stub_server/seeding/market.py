@@ -8,7 +8,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from ..contract.document import Lifecycle
-from ..kernel.record import Body
+from ..kernel.record import NOTHING_BESIDE, Beside, Body
 from .draw import Weighted
 
 
@@ -19,7 +19,8 @@ class Told(NamedTuple):
     type: str
     table: str
     public: Body
-    beside: Body
+    hidden: Body
+    beside: Beside
     project: str | None
 
 
@@ -68,10 +69,19 @@ class Market:
         share = crc32(document.encode()) / 2**32
         return self.banks.items[bisect(self.banks.cumulative, share * self.banks.total)]
 
-    def tell(self, at: int, type_: str, table: str, public: Body, beside: Body, project: str | None = None) -> None:
+    def tell(
+        self,
+        at: int,
+        type_: str,
+        table: str,
+        public: Body,
+        hidden: Body,
+        beside: Beside = NOTHING_BESIDE,
+        project: str | None = None,
+    ) -> None:
         """Remember an event, if it is recent enough for somebody to have listened."""
         if at >= self.since:
-            self.told.append(Told(at, type_, table, public, beside, project))
+            self.told.append(Told(at, type_, table, public, hidden, beside, project))
 
     def later(self, at: int, job: str, subject: str) -> None:
         """Leave a job to the clock."""

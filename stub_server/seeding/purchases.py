@@ -9,7 +9,7 @@ from ..domain import orders, payments
 from ..domain.payments import Payer
 from ..kernel.clock import DAY, HOUR, MINUTE
 from ..kernel.money import cents
-from ..kernel.record import Body
+from ..kernel.record import Body, moved_from
 from .draw import Weighted, pick
 from .market import Market, Offer
 from .rhythm import pay_delay_ms, refund_delay_ms
@@ -40,8 +40,8 @@ class Order:
 
     def _tell(self, type_: str, at: int, previous: str | None) -> None:
         if at >= self.market.since:
-            data = orders.event_data(self.hidden, previous)
-            self.market.tell(at, type_, "orders", self.public, data, self.hidden["projectId"])
+            beside = moved_from(previous, *orders.BESIDE)
+            self.market.tell(at, type_, "orders", self.public, self.hidden, beside, self.hidden["projectId"])
 
     def pay(self, rng: Random, at: int, subscription: str | None = None) -> None:
         """Paid; the first payment of a recurring plan names the subscription that it opens."""

@@ -48,11 +48,11 @@ class Known:
             plans = _entries(api, "/v2/plans?status=active", ("plans",))
         self.sellable = [plan for plan in plans if plan["projectId"] in projects]
 
-    def aim_path(self, operation: str, parameters: Any, salt: str = "") -> Any:
-        """Path parameters, most of the made-up ids replaced, but for what would end a record's life."""
+    def aim_path(self, operation: str, parameters: Any, salt: str = "", *, every: bool = False) -> Any:
+        """Path parameters, most of the made-up ids replaced, or every one; but for what would end a record's life."""
         if not isinstance(parameters, Mapping) or operation in _ENDINGS:
             return parameters
-        return {name: self._aim(name, value, salt) for name, value in parameters.items()}
+        return {name: self._aim(name, value, salt, every=every) for name, value in parameters.items()}
 
     def spare(self, operation: str, parameters: Any, body: Any) -> Any:
         """Path parameters that end no record that was there before the run, whatever schemathesis has learned of it."""
@@ -79,13 +79,13 @@ class Known:
                 aimed |= {"projectId": plan["projectId"], "planId": plan["id"]}
         return aimed if aimed != body else body
 
-    def _aim(self, name: str, value: Any, salt: str) -> Any:
+    def _aim(self, name: str, value: Any, salt: str, *, every: bool = False) -> Any:
         ids = self.ids.get(name)
         if not ids or not (_is_made_up(value) or (name == "publicKey" and _is_public_key(value))):
             return value
         number = crc32((value + salt).encode("utf-8", "replace"))
         # One in eight stays as it is, for the 404; of public keys schemathesis tries too few to spare one.
-        return ids[number // 8 % len(ids)] if number % 8 or name == "publicKey" else value
+        return ids[number // 8 % len(ids)] if number % 8 or every or name == "publicKey" else value
 
 
 def _is_made_up(value: Any) -> bool:
