@@ -10,8 +10,6 @@ from binascii import crc_hqx
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..kernel.clock import iso
-
 HOST = "pix.sandbox.example"
 MARK = "SANDBOX"
 SCHEME = "br.gov.bcb.pix"
@@ -162,15 +160,14 @@ def parse(code: str) -> BrCode:
     )
 
 
-def end_to_end_id(ispb: str, when: int, suffix: str) -> str:
+def end_to_end_id(ispb: str, at: str, suffix: str) -> str:
     """The 32 characters that name a payment: E, the payer bank's ISPB, the UTC minute, and 11 letters and digits.
 
-    `when` is in epoch milliseconds. Raises ValueError for an ISPB or a suffix of another form.
+    `at` is a date-time of ours. Raises ValueError for an ISPB or a suffix of another form.
     """
     end = ispb + suffix
     if len(ispb) != 8 or len(suffix) != 11 or not (ispb.isdigit() and end.isascii() and end.isalnum()):
         raise ValueError("An ISPB is eight digits, a suffix eleven letters and digits.")
-    at = iso(when)
     return f"E{ispb}{at[:4]}{at[5:7]}{at[8:10]}{at[11:13]}{at[14:16]}{suffix}"
 
 

@@ -191,9 +191,8 @@ def failure(code: str) -> dict[str, str]:
     return {"status": "failed", "success": "false", "failure_code": code, "failure_reason": FAILURES[code]}
 
 
-def closed(public: Body, status: str, now: int, transaction: dict[str, str]) -> Body:
-    """The order in another status, its payment updated with it."""
-    at = iso(now)
+def closed(public: Body, status: str, at: str, transaction: dict[str, str]) -> Body:
+    """The order in another status since `at`, its payment updated with it."""
     return public | {
         "status": status,
         "last_transaction": public["last_transaction"] | transaction | {"updated_at": at},

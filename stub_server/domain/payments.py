@@ -45,15 +45,16 @@ def check_payable(public: Body, amount: int | None, paid_at: int | None, now: in
 
 def paid(public: Body, hidden: Body, payer: Payer, suffix: str, paid_at: int, now: int) -> tuple[Body, Body]:
     """The order once it is paid; `suffix` is the invented end of a PIX payment's end_to_end_id."""
-    transaction = {"status": "paid", "success": "true", "paid_at": iso(paid_at)}
+    at = iso(paid_at)
+    transaction = {"status": "paid", "success": "true", "paid_at": at}
     if public["paymentMethod"] == "pix":
-        transaction["end_to_end_id"] = end_to_end_id(payer.ispb, paid_at, suffix)
+        transaction["end_to_end_id"] = end_to_end_id(payer.ispb, at, suffix)
     transaction |= {
         "payer_name": payer.name,
         "payer_document": mask_document(payer.document),
         "payer_bank": payer.bank,
     }
-    return closed(public, "paid", now, transaction), hidden | {
+    return closed(public, "paid", at if now == paid_at else iso(now), transaction), hidden | {
         "paid_cents": cents(public["totalAmount"]),
         "paid_at": paid_at,
     }
@@ -79,13 +80,14 @@ def refunded(
         raise _refused("refund_exceeds_amount", f"{text(left)} is left to refund, not {text(amount)}.", "amount")
     total = hidden["refunded_cents"] + amount
     full = total == hidden["paid_cents"]
+    at = iso(now)
     transaction = {
         "status": "refunded" if full else "partial_refunded",
         "refunded_amount": text(total),
-        "refunded_at": iso(now),
+        "refunded_at": at,
         "refund_id": refund_id,
     }
-    after = closed(public, "refunded" if full else "paid", now, transaction)
+    after = closed(public, "refunded" if full else "paid", at, transaction)
     return after, hidden | {"refunded_cents": total}, full
 
 

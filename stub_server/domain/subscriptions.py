@@ -23,6 +23,7 @@ def opened(
     trial_end = now + plan["trial_period_days"] * DAY if trial else None
     anchor = now if trial_end is None else trial_end
     end = add_interval(anchor, plan["interval"], plan["interval_count"], 1)
+    at, ends, trial_ends = iso(now), iso(end), None if trial_end is None else iso(trial_end)
     public: Body = blank | {
         "id": ident,
         "code": code,
@@ -40,15 +41,15 @@ def opened(
         "interval": plan["interval"],
         "interval_count": plan["interval_count"],
         "cycle": 0,
-        "trial_start": None if trial_end is None else iso(now),
-        "trial_end": None if trial_end is None else iso(trial_end),
-        "current_period_start": iso(now),
-        "current_period_end": iso(end if trial_end is None else trial_end),
-        "next_billing_at": iso(end),
+        "trial_start": None if trial_ends is None else at,
+        "trial_end": trial_ends,
+        "current_period_start": at,
+        "current_period_end": trial_ends or ends,
+        "next_billing_at": ends,
         "cancel_at_period_end": False,
         "metadata": order_hidden["metadata"],
-        "createdAt": iso(now),
-        "updatedAt": iso(now),
+        "createdAt": at,
+        "updatedAt": at,
     }
     return public, {"anchor": anchor, "periods": 1, "renewal_order": None}
 
@@ -66,13 +67,13 @@ def activated(public: Body, hidden: Body, now: int) -> Body:
 def renewed(public: Body, hidden: Body, now: int) -> tuple[Body, Body]:
     """One more period is paid: it begins where the last one ended, whenever it was paid."""
     hidden = hidden | {"periods": hidden["periods"] + 1, "renewal_order": None}
-    end = period_end(public, hidden)
+    end = iso(period_end(public, hidden))
     after = public | {
         "status": "active",
         "cycle": public["cycle"] + 1,
         "current_period_start": public["current_period_end"],
-        "current_period_end": iso(end),
-        "next_billing_at": None if public["cancel_at_period_end"] else iso(end),
+        "current_period_end": end,
+        "next_billing_at": None if public["cancel_at_period_end"] else end,
         "updatedAt": iso(now),
     }
     return after, hidden

@@ -21,6 +21,15 @@ def uuid_text(bits: int) -> str:
     return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
 
 
+def code_text(bits: int) -> str:
+    """96 bits -> ten characters of 0-9A-Z: so many bits that none is noticeably likelier than another."""
+    # Two pairs at a time keep the numbers small.
+    rest, first = divmod(bits % _CODES, _TWO_PAIRS)
+    last, second = divmod(rest, _TWO_PAIRS)
+    one, two, three, four = first % 1296, first // 1296, second % 1296, second // 1296
+    return f"{_PAIRS[one]}{_PAIRS[two]}{_PAIRS[three]}{_PAIRS[four]}{_PAIRS[last]}"
+
+
 def named_uuid(*names: str) -> str:
     """A version 4 shaped UUID that depends on its names alone: records with a name keep their id for ever."""
     digest = hashlib.sha256("\x00".join(names).encode()).digest()
@@ -60,11 +69,7 @@ class Ids:
 
     def code(self) -> str:
         """Ten characters of 0-9A-Z, as orders and subscriptions carry them."""
-        # So many bits that no code is noticeably likelier than another; two pairs at a time keep the numbers small.
-        rest, first = divmod(self._records.getrandbits(96) % _CODES, _TWO_PAIRS)
-        last, second = divmod(rest, _TWO_PAIRS)
-        one, two, three, four = first % 1296, first // 1296, second % 1296, second // 1296
-        return f"{_PAIRS[one]}{_PAIRS[two]}{_PAIRS[three]}{_PAIRS[four]}{_PAIRS[last]}"
+        return code_text(self._records.getrandbits(96))
 
     def alnum(self, length: int) -> str:
         """`length` characters of 0-9A-Za-z."""

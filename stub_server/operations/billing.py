@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..domain import orders, payments, subscriptions
 from ..domain.lifecycle import move
 from ..domain.payments import Payer
-from ..kernel.clock import SECOND
+from ..kernel.clock import SECOND, iso
 from ..kernel.record import Body, Change, Row, moved_from
 from ..sandbox import Sandbox
 from ..store.memory import Store
@@ -173,7 +173,7 @@ def _close(world: World, row: Row, status: str, event: str, transaction: dict[st
     change = Change()
     if move(world.sandbox.rules.lifecycles["Order"], row.public["status"], status) is None:
         return change
-    public = orders.closed(row.public, status, world.now, transaction)
+    public = orders.closed(row.public, status, iso(world.now), transaction)
     if status == "expired" and "expires_at" in row.public["last_transaction"]:
         # Expired by hand: the code ends now, so that expires_at and updatedAt agree.
         public["last_transaction"] = public["last_transaction"] | {"expires_at": public["updatedAt"]}

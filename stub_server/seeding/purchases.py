@@ -7,7 +7,7 @@ from typing import Any
 
 from ..domain import orders, payments
 from ..domain.payments import Payer
-from ..kernel.clock import DAY, HOUR, MINUTE
+from ..kernel.clock import DAY, HOUR, MINUTE, iso
 from ..kernel.money import cents
 from ..kernel.record import Body, moved_from
 from .draw import Weighted, pick
@@ -63,7 +63,7 @@ class Order:
     def close(self, status: str, at: int, failure: str | None = None) -> None:
         """Never paid: expired, canceled or failed."""
         seen = orders.failure(failure) if failure else {"status": status, "success": "false"}
-        self.public = orders.closed(self.public, status, at, seen)
+        self.public = orders.closed(self.public, status, iso(at), seen)
         self._tell("order.payment_failed" if failure else f"order.{status}", at, "pending")
 
     def wait(self) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from random import Random
-
-import orjson
+from typing import NamedTuple
 
 from ..domain.calendar import add_interval
 from ..domain.customers import new_customer
@@ -13,7 +12,7 @@ from ..domain.orders import buyer as buyer_of
 from ..kernel.clock import DAY, HOUR, MINUTE, iso
 from ..kernel.record import Body
 from ..store.memory import Store
-from .draw import Weighted
+from .draw import Weighted, pick
 from .lives import Fate, Life, live
 from .market import Market, Offer
 from .people import People
@@ -36,8 +35,24 @@ METADATA: tuple[dict[str, str], ...] = ({},) * 7 + (
 )
 
 
+#: Of so many customers who came last one comes back: each has as good a chance as the others, and is at hand.
+AT_HAND = 512
+
+
+LIVES_A_STREAM = 16  # to begin a stream costs as much as a tenth of a life
+
+
+class Known(NamedTuple):
+    """A customer who may come back: the record, the copy that orders carry, first purchase (ms), projects joined."""
+
+    customer: Body
+    buyer: Body
+    first: int
+    bought: set[str]
+
+
 class Sales:
-    """Sells until there are enough orders. Customers are numbered in the order of their first purchase in here."""
+    """Sells until there are enough orders."""
 
     def __init__(
         self, store: Store, market: Market, offers: list[Offer], people: People, seed: int, blank: Body, start: int
@@ -50,8 +65,8 @@ class Sales:
         self.crowd_luck = stream(seed, "people")
         self.ids = stream(seed, "customers")
         self.people = people
-        self.customers: list[tuple[str, int]] = []  # id, and ms of the first purchase
-        self.bought: list[set[int]] = []
+        self.newcomers = 0
+        self.at_hand: list[Known] = []
         self.orders = 0
 
     def run(self, customers: int, orders: int, pending: int, *, owing: bool = False) -> None:
@@ -89,7 +104,7 @@ class Sales:
             trial = offer.plan["trial_period_days"] * DAY
             over = self.market.now - int((1.2 + 2.3 * rng.random()) * DAY)
             at = max(add_interval(over, "month", 1, -1 - paid) - trial, offer.opens + MINUTE)
-            customer, buyer = self._newcomer(pair, at, number, rng)
+            customer, buyer = self._newcomer(pair, at, offer.project["id"], rng)
             self.keep(live(self.market, rng, offer, customer, buyer, at, Fate("paid", ("paid",) * paid + ("lapse",))))
 
     def _crowd(self, count: int) -> Iterator[tuple[Body, Body]]:
@@ -120,8 +135,10 @@ class Sales:
                 continue
             self._life(rng, number, at, Fate("pending"), crowd, buyers, fresh, wanted - self.orders)
         turn = 0
+        rng = self.lives.at(0)
         while self.orders < wanted:
-            rng = self.lives.at(turn)
+            if turn % LIVES_A_STREAM == 0:
+                rng = self.lives.at(turn // LIVES_A_STREAM)
             turn += 1
             number = weighted.draw(rng)
             low, high = reach[number]
@@ -141,25 +158,24 @@ class Sales:
     ) -> None:
         """One purchase and what came of it: at most `most` orders."""
         offer = self.offers[number]
+        project = offer.project["id"]
         at = max(at, offer.opens + MINUTE)
-        new = rng.random() < fresh and len(self.customers) < buyers
-        if new or not self.customers:
-            customer, buyer = self._newcomer(next(crowd), at, number, rng)
+        new = rng.random() < fresh and self.newcomers < buyers
+        if new or not self.at_hand:
+            customer, buyer = self._newcomer(next(crowd), at, project, rng)
         else:
-            known = int(rng.random() * len(self.customers))
+            customer, buyer, first, bought = pick(rng, self.at_hand)
             for _ in range(6):
-                if number not in self.bought[known]:
+                if project not in bought:
                     break
-                known = int(rng.random() * len(self.customers))
-            ident, first = self.customers[known]
-            if number in self.bought[known] and fate.outcome not in ("pending", "expired", "canceled", "failed"):
+                customer, buyer, first, bought = pick(rng, self.at_hand)
+            if project in bought and fate.outcome not in ("pending", "expired", "canceled", "failed"):
                 fate = Fate("expired")  # nobody holds the same membership twice
             if at <= first:
                 at = first + int((offer.closes - first) * rng.random()) if first < offer.closes else offer.closes
             if at <= first:
                 return
-            self.bought[known].add(number)
-            customer, buyer = self._returning(ident)
+            bought.add(project)
         method = "pix"
         others = offer.plan["payment_methods"]
         if fate.outcome in ("paid", "refunded", "failed") and len(others) > 1 and rng.random() < OTHER_METHODS:
@@ -182,10 +198,14 @@ class Sales:
             self.store.add("subscriptions", public["id"], public, hidden)
         self.orders += len(life.orders)
 
-    def _newcomer(self, pair: tuple[Body, Body], at: int, number: int, rng: Random) -> tuple[Body, Body]:
+    def _newcomer(self, pair: tuple[Body, Body], at: int, project: str, rng: Random) -> tuple[Body, Body]:
         customer = self._customer(pair, at, rng)
-        self.customers.append((customer["id"], at))
-        self.bought.append({number})
+        known = Known(customer, pair[1], at, {project})
+        if self.newcomers < AT_HAND:
+            self.at_hand.append(known)
+        else:
+            self.at_hand[self.newcomers % AT_HAND] = known
+        self.newcomers += 1
         return customer, pair[1]
 
     def _customer(self, pair: tuple[Body, Body], at: int, rng: Random) -> Body:
@@ -201,12 +221,6 @@ class Sales:
         """Write a customer."""
         self.store.add("customers", public["id"], public, {})
         self.market.tell(at, "customer.created", "customers", public, {})
-
-    def _returning(self, ident: str) -> tuple[Body, Body]:
-        record = self.store.customers.find(ident)
-        assert record is not None
-        public = orjson.loads(record.json)
-        return public, flat(public)
 
 
 def flat(customer: Body) -> Body:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from random import Random
 
-from ..kernel.ids import BASE36, BASE62, uuid_text
+from ..kernel.ids import BASE62, code_text, uuid_text
 
 
 def stream(seed: int, *names: str) -> Random:
@@ -36,17 +36,12 @@ def uuid(rng: Random) -> str:
 
 
 # Two characters at a time halve the work of inventing a million codes.
-_PAIRS36 = tuple(a + b for a in BASE36 for b in BASE36)
 _PAIRS62 = tuple(a + b for a in BASE62 for b in BASE62)
 
 
 def base36(rng: Random) -> str:
     """Ten digits and capital letters: the code of an order or a subscription."""
-    draw, pairs = rng.random, _PAIRS36
-    return (
-        f"{pairs[int(draw() * 1296)]}{pairs[int(draw() * 1296)]}{pairs[int(draw() * 1296)]}"
-        f"{pairs[int(draw() * 1296)]}{pairs[int(draw() * 1296)]}"
-    )
+    return code_text(rng.getrandbits(96))
 
 
 def base62(rng: Random) -> str:
