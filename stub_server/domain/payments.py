@@ -49,11 +49,9 @@ def paid(public: Body, hidden: Body, payer: Payer, suffix: str, paid_at: int, no
     transaction = {"status": "paid", "success": "true", "paid_at": at}
     if public["paymentMethod"] == "pix":
         transaction["end_to_end_id"] = end_to_end_id(payer.ispb, at, suffix)
-    transaction |= {
-        "payer_name": payer.name,
-        "payer_document": mask_document(payer.document),
-        "payer_bank": payer.bank,
-    }
+        transaction["payer_bank"] = payer.bank
+    transaction["payer_name"] = payer.name
+    transaction["payer_document"] = mask_document(payer.document)
     return closed(public, "paid", at if now == paid_at else iso(now), transaction), hidden | {
         "paid_cents": cents(public["totalAmount"]),
         "paid_at": paid_at,

@@ -7,11 +7,12 @@ from random import Random
 
 from ..contract.formats import date_time_ms
 from ..domain.api_keys import new_key
-from ..kernel.clock import DAY, HOUR, iso
+from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..kernel.ids import derived_text, named_uuid
 from ..kernel.record import Body, Change
 from ..kernel.timers import Timers
 from ..store.memory import Store
+from .rhythm import office_hour
 from .scenario import KeySpec
 
 SCOPES = (
@@ -41,10 +42,10 @@ def cut_keys(
     """Write the main key and the scenario's; answers the main key's two halves."""
     begun = date_time_ms(store.merchant.created_at)
     halves = pair_of(secret, seed, "main")
-    _write(store, blank, "main", MAIN, halves, begun + HOUR, None)
+    _write(store, blank, "main", MAIN, halves, begun + 10 * MINUTE + int(rng.random() * HOUR), None)
     used = 0
     for spec in specs:
-        created = max(begun + 2 * HOUR, now - spec.days_old * DAY - int(rng.random() * 9 * HOUR))
+        created = max(begun + 2 * HOUR, min(office_hour(rng, now - spec.days_old * DAY), now - 5 * MINUTE))
         fields = dict(spec.fields)
         fields["allowed_projects"] = [named_uuid("project", slug) for slug in fields.get("allowed_projects", [])]
         last = now - int(rng.random() * 5 * HOUR)
@@ -63,9 +64,9 @@ def cut_keys(
         if spec.usage:
             store.usage[ident] = (spec.usage, iso(max(created, last)))
             used += spec.usage
-    store.usage[named_uuid("api_key", "main")] = (2 * len(store.orders) + used, iso(now - 90_000))
-    if not len(store.orders):
-        store.usage.pop(named_uuid("api_key", "main"))
+    latest = now - 20 * SECOND - int(rng.random() * 4 * MINUTE)
+    if len(store.orders):
+        store.usage[named_uuid("api_key", "main")] = (2 * len(store.orders) + used, iso(latest))
     return {"public_key": halves[0], "private_key": halves[1]}
 
 

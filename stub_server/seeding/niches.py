@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
 from faker import Faker
 
@@ -14,14 +15,40 @@ from stub_server.seeding.plans import Plan, plans
 from stub_server.seeding.pools import fold
 from stub_server.seeding.prices import reais
 
+# One product of a type reads unlike the next.
 PRODUCT_TEXTS = {
-    "course": "Curso em vídeo com exercícios e material de apoio.",
-    "community": "Espaço exclusivo para trocar experiências com outros {audience}.",
-    "ebook": "Livro digital em PDF para ler no celular ou imprimir.",
-    "event": "Encontro ao vivo com espaço para perguntas; a gravação fica disponível.",
-    "mentorship": "Acompanhamento de perto com retorno individual.",
-    "software": "Ferramenta pronta para usar no computador ou no celular.",
-    "other": "Conteúdo extra liberado na área de membros.",
+    "course": (
+        "Curso em vídeo com exercícios e material de apoio.",
+        "Aulas gravadas, do básico ao avançado, para assistir no seu ritmo.",
+        "Trilha de aulas com tarefas práticas a cada módulo.",
+        "Aulas passo a passo, com apostila e exercícios comentados.",
+    ),
+    "community": (
+        "Espaço exclusivo para trocar experiências com outros {audience}.",
+        "Grupo fechado de {audience}, com desafios e conversa toda semana.",
+    ),
+    "ebook": (
+        "Livro digital em PDF para ler no celular ou imprimir.",
+        "Guia ilustrado em PDF, direto ao ponto.",
+        "E-book com exemplos prontos para usar.",
+    ),
+    "event": (
+        "Encontro ao vivo com espaço para perguntas; a gravação fica disponível.",
+        "Transmissão ao vivo para {audience}, com reprise por sete dias.",
+        "Aula aberta ao vivo, com dúvidas respondidas na hora.",
+    ),
+    "mentorship": (
+        "Acompanhamento de perto com retorno individual.",
+        "Encontros em grupo pequeno, com plano de ação para cada um.",
+    ),
+    "software": (
+        "Ferramenta pronta para usar no computador ou no celular.",
+        "Planilha automática, com vídeo que explica cada aba.",
+    ),
+    "other": (
+        "Conteúdo extra liberado na área de membros.",
+        "Material complementar, atualizado todo mês.",
+    ),
 }
 SOURCES = ("instagram", "google", "youtube", "facebook", "indicacao")
 
@@ -165,7 +192,7 @@ def _product(niche: Niche, product: Product, slug: str, number: int, offered: tu
     return ProductBlueprint(
         fields={
             "name": product.name,
-            "description": PRODUCT_TEXTS[product.type].format(audience=niche.audience),
+            "description": _told(product, slug).format(audience=niche.audience),
             "type": product.type,
             "status": "active",
             "image_url": f"https://assets.example.com/{slug}/produto-{number}.jpg",
@@ -175,3 +202,8 @@ def _product(niche: Niche, product: Product, slug: str, number: int, offered: tu
         },
         plans=tuple(plan.name for plan in chosen),
     )
+
+
+def _told(product: Product, slug: str) -> str:
+    texts = PRODUCT_TEXTS[product.type]
+    return texts[crc32(f"{slug}/{product.name}".encode()) % len(texts)]

@@ -28,6 +28,10 @@ CNPJ_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 # RFC 2606: seeds must never reach a stranger's inbox.
 DOMAINS = ("example.com",) * 6 + ("example.org",) * 2 + ("example.net",) * 2
 DEPARTMENTS = ("contato", "financeiro", "compras", "adm")
+# Not everybody fills in the whole form.
+WITHOUT_ADDRESS, WITHOUT_PHONE = 0.08, 0.03
+LANDLINES, OF_COMPANIES = 0.12, 0.7
+HOUSES_WITHOUT_COMPLEMENT = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +125,8 @@ class People:
             f"{local}@{DOMAINS[int(draw() * 10)]}",
             self._cpf.draw(rng, place.cpf_region),
             "cpf",
-            _mobile(rng, place.ddd),
-            self._address(rng, place),
+            _phones(rng, place.ddd, LANDLINES),
+            self._address(rng, place) if draw() >= WITHOUT_ADDRESS else {},
         )
 
     def crowd(self, rng: random.Random, count: int, *, at_ms: int | None = None) -> Iterator[Person]:
@@ -135,7 +139,7 @@ class People:
                 continue
             local, _, domain = person.email.partition("@")
             while person.email in emails:
-                person = replace(person, email=f"{local}{int(rng.random() * 1_000_000)}@{domain}")
+                person = replace(person, email=f"{local}{2 + int(rng.random() * 10 * len(emails))}@{domain}")
             documents.add(person.document)
             emails.add(person.email)
             yield person
@@ -156,15 +160,13 @@ class People:
             brand = f"{owner} & {partner}" if shape < 0.45 and partner != owner else owner
             suffix = "Ltda." if suffix.startswith("S") else suffix
             name, local = f"{brand} {activity} {suffix}", f"{fold(owner)}.{fold(activity.split()[0])}"
-        if rng.random() < 0.5:
-            local = f"{local}{1 + int(rng.random() * 999)}"
         return Person(
             "company",
             name,
             f"{pick(rng, DEPARTMENTS)}.{local}@{pick(rng, DOMAINS)}",
             _cnpj(rng, alphanumeric=at_ms is None or at_ms >= ALPHANUMERIC_SINCE_MS),
             "cnpj",
-            _mobile(rng, place.ddd),
+            _phones(rng, place.ddd, OF_COMPANIES),
             self._address(rng, place, business=True),
         )
 
@@ -180,14 +182,13 @@ class People:
         elif draw() < place.apartments:
             inside = self._flats
         else:
-            inside = self._houses
+            inside = self._houses if draw() >= HOUSES_WITHOUT_COMPLEMENT else ()
         if business and not place.superquadra:
-            complement = f"{'Sala' if luck < 0.7 else 'Conjunto'} {11 + 10 * int(draw() * 15) + int(draw() * 4)}"
-        else:
-            complement = inside[int(draw() * len(inside))]
-        return {
-            "line_1": f"{number}, {street.name}, {place.bairro}",
-            "line_2": complement,
+            inside = (f"{'Sala' if luck < 0.7 else 'Conjunto'} {11 + 10 * int(draw() * 15) + int(draw() * 4)}",)
+        address = {"line_1": f"{number}, {street.name}, {place.bairro}"}
+        if inside:
+            address["line_2"] = inside[int(draw() * len(inside))]
+        return address | {
             "zip_code": f"{street.cep}{int(draw() * 900):03d}",
             "city": place.city,
             "state": place.state,
@@ -214,9 +215,17 @@ def _local_part(rng: random.Random, given: str, middle: Family | None, last: Fam
     return f"{local}{1 + int(draw() * 99):02d}" if style < 0.75 else f"{local}{1970 + int(draw() * 36)}"
 
 
-def _mobile(rng: random.Random, ddd: str) -> dict[str, dict[str, str]]:
+def _phones(rng: random.Random, ddd: str, landlines: float) -> dict[str, dict[str, str]]:
+    """A mobile number, a landline beside it for a share of people, and now and then none at all."""
+    luck = rng.random()
+    if luck < WITHOUT_PHONE:
+        return {}
     number = f"9{60_000_000 + int(rng.random() * 40_000_000)}"
-    return {"mobile_phone": {"country_code": "55", "area_code": ddd, "number": number}}
+    phones = {"mobile_phone": {"country_code": "55", "area_code": ddd, "number": number}}
+    if luck > 1 - landlines:
+        number = str(20_000_000 + int(rng.random() * 20_000_000))
+        phones["home_phone"] = {"country_code": "55", "area_code": ddd, "number": number}
+    return phones
 
 
 def _cnpj(rng: random.Random, *, alphanumeric: bool) -> str:

@@ -13,10 +13,12 @@ from ..kernel.ids import named_uuid
 from ..kernel.record import Body
 from .lives import Fate, live
 from .market import Market, Offer
+from .rhythm import moment
 from .sales import Sales, flat
 from .scenario import PersonaSpec, ScenarioError
 from .streams import stream
 
+SWAY = 8 * HOUR  # no story depends on the hour
 PAID, LAPSE, LATE, CANCEL = "paid", "lapse", "late", "cancel"
 
 
@@ -26,7 +28,7 @@ def settle_in(sales: Sales, spec: PersonaSpec, body: Body, seed: int) -> str:
     now = sales.market.now
     story = _Story(sales, spec, rng)
     plans = _STORIES[spec.story](story)
-    first = min((at for _, at, _ in plans), default=now - 3 * HOUR)
+    first = min((at for _, at, _ in plans), default=moment(rng, now - 3 * HOUR, 2 * HOUR))
     fields = dict(body)
     ident = str(fields.pop("id", None) or named_uuid("customer", spec.name)).lower()
     public = new_customer(fields, sales.blank, iso(first)) | {"id": ident}
@@ -70,14 +72,14 @@ class _Story:
         plain = [o for o in self.offers if _monthly(o.plan) and not o.plan["trial_period_days"]]
         return plain[0] if plain else self.plan(_monthly, "a monthly plan")
 
-    def days(self, count: float) -> int:
-        """So many days ago."""
-        return self.now - int(count * DAY)
+    def days(self, count: float, sway: int = SWAY) -> int:
+        """About so many days ago, at a likely hour."""
+        return moment(self.rng, self.now - int(count * DAY), sway)
 
-    def months(self, offer: Offer, count: int, days: float) -> int:
-        """A first payment whose period number `count` ended so many days ago."""
+    def months(self, offer: Offer, count: int, days: float, sway: int = SWAY) -> int:
+        """A first payment whose period number `count` ended about so many days ago."""
         trial: int = offer.plan["trial_period_days"] * DAY
-        return add_interval(self.days(days), "month", 1, -count) - trial
+        return add_interval(self.days(days, sway), "month", 1, -count) - trial
 
     def one(self, outcome: str, days: float, *renewals: str, offer: Offer | None = None) -> list[Plan]:
         """One purchase of the monthly plan."""
@@ -106,7 +108,7 @@ def _left(story: _Story) -> list[Plan]:
 def _ending(story: _Story) -> list[Plan]:
     # The wish to leave falls somewhere before the period's last three days, of which none has begun yet.
     offer = story.monthly
-    at = story.months(offer, 2, -3.4)
+    at = story.months(offer, 2, -3.4, HOUR)
     return [(offer, at, Fate("paid", (PAID, CANCEL)))]
 
 
@@ -116,9 +118,17 @@ def _trial(story: _Story) -> list[Plan]:
 
 
 def _spender(story: _Story) -> list[Plan]:
-    found: list[Plan] = []
-    for number, offer in enumerate(story.offers):
-        found.append((offer, story.days(290 - 19 * (number % 12)), Fate("paid", (PAID,))))
+    # One membership of each project, the dearest, and whatever is sold once.
+    memberships: dict[str, Offer] = {}
+    for offer in story.offers:
+        dearest = memberships.get(offer.project["id"], offer)
+        if offer.plan["billing_type"] == "recurring" and offer.plan["amount"] >= dearest.plan["amount"]:
+            memberships[offer.project["id"]] = offer
+    once = [offer for offer in story.offers if offer.plan["billing_type"] == "one_time"]
+    found = [
+        (offer, story.days(290 - 19 * (number % 12)), Fate("paid", (PAID,)))
+        for number, offer in enumerate([*memberships.values(), *once])
+    ]
     return found or story.one("paid", 290)
 
 
@@ -141,7 +151,7 @@ def _leap(interval: str) -> Callable[[_Story], list[Plan]]:
         year = datetime.fromtimestamp((story.now - 60 * DAY) / 1000, UTC).year
         while not (at := _leap_day(year)) or at > story.now - 60 * DAY:
             year -= 1
-        return [(offer, at, Fate("paid", (PAID,)))]
+        return [(offer, at + int(story.rng.random() * 6 * HOUR), Fate("paid", (PAID,)))]
 
     return story_of
 
@@ -155,7 +165,7 @@ def _leap_day(year: int) -> int:
 
 _STORIES: dict[str, Callable[[_Story], list[Plan]]] = {
     "none": lambda story: [],
-    "pending": lambda story: [(story.monthly, story.now - 25 * MINUTE, Fate("pending"))],
+    "pending": lambda story: [(story.monthly, moment(story.rng, story.now - 25 * MINUTE, 8 * MINUTE), Fate("pending"))],
     "expired": lambda story: story.one("expired", 6),
     "canceled": lambda story: story.one("canceled", 8),
     "failed": lambda story: story.one("failed", 2),

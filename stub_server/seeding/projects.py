@@ -17,6 +17,7 @@ from .market import Offer
 from .niches import ProjectBlueprint
 from .plans import PERIODS
 from .pools import fold
+from .rhythm import office_hour
 from .scenario import ProjectSpec
 
 #: How sales split between plans of the same project: monthly 55, yearly 35, the rest 10.
@@ -48,9 +49,9 @@ def stock(
     """Write the projects, and answer what is for sale in them and when. `start` is when the merchant began."""
     offers: list[Offer] = []
     for number, shelf in enumerate(shelves):
-        opened = start + (1 + 2 * number) * DAY + int(rng.random() * 10 * HOUR)
+        opened = office_hour(rng, start + (1 + 2 * number) * DAY)
         if shelf.spec.status == "draft":
-            opened = now - 9 * DAY - int(rng.random() * 10 * HOUR)
+            opened = office_hour(rng, now - 9 * DAY)
         offers += _project(store, blanks, shelf, rng, min(opened, now - HOUR), now)
     return offers
 
@@ -64,7 +65,7 @@ def _project(store: Store, blanks: Mapping[str, Body], shelf: Shelf, rng: Random
     change = Change().create("projects", ident, public, hidden)
     stopped = None
     if spec.status in ("suspended", "archived"):
-        stopped = max(opened + 2 * HOUR, now - spec.stopped_days_ago * DAY - int(rng.random() * 8 * HOUR))
+        stopped = min(now - HOUR, max(opened + 2 * HOUR, office_hour(rng, now - spec.stopped_days_ago * DAY)))
     offers, plan_ids = [], {}
     at = opened
     for fields, share in shelf.plans:

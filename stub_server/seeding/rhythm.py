@@ -1,4 +1,4 @@
-"""When Brazilians buy, pay and regret: purchase times, delays and how orders end.
+"""When Brazilians buy, pay, regret and work: purchase times, delays and office hours.
 
 All times are epoch milliseconds in UTC; the daily and weekly shape follows Brasília time, which has been UTC-3 without
 daylight saving since 2019.
@@ -10,8 +10,6 @@ import math
 import random
 from bisect import bisect
 from itertools import accumulate
-
-from stub_server.seeding.draw import Weighted
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -38,11 +36,6 @@ PIX_LIFETIME_MS = DAY_MS
 # Consumer law gives seven days to regret an online purchase.
 REFUND_FIRST_MS = DAY_MS
 REFUND_LAST_MS = 7 * DAY_MS
-
-#: How orders end, in percent.
-OUTCOMES = (("paid", 64), ("expired", 21), ("canceled", 4), ("refunded", 4), ("failed", 2), ("pending", 5))
-_OUTCOMES = Weighted(OUTCOMES)
-_SETTLED = Weighted(pair for pair in OUTCOMES if pair[0] in ("paid", "expired"))
 
 
 class Rhythm:
@@ -78,14 +71,6 @@ class Rhythm:
         return (self._befores[hour] + done) / self._total
 
 
-def purchase_times(rng: random.Random, start_ms: int, end_ms: int, count: int) -> list[int]:
-    """`count` instants in [start_ms, end_ms), sorted, in the rhythm of the period."""
-    if count <= 0:
-        return []
-    rhythm = Rhythm(start_ms, end_ms)
-    return [rhythm.at(share) for share in sorted([rng.random() for _ in range(count)])]
-
-
 def _hours(start_ms: int, end_ms: int) -> tuple[list[int], list[int], list[float]]:
     """The hours of a period, the first and last cut to it: their starts, lengths and weights."""
     first = (start_ms + BRT_MS) // HOUR_MS
@@ -118,20 +103,19 @@ def refund_delay_ms(rng: random.Random) -> int:
     return REFUND_FIRST_MS + int((REFUND_LAST_MS - REFUND_FIRST_MS) * luck * luck)
 
 
-def outcome(rng: random.Random, *, age_ms: int | None = None) -> str:
-    """How an order ends: `paid expired canceled refunded failed` or `pending`.
+def moment(rng: random.Random, at_ms: int, sway_ms: int) -> int:
+    """An instant at most `sway_ms` from another, at an hour when somebody may well buy."""
+    near = at_ms
+    for _ in range(32):
+        near = at_ms + int((2 * rng.random() - 1) * sway_ms)
+        if rng.random() * max(DAY) < DAY[(near + BRT_MS) % DAY_MS // HOUR_MS]:
+            break
+    return near
 
-    With the order's age the answer is one that has had time to happen: an order younger than the life of its PIX is
-    pending where it would have been expired and not yet refunded; an older one is never pending, and refunded only
-    once the last day for it has passed.
-    """
-    drawn = _OUTCOMES.draw(rng)
-    if age_ms is None:
-        return drawn
-    if age_ms < PIX_LIFETIME_MS:
-        return {"expired": "pending", "refunded": "paid"}.get(drawn, drawn)
-    if drawn == "pending":
-        return _SETTLED.draw(rng)
-    if drawn == "refunded" and age_ms < PIX_LIFETIME_MS + REFUND_LAST_MS:
-        return "paid"
-    return drawn
+
+def office_hour(rng: random.Random, at_ms: int) -> int:
+    """An instant between nine and six on the working day, in Brasília, that an instant falls on or that comes next."""
+    day = (at_ms + BRT_MS) // DAY_MS
+    weekday = (day + EPOCH_WEEKDAY) % 7
+    day += max(0, 7 - weekday) if weekday > 4 else 0
+    return day * DAY_MS - BRT_MS + 9 * HOUR_MS + int(rng.random() * 9 * HOUR_MS)

@@ -23,7 +23,7 @@ from .streams import Numbered, stream, uuid
 #: How first orders end, in percent. Renewals are paid far more often, so that all orders together come to
 #: paid 64, expired 21, canceled 4, refunded 4, failed 2, pending 5.
 OUTCOMES = Weighted(
-    (("paid", 41), ("expired", 37), ("canceled", 7.5), ("refunded", 8.5), ("failed", 4.5), ("partly", 1.5))
+    (("paid", 42), ("expired", 36), ("canceled", 7.5), ("refunded", 8.5), ("failed", 4.5), ("partly", 1.5))
 )
 ORDERS_A_LIFE = 1.75
 BUYERS = 0.93  # the rest of the customers have been entered and have not bought yet
@@ -126,24 +126,31 @@ class Sales:
         reach = [(self.rhythm.share(offer.opens), self.rhythm.share(offer.closes)) for offer in self.offers]
         open_now = [number for number, offer in enumerate(self.offers) if offer.closes >= now and offer.share]
         today = Weighted((number, self.offers[number].share) for number in open_now) if open_now else None
-        for turn in range(pending if today is not None else 0):
-            rng = self.waiting.at(turn)
+        turn = 0
+
+        def lives(until: int, buyers: int) -> None:
+            nonlocal turn
+            rng = self.lives.at(turn // LIVES_A_STREAM)
+            while self.orders < until:
+                if turn % LIVES_A_STREAM == 0:
+                    rng = self.lives.at(turn // LIVES_A_STREAM)
+                turn += 1
+                number = weighted.draw(rng)
+                low, high = reach[number]
+                at = self.rhythm.at(low + (high - low) * rng.random())
+                self._life(rng, number, at, Fate(OUTCOMES.draw(rng)), crowd, buyers, fresh, until - self.orders)
+
+        waiting = pending if today is not None else 0
+        # Those who wait today are new for the most part, and the others have bought before.
+        lives(wanted - waiting, buyers - round(waiting * fresh))
+        for place in range(waiting):
+            rng = self.waiting.at(place)
             assert today is not None
             at = now - 4 * MINUTE - int(rng.random() ** 1.5 * 20 * HOUR)
             number = today.draw(rng)
-            if at <= self.offers[number].opens:
-                continue
-            self._life(rng, number, at, Fate("pending"), crowd, buyers, fresh, wanted - self.orders)
-        turn = 0
-        rng = self.lives.at(0)
-        while self.orders < wanted:
-            if turn % LIVES_A_STREAM == 0:
-                rng = self.lives.at(turn // LIVES_A_STREAM)
-            turn += 1
-            number = weighted.draw(rng)
-            low, high = reach[number]
-            at = self.rhythm.at(low + (high - low) * rng.random())
-            self._life(rng, number, at, Fate(OUTCOMES.draw(rng)), crowd, buyers, fresh, wanted - self.orders)
+            if at > self.offers[number].opens:
+                self._life(rng, number, at, Fate("pending"), crowd, buyers, fresh, wanted - self.orders)
+        lives(wanted, buyers)
 
     def _life(
         self,
@@ -165,7 +172,7 @@ class Sales:
             customer, buyer = self._newcomer(next(crowd), at, project, rng)
         else:
             customer, buyer, first, bought = pick(rng, self.at_hand)
-            for _ in range(6):
+            for _ in range(12):
                 if project not in bought:
                     break
                 customer, buyer, first, bought = pick(rng, self.at_hand)

@@ -9,11 +9,12 @@ from random import Random
 from ..domain.webhooks import Wish, after_delivery, disabled_webhook, new_webhook
 from ..events.log import Event
 from ..events.signing import new_key
-from ..kernel.clock import DAY, HOUR, iso
+from ..kernel.clock import DAY, HOUR, MINUTE, iso
 from ..kernel.ids import derived_text, named_uuid
 from ..kernel.record import Body, Change
 from ..store.memory import Store
 from .deliveries import Delivered, deliver
+from .rhythm import office_hour
 from .scenario import HookSpec
 from .streams import uuid
 
@@ -49,7 +50,7 @@ def open_webhooks(
     """The webhooks before anything was delivered to them."""
     endpoints = []
     for spec in specs:
-        created = max(begun + HOUR, now - spec.days_old * DAY - int(rng.random() * 6 * HOUR))
+        created = max(begun + HOUR, min(office_hour(rng, now - spec.days_old * DAY), now - 5 * MINUTE))
         ident = named_uuid("webhook", spec.key)
         key = new_key(derived_text(secret, 32, str(seed), "webhook", spec.key).encode())
         project = named_uuid("project", spec.project) if spec.project else None

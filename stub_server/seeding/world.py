@@ -16,6 +16,7 @@ from ..kernel.record import Body
 from ..sandbox import Sandbox
 from ..store.memory import Merchant, Store
 from .catalogue import Catalogue, load_catalogue
+from .chronicle import tell_of_projects
 from .draw import Weighted
 from .history import record
 from .keys import cut_keys
@@ -27,6 +28,7 @@ from .pools import seeded_faker
 from .projects import Shelf, drawn_plans, stock
 from .records import Records
 from .requests import Requests, check_specs, expand, fails
+from .rhythm import office_hour
 from .sales import Sales
 from .scenario import ProjectSpec, Scenario, ScenarioError, parse_scenario, read_scenario
 from .streams import stream
@@ -77,7 +79,7 @@ class Seeding:
         check_specs(scenario, self._requests)
         seed, now = sandbox.seed, sandbox.clock.now
         start = now - round(scenario.months * 365 / 12) * DAY
-        begun = start - LEAD_DAYS * DAY
+        begun = office_hour(stream(seed, "merchant"), start - LEAD_DAYS * DAY)
         store = self._merchant(sandbox, scenario, begun)
         shelves = self._shelves(scenario, seed)
         offers = stock(store, self._blanks, shelves, stream(seed, "projects"), begun + 2 * DAY, now)
@@ -94,6 +96,7 @@ class Seeding:
         sandbox.credentials = cut_keys(
             store, self._blanks["ApiKey"], scenario.keys, secret, seed, stream(seed, "keys"), now, sandbox.timers
         )
+        tell_of_projects(store, market, offers)
         events = record(market.told, sandbox.events, stream(seed, "events", "past"), store, sandbox.rules.payload_keys)
         deliver_all(store, endpoints, events, stream(seed, "deliveries"), now)
         sandbox.sample = _sample(store, offers)

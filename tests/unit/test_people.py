@@ -71,13 +71,15 @@ def test_every_field_of_a_person_comes_from_one_place(catalogue: Catalogue, pers
     places = {(place.city, place.state, place.bairro): place for place in catalogue.places}
     for person in persons:
         address = person.address
+        if not address:
+            continue
         number, street, bairro = address["line_1"].split(", ")
         place = places[address["city"], address["state"], bairro]
         ceps = {row.cep for row in place.streets if row.name == street}
         assert address["zip_code"][:5] in ceps
         assert len(address["zip_code"]) == 8
         assert number.startswith("Bloco ") == place.superquadra
-        assert person.phones["mobile_phone"]["area_code"] == place.ddd
+        assert {phone["area_code"] for phone in person.phones.values()} <= {place.ddd}
         if person.type == "individual":
             assert person.document[8] == str(place.cpf_region)
 
@@ -87,14 +89,25 @@ def test_places_agree_with_the_rules_that_warn_about_contacts(persons: list[Pers
         assert warnings_for(person.phones, person.address) == ()
 
 
-def test_phones_are_mobiles_in_both_shapes(persons: list[Person]) -> None:
+def test_phones_are_mobiles_and_landlines_in_both_shapes(persons: list[Person]) -> None:
     for person in persons:
-        mobile = person.phones["mobile_phone"]
-        assert len(mobile["number"]) == 9
-        assert mobile["number"][0] == "9"
-        assert mobile["number"][1] in "6789"
-        assert person.flat_phones == {"mobile_phone": f"+55{mobile['area_code']}{mobile['number']}"}
+        for name, phone in person.phones.items():
+            number = phone["number"]
+            mobile = len(number) == 9 and number[0] == "9" and number[1] in "6789"
+            landline = len(number) == 8 and number[0] in "23"
+            assert mobile if name == "mobile_phone" else landline
+            assert person.flat_phones[name] == f"+55{phone['area_code']}{number}"
         assert person.order_customer()["phones"] == person.flat_phones
+
+
+def test_not_everybody_fills_in_the_whole_form(persons: list[Person]) -> None:
+    def share(what: Callable[[Person], bool]) -> float:
+        return sum(map(what, persons)) / len(persons)
+
+    assert 0.05 < share(lambda person: not person.address) < 0.12
+    assert 0.01 < share(lambda person: not person.phones) < 0.06
+    assert 0.08 < share(lambda person: "home_phone" in person.phones) < 0.2
+    assert 0.1 < share(lambda person: bool(person.address) and "line_2" not in person.address) < 0.4
 
 
 def test_mail_goes_to_reserved_domains_and_belongs_to_the_name(persons: list[Person]) -> None:
@@ -136,7 +149,7 @@ def test_shares_follow_the_population(persons: list[Person]) -> None:
     assert 0.03 < len(companies) / count < 0.05
     assert all(person.document[8:12] == "0001" for person in companies)
     assert 5 < sum(not person.document.isdigit() for person in companies) < 0.15 * len(companies)
-    states = Counter(person.address["state"] for person in persons)
+    states = Counter(person.address["state"] for person in persons if person.address)
     assert len(states) == 27
     assert states["SP"] == max(states.values())
 

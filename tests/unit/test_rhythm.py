@@ -1,4 +1,4 @@
-"""Seeded time: when orders are placed, paid and refunded, and how they end."""
+"""Seeded time: when orders are placed, paid and refunded, and when people work."""
 
 import random
 import statistics
@@ -10,17 +10,23 @@ import pytest
 from stub_server.seeding.rhythm import (
     DAY_MS,
     HOUR_MS,
-    OUTCOMES,
     YEAR_MS,
-    outcome,
+    Rhythm,
+    moment,
+    office_hour,
     pay_delay_ms,
-    purchase_times,
     refund_delay_ms,
 )
 
 END = int(datetime(2026, 11, 20, 14, 32, tzinfo=UTC).timestamp() * 1000)
 START = END - 364 * DAY_MS
 BRASILIA = timezone(timedelta(hours=-3))
+
+
+def purchase_times(rng: random.Random, start: int, end: int, count: int) -> list[int]:
+    """Instants in [start, end), sorted, in the rhythm of the period."""
+    rhythm = Rhythm(start, end)
+    return [rhythm.at(share) for share in sorted(rng.random() for _ in range(count))]
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +43,7 @@ def test_times_are_sorted_and_inside_the_period(length: int) -> None:
     assert all(START <= at < START + length for at in times)
 
 
-def test_nothing_asked_nothing_given_and_an_empty_period_is_refused() -> None:
-    assert purchase_times(random.Random(1), START, END, 0) == []
+def test_an_empty_period_is_refused() -> None:
     with pytest.raises(ValueError, match="end must come after"):
         purchase_times(random.Random(1), END, END, 3)
 
@@ -87,25 +92,26 @@ def test_refunds_come_one_to_seven_days_later() -> None:
     assert 6 * DAY_MS < max(delays) < 7 * DAY_MS
 
 
-def test_outcomes_follow_the_table() -> None:
+def test_a_moment_is_near_and_at_a_likely_hour() -> None:
     rng = random.Random(5)
-    counts = Counter(outcome(rng) for _ in range(50_000))
-    for name, percent in OUTCOMES:
-        assert counts[name] / 500 == pytest.approx(percent, abs=1)
+    at = START + 3 * HOUR_MS
+    near = [moment(rng, at, 8 * HOUR_MS) for _ in range(4_000)]
+    assert all(abs(found - at) <= 8 * HOUR_MS for found in near)
+    hours = Counter(datetime.fromtimestamp(found / 1000, BRASILIA).hour for found in near)
+    assert hours[12] > 5 * hours[5]
+    assert len({found % 1000 for found in near}) > 900
 
 
-@pytest.mark.parametrize(
-    ("age_ms", "possible"),
-    [
-        (0, {"paid", "pending", "canceled", "failed"}),
-        (DAY_MS - 1, {"paid", "pending", "canceled", "failed"}),
-        (DAY_MS, {"paid", "expired", "canceled", "failed"}),
-        (8 * DAY_MS, {"paid", "expired", "canceled", "failed", "refunded"}),
-    ],
-)
-def test_an_outcome_has_had_time_to_happen(age_ms: int, possible: set[str]) -> None:
+def test_office_hours_are_nine_to_six_on_working_days() -> None:
     rng = random.Random(6)
-    assert {outcome(rng, age_ms=age_ms) for _ in range(5_000)} == possible
+    for day in range(60):
+        at = START + day * DAY_MS
+        found = datetime.fromtimestamp(office_hour(rng, at) / 1000, BRASILIA)
+        asked = datetime.fromtimestamp(at / 1000, BRASILIA)
+        assert 9 <= found.hour < 18
+        assert found.weekday() < 5
+        assert 0 <= (found.date() - asked.date()).days <= 2
+        assert found.date() == asked.date() or asked.weekday() >= 5
 
 
 def test_one_seed_gives_the_same_times() -> None:
