@@ -20,6 +20,7 @@ from .http.auth import Gate, Security
 from .http.console import Pages
 from .http.edge import CONTROL, Edge
 from .http.errors import Broken
+from .http.fitting import check_fit
 from .http.pages import contract_pages
 from .http.router import Router
 from .http.terminal import Terminal
@@ -38,6 +39,7 @@ from .store.table import Check
 from .store.tables import TABLES
 
 PACKAGE = Path(__file__).parent
+OPERATIONS = "stub_server.operations"
 
 
 def data_dir(name: str) -> Path:
@@ -55,6 +57,10 @@ def create_app(settings: Settings | None = None) -> Edge:
     control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml"))
     if settings.overlays:
         conformity.check(document)
+        handlers = Handlers(document, OPERATIONS)
+        for operation in document.operations.values():
+            if (handler := handlers.function(operation)) is not None:
+                check_fit(operation, handler)
     known = formats(is_document if settings.check_digits else is_document_unchecked)
     schemas = Schemas(document.raw, known, open_objects=settings.ignore_unknown)
     secret = settings.signing_secret(secrets.token_bytes(32))
@@ -96,10 +102,11 @@ def create_app(settings: Settings | None = None) -> Edge:
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback, admin_key=settings.admin_key)
     documents = {"": document, CONTROL: control}
     compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
-    terminal = Terminal(documents, compiled, ignore_unknown=settings.ignore_unknown)
+    shipped = Document(bundle.load(data_dir("openapi") / "openapi.yaml")) if settings.overlays else None
+    terminal = Terminal(documents, compiled, shipped, ignore_unknown=settings.ignore_unknown)
     api = ConnexionMiddleware(terminal, import_name=__name__, middlewares=[Router, Security])
     for base, part, package in (
-        ("", document, "stub_server.operations"),
+        ("", document, OPERATIONS),
         (CONTROL, control, "stub_server.operations.control"),
     ):
         api.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), gate=gate, documents=documents)

@@ -7,13 +7,15 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 import orjson
+from jsonschema_rs import Draft4Validator
 
 from ..contract.document import Document, Operation
 from ..contract.formats import is_uuid
 from ..contract.schema import Schemas, Validator, prune
 from ..contract.source import Json
-from ..kernel.problem import Invalid, Malformed, Missing, Unsupported, detail
+from ..kernel.problem import Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
 from ..operations.call import Call
+from .fitting import Takes, skeleton
 from .violations import details_of
 
 DEEPEST = 32
@@ -53,10 +55,17 @@ def _integer(text: str) -> int | str:
 class Requests:
     """The compiled demands of one operation."""
 
-    def __init__(self, operation: Operation, document: Document, schemas: Schemas, *, ignore_unknown: bool) -> None:
-        """`ignore_unknown` drops body members that the contract does not name instead of refusing them."""
-        self._document, self._schemas = document, schemas
+    def __init__(
+        self, operation: Operation, document: Document, schemas: Schemas, takes: Takes, *, ignore_unknown: bool
+    ) -> None:
+        """`takes` is what the handler is called with.
+
+        `ignore_unknown` drops body members that the contract does not name instead of refusing them.
+        """
+        self._document, self._schemas, self._takes = document, schemas, takes
+        self._relied_on: Draft4Validator | None = None
         self.has_body = operation.body is not None
+        self._gives_body = self.has_body and (takes.body or takes.anything)
         self.body_required = operation.body_required
         ids = [document.resolve(p.schema) for p in self._in_path_order(operation)]
         self._ids_are_uuids = [schema.get("format") == "uuid" for schema in ids]
@@ -65,6 +74,7 @@ class Requests:
         headers = [p for p in operation.parameters if p.place == "header" and p.name.lower() not in _FRAME_HEADERS]
         self.query_names = frozenset(p.name for p in query)
         self.takes_query = bool(query)
+        self._gives_query = takes.query or (takes.anything and self.takes_query)
         asked = {p.name: document.resolve(p.schema) for p in query}
         self._defaults = {name: schema["default"] for name, schema in asked.items() if "default" in schema}
         self._casts = {name: _cast(schema) for name, schema in asked.items()}
@@ -100,23 +110,34 @@ class Requests:
         """The compiled schema, made at the first request."""
         return self._schemas.compile(self._shape, request=True)
 
+    def rely_on(self, shipped: "Requests") -> None:
+        """Refuse what a corrected contract allows and the handler, made for the shipped one, cannot understand."""
+        relied_on = skeleton(shipped._shape, shipped._document.resolve)
+        if relied_on != skeleton(self._shape, self._document.resolve):
+            self._relied_on = Draft4Validator(relied_on)
+
     def read(self, call: Call) -> tuple[tuple[str, ...], dict[str, Any]]:
         """The handler's arguments: the path's ids, and query and body where the operation has them.
 
-        Raises Malformed, Unsupported, Invalid, then Missing for an id that has not the form of one.
+        Raises Malformed, Unsupported, Invalid, NotBuilt, then Missing for an id that has not the form of one.
         """
         arguments: dict[str, Any] = {}
+        value = _EMPTY
         if not self._nothing or call.query_string:
             value = self._value(call)
             if not self._nothing and not self.validator.is_valid(value):
                 raise self._invalid(call, value)
-            if self.takes_query:
-                arguments["query"] = {**self._defaults, **value.get("query", _EMPTY)}
-            if self.has_body:
-                body = value.get("body")
-                if self._body_schema is not None and body is not None:
-                    body = prune(body, self._body_schema, self._document.resolve)
-                arguments["body"] = body
+            if self._relied_on is not None:
+                _check_known(self._relied_on, value)
+        if self._gives_query:
+            arguments["query"] = {**self._defaults, **value.get("query", _EMPTY)}
+        if self._gives_body:
+            body = value.get("body")
+            if body is None and self._takes.body_needed:
+                raise NotBuilt("This sandbox has no behaviour for the operation without a body.")
+            if self._body_schema is not None and body is not None:
+                body = prune(body, self._body_schema, self._document.resolve)
+            arguments["body"] = body
         values = call.path_values
         return (self._ids(values) if values else values), arguments
 
@@ -211,6 +232,16 @@ class Requests:
 
 
 _EMPTY: dict[str, Any] = {}
+
+
+def _check_known(relied_on: Draft4Validator, value: dict[str, Any]) -> None:
+    error = next(iter(relied_on.iter_errors(value)), None)
+    if error is not None:
+        where = ".".join(str(step) for step in error.instance_path) or "the request"
+        raise NotBuilt(
+            f"The corrected contract allows this, but the sandbox has no behaviour for it: {where}: "
+            f"{error.message[:300]}"
+        )
 
 
 def _unsupported() -> Unsupported:

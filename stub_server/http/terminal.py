@@ -17,6 +17,7 @@ from ..operations.call import LARGEST_BODY, Call
 from ..operations.reply import Reply
 from . import idempotency
 from .errors import Broken
+from .fitting import takes_of
 from .requests import Requests
 from .router import CALL
 
@@ -73,9 +74,17 @@ class Bound:
 class Terminal(SpecMiddleware):
     """Binds every operation of every contract to its handler and serves it, inline on the event loop."""
 
-    def __init__(self, documents: dict[str, Document], schemas: dict[str, Schemas], *, ignore_unknown: bool) -> None:
-        """`documents` and `schemas` by base path."""
+    def __init__(
+        self,
+        documents: dict[str, Document],
+        schemas: dict[str, Schemas],
+        shipped: Document | None,
+        *,
+        ignore_unknown: bool,
+    ) -> None:
+        """`documents` and `schemas` by base path; `shipped` is the API's contract before it was corrected, if any."""
         self._documents, self._schemas, self._ignore_unknown = documents, schemas, ignore_unknown
+        self._shipped = shipped
         self._bound: dict[str, dict[str, Bound]] = {}
 
     def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
@@ -91,7 +100,11 @@ class Terminal(SpecMiddleware):
                 resolver=options["resolver"],
                 uri_parser_class=None,
             )
-            requests = Requests(operation, document, schemas, ignore_unknown=self._ignore_unknown)
+            takes = takes_of(parsed.function)
+            requests = Requests(operation, document, schemas, takes, ignore_unknown=self._ignore_unknown)
+            made_for = self._shipped.operations.get(operation.id) if self._shipped is not None and not base else None
+            if self._shipped is not None and made_for is not None:
+                requests.rely_on(Requests(made_for, self._shipped, schemas, takes, ignore_unknown=False))
             bound[operation.id] = Bound(operation, parsed.function, requests, schemas)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

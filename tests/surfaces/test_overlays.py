@@ -225,3 +225,90 @@ def test_a_list_whose_parameters_are_taken_away_still_answers(serve: Serve, tmp_
     answer = door.ask("GET", "/v2/customers?documentType=cnpj")
     assert (200, 20) == (answer.status, len(answer.json()["customers"]))
     assert answer.header("x-sandbox-warnings") == "filter_without_effect:documentType"
+
+
+MOVED = """\
+overlay: 1.0.0
+info: { title: Customers are listed elsewhere, version: "1" }
+actions:
+  - target: $.paths
+    update:
+      /v2/clients:
+        get:
+          operationId: listCustomers
+          tags: [Customers]
+          security: [{ bearer: [] }]
+          x-scopes: ["customers:read"]
+          responses:
+            "200":
+              description: Customers.
+              content: { application/json: { schema: { type: object } } }
+  - target: $.paths['/v2/customers'].get
+    remove: true
+  - target: $.paths['/v2/customers/{customerId}'].get.parameters
+    update: [{ name: expand, in: query, schema: { type: string } }]
+  - target: $.components.schemas.CustomerCreate.required
+    remove: true
+  - target: $.components.schemas.CustomerCreate
+    update: { required: [name] }
+  - target: $.paths['/v2/orders'].get.parameters[?@.name == 'sort'].schema.enum
+    update: [paymentMethod]
+  - target: $.paths['/v2/customers'].post.requestBody
+    update: { required: false }
+"""
+
+
+@pytest.fixture(scope="module")
+def moved(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Door:
+    """A server whose contract allows more than its handlers were made for."""
+    file = tmp_path_factory.mktemp("overlays") / "moved.yaml"
+    file.write_text(MOVED, encoding="utf-8")
+    return door_to(serve(overlays=(file,)))
+
+
+def test_a_list_bound_to_a_path_without_parameters_answers(moved: Door) -> None:
+    """The page has its usual size."""
+    answer = moved.ask("GET", "/v2/clients")
+    assert (200, 20) == (answer.status, len(answer.json()["customers"]))
+
+
+def test_a_parameter_that_no_behaviour_knows_changes_nothing(moved: Door) -> None:
+    """It is accepted, as the contract says."""
+    ident = moved.ask("GET", "/v2/clients").json()["customers"][0]["id"]
+    assert moved.ask("GET", f"/v2/customers/{ident}?expand=orders").status == 200
+
+
+def test_what_only_the_corrected_contract_allows_is_501(moved: Door) -> None:
+    """A body, a missing member and a word that the handlers were not made for: said, instead of failing inside."""
+    whole = customer_body(document="390.533.447-05", email="rita@example.com")
+    partial = {name: value for name, value in whole.items() if name != "document"}
+    body = refused(moved.send("POST", "/v2/customers", partial), 501, "not_implemented")
+    assert '"document"' in body["message"]
+    refused(moved.ask("POST", "/v2/customers"), 501, "not_implemented")
+    refused(moved.ask("GET", "/v2/orders?sort=paymentMethod"), 501, "not_implemented")
+    assert moved.ask("GET", "/v2/orders?sort=-totalAmount").status == 200
+    assert moved.send("POST", "/v2/customers", whole).status == 201
+
+
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [
+        (
+            "  - target: $.paths['/v2/customers/{customerId}'].get\n    remove: true\n"
+            "  - target: $.paths\n    update: { /v2/customers/newest: { get: { operationId: getCustomer, "
+            'tags: [Customers], security: [{ bearer: [] }], x-scopes: [], responses: { "200": { description: x } } } }'
+            " }\n",
+            r"GET /v2/customers/newest: getCustomer works with 1 ids in its path, and here the path has 0",
+        ),
+        (
+            "  - target: $.paths['/v2/customers'].post.requestBody\n    remove: true\n",
+            r"POST /v2/customers: createCustomer cannot do without a request body, and here it has none",
+        ),
+    ],
+)
+def test_an_operation_that_cannot_work_so_stops_the_start(tmp_path: Path, action: str, message: str) -> None:
+    """What would fail with every request is told before the first."""
+    file = tmp_path / "overlay.yaml"
+    file.write_text(HEAD + action, encoding="utf-8")
+    with pytest.raises(ContractError, match=message):
+        create_app(Settings(overlays=(file,)))
