@@ -83,7 +83,7 @@ class Records:
         if "created" in own:
             text = own["created"]
             if not isinstance(text, str) or not is_date_time(text):
-                raise _error(spec, f"created must be a date-time in quotes with a zone, not {text!r}")
+                raise _error(spec, f"created must be a date-time such as 2026-11-20T14:32:05Z, not {text!r}")
             at = date_time_ms(text)
         elif "days_ago" in own:
             days = own["days_ago"]

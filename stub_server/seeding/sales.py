@@ -69,16 +69,20 @@ class Sales:
         self.at_hand: list[Known] = []
         self.orders = 0
 
+    @property
+    def selling(self) -> bool:
+        """Whether anything is for sale to the crowd."""
+        return any(offer.share for offer in self.offers)
+
     def run(self, customers: int, orders: int, pending: int, *, owing: bool = False) -> None:
         """Make the crowd and its orders, beside those already there: `customers` and `orders` count all of them.
 
         `pending` orders were placed today and wait for payment. `owing` leaves everybody past due instead.
         """
         crowd = self._crowd(max(0, customers - len(self.store.customers)))
-        selling = any(offer.share for offer in self.offers)
-        if owing and selling:
+        if owing and self.selling:
             self._owe(crowd)
-        elif selling and orders > self.orders:
+        elif self.selling and orders > self.orders:
             buyers = max(1, round(customers * BUYERS) - len(self.store.customers))
             lives = max(1.0, (orders - self.orders) / ORDERS_A_LIFE)
             self._sell(crowd, buyers, orders, min(pending, orders), min(1.0, buyers / lives * 1.02))

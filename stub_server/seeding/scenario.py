@@ -102,6 +102,7 @@ class Scenario:
     personas: tuple[PersonaSpec, ...]
     owing: bool
     records: tuple[RecordSpec, ...]
+    root: Node
 
 
 def read_scenario(fixtures: Path, name: str) -> bytes:
@@ -157,6 +158,7 @@ def _scenario(root: Node, name: str, personas: Path) -> Scenario:
         personas=_personas(root, personas),
         owing=root.has("everybody") and _choice(root["everybody"], ("owes",)) == "owes",
         records=tuple(_records(records)) if records is not None else (),
+        root=root,
     )
 
 

@@ -14,6 +14,22 @@ class CatalogueError(ValueError):
     """A catalogue table is missing, unreadable or wrong; the message starts with file and key."""
 
 
+class _Loader(yaml.CSafeLoader):
+    """The C parser, which reads ten times faster than safe_load. Dates stay the text that they are in JSON."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+# What JSON has no type for is an error, with its line.
+_Loader.yaml_constructors = {
+    tag: constructor
+    for tag, constructor in yaml.CSafeLoader.yaml_constructors.items()
+    if tag is None or tag.rpartition(":")[2] not in ("timestamp", "binary", "set", "omap", "pairs")
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """A value inside a table, together with the place it stands at."""
@@ -35,10 +51,12 @@ class Node:
     def parse(cls, text: bytes, file: str) -> Node:
         """The root of the table in a text. Raises CatalogueError if it cannot be parsed."""
         try:
-            # Not safe_load, which reads in Python what the C parser reads ten times faster.
-            value = yaml.load(text, Loader=yaml.CSafeLoader)
-        except (yaml.YAMLError, ValueError) as error:
-            raise CatalogueError(f"{file}: is not YAML: {error}") from error
+            value = yaml.load(text, Loader=_Loader)  # noqa: S506 - it makes less than safe_load does
+        except yaml.MarkedYAMLError as error:
+            line = "" if error.problem_mark is None else f":{error.problem_mark.line + 1}"
+            raise CatalogueError(f"{file}{line}: is not YAML that can be read here: {error.problem}") from error
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            raise CatalogueError(f"{file}: is not YAML: {' '.join(str(error).split())}") from error
         return cls(value, file)
 
     def fail(self, reason: str) -> CatalogueError:
@@ -81,7 +99,7 @@ class Node:
 
     def number(self, low: float, high: float) -> float:
         if isinstance(self.value, bool) or not isinstance(self.value, (int, float)) or not low <= self.value <= high:
-            raise self.fail(f"must be a number from {low:g} to {high:g}, not {self.value!r}")
+            raise self.fail(f"must be a number from {_plain(low)} to {_plain(high)}, not {self.value!r}")
         return float(self.value)
 
     def cents(self) -> int:
@@ -100,6 +118,10 @@ class Node:
 
     def texts(self) -> tuple[str, ...]:
         return tuple(item.text() for item in self.items())
+
+
+def _plain(bound: float) -> str:
+    return str(int(bound)) if bound == int(bound) else str(bound)
 
 
 def to_cents(reais: Any, place: Node) -> int:

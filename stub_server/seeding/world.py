@@ -90,6 +90,11 @@ class Seeding:
         sales = Sales(store, market, offers, people, seed, self._blanks["Customer"], start)
         with store.loading():
             self._named(sandbox, scenario, sales, start)
+            if not sales.selling and (scenario.owing or scenario.orders > sales.orders):
+                asked = scenario.root["everybody" if scenario.owing else "orders"]
+                raise ScenarioError(
+                    str(asked.fail("nothing can be bought: no active project of `projects` has a plan"))
+                )
             sales.run(scenario.customers, scenario.orders, scenario.pending, owing=scenario.owing)
         for due in sorted(market.due):
             sandbox.timers.set(due.at, due.job, store.merchant.id, due.subject)

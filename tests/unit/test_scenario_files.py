@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from stub_server.kernel.ids import named_uuid
+from stub_server.sandbox import Sandbox
 from stub_server.seeding.scenario import ScenarioError
 from tests.support.live import NOW
 from tests.support.worlds import FIXTURES, world
@@ -20,7 +21,7 @@ records:
 )
 
 
-def load(folder: Path, text: str, now: str = NOW) -> object:
+def load(folder: Path, text: str, now: str = NOW) -> Sandbox:
     path = folder / "mine.yaml"
     path.write_text(text, encoding="utf-8")
     return world(str(path), now=now)
@@ -39,7 +40,12 @@ def test_a_missing_file_is_named() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("merchant: [", r"mine.yaml: is not YAML"),
+        ("merchant: [", r"mine.yaml:2: is not YAML"),
+        (HEAD + "\tcustomers: 3", r"mine.yaml:2: is not YAML .*cannot start any token"),
+        (HEAD + "description: !!binary aGVsbG8=", r"mine.yaml:2: .*binary"),
+        (HEAD + "orders: 5", r"mine.yaml: orders: nothing can be bought"),
+        (HEAD + "orders: 5\nprojects: [{ slug: canto-livre, status: draft }]", r"mine.yaml: orders: nothing can be"),
+        (HEAD + "customers: 5\neverybody: owes", r"mine.yaml: everybody: nothing can be bought"),
         ("- 1", r"mine.yaml: \(root\): must be a map"),
         ("customers: 3", r"mine.yaml: \(root\): lacks 'merchant'"),
         (HEAD + "custmers: 3", r"mine.yaml: \(root\): 'custmers' is unknown; known are .*customers"),
@@ -167,3 +173,16 @@ def test_two_personas_with_one_document_are_refused(tmp_path: Path) -> None:
     who = "customer: { name: Ana, email: ana@example.com, document: '34712695846' }"
     with pytest.raises(ScenarioError, match="another customer has this document"):
         load(tmp_path, HEAD + f"personas: [{{ name: a, story: none, {who} }}, {{ name: b, story: none, {who} }}]")
+
+
+def test_a_date_needs_no_quotes(tmp_path: Path) -> None:
+    """It is the text that it looks like, as in JSON."""
+    text = HEAD + (
+        "records:\n"
+        "  customers:\n"
+        "    - { name: Ana, email: ana@example.com, document: AB123, created: 2026-11-01T10:00:00Z,"
+        " metadata: { since: 2026-01-02 } }\n"
+    )
+    row = next(load(tmp_path, text).store.customers.all_rows())
+    assert row.public["createdAt"] == "2026-11-01T10:00:00.000Z"
+    assert row.public["metadata"] == {"since": "2026-01-02"}
