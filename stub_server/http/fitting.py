@@ -12,7 +12,7 @@ _DEEPEST = 12
 
 
 class Takes(NamedTuple):
-    """What a handler is called with: so many ids of the path, a query, a body; `body_needed` where it has no default.
+    """What a handler is called with: so many ids of the path, a query, a body; `body_needed` where it cannot be None.
 
     `anything` is a handler that takes whatever comes: that of an operation without behaviour.
     """
@@ -32,7 +32,9 @@ def takes_of(handler: Callable[..., Any]) -> Takes:
     named = {parameter.name: parameter for parameter in parameters[1:]}
     body = named.pop("body", None)
     query = named.pop("query", None)
-    return Takes(len(named), query is not None, body is not None, body is not None and body.default is body.empty)
+    return Takes(
+        len(named), query is not None, body is not None, body is not None and "None" not in str(body.annotation)
+    )
 
 
 def check_fit(operation: Operation, handler: Callable[..., Any]) -> None:
