@@ -249,3 +249,37 @@ def test_logs_carry_the_bytes_of_their_event(default: Sandbox) -> None:
     for row in rows:
         assert row.hidden["request_body"].encode() == payloads[row.public["event_id"]]
         assert orjson.loads(row.hidden["request_body"])["type"] == row.public["event_type"]
+
+
+def test_the_event_log_knows_how_a_project_was_stopped(default: Sandbox) -> None:
+    """As it was then: sold and joined before, not after; and those who ask for it afterwards find it suspended."""
+    told = {event.type: event for event in default.events if event.type.startswith("project.")}
+    assert set(told) == {"project.created", "project.suspended"}
+    event = told["project.suspended"]
+    then = orjson.loads(event.resource)
+    assert (then["status"], event.project_id) == ("suspended", event.subject)
+    orders = [row for row in default.store.orders.rows_of("projectId", event.subject)]
+    assert then["orders_count"] == sum(date_time_ms(row.public["createdAt"]) <= event.at for row in orders)
+    paid = [row for row in orders if row.hidden["paid_at"] is not None and row.hidden["paid_at"] <= event.at]
+    assert 0 < then["total_revenue"] <= sum(row.public["totalAmount"] for row in paid)
+    assert 0 < then["active_subscribers"] <= then["total_subscribers"]
+    default.rules.checks["Project"](then)
+    assert orjson.loads(event.payload())["data"]["previous_status"] == "active"
+
+
+def test_nobody_holds_two_memberships_of_one_project(default: Sandbox, small_busy: str) -> None:
+    for sandbox in (default, world(small_busy)):
+        rows = (row.public for row in sandbox.store.subscriptions.all_rows())
+        live = Counter((s["customerId"], s["projectId"]) for s in rows if s["status"] in ("trialing", "active"))
+        assert max(live.values()) == 1
+
+
+def test_what_people_do_has_no_common_millisecond(default: Sandbox) -> None:
+    """Nothing stands at so many days before the server's start, to the millisecond."""
+    ends = Counter(
+        date_time_ms(orjson.loads(record.json)[table.spec.created]) % 1000
+        for name, table in default.store.tables.items()
+        if name not in ("orders", "subscriptions", "webhook_logs")
+        for record in table.rows.values()
+    )
+    assert ends[default.clock.now % 1000] < 4
