@@ -7,15 +7,12 @@ from ..contract.formats import date_time_ms
 from ..kernel.clock import DAY, SECOND, iso
 from ..kernel.money import cents, items_cents, text
 from ..kernel.problem import Conflict, detail, reference_missing
-from ..kernel.record import Body
+from ..kernel.record import Beside, Body, moved_from
 from .brcode import encode, location
 from .customers import settled_types
 from .documents import normalise
 
 PIX_LIFE = DAY  # the default of the Brazilian Central Bank's `calendario.expiracao`
-
-# The hidden members that stand beside the order in its events.
-BESIDE = ("projectId", "planId", "customerId", "subscriptionId", "metadata")
 
 
 class Outcome(NamedTuple):
@@ -209,6 +206,12 @@ def expires_at(public: Body) -> int | None:
 def warnings(body: Body) -> tuple[str, ...]:
     """`amount_mismatch` when the items do not add up to the total; the source states no rule between them."""
     return () if items_cents(body["items"]) == cents(body["totalAmount"]) else ("amount_mismatch",)
+
+
+@lru_cache(maxsize=16)
+def beside(previous: str | None) -> Beside:
+    """What stands beside the order in its events."""
+    return moved_from(previous, "projectId", "planId", "customerId", "subscriptionId", "metadata")
 
 
 def _conflict(field: str, code: str, message: str) -> Conflict:

@@ -241,4 +241,4 @@ def tell_subscription(change: Change, type_: str, public: Body, previous: str | 
 
 
 def _tell_order(change: Change, type_: str, ident: str, hidden: Body, previous: str | None) -> Change:
-    return change.emit(type_, "orders", ident, moved_from(previous, *orders.BESIDE), hidden["projectId"])
+    return change.emit(type_, "orders", ident, orders.beside(previous), hidden["projectId"])

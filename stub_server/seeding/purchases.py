@@ -9,7 +9,7 @@ from ..domain import orders, payments
 from ..domain.payments import Payer
 from ..kernel.clock import DAY, HOUR, MINUTE, iso
 from ..kernel.money import cents
-from ..kernel.record import Body, moved_from
+from ..kernel.record import Body
 from .draw import Weighted, pick
 from .market import Market, Offer
 from .rhythm import pay_delay_ms, refund_delay_ms
@@ -40,7 +40,7 @@ class Order:
 
     def _tell(self, type_: str, at: int, previous: str | None) -> None:
         if at >= self.market.since:
-            beside = moved_from(previous, *orders.BESIDE)
+            beside = orders.beside(previous)
             self.market.tell(at, type_, "orders", self.public, self.hidden, beside, self.hidden["projectId"])
 
     def pay(self, rng: Random, at: int, subscription: str | None = None) -> None:

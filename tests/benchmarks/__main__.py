@@ -156,11 +156,15 @@ def table(samples: dict[tuple[str, str], list[Sample]]) -> Table:
 
 
 def ratio(samples: dict[tuple[str, str], list[Sample]], operation: str, name: str, other: str) -> float:
-    """How much faster one server is than another: by CPU per answer where it is known, which no load can falsify."""
-    mine, theirs = samples[operation, name], samples[operation, other]
-    if median(mine, "cpu") and median(theirs, "cpu"):
-        return median(theirs, "cpu") / median(mine, "cpu")
-    return median(mine, "per_second") / median(theirs, "per_second")
+    """How much faster one server is than another: by CPU per answer where it is known, which no load can falsify.
+
+    The median over the rounds: two servers of one round have met the machine in about the same mood.
+    """
+    rounds = zip(samples[operation, name], samples[operation, other], strict=True)
+    return statistics.median(
+        theirs.cpu / mine.cpu if mine.cpu and theirs.cpu else mine.load.per_second / theirs.load.per_second
+        for mine, theirs in rounds
+    )
 
 
 def verdict(samples: dict[tuple[str, str], list[Sample]]) -> list[str]:
