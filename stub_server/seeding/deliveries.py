@@ -16,7 +16,18 @@ from .draw import Weighted
 
 TIMEOUT_MS = 15_000
 OK = '{"received":true}'
-FAULTS = Weighted((((503, "http_5xx"), 45), ((500, "http_5xx"), 20), ((502, "http_5xx"), 15), ((None, "timeout"), 20)))
+Fault = tuple[int | None, str]
+OUTAGES: Weighted[Fault] = Weighted((((503, "http_5xx"), 50), ((502, "http_5xx"), 25), ((None, "timeout"), 25)))
+REJECTS: Fault = (500, "http_5xx")  # a payload that the endpoint cannot digest, today or tomorrow
+_PAGE = "<html>\r\n<head><title>{0}</title></head>\r\n<body>\r\n<center><h1>{0}</h1></center>\r\n</body>\r\n</html>\r\n"
+_HTML, _JSON = "text/html", "application/json"
+BODIES = {
+    200: (_JSON, OK),
+    500: (_JSON, '{"error":"internal server error"}'),
+    502: (_HTML, _PAGE.format("502 Bad Gateway")),
+    503: (_HTML, _PAGE.format("503 Service Temporarily Unavailable")),
+    GONE: (_JSON, ""),
+}
 
 
 class Delivered(NamedTuple):
@@ -37,10 +48,11 @@ def deliver(
     headers: tuple[tuple[str, str], ...],
     now: int,
     *,
-    succeeds_at: int | None,
+    up_at: float,
+    fault: Fault = REJECTS,
     gone: bool = False,
 ) -> Delivered:
-    """One delivery up to now: it succeeds at attempt number `succeeds_at` or never; `gone` answers 410."""
+    """One delivery up to now: before `up_at` (ms) the endpoint answers with `fault`; `gone` answers 410 for ever."""
     payload = event.payload()
     public, hidden = new_log(ident, wish, event.id, event.type, payload, serial, iso(event.at), test=False)
     attempts: list[Body] = []
@@ -49,8 +61,8 @@ def deliver(
     answer: dict[str, str] = {}
     for number, wait in enumerate(SCHEDULE, start=1):
         at = last + wait
-        good = number == succeeds_at
-        code, error = (GONE, "http_4xx") if gone else (200, None) if good else FAULTS.draw(rng)
+        good = not gone and at >= up_at
+        code, error = (GONE, "http_4xx") if gone else (200, None) if good else fault
         took = TIMEOUT_MS if code is None else _answer_ms(rng)
         if at + took > now:
             public["next_attempt_at"] = iso(max(at, now + 1_000)) if status == "retrying" else iso(at)
@@ -59,7 +71,8 @@ def deliver(
         stamp = at // 1000
         signature = signatures((key,), event.id, stamp, payload)
         sent = _headers(event.id, stamp, signature, headers)
-        answer = {} if code is None else {"content-type": "application/json", "server": "nginx"}
+        media, body = ("", None) if code is None else BODIES[code]
+        answer = {} if code is None else {"content-type": media, "server": "nginx"}
         attempts.append(
             {
                 "number": number,
@@ -76,7 +89,7 @@ def deliver(
             "status": status,
             "attempt_count": number,
             "response_status": code,
-            "response_body": None if code is None else OK if good else "",
+            "response_body": body,
             "duration_ms": took,
             "error": error,
             "next_attempt_at": None,

@@ -56,7 +56,8 @@ def cut_keys(
         elif spec.state == "inactive":
             last = created + (now - created) // 3
         elif isinstance(fields.get("expires_in_days"), int):
-            fields["expires_at"] = iso(now + fields["expires_in_days"] * DAY)
+            # To the end of the day in Brasília, three hours into the next one of UTC.
+            fields["expires_at"] = iso((now // DAY + fields["expires_in_days"]) * DAY + 3 * HOUR - 1)
         fields.pop("expires_in_days", None)
         ident = _write(store, blank, spec.key, fields, pair_of(secret, seed, spec.key), created, spec.state)
         if spec.state != "expired" and fields.get("expires_at") is not None:

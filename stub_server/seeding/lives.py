@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from ..domain import subscriptions
 from ..domain.calendar import add_interval, grace_ms, lead_ms
-from ..kernel.clock import HOUR
+from ..kernel.clock import HOUR, MINUTE
 from ..kernel.record import Body, moved_from
 from .draw import Weighted
 from .market import Market, Offer
 from .purchases import Order, cart, give_back, place, settle
-from .rhythm import pay_delay_ms
+from .rhythm import card_delay_ms, moment
 from .streams import base36, uuid
 
 #: How a period is followed by the next: paid in time, paid late, not paid any more, or not wanted any more.
@@ -198,12 +198,14 @@ class _Member:
         order = self._renewal_order(due, grace)
         if renewal == "late":
             pays = end + HOUR + int((grace - end - 2 * HOUR) * rng.random())
+        elif order.public["paymentMethod"] == "credit_card":  # charged without anybody's doing
+            pays = due + card_delay_ms(rng)
         elif order.public["paymentMethod"] == "boleto":  # a bank slip takes a business day to settle
             pays = due + int((end - due) * (0.4 + 0.55 * rng.random()))
-        elif rng.random() < 0.6:
-            pays = due + pay_delay_ms(rng, below_ms=end - due)
-        else:  # the reminder reaches the rest at some hour before the end
-            pays = due + int((end - due) * (0.05 + 0.9 * rng.random()))
+        else:  # a reminder is read at some hour of the day, and paid soon or on the last day
+            share = 0.05 + 0.9 * (rng.random() ** 2 if rng.random() < 0.6 else rng.random())
+            wanted = moment(rng, due + int((end - due) * share), min(6 * HOUR, (end - due) // 4))
+            pays = min(max(wanted, due + 4 * MINUTE), end - MINUTE)
         closed = self.offer.stopped if self.offer.archived else None
         unpaid_until = min(now, grace) if renewal == "lapse" else min(now, pays)
         if closed is not None and closed <= unpaid_until:

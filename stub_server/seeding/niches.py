@@ -28,9 +28,10 @@ PRODUCT_TEXTS = {
         "Grupo fechado de {audience}, com desafios e conversa toda semana.",
     ),
     "ebook": (
-        "Livro digital em PDF para ler no celular ou imprimir.",
-        "Guia ilustrado em PDF, direto ao ponto.",
-        "E-book com exemplos prontos para usar.",
+        "Em PDF, para ler no celular ou imprimir.",
+        "Material ilustrado em PDF, direto ao ponto.",
+        "PDF com exemplos prontos para usar.",
+        "Para baixar, imprimir e consultar quando precisar.",
     ),
     "event": (
         "Encontro ao vivo com espaço para perguntas; a gravação fica disponível.",

@@ -118,16 +118,14 @@ def _trial(story: _Story) -> list[Plan]:
 
 
 def _spender(story: _Story) -> list[Plan]:
-    # One membership of each project, the dearest, and whatever is sold once.
-    memberships: dict[str, Offer] = {}
+    memberships: dict[str, Offer] = {}  # of each project the dearest
     for offer in story.offers:
         dearest = memberships.get(offer.project["id"], offer)
         if offer.plan["billing_type"] == "recurring" and offer.plan["amount"] >= dearest.plan["amount"]:
             memberships[offer.project["id"]] = offer
-    once = [offer for offer in story.offers if offer.plan["billing_type"] == "one_time"]
     found = [
         (offer, story.days(290 - 19 * (number % 12)), Fate("paid", (PAID,)))
-        for number, offer in enumerate([*memberships.values(), *once])
+        for number, offer in enumerate(memberships.values())
     ]
     return found or story.one("paid", 290)
 

@@ -53,7 +53,7 @@ def plans(rng: random.Random, prices: Prices, niche: Niche) -> tuple[Plan, ...]:
             cents = longer_price(prices, monthly, period)
         bullets = features[:3] if period == "monthly" else list(features)
         if period == "lifetime":
-            bullets.append("Acesso sem prazo para acabar")
+            bullets.append("Acesso vitalício")
         made.append(
             Plan(
                 name,

@@ -74,12 +74,12 @@ def _project(store: Store, blanks: Mapping[str, Body], shelf: Shelf, rng: Random
         plan = new_plan({"projectId": ident, **fields}, blanks["Plan"], iso(at)) | {"id": plan_id}
         closes = now if stopped is None else stopped
         if plan["status"] == "inactive":  # it was sold until four months ago
-            closes = min(closes, max(at + HOUR, now - 120 * DAY))
+            closes = min(closes, max(at + HOUR, office_hour(rng, now - 120 * DAY)))
             plan["updatedAt"] = iso(closes)
         change.create("plans", plan_id, plan, {})
         plan_ids[plan["name"]] = plan_id
         if spec.status != "draft" and share > 0:
-            sources = ("instagram", "google", "youtube", "facebook", "indicacao")
+            sources = ("instagram",) * 6 + ("google",) * 4 + ("youtube",) * 2 + ("facebook", "indicacao")
             offers.append(
                 Offer(
                     public,

@@ -12,12 +12,13 @@ from ..kernel.money import cents
 from ..kernel.record import Body
 from .draw import Weighted, pick
 from .market import Market, Offer
-from .rhythm import pay_delay_ms, refund_delay_ms
+from .rhythm import card_delay_ms, moment, office_hour, pay_delay_ms, refund_delay_ms
 from .streams import base36, base62, uuid
 
 BUMP, COUPON = 0.12, 0.03
 DISCOUNTS = (10, 10, 15, 20)
-COUPONS = ("BEMVINDO", "VOLTA", "AMIGO", "SEMANA")
+COUPONS = ("BEMVINDO", "AMIGO", "SEMANA")
+PARTS = (20, 30, 30, 50)  # percent of a payment that is given back in part
 FAILURES = Weighted(
     (
         ("insufficient_funds", 50),
@@ -115,7 +116,7 @@ def cart(rng: Random, offer: Offer) -> Body:
     if luck < BUMP and offer.bumps:
         title, amount = pick(rng, offer.bumps)
         extras.append({"description": title, "quantity": 1, "amount": amount})
-    elif luck > 1 - COUPON:
+    elif luck > 1 - COUPON * 2 and plan["interval"] in (None, "year"):  # it is for the first payment alone
         percent = pick(rng, DISCOUNTS)
         price -= price * percent // 100
         metadata["coupon"] = f"{pick(rng, COUPONS)}{percent}"
@@ -136,13 +137,16 @@ def settle(rng: Random, order: Order, outcome: str, at: int, stopped: int | None
     caller, who knows what it opens.
     """
     now = order.market.now
-    boleto = order.public["paymentMethod"] == "boleto"
-    delay = DAY + int(rng.random() * 2 * DAY) if boleto else pay_delay_ms(rng)
+    method = order.public["paymentMethod"]
+    if method == "boleto":
+        delay = DAY + int(rng.random() * 2 * DAY)
+    else:
+        delay = card_delay_ms(rng) if method == "credit_card" else pay_delay_ms(rng)
     if outcome == "expired":
         end = orders.expires_at(order.public)
         happens = at + 3 * DAY if end is None else end
     elif outcome == "canceled":
-        happens = at + 5 * MINUTE + int(rng.random() * 8 * HOUR)
+        happens = moment(rng, at + 8 * HOUR, 8 * HOUR - 5 * MINUTE)
     else:
         happens = at + delay
     if stopped is not None and at <= stopped < happens and stopped <= now:
@@ -154,8 +158,7 @@ def settle(rng: Random, order: Order, outcome: str, at: int, stopped: int | None
     if outcome in ("expired", "canceled"):
         order.close(outcome, happens)
     elif outcome == "failed":
-        card = order.public["paymentMethod"] == "credit_card"
-        order.close("failed", happens, "card_declined" if card else FAILURES.draw(rng))
+        order.close("failed", happens, "card_declined" if method == "credit_card" else FAILURES.draw(rng))
     else:
         return happens
     return None
@@ -163,10 +166,13 @@ def settle(rng: Random, order: Order, outcome: str, at: int, stopped: int | None
 
 def give_back(rng: Random, order: Order, paid_at: int, before: int | None, *, part: bool = False) -> int | None:
     """A refund one to seven days after the payment and before an instant; answers when, if it has happened yet."""
-    at = paid_at + refund_delay_ms(rng)
+    regretted = paid_at + refund_delay_ms(rng)
+    at = office_hour(rng, regretted)
+    if not DAY <= at - paid_at <= 7 * DAY:
+        at = regretted
     if before is not None and at >= before:
         at = paid_at + (before - paid_at) // 2
     if at > order.market.now:
         return None
-    order.refund(rng, at, max(1, order.hidden["paid_cents"] // 2) if part else None)
+    order.refund(rng, at, max(1, order.hidden["paid_cents"] * pick(rng, PARTS) // 100) if part else None)
     return at

@@ -97,6 +97,11 @@ def pay_delay_ms(rng: random.Random, *, below_ms: int = PIX_LIFETIME_MS) -> int:
     return FASTEST_MS + int((below_ms - FASTEST_MS) * rng.random())
 
 
+def card_delay_ms(rng: random.Random) -> int:
+    """How long a card's issuer takes to say yes or no: a second or some."""
+    return 900 + int(4_000 * rng.random() ** 2)
+
+
 def refund_delay_ms(rng: random.Random) -> int:
     """From payment to refund: one to seven days, most of them early."""
     luck = rng.random()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
+from ..contract.formats import date_time_ms
 from ..domain.calendar import add_interval
 from ..domain.customers import new_customer
 from ..domain.orders import buyer as buyer_of
@@ -16,23 +17,22 @@ from .draw import Weighted, pick
 from .lives import Fate, Life, live
 from .market import Market, Offer
 from .people import People
-from .rhythm import Rhythm
+from .rhythm import Rhythm, moment
 from .scenario import ScenarioError
 from .streams import Numbered, stream, uuid
 
 #: How first orders end, in percent. Renewals are paid far more often, so that all orders together come to
 #: paid 64, expired 21, canceled 4, refunded 4, failed 2, pending 5.
 OUTCOMES = Weighted(
-    (("paid", 42), ("expired", 36), ("canceled", 7.5), ("refunded", 8.5), ("failed", 4.5), ("partly", 1.5))
+    (("paid", 37), ("expired", 41), ("canceled", 7.5), ("refunded", 8.5), ("failed", 4.5), ("partly", 1.5))
 )
 ORDERS_A_LIFE = 1.75
 BUYERS = 0.93  # the rest of the customers have been entered and have not bought yet
 OTHER_METHODS = 0.14  # of the orders of a plan that takes more than PIX
-METADATA: tuple[dict[str, str], ...] = ({},) * 7 + (
-    {"origin": "checkout"},
-    {"origin": "import"},
-    {"newsletter": "true"},
-)
+BUYERS_METADATA: tuple[dict[str, str], ...] = ({},) * 7 + ({"origin": "checkout"}, {"newsletter": "true"})
+#: Of those who have been entered and have not bought yet.
+OTHERS_METADATA: tuple[dict[str, str], ...] = ({},) * 2 + ({"origin": "import"},) * 2 + ({"newsletter": "true"},)
+SECOND_TRIES, OF_THEM_PAID = 0.28, 0.8
 
 
 #: Of so many customers who came last one comes back: each has as good a chance as the others, and is at hand.
@@ -67,7 +67,7 @@ class Sales:
         self.people = people
         self.newcomers = 0
         self.at_hand: list[Known] = []
-        self.orders = 0
+        self.orders = self.most = 0
 
     @property
     def selling(self) -> bool:
@@ -79,6 +79,7 @@ class Sales:
 
         `pending` orders were placed today and wait for payment. `owing` leaves everybody past due instead.
         """
+        self.most = orders
         crowd = self._crowd(max(0, customers - len(self.store.customers)))
         if owing and self.selling:
             self._owe(crowd)
@@ -88,7 +89,7 @@ class Sales:
             self._sell(crowd, buyers, orders, min(pending, orders), min(1.0, buyers / lives * 1.02))
         rest = stream(self.seed, "idle")
         for pair in crowd:
-            self._customer(pair, self.rhythm.at(0.03 + 0.96 * rest.random()), rest)
+            self._customer(pair, self.rhythm.at(0.03 + 0.96 * rest.random()), rest, OTHERS_METADATA)
 
     def _owe(self, crowd: Iterator[tuple[Body, Body]]) -> None:
         """Everybody has a monthly membership whose last period is over and not paid."""
@@ -147,10 +148,11 @@ class Sales:
         waiting = pending if today is not None else 0
         # Those who wait today are new for the most part, and the others have bought before.
         lives(wanted - waiting, buyers - round(waiting * fresh))
+        day = self.rhythm.share(now - 20 * HOUR)
         for place in range(waiting):
             rng = self.waiting.at(place)
             assert today is not None
-            at = now - 4 * MINUTE - int(rng.random() ** 1.5 * 20 * HOUR)
+            at = min(self.rhythm.at(day + (1 - day) * rng.random()), now - 4 * MINUTE)
             number = today.draw(rng)
             if at > self.offers[number].opens:
                 self._life(rng, number, at, Fate("pending"), crowd, buyers, fresh, wanted - self.orders)
@@ -173,6 +175,7 @@ class Sales:
         at = max(at, offer.opens + MINUTE)
         new = rng.random() < fresh and self.newcomers < buyers
         if new or not self.at_hand:
+            first_time = True
             customer, buyer = self._newcomer(next(crowd), at, project, rng)
         else:
             customer, buyer, first, bought = pick(rng, self.at_hand)
@@ -180,7 +183,8 @@ class Sales:
                 if project not in bought:
                     break
                 customer, buyer, first, bought = pick(rng, self.at_hand)
-            if project in bought and fate.outcome not in ("pending", "expired", "canceled", "failed"):
+            first_time = project not in bought
+            if not first_time and fate.outcome not in ("pending", "expired", "canceled", "failed"):
                 fate = Fate("expired")  # nobody holds the same membership twice
             if at <= first:
                 at = first + int((offer.closes - first) * rng.random()) if first < offer.closes else offer.closes
@@ -199,6 +203,28 @@ class Sales:
             del self.market.told[told:], self.market.due[due:]
             life = live(self.market, rng, offer, customer, buyer, at, Fate("expired"))
         self.keep(life)
+        if first_time and len(life.orders) < most and rng.random() < SECOND_TRIES:
+            self._again(rng, offer, customer, buyer, life)
+
+    def _again(self, rng: Random, offer: Offer, customer: Body, buyer: Body, life: Life) -> None:
+        """Whose code expired or whose payment failed tries once more: soon, or on the next day."""
+        first = life.orders[0].public
+        if len(life.orders) > 1 or first["status"] not in ("expired", "failed"):
+            return
+        over = date_time_ms(first["updatedAt"])
+        if first["status"] == "failed":
+            at = over + MINUTE + int(rng.random() ** 2 * 40 * MINUTE)
+        else:
+            at = moment(rng, over + 15 * HOUR, 14 * HOUR)
+        if at >= min(offer.closes, self.market.now - DAY):
+            return
+        fate = Fate("paid" if rng.random() < OF_THEM_PAID else "expired")
+        told, due = len(self.market.told), len(self.market.due)
+        second = live(self.market, rng, offer, customer, buyer, at, fate)
+        if self.orders + len(second.orders) <= self.most:
+            self.keep(second)
+        else:
+            del self.market.told[told:], self.market.due[due:]
 
     def keep(self, life: Life) -> None:
         """Write what a life has left."""
@@ -219,9 +245,10 @@ class Sales:
         self.newcomers += 1
         return customer, pair[1]
 
-    def _customer(self, pair: tuple[Body, Body], at: int, rng: Random) -> Body:
-        metadata = METADATA[int(rng.random() * len(METADATA))]
-        public = new_customer(pair[0] | {"metadata": metadata}, self.blank, iso(at))
+    def _customer(
+        self, pair: tuple[Body, Body], at: int, rng: Random, metadata: tuple[dict[str, str], ...] = BUYERS_METADATA
+    ) -> Body:
+        public = new_customer(pair[0] | {"metadata": pick(rng, metadata)}, self.blank, iso(at))
         public["id"] = uuid(self.ids)
         if rng.random() < 0.08:  # some have moved or changed their number since
             public["updatedAt"] = iso(at + int((self.market.now - at) * rng.random()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
@@ -13,12 +14,12 @@ from ..kernel.clock import DAY, HOUR, MINUTE, iso
 from ..kernel.ids import derived_text, named_uuid
 from ..kernel.record import Body, Change
 from ..store.memory import Store
-from .deliveries import Delivered, deliver
+from .deliveries import OUTAGES, REJECTS, Delivered, Fault, deliver
 from .rhythm import office_hour
 from .scenario import HookSpec
 from .streams import uuid
 
-RETRYING_MS = 70 * HOUR  # younger than the whole schedule: an unlucky delivery still has attempts left
+REJECTED = 0.08  # of the events to a flaky endpoint, besides those that an outage delays
 
 
 @dataclass(slots=True)
@@ -82,29 +83,42 @@ def deliver_all(
     store.write(change)
 
 
+def _outages(rng: Random, since: int, newest: int, now: int) -> list[tuple[float, float, Fault]]:
+    """When a flaky endpoint was down, how long, and what it answered: some hours every few days, and just now."""
+    outages: list[tuple[float, float, Fault]] = []
+    at = since + int(3 * DAY * rng.random())
+    while at < newest - 6 * HOUR:
+        length = int((0.5 + 6 * rng.random() ** 2) * HOUR)
+        outages.append((at, at + length, OUTAGES.draw(rng)))
+        at += length + int((2 + 4 * rng.random()) * DAY)
+    return [*outages, (newest - 4 * MINUTE, now + 2 * HOUR, OUTAGES.draw(rng))]
+
+
 def _deliveries(
     endpoint: Endpoint, heard: Sequence[tuple[Event, int]], rng: Random, now: int
 ) -> list[tuple[Delivered, int]]:
     done = []
     lost = 0
+    flaky = endpoint.spec.behaviour == "flaky" and heard
+    outages = _outages(rng, endpoint.created, heard[-1][0].at, now) if flaky else []
     gone_from = endpoint.created + (now - endpoint.created) * 2 // 5
     for position, (event, serial) in enumerate(heard):
         if endpoint.closed is not None and event.at >= endpoint.closed:
             break
         gone = endpoint.spec.behaviour == "gone" and event.at >= gone_from
         luck = rng.random()
-        if endpoint.spec.behaviour == "flaky":
-            newest = position == len(heard) - 1
-            waits = now - event.at < RETRYING_MS
-            unlucky = newest or luck < (0.6 if waits else 0.2)
+        up_at, fault = next(((end, why) for start, end, why in outages if start <= event.at < end), (0.0, REJECTS))
+        if flaky and up_at == 0 and luck < REJECTED and position < len(heard) - 1:
             # A third event in a row without success would have disabled the webhook.
-            lost = lost + 1 if unlucky and lost < 2 else 0
-            succeeds = None if lost else 1 if luck < 0.75 else 2 + int(rng.random() * 4)
+            lost = lost + 1 if lost < 2 else 0
+            up_at = math.inf if lost else up_at
+        elif luck > 0.98:
+            up_at, fault = max(up_at, event.at + 1), fault if up_at else (None, "timeout")
         else:
-            succeeds = None if gone else 1 if luck < 0.98 else 2
+            lost = 0
         delivered = deliver(
             rng, uuid(rng), endpoint.wish, event, serial, endpoint.key, endpoint.headers, now,
-            succeeds_at=succeeds, gone=gone,
+            up_at=up_at, fault=fault, gone=gone,
         )  # fmt: skip
         if gone and delivered.public["status"] == "failed":
             endpoint.closed = delivered.last
