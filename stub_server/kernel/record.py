@@ -11,10 +11,15 @@ def exact(data: bytes) -> bytes:
     return b"%b" % data  # the fastest way to one
 
 
+def place(created: int, ident: str) -> int:
+    """Where a record stands in time: creation in ms, ties by id."""
+    return created << 128 | int(ident.replace("-", ""), 16)
+
+
 class Record(NamedTuple):
     """One version of one resource, never changed: `json` is what a caller sees, `hidden` what the API keeps to itself.
 
-    `key` is the record's place in time (creation in ms, then the id) as one integer.
+    `key` is the record's place in time.
     """
 
     id: str

@@ -40,10 +40,10 @@ class Fate(NamedTuple):
 
 
 class Life(NamedTuple):
-    """What a purchase has left: its orders, and public and hidden part of its subscription, if there is one."""
+    """What a purchase has left: its orders, and perhaps a subscription: its public and hidden part, and since when."""
 
     orders: list[Order]
-    subscription: tuple[Body, Body] | None
+    subscription: tuple[Body, Body, int] | None
 
 
 def live(
@@ -81,7 +81,7 @@ def live(
         member.finish("canceled", back)
     else:
         member.go_on(fate)
-    return Life(member.orders, (member.public, member.hidden))
+    return Life(member.orders, (member.public, member.hidden, paid_at))
 
 
 class _Member:

@@ -33,10 +33,11 @@ FAILURES = Weighted(
 class Order:
     """An order under way: its parts now, and what it has been."""
 
-    __slots__ = ("hidden", "id", "market", "public")
+    __slots__ = ("at", "hidden", "id", "market", "public")
 
     def __init__(self, market: Market, public: Body, hidden: Body, at: int) -> None:
-        self.market, self.public, self.hidden, self.id = market, public, hidden, public["id"]
+        """`at` is when it is placed, in ms."""
+        self.market, self.public, self.hidden, self.id, self.at = market, public, hidden, public["id"], at
         self._tell("order.created", at, None)
 
     def _tell(self, type_: str, at: int, previous: str | None) -> None:

@@ -22,6 +22,7 @@ DAY = (
     2.2, 1.2, 0.7, 0.5, 0.5, 0.8, 1.6, 2.8, 4.0, 4.8, 5.2, 5.8,
     8.0, 7.6, 5.4, 5.0, 5.0, 5.2, 6.0, 8.2, 9.0, 8.8, 6.4, 4.0,
 )  # fmt: skip
+BUSIEST = max(DAY)
 # Monday to Sunday; the epoch began on a Thursday.
 WEEK = (1.06, 1.08, 1.05, 1.03, 0.96, 0.72, 0.76)
 EPOCH_WEEKDAY = 3
@@ -113,7 +114,7 @@ def moment(rng: random.Random, at_ms: int, sway_ms: int) -> int:
     near = at_ms
     for _ in range(32):
         near = at_ms + int((2 * rng.random() - 1) * sway_ms)
-        if rng.random() * max(DAY) < DAY[(near + BRT_MS) % DAY_MS // HOUR_MS]:
+        if rng.random() * BUSIEST < DAY[(near + BRT_MS) % DAY_MS // HOUR_MS]:
             break
     return near
 

@@ -229,10 +229,10 @@ class Sales:
     def keep(self, life: Life) -> None:
         """Write what a life has left."""
         for order in life.orders:
-            self.store.add("orders", order.id, order.public, order.hidden)
+            self.store.add("orders", order.id, order.public, order.hidden, order.at)
         if life.subscription is not None:
-            public, hidden = life.subscription
-            self.store.add("subscriptions", public["id"], public, hidden)
+            public, hidden, at = life.subscription
+            self.store.add("subscriptions", public["id"], public, hidden, at)
         self.orders += len(life.orders)
 
     def _newcomer(self, pair: tuple[Body, Body], at: int, project: str, rng: Random) -> tuple[Body, Body]:
@@ -257,7 +257,7 @@ class Sales:
 
     def add(self, public: Body, at: int) -> None:
         """Write a customer."""
-        self.store.add("customers", public["id"], public, {})
+        self.store.add("customers", public["id"], public, {}, at)
         self.market.tell(at, "customer.created", "customers", public, {})
 
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from .ordered import Keys, merged
@@ -11,19 +12,20 @@ from .spec import TableSpec
 class Load:
     """What a table's lists will gain."""
 
-    __slots__ = ("indexes", "order", "sorts")
+    __slots__ = ("_buckets", "indexes", "order", "sorts")
 
     def __init__(self, spec: TableSpec) -> None:
         self.order: list[int] = []
         self.indexes: dict[str, defaultdict[Hashable, list[int]]] = {
             name: defaultdict(list) for name in (*spec.indexes, *spec.pairs)
         }
+        self._buckets = tuple(self.indexes.values())
         self.sorts: dict[str, list[tuple[Any, int]]] = {name: [] for name in spec.sorts}
 
     def take(self, key: int, values: Mapping[str, Hashable]) -> None:
         """Note a record's place and its value in each index, in the order of the indexes."""
         self.order.append(key)
-        for buckets, value in zip(self.indexes.values(), values.values(), strict=True):
+        for buckets, value in zip(self._buckets, values.values(), strict=True):
             if value is not None:
                 buckets[value].append(key)
 
@@ -35,5 +37,8 @@ class Load:
                 value, keys = buckets.popitem()
                 index[value] = merged(index.get(value), keys)
         for name, gathered in self.sorts.items():
+            # Stable, by the second part and then by the first: cheaper than comparing pair with pair.
+            gathered.sort(key=itemgetter(1))
+            gathered.sort(key=itemgetter(0))
             sorts[name] = merged(sorts[name], gathered)
             self.sorts[name] = []

@@ -122,10 +122,10 @@ class Store:
                 self._touch(table, drop.row.public, drop.row.hidden)
         return written
 
-    def add(self, name: str, ident: str, public: Body, hidden: Body) -> None:
-        """Store one new record while many are loaded, checked as `write` checks it."""
+    def add(self, name: str, ident: str, public: Body, hidden: Body, at: int) -> None:
+        """Store one new record, made at `at` (ms), while many are loaded; checked as `write` checks it."""
         table = self.tables[name]
-        table.put(table.prepare(ident, public, hidden, None), public, hidden, None)
+        table.put(table.prepare(ident, public, hidden, None, at), public, hidden, None)
 
     @contextmanager
     def loading(self) -> Iterator[None]:

@@ -92,13 +92,15 @@ def cut(keys: Keys, start: int, stop: int, *, newest_first: bool) -> list[Any]:
 
 
 def merged(keys: Keys | None, fresh: list[Any]) -> Keys:
-    """The keys and the fresh ones, which come in any order and are the container's own from now on."""
+    """The keys and the fresh ones, which come in any order and are the container's own from now on.
+
+    Also many are a plain list at first: what changes later is mostly new, and so near the end.
+    """
     if keys:
         fresh.extend(keys)
-    if len(fresh) == 1:
-        return fresh
-    fresh.sort()
-    return SortedList(fresh) if len(fresh) > LONG else fresh
+    if len(fresh) > 1:
+        fresh.sort()
+    return fresh
 
 
 def duplicate(keys: Keys) -> Keys:

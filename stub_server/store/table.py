@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from ..kernel.clock import parse_iso
-from ..kernel.record import Body, Record, Row, exact
+from ..kernel.record import Body, Record, Row, exact, place
 from . import ordered
 from .load import Load
 from .spec import TableSpec, plain
@@ -20,11 +20,6 @@ PEEKED = 256  # so many records of a table are kept parsed
 
 class Taken(Exception):
     """A unique key already has a holder: the rules let something through, or an id clashed."""
-
-
-def place(created: int, ident: str) -> int:
-    """Where a record stands in time: creation in ms, ties by id."""
-    return created << 128 | int(ident.replace("-", ""), 16)
 
 
 class Table:
@@ -124,15 +119,20 @@ class Table:
 
     # -- writing: first prepare (may refuse), then put (never does)
 
-    def prepare(self, ident: str, shown: Body, kept: Body, before: Row | None) -> Record:
-        """Check a new version against the contract and the unique keys, and write its bytes."""
+    def prepare(self, ident: str, shown: Body, kept: Body, before: Row | None, at: int | None = None) -> Record:
+        """Check a new version against the contract and the unique keys, and write its bytes.
+
+        `at` (ms) saves reading the time of creation again where it is known.
+        """
         self._check(shown)
         for held, extract in self._uniques:
             value = extract(shown, kept)
             if value is not None and held.get(value, ident) != ident:
                 raise Taken(f"{self.name}: {value!r}")
-        key = place(parse_iso(shown[self.spec.created]), ident) if before is None else before.record.key
-        version = 1 if before is None else before.record.version + 1
+        if before is None:
+            key, version = place(parse_iso(shown[self.spec.created]) if at is None else at, ident), 1
+        else:
+            key, version = before.record.key, before.record.version + 1
         if self._defaults:
             defaults = self._defaults
             kept = {name: value for name, value in kept.items() if name not in defaults or value != defaults[name]}
