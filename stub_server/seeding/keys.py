@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from random import Random
+from typing import Any
 
 from ..contract.formats import date_time_ms
 from ..domain.api_keys import new_key
@@ -75,14 +76,14 @@ def _write(
     store: Store,
     blank: Body,
     key: str,
-    fields: Mapping[str, object],
+    fields: Mapping[str, Any],
     halves: tuple[str, str],
     at: int,
     state: str | None,
 ) -> str:
     ident = named_uuid("api_key", key)
     body = dict(fields)
-    projects = [str(project) for project in body.get("allowed_projects", [])]  # type: ignore[attr-defined]
+    projects = [str(project) for project in body.get("allowed_projects", [])]
     public, hidden = new_key(body, blank, ident, *halves, projects, iso(at))
     if state in ("inactive", "expired"):
         public["is_active"] = False

@@ -40,8 +40,7 @@ def table_bytes(table: Table) -> int:
 
 def _keys(keys: Keys) -> int:
     """The containers alone: the keys are the records'."""
-    # A SortedList has no types, and its inner lists are what is weighed here.
-    parts: Iterable[Any] = (keys,) if type(keys) is list else keys._lists  # type: ignore[union-attr]
+    parts: Iterable[Any] = getattr(keys, "_lists", (keys,))  # a SortedList is made of lists
     return sum(_TRACKED + sys.getsizeof(part) for part in parts)
 
 
