@@ -9,7 +9,6 @@ import orjson
 
 from ..kernel.money import reais
 from ..kernel.record import Body, Change, Record, Row, exact
-from .load import Load
 from .table import Check, Table
 from .tables import TABLES
 
@@ -131,13 +130,14 @@ class Store:
     def loading(self) -> Iterator[None]:
         """Many new records at once: checked and found by id and unique key as ever, in lists when the block ends."""
         for table in self.tables.values():
-            table.load = Load(table.spec)
+            table.loading = True
         try:
             yield
         finally:
             for table in self.tables.values():
                 table.settle()
-                table.load = None
+                table.sorts.settle()
+                table.loading = False
                 table.shown.clear()  # counters have moved
 
     def _touch(self, table: Table, public: Body, hidden: Body) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from sortedcontainers import SortedList
@@ -92,16 +93,41 @@ def cut(keys: Keys, start: int, stop: int, *, newest_first: bool) -> list[Any]:
     return list(keys.islice(start, stop, reverse=newest_first))  # type: ignore[union-attr]
 
 
-def merged(keys: Keys | None, fresh: list[Any]) -> Keys:
-    """The keys and the fresh ones, which come in any order and are the container's own from now on.
+def append(keys: Keys, key: Any, _most: int) -> Keys:
+    """Put a key at the end, wherever it belongs: `sort` comes later."""
+    if type(keys) is list:
+        keys.append(key)
+    else:
+        keys.add(key)  # type: ignore[union-attr]
+    return keys
 
-    Also many are a plain list at first: what changes later is mostly new, and so near the end.
+
+def sort(keys: Keys) -> None:
+    """Put in order what was appended.
+
+    Also many keys are a plain list at first: what changes later is mostly new, and so near the end.
     """
-    if keys:
-        fresh.extend(keys)
-    if len(fresh) > 1:
-        fresh.sort()
-    return fresh
+    if type(keys) is list:
+        keys.sort()
+
+
+def joined(keys: Keys, pairs: list[tuple[Any, int]]) -> Keys:
+    """The sorted pairs and others, which come in any order and are the container's own from now on."""
+    if len(pairs) > _FEW:
+        # Stable, by the second part and then by the first: cheaper than comparing pair with pair.
+        pairs.sort(key=itemgetter(1))
+        pairs.sort(key=itemgetter(0))
+        if not keys:
+            return pairs
+        if type(keys) is list:
+            keys.extend(pairs)
+            keys.sort()  # of two runs: it only merges them
+            return keys
+        keys.update(pairs)  # type: ignore[union-attr]
+        return keys
+    for pair in pairs:
+        keys = add(keys, pair)
+    return keys
 
 
 def duplicate(keys: Keys) -> Keys:

@@ -102,7 +102,7 @@ def _ranked(table: Table, query: Query, sort: str) -> ordered.Keys | None:
         return None
     conditions = _conditions(table, query)
     if not conditions:
-        return table.sorts[sort]
+        return table.sorts.read(sort)
     if any(_size(table, condition) <= FEW for condition in conditions):
         return None
     return _view(table, frozenset(conditions), sort)
@@ -117,8 +117,8 @@ def _view(table: Table, conditions: Conditions, sort: str | None) -> ordered.Key
     for name, values in others:
         found &= set().union(*(table.bucket(name, value) for value in values))
     if sort is None:
-        return table.views.keep(conditions, None, list(found))
-    return table.views.keep(conditions, sort, [pair for pair in table.sorts[sort] if pair[1] in found])
+        return table.views.keep(conditions, None, sorted(found))
+    return table.views.keep(conditions, sort, [pair for pair in table.sorts.read(sort) if pair[1] in found])
 
 
 def _size(table: Table, condition: tuple[str, frozenset[Hashable]]) -> int:
@@ -154,7 +154,7 @@ def _named(table: Table, query: Query) -> list[list[int]]:
     if query.ids is not None:
         sets.append(sorted(table.keys[ident] for ident in query.ids if ident in table.keys))
     for name, (low, high) in query.between.items():
-        order = table.sorts[name]
+        order = table.sorts.read(name)
         start = 0 if low is None else ordered.position(order, (low,))
         stop = len(order) if high is None else ordered.position(order, (high,))
         sets.append(sorted(key for _, key in ordered.cut(order, start, max(start, stop), newest_first=False)))
@@ -176,7 +176,7 @@ def _sorted_page(table: Table, query: Query, name: str, part: list[int], first: 
             part.reverse()
         return part[first : first + count]
     wanted, page, skipped = set(part), [], 0
-    for _, key in ordered.walk(table.sorts[name], newest_first=query.newest_first):
+    for _, key in ordered.walk(table.sorts.read(name), newest_first=query.newest_first):
         if key in wanted:
             if skipped < first:
                 skipped += 1

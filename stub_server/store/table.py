@@ -8,8 +8,9 @@ import orjson
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
 from . import ordered
-from .load import Load
+from .sorts import Sorts
 from .spec import TableSpec, plain
+from .tallies import Tallies
 from .views import Views
 
 Check = Callable[[Body], None]
@@ -33,23 +34,22 @@ class Table:
         self.order: ordered.Keys = []
         self.unique: dict[str, dict[Hashable, str]] = {key: {} for key in spec.unique}
         self.indexes: dict[str, dict[Hashable, ordered.Keys]] = {key: {} for key in (*spec.indexes, *spec.pairs)}
-        self.sorts: dict[str, ordered.Keys] = {key: [] for key in spec.sorts}
+        self.sorts = Sorts(spec)
         self.texts: dict[str, dict[int, str]] = {key: {} for key in spec.search}
-        self.sums: dict[str, dict[Hashable, int]] = {key: {} for key in spec.sums}
-        self.distinct: dict[str, dict[Hashable, dict[Hashable, int]]] = {key: {} for key in spec.distinct}
+        positions = {name: number for number, name in enumerate(self.indexes)}
+        self.tallies = Tallies(spec, positions)
         self.shown: dict[str, bytes] = {}
         self.views = Views()
+        self.loading = False  # many records come at once, and lists are put in order when they have
+        self._unsorted = False
         self._peeked: dict[str, tuple[Record, Body]] = {}
         self._defaults = dict(spec.defaults)
-        self.load: Load | None = None  # while many records come at once
         # What every write walks through, side by side with the containers that it fills.
         self._buckets = list(self.indexes.values())
         self._uniques = [(self.unique[name], plain(extract)) for name, extract in spec.unique.items()]
         self._searches = [(self.texts[name], extract) for name, extract in spec.search.items()]
-        self._sums = [(self.sums[name], fold.group, plain(fold.value)) for name, fold in spec.sums.items()]
-        self._distinct = [(self.distinct[name], rule.group, plain(rule.member)) for name, rule in spec.distinct.items()]
-        self._members = [(name, member.side, member.name) for name, member in spec.indexes.items()]
-        self._pairs = [(name, *name.split("+")) for name in spec.pairs]
+        self._members = [(member.side, member.name) for member in spec.indexes.values()]
+        self._pairs = [tuple(positions[name] for name in pair.split("+")) for pair in spec.pairs]
 
     # -- reading
 
@@ -104,15 +104,15 @@ class Table:
 
     def total(self, name: str, group: Hashable) -> int:
         """A running sum."""
-        return self.sums[name].get(group, 0)
+        return self.tallies.sums[name].get(group, 0)
 
     def members(self, name: str, group: Hashable) -> int:
         """How many different members a group has."""
-        return len(self.distinct[name].get(group, ()))
+        return len(self.tallies.distinct[name].get(group, ()))
 
     def tally(self, name: str, group: Hashable) -> Mapping[Any, int]:
         """How many records each member of a group has; not to be changed."""
-        return self.distinct[name].get(group, {})
+        return self.tallies.distinct[name].get(group, {})
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -161,68 +161,68 @@ class Table:
         self._move(key, row.id, (row.public, row.hidden), None)
 
     def settle(self) -> None:
-        """Put what a load has gathered so far into the lists."""
-        if self.load is not None and self.load.order:
-            self.order = ordered.merged(self.order, self.load.order)
-            self.load.order = []
-            self.load.settle(self.indexes, self.sorts)
+        """Put in order what a load has gathered so far."""
+        if self._unsorted:
+            self._unsorted = False
+            ordered.sort(self.order)
+            for index in self._buckets:
+                for bucket in index.values():
+                    ordered.sort(bucket)
             self.views.clear()
 
-    def _values(self, shown: Body, kept: Body) -> dict[str, Any]:
+    def _values(self, shown: Body, kept: Body) -> list[Any]:
         """A record's value in each index."""
-        values = {name: (kept if side else shown).get(member) for name, side, member in self._members}
-        for name, first, second in self._pairs:
+        values: list[Any] = [(kept if side else shown).get(member) for side, member in self._members]
+        for first, second in self._pairs:
             a, b = values[first], values[second]
-            values[name] = None if a is None or b is None else (a, b)
+            values.append(None if a is None or b is None else (a, b))
         return values
 
     def _enter(self, key: int, ident: str, shown: Body, kept: Body) -> None:
         """The indexes of a new record: most writes are these, so nothing is asked about a version before."""
         values = self._values(shown, kept)
-        if self.load is not None:
-            self.load.take(key, values)
-            for name, extract in self.spec.sorts.items():
-                self.load.sorts[name].append((extract(shown, kept), key))
+        if self.loading:
+            self._unsorted = True
+            add: Callable[[ordered.Keys, Any, int], ordered.Keys] = ordered.append
+            later = 0
         else:
-            add, later = ordered.add_late, ordered.larger(self.order, key)
-            self.order = add(self.order, key, later)
-            for index, value in zip(self._buckets, values.values(), strict=True):
-                if value is not None:
-                    bucket = index.get(value)
-                    if bucket is None:
-                        index[value] = [key]
-                    elif (grown := add(bucket, key, later)) is not bucket:
-                        index[value] = grown
-            ranks = {}
-            for name, extract in self.spec.sorts.items():
-                rank = ranks[name] = extract(shown, kept)
-                self.sorts[name] = ordered.add(self.sorts[name], (rank, key))
-            if self.views:
-                self.views.enter(key, values, ranks)
+            add = ordered.add_late
+            later = ordered.larger(self.order, key)
+        self.order = add(self.order, key, later)
+        for index, value in zip(self._buckets, values, strict=True):
+            if value is not None:
+                bucket = index.get(value)
+                if bucket is None:
+                    index[value] = [key]
+                elif (grown := add(bucket, key, later)) is not bucket:
+                    index[value] = grown
+        self.sorts.enter(key, shown, kept)
+        if self.views:
+            self.views.enter(key, self._named(values), self.sorts.values(shown, kept))
         for held, extract in self._uniques:
             value = extract(shown, kept)
             if value is not None:
                 held[value] = ident
         for texts, extract in self._searches:
             texts[key] = extract(shown, kept)
-        if self._sums or self._distinct:
-            self._fold(values, shown, kept, +1)
+        self.tallies.count(values, shown, kept, +1)
+
+    def _named(self, values: list[Any]) -> dict[str, Any]:
+        return dict(zip(self.indexes, values, strict=True))
 
     def _move(self, key: int, ident: str, old: tuple[Body, Body], new: tuple[Body, Body] | None) -> None:
         """The indexes of a record that changes or, without a new version, goes."""
         spec = self.spec
-        was, now = self._values(*old), self._values(*new) if new else {}
-        ranked = {name: extract(*old) for name, extract in spec.sorts.items()}
-        ranks = {name: extract(*new) for name, extract in spec.sorts.items()} if new else {}
+        nothing = [None] * len(self.indexes)
+        was, now = self._values(*old), self._values(*new) if new else nothing
+        ranked, ranks = self.sorts.values(*old), self.sorts.values(*new) if new else {}
         if self.views:
-            self.views.leave(key, was, ranked)
+            self.views.leave(key, self._named(was), ranked)
             if new is not None:
-                self.views.enter(key, now, ranks)
-        for name, before in was.items():
-            after = now.get(name)
+                self.views.enter(key, self._named(now), ranks)
+        for index, before, after in zip(self._buckets, was, now, strict=True):
             if before == after:
                 continue
-            index = self.indexes[name]
             if before is not None:
                 bucket = ordered.remove(index[before], key)
                 if bucket:
@@ -231,11 +231,7 @@ class Table:
                     del index[before]
             if after is not None:
                 index[after] = ordered.add(index.get(after) or [], key)
-        for name, rank in ranked.items():
-            if new is None or ranks[name] != rank:
-                self.sorts[name] = ordered.remove(self.sorts[name], (rank, key))
-                if new is not None:
-                    self.sorts[name] = ordered.add(self.sorts[name], (ranks[name], key))
+        self.sorts.move(key, ranked, ranks)
         for name, extract in spec.unique.items():
             held, claimed = extract(*old), new and extract(*new)
             if held != claimed:
@@ -248,44 +244,22 @@ class Table:
                 self.texts[name].pop(key, None)
             else:
                 self.texts[name][key] = extract(*new)
-        if spec.sums or spec.distinct:
-            self._fold(was, *old, -1)
-            if new is not None:
-                self._fold(now, *new, +1)
-
-    def _fold(self, values: Mapping[str, Any], shown: Body, kept: Body, sign: int) -> None:
-        for sums, name, value_of in self._sums:
-            value = value_of(shown, kept)
-            if value and (group := values[name]) is not None:
-                sums[group] = sums.get(group, 0) + sign * value
-        for groups, name, member_of in self._distinct:
-            member = member_of(shown, kept)
-            if member is None or (group := values[name]) is None:
-                continue
-            members = groups.get(group)
-            if members is None:
-                members = groups[group] = {}
-            left = members.get(member, 0) + sign
-            if left:
-                members[member] = left
-            else:
-                del members[member]
+        self.tallies.count(was, *old, -1)
+        if new is not None:
+            self.tallies.count(now, *new, +1)
 
     def copy(self) -> "Table":
         """The same records, going their own way; records themselves are shared, for they never change."""
         twin = Table(self.name, self.spec, self._check)
         twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), ordered.duplicate(self.order)
-        twin.sorts = {name: ordered.duplicate(keys) for name, keys in self.sorts.items()}
+        twin.sorts = self.sorts.copy()
         for name, held in self.unique.items():
             twin.unique[name].update(held)
         for name, index in self.indexes.items():
             twin.indexes[name].update((value, ordered.duplicate(bucket)) for value, bucket in index.items())
         for name, texts in self.texts.items():
             twin.texts[name].update(texts)
-        for name, sums in self.sums.items():
-            twin.sums[name].update(sums)
-        for name, groups in self.distinct.items():
-            twin.distinct[name].update((group, members.copy()) for group, members in groups.items())
+        self.tallies.copy_to(twin.tallies)
         twin.shown = self.shown.copy()
         return twin
 

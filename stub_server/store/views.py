@@ -56,7 +56,7 @@ class Views:
 
     def keep(self, conditions: Conditions, sort: str | None, keys: list[Any]) -> Keys:
         """Keep a view from now on; `keys` are in order."""
-        view = self._held[conditions, sort] = View(conditions, sort, ordered.merged(None, keys))
+        view = self._held[conditions, sort] = View(conditions, sort, keys)
         if len(self._held) > MOST:
             del self._held[next(iter(self._held))]
         return view.keys

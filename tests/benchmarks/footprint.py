@@ -32,9 +32,13 @@ def table_bytes(table: Table) -> int:
         total += size(held) + sum(map(size, held))
     for index in table.indexes.values():
         total += size(index) + sum(_value(value) + _keys(keys) for value, keys in index.items())
-    for order in table.sorts.values():
+    for order in map(table.sorts.read, table.spec.sorts):
         total += _keys(order) + sum(_TRACKED + size(pair) + size(pair[0]) for pair in order)
-    kept: list[dict[Any, Any]] = [*table.sums.values(), *table.distinct.values(), *table.texts.values()]
+    kept: list[dict[Any, Any]] = [
+        *table.tallies.sums.values(),
+        *table.tallies.distinct.values(),
+        *table.texts.values(),
+    ]
     return total + sum(size(groups) + sum(_value(value) for value in groups.values()) for groups in kept)
 
 

@@ -1,0 +1,46 @@
+"""Running sums and counts of a table, kept with every write."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+from ..kernel.record import Body
+from .spec import TableSpec, plain
+
+
+class Tallies:
+    """What `sums` and `distinct` of a table's spec ask for, by name and group."""
+
+    def __init__(self, spec: TableSpec, positions: Mapping[str, int]) -> None:
+        """`positions` says where each index's value stands among a record's values."""
+        self.sums: dict[str, dict[Hashable, int]] = {name: {} for name in spec.sums}
+        self.distinct: dict[str, dict[Hashable, dict[Hashable, int]]] = {name: {} for name in spec.distinct}
+        self._sums = [(self.sums[name], positions[rule.group], plain(rule.value)) for name, rule in spec.sums.items()]
+        self._distinct = [
+            (self.distinct[name], positions[rule.group], plain(rule.member)) for name, rule in spec.distinct.items()
+        ]
+
+    def count(self, values: Sequence[Any], shown: Body, kept: Body, sign: int) -> None:
+        """Add a record (+1) or take it away (-1); `values` are its values in the indexes."""
+        for sums, position, value_of in self._sums:
+            value = value_of(shown, kept)
+            if value and (group := values[position]) is not None:
+                sums[group] = sums.get(group, 0) + sign * value
+        for groups, position, member_of in self._distinct:
+            member = member_of(shown, kept)
+            if member is None or (group := values[position]) is None:
+                continue
+            members = groups.get(group)
+            if members is None:
+                members = groups[group] = {}
+            left = members.get(member, 0) + sign
+            if left:
+                members[member] = left
+            else:
+                del members[member]
+
+    def copy_to(self, twin: "Tallies") -> None:
+        """Give another one, of the same spec and empty, the same figures."""
+        for name, sums in self.sums.items():
+            twin.sums[name].update(sums)
+        for name, groups in self.distinct.items():
+            twin.distinct[name].update((group, members.copy()) for group, members in groups.items())
