@@ -112,8 +112,8 @@ class Sandbox:
             event = self._event(store, emit, written)
             self.events.append(event)
             self.rules.on_event(self, store, event)
-        for later in change.later:
-            self.timers.set(later.due, later.job, merchant_id, later.subject)
+        for due, job, subject in change.later:
+            self.timers.set(due, job, merchant_id, subject)
         return written
 
     def _event(self, store: Store, emit: Emit, written: Mapping[str, Record]) -> Event:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 HOST = "pix.sandbox.example"
+BASE = f"{HOST}/qr/v2/"  # a charge's address up to its txid
 MARK = "SANDBOX"
 SCHEME = "br.gov.bcb.pix"
 NAME_LIMIT, CITY_LIMIT, REFERENCE_LIMIT, URL_LIMIT = 25, 15, 25, 77
@@ -18,6 +19,7 @@ LARGEST_AMOUNT = 10**12 - 1  # BCB writes an amount as \d{1,10}\.\d{2}
 
 # EMV asks for a city. Its name may fold to nothing, when it is written in another alphabet.
 _CITY_UNKNOWN = "BRASIL"
+_CRC_START = 0xFFFF
 _TWO = tuple(f"{number:02}" for number in range(100))
 _LONGEST = 512  # EMV QRCPS, merchant-presented mode
 _AMOUNT = re.compile(r"[0-9]{1,10}\.[0-9]{2}")
@@ -54,7 +56,7 @@ class BrCode:
 
 def crc16(data: bytes | str) -> str:
     """CRC-16/CCITT-FALSE (polynomial 0x1021, initial value 0xFFFF) as four capital hexadecimal digits."""
-    return f"{crc_hqx(data.encode() if isinstance(data, str) else data, 0xFFFF):04X}"
+    return f"{crc_hqx(data.encode() if isinstance(data, str) else data, _CRC_START):04X}"
 
 
 def fold(text: str, limit: int) -> str:
@@ -73,40 +75,36 @@ def merchant_name(text: str) -> str:
     return f"{kept} {MARK}".lstrip()
 
 
-def location(token: str) -> str:
-    """The payload address of a charge, without a scheme, as field 26-25 wants it."""
-    return f"{HOST}/qr/v2/{token}"
-
-
-def encode(amount_cents: int, txid: str, url: str, name: str, city: str) -> str:
+def encode(amount_cents: int, txid: str, base: str, name: str, city: str) -> str:
     """The BR Code of a single-use charge. `name` and `city` take any text; the other values raise ValueError if wrong.
 
     `txid` has 26 to 35 ASCII letters and digits, of which field 62-05 carries the first 25.
-    `url` has no scheme, at most 77 characters, and a host of a reserved domain.
+    `base` is the charge's address up to its txid, without a scheme; the whole has at most 77 characters, and its host
+    is of a reserved domain.
     """
     if not 1 <= amount_cents <= LARGEST_AMOUNT:
         raise ValueError("The amount is from 1 cent to ten digits of reais.")
     if not (26 <= len(txid) <= 35 and txid.isascii() and txid.isalnum()):
         raise ValueError("A txid is 26 to 35 letters and digits.")
-    host, slash, path = url.partition("/")
-    if not slash or len(url) > URL_LIMIT or _VISIBLE(path) is None:
-        raise ValueError("The URL is a host and a path of at most 77 characters, without a scheme.")
-    _check_host(host)
-    account = f"{_SCHEME}25{_TWO[len(url)]}{url}"
+    opening, crc = _opening(base, len(txid))
     amount = f"{amount_cents // 100}.{_TWO[amount_cents % 100]}"
-    body = (
-        f"{_HEAD}26{_TWO[len(account)]}{account}{_CURRENCY}54{_TWO[len(amount)]}{amount}{_receiver(name, city)}"
-        f"{_REFERENCE}{txid[:REFERENCE_LIMIT]}6304"
+    rest = (
+        f"{txid}{_CURRENCY}54{_TWO[len(amount)]}{amount}{_receiver(name, city)}{_REFERENCE}{txid[:REFERENCE_LIMIT]}6304"
     )
-    return body + crc16(body)
+    return f"{opening}{rest}{crc_hqx(rest.encode(), crc):04X}"
 
 
 @lru_cache(maxsize=256)
-def _check_host(host: str) -> None:
-    if not _HOST.fullmatch(host):
+def _opening(base: str, length: int) -> tuple[str, int]:
+    """The code up to the last `length` characters of its address, and the checksum so far: all charges share them."""
+    host, slash, path = base.partition("/")
+    if not slash or len(base) + length > URL_LIMIT or _VISIBLE(path) is None or not _HOST.fullmatch(host):
         raise ValueError("The URL is a host and a path of at most 77 characters, without a scheme.")
     if not _RESERVED.fullmatch(host.partition(":")[0]):
         raise ValueError("The host must be of a reserved domain: nobody may be able to pay this code.")
+    account = f"{_SCHEME}25{len(base) + length:02}{base}"
+    opening = f"{_HEAD}26{len(account) + length:02}{account}"
+    return opening, crc_hqx(opening.encode(), _CRC_START)
 
 
 @lru_cache(maxsize=256)

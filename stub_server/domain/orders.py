@@ -8,7 +8,7 @@ from ..kernel.clock import DAY, SECOND, iso
 from ..kernel.money import cents, items_cents, text
 from ..kernel.problem import Conflict, detail, reference_missing
 from ..kernel.record import Beside, Body, moved_from
-from .brcode import encode, location
+from .brcode import BASE, encode
 from .customers import settled_types
 from .documents import normalise
 
@@ -44,7 +44,7 @@ def magic_of(email: str) -> str | None:
     return next((token for token in MAGIC if token in local), None)
 
 
-def check_buyable(project: Body, plan: Body, method: str, live_subscribers: int) -> None:
+def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool) -> None:
     """Whether a plan is for sale. Raises Conflict, with what to do about it."""
     if project["status"] != "active":
         ident = project["id"]
@@ -61,9 +61,9 @@ def check_buyable(project: Body, plan: Body, method: str, live_subscribers: int)
     if method not in plan["payment_methods"]:
         message = f"This plan takes {', '.join(plan['payment_methods'])}, not {method}."
         raise _conflict("paymentMethod", "payment_method_not_allowed", message)
-    most = plan["max_subscribers"]
-    if most is not None and live_subscribers >= most:
-        raise _conflict("planId", "plan_sold_out", f"All {most} places of this plan are taken (max_subscribers).")
+    if sold_out:
+        message = f"All {plan['max_subscribers']} places of this plan are taken (max_subscribers)."
+        raise _conflict("planId", "plan_sold_out", message)
 
 
 def check_plan(project_id: str, plan: Body | None) -> Body:
@@ -105,7 +105,8 @@ def new_order(
 ) -> tuple[Body, Body]:
     """A new order's public and hidden parts. `merchant` is name and city of the receiver; a PIX code ends at `expires`.
 
-    A PIX order carries its BR Code also when it fails at once.
+    `body` is what was asked for, its ids as the records spell them. A PIX order carries its BR Code also when it fails
+    at once.
     """
     created = iso(now)
     transaction = new_transaction(
@@ -126,8 +127,8 @@ def new_order(
         "updatedAt": created,
     }
     hidden = {
-        "projectId": body["projectId"].lower(),
-        "planId": body["planId"].lower(),
+        "projectId": body["projectId"],
+        "planId": body["planId"],
         "customerId": customer_id,
         "subscriptionId": subscription_id,
         "metadata": body.get("metadata", {}),
@@ -156,7 +157,7 @@ def new_transaction(
     }
     if method == "pix":
         txid = ident.replace("-", "")
-        code = encode(amount, txid, location(txid), *merchant)
+        code = encode(amount, txid, BASE, *merchant)
         transaction["txid"] = txid
         transaction["qr_code"] = code
         transaction["qr_code_url"] = f"{base_url}/_sandbox/qr.svg?code={_quoted(code)}"

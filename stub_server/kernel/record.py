@@ -89,14 +89,6 @@ class Emit(NamedTuple):
     last: bytes | None
 
 
-class Later(NamedTuple):
-    """Have a job done for a subject at a time (ms)."""
-
-    due: int
-    job: str
-    subject: str
-
-
 class Change:
     """One step: everything in it happens, or nothing does."""
 
@@ -106,7 +98,7 @@ class Change:
         self.puts: list[Put] = []
         self.drops: list[Drop] = []
         self.emits: list[Emit] = []
-        self.later: list[Later] = []
+        self.later: list[tuple[int, str, str]] = []  # when (ms), which job, for which subject
 
     def create(self, table: str, ident: str, public: Body, hidden: Body) -> "Change":
         """Add a new record."""
@@ -137,8 +129,8 @@ class Change:
         return self
 
     def at(self, due: int, job: str, subject: str) -> "Change":
-        """Add a timer."""
-        self.later.append(Later(due, job, subject))
+        """Have a job done for a subject at a time (ms)."""
+        self.later.append((due, job, subject))
         return self
 
     def join(self, other: "Change") -> "Change":

@@ -23,21 +23,21 @@ class Timers:
     __slots__ = ("_heap", "_seq")
 
     def __init__(self) -> None:
-        self._heap: list[Timer] = []
+        self._heap: list[tuple[int, int, str, str, str]] = []  # the members of a Timer
         self._seq = 0
 
     def set(self, due: int, job: str, merchant_id: str, subject: str) -> None:
         """Have `job` done for `subject` at `due` ms."""
         self._seq += 1
-        heappush(self._heap, Timer(due, self._seq, job, merchant_id, subject))
+        heappush(self._heap, (due, self._seq, job, merchant_id, subject))
 
     def next_due(self) -> int | None:
         """When the next job is due, in ms."""
-        return self._heap[0].due if self._heap else None
+        return self._heap[0][0] if self._heap else None
 
     def pop_due(self, now: int) -> Timer | None:
         """The next job that is due at `now`, taken off the heap."""
-        return heappop(self._heap) if self._heap and self._heap[0].due <= now else None
+        return Timer(*heappop(self._heap)) if self._heap and self._heap[0][0] <= now else None
 
     def __len__(self) -> int:
         return len(self._heap)

@@ -42,13 +42,15 @@ def get_order(call: Call, ident: str) -> Reply:
 
 def _create(call: Call, body: Body, method: str) -> Reply:
     store = call.store
-    project_id, plan_id = body["projectId"].lower(), body["planId"].lower()
+    project_id = body["projectId"].lower()
     call.allow_project(project_id)
     project = store.projects.peek(project_id)
     if project is None:
         raise reference_missing("projectId", "project")
-    plan = rules.check_plan(project_id, store.plans.peek(plan_id))
-    rules.check_buyable(project, plan, method, store.subscriptions.total("live", plan_id))
+    plan = rules.check_plan(project_id, store.plans.peek(body["planId"].lower()))
+    sold_out = plan["max_subscribers"] is not None and store.running("planId", plan["id"]) >= plan["max_subscribers"]
+    rules.check_buyable(project, plan, method, sold_out=sold_out)
+    body |= {"projectId": plan["projectId"], "planId": plan["id"]}  # as they are spelled there, and the same objects
     customer = rules.buyer(body["customer"])
     call.warn(*rules.warnings(body))
     customer_id, made = _customer(call, customer)

@@ -47,7 +47,7 @@ def update_plan(call: Call, ident: str, body: Body) -> Reply:
     """200 with the plan as it is now; 409 when running subscriptions fix its price and rhythm."""
     store = call.store
     row = _changeable(call, ident)
-    public = rules.changed_plan(row.public, body, store.subscriptions.total("live", ident), call.now_text)
+    public = rules.changed_plan(row.public, body, store.running("planId", ident), call.now_text)
     rules.check_name(store.plans.holder("name", (public["projectId"], public["name"].casefold())), ident)
     change = Change().update("plans", row, public)
     change.emit("plan.updated", "plans", ident, project=public["projectId"])
@@ -59,7 +59,7 @@ def delete_plan(call: Call, ident: str) -> Reply:
     """200; 409 while somebody pays by the plan. Products lose it from their planIds without an event of their own."""
     store = call.store
     row = _changeable(call, ident)
-    running = store.subscriptions.total("live", ident)
+    running = store.running("planId", ident)
     rules.check_unused(running, store.orders.count("planId+status", (ident, "pending")))
     project_id = row.public["projectId"]
     last = store.shown(store.plans, row.record)

@@ -65,7 +65,7 @@ def delete_project(call: Call, ident: str) -> Reply:
     store = call.store
     orders = store.orders.count("projectId+status", (ident, "paid"))
     orders += store.orders.count("projectId+status", (ident, "pending"))
-    rules.check_idle(orders, store.subscriptions.total("live_in_project", ident))
+    rules.check_idle(orders, store.running("projectId", ident))
     last = store.shown(store.projects, row.record)
     change = Change()
     for name in ("plans", "products"):
@@ -134,9 +134,10 @@ def _everything(store: Store, ident: str) -> OrderFold:
     for state in ORDER_STATES:
         whole.states[state] = held.count("projectId+status", (ident, state))
     whole.gross, whole.refunded = held.total("gross", ident), held.total("refunded", ident)
-    whole.paid = held.total("paid", ident)
+    whole.paid = whole.states["paid"] + whole.states["refunded"]
     for plan, number in held.tally("plans", ident).items():
-        whole.plan_orders[plan], whole.plan_net[plan] = number, held.total("plan_net", plan)
+        whole.plan_orders[plan] = number
+        whole.plan_net[plan] = held.total("plan_gross", plan) - held.total("plan_refunded", plan)
     return whole
 
 

@@ -37,6 +37,7 @@ def uuid(rng: Random) -> str:
 
 # Two characters at a time halve the work of inventing a million codes.
 _PAIRS62 = tuple(a + b for a in BASE62 for b in BASE62)
+_HALF = (1 << 48) - 1
 
 
 def base36(rng: Random) -> str:
@@ -46,8 +47,9 @@ def base36(rng: Random) -> str:
 
 def base62(rng: Random) -> str:
     """Eleven digits and letters: the invented end of a payment's name."""
-    draw, pairs = rng.random, _PAIRS62
+    bits, pairs = rng.getrandbits(96), _PAIRS62
+    last, first = bits >> 48, bits & _HALF
     return (
-        f"{pairs[int(draw() * 3844)][1]}{pairs[int(draw() * 3844)]}{pairs[int(draw() * 3844)]}"
-        f"{pairs[int(draw() * 3844)]}{pairs[int(draw() * 3844)]}{pairs[int(draw() * 3844)]}"
+        f"{pairs[first % 3844]}{pairs[first // 3844 % 3844]}{pairs[first // 14776336 % 3844]}"
+        f"{pairs[last % 3844]}{pairs[last // 3844 % 3844]}{BASE62[last // 14776336 % 62]}"
     )

@@ -10,7 +10,7 @@ import orjson
 from ..kernel.money import reais
 from ..kernel.record import Body, Change, Record, Row, exact
 from .table import Check, Table
-from .tables import TABLES
+from .tables import LIVE_SUBSCRIPTION, TABLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,16 @@ class Store:
         }
 
     def _plan_counters(self, ident: str) -> Body:
-        return {"subscribers_count": self.subscriptions.total("live", ident)}
+        return {"subscribers_count": self.running("planId", ident)}
 
     def _key_counters(self, ident: str) -> Body:
         count, last = self.usage.get(ident, (0, ""))
         return {"usage_count": count, "last_used_at": last or None}
+
+    def running(self, index: str, ident: str) -> int:
+        """How many subscriptions of a plan (`planId`) or a project (`projectId`) are trialing, active or past due."""
+        count = self.subscriptions.count
+        return sum([count(f"{index}+status", (ident, status)) for status in LIVE_SUBSCRIPTION])
 
     def use_key(self, ident: str, at: str) -> None:
         """Count one authenticated request of an API key: a counter beside the record, not a change of it."""

@@ -6,7 +6,7 @@ So a page costs the same at any depth and size, and so does a change.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -93,17 +93,45 @@ def cut(keys: Keys, start: int, stop: int, *, newest_first: bool) -> list[Any]:
     return list(keys.islice(start, stop, reverse=newest_first))  # type: ignore[union-attr]
 
 
-def append(keys: Keys, key: Any, _most: int) -> Keys:
+def enter(indexes: Iterable[dict[Hashable, Keys]], values: Iterable[Hashable], key: Any, later: int) -> None:
+    """Put a key into the bucket of its value in each index; at most `later` keys of a bucket are larger."""
+    for index, value in zip(indexes, values, strict=True):
+        if value is None:
+            continue
+        bucket = index.get(value)
+        if bucket is None:
+            index[value] = [key]
+        elif type(bucket) is not list or later > LONG:
+            index[value] = add(bucket, key)
+        elif later:
+            size = len(bucket)
+            insort(bucket, key, size - later if size > later else 0)
+        else:
+            bucket.append(key)
+
+
+def append(keys: Keys, key: Any) -> None:
     """Put a key at the end, wherever it belongs: `sort` comes later."""
     if type(keys) is list:
         keys.append(key)
     else:
         keys.add(key)  # type: ignore[union-attr]
-    return keys
+
+
+def gather(indexes: Iterable[dict[Hashable, Keys]], values: Iterable[Hashable], key: Any) -> None:
+    """`append` to the bucket of its value in each index."""
+    for index, value in zip(indexes, values, strict=True):
+        if value is None:
+            continue
+        bucket = index.get(value)
+        if bucket is None:
+            index[value] = [key]
+        else:
+            append(bucket, key)
 
 
 def sort(keys: Keys) -> None:
-    """Put in order what was appended.
+    """Put in order what was gathered.
 
     Also many keys are a plain list at first: what changes later is mostly new, and so near the end.
     """

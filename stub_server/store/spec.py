@@ -36,10 +36,10 @@ def _none() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """A running total by group, kept with every write: `value` of each record, added under its value of an index."""
+    """A running total of a whole number by group, kept with every write: added under the record's value of an index."""
 
     group: str
-    value: Callable[[Body, Body], int]
+    member: Member
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,19 +183,12 @@ class Table:
         values = self._values(shown, kept)
         if self.loading:
             self._unsorted = True
-            add: Callable[[ordered.Keys, Any, int], ordered.Keys] = ordered.append
-            later = 0
+            ordered.append(self.order, key)
+            ordered.gather(self._buckets, values, key)
         else:
-            add = ordered.add_late
             later = ordered.larger(self.order, key)
-        self.order = add(self.order, key, later)
-        for index, value in zip(self._buckets, values, strict=True):
-            if value is not None:
-                bucket = index.get(value)
-                if bucket is None:
-                    index[value] = [key]
-                elif (grown := add(bucket, key, later)) is not bucket:
-                    index[value] = grown
+            self.order = ordered.add_late(self.order, key, later)
+            ordered.enter(self._buckets, values, key, later)
         self.sorts.enter(key, shown, kept)
         if self.views:
             self.views.enter(key, self._named(values), self.sorts.values(shown, kept))

@@ -36,24 +36,11 @@ def _url_in_project(shown: Body, kept: Body) -> tuple[str, str | None]:
     return shown["url"], shown["projectId"]
 
 
-def _net(shown: Body, kept: Body) -> int:
-    """Paid minus refunded cents of an order."""
-    return int(kept["paid_cents"] - kept["refunded_cents"])
-
-
-def _was_paid(shown: Body, kept: Body) -> int:
-    return int(kept["paid_cents"] > 0)
-
-
 def _active_terms(shown: Body, kept: Body) -> tuple[int, str, int] | None:
     """What an active subscription brings in, and how often: few different ones, so their number by kind is kept."""
     if shown["status"] != "active":
         return None
     return cents(shown["amount"]), shown["interval"], shown["interval_count"]
-
-
-def _is_live(shown: Body, kept: Body) -> int:
-    return int(shown["status"] in LIVE_SUBSCRIPTION)
 
 
 def _live_customer(shown: Body, kept: Body) -> str | None:
@@ -129,8 +116,8 @@ TABLES = MappingProxyType(
             sums={
                 "gross": Sum("projectId", hidden("paid_cents")),
                 "refunded": Sum("projectId", hidden("refunded_cents")),
-                "paid": Sum("projectId", _was_paid),
-                "plan_net": Sum("planId", _net),
+                "plan_gross": Sum("planId", hidden("paid_cents")),
+                "plan_refunded": Sum("planId", hidden("refunded_cents")),
             },
             distinct={"plans": Distinct("projectId", _order_plan)},
             touches={"projects": _order_project},
@@ -155,7 +142,6 @@ TABLES = MappingProxyType(
             },
             pairs=("projectId+status", "planId+status", "customerId+planId"),
             sorts={"next_billing_at": _billing_instant},
-            sums={"live": Sum("planId", _is_live), "live_in_project": Sum("projectId", _is_live)},
             distinct={
                 "subscribers": Distinct("projectId", public("customerId")),
                 "active_subscribers": Distinct("projectId", _live_customer),

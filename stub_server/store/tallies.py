@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from ..kernel.record import Body
-from .spec import TableSpec, plain
+from .spec import Member, TableSpec, plain
 
 
 class Tallies:
@@ -14,17 +14,23 @@ class Tallies:
         """`positions` says where each index's value stands among a record's values."""
         self.sums: dict[str, dict[Hashable, int]] = {name: {} for name in spec.sums}
         self.distinct: dict[str, dict[Hashable, dict[Hashable, int]]] = {name: {} for name in spec.distinct}
-        self._sums = [(self.sums[name], positions[rule.group], plain(rule.value)) for name, rule in spec.sums.items()]
+        added: dict[Member, list[tuple[dict[Hashable, int], int]]] = {}
+        for name, rule in spec.sums.items():
+            added.setdefault(rule.member, []).append((self.sums[name], positions[rule.group]))
+        self._sums = [(member.side, member.name, targets) for member, targets in added.items()]
         self._distinct = [
             (self.distinct[name], positions[rule.group], plain(rule.member)) for name, rule in spec.distinct.items()
         ]
 
     def count(self, values: Sequence[Any], shown: Body, kept: Body, sign: int) -> None:
         """Add a record (+1) or take it away (-1); `values` are its values in the indexes."""
-        for sums, position, value_of in self._sums:
-            value = value_of(shown, kept)
-            if value and (group := values[position]) is not None:
-                sums[group] = sums.get(group, 0) + sign * value
+        for side, name, targets in self._sums:
+            value = (kept if side else shown).get(name)
+            if value:
+                for sums, position in targets:
+                    group = values[position]
+                    if group is not None:
+                        sums[group] = sums.get(group, 0) + sign * value
         for groups, position, member_of in self._distinct:
             member = member_of(shown, kept)
             if member is None or (group := values[position]) is None:

@@ -6,7 +6,7 @@ import pytest
 
 from stub_server.domain import brcode, qr
 
-CODE = brcode.encode(4990, "9d36b84fc70b478fb95c12729b90ca25", brcode.location("a" * 32), "Academia Viva", "São Paulo")
+CODE = brcode.encode(4990, "9d36b84fc70b478fb95c12729b90ca25", brcode.BASE, "Academia Viva", "São Paulo")
 
 
 def test_the_svg_is_a_square_document() -> None:
