@@ -117,25 +117,26 @@ class Sandbox:
         return written
 
     def _event(self, store: Store, emit: Emit, written: Mapping[str, Record]) -> Event:
-        resource, hidden = emit.last, b""
+        type_, table_name, ident, beside, project, resource = emit
+        hidden = b""
         if resource is None:
-            table = store.tables[emit.table]
-            record = written.get(emit.id) or table.find(emit.id)
-            assert record is not None  # an event without `last` is about a record that is there
+            table = store.tables[table_name]
+            record = written.get(ident) or table.find(ident)
+            assert record is not None  # an event without its resource is about a record that is there
             resource = store.shown(table, record)
-            if emit.beside.names:
+            if beside.names:
                 hidden = record.hidden
         return Event(
             self.ids.event(),
-            emit.type,
+            type_,
             self.clock.now,
             store.merchant.id,
-            self.rules.payload_keys[emit.type],
-            emit.id,
-            emit.project,
+            self.rules.payload_keys[type_],
+            ident,
+            project,
             resource,
             hidden,
-            emit.beside,
+            beside,
         )
 
     # -- time

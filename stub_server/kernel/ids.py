@@ -85,11 +85,11 @@ class Ids:
 
     def event(self) -> str:
         """An event's id, which is also its webhook-id."""
-        return f"evt_{self._events.getrandbits(104):026x}"
+        return "evt_" + self._events.getrandbits(104).to_bytes(13, "big").hex()
 
     def request(self) -> str:
         """A request's id."""
-        return f"req_{self._requests.getrandbits(96):024x}"
+        return "req_" + self._requests.getrandbits(96).to_bytes(12, "big").hex()
 
     def copy(self, world: str) -> "Ids":
         """The same streams at the same place, going their own way; secrets are those of the new world."""

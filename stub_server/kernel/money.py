@@ -28,7 +28,7 @@ def text(amount: int) -> str:
 
 def items_cents(items: Iterable[dict[str, Any]]) -> int:
     """What order items add up to: each amount x quantity, rounded half even to the cent."""
-    whole, total = 0, Decimal(0)
+    whole, fractions = 0, None
     for item in items:
         amount, quantity = item["amount"], item["quantity"]
         near = round(amount * 100) if abs(amount) < _REAIS else 0
@@ -38,5 +38,6 @@ def items_cents(items: Iterable[dict[str, Any]]) -> int:
         line = Decimal(repr(amount))
         if quantity != 1:
             line *= Decimal(repr(quantity))
-        total += line.quantize(_CENT, ROUND_HALF_EVEN) if abs(line) < 10**20 else line
-    return whole + int(total * 100) if total else whole
+        line = line.quantize(_CENT, ROUND_HALF_EVEN) if abs(line) < 10**20 else line
+        fractions = line if fractions is None else fractions + line
+    return whole if fractions is None else whole + int(fractions * 100)

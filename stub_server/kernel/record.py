@@ -1,7 +1,7 @@
 """Records and changes: what is stored, and what a rule asks to have stored."""
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 Body = dict[str, Any]
 
@@ -42,23 +42,6 @@ class Row(NamedTuple):
         return self.record.id
 
 
-class Put(NamedTuple):
-    """Store this version of a record; `before` is the row it replaces."""
-
-    table: str
-    id: str
-    public: Body
-    hidden: Body
-    before: Row | None
-
-
-class Drop(NamedTuple):
-    """Take a record out."""
-
-    table: str
-    row: Row
-
-
 class Beside(NamedTuple):
     """What stands beside the record in an event: members of its hidden part by name, then others by value."""
 
@@ -75,18 +58,18 @@ def moved_from(previous: str | None, *names: str) -> Beside:
     return Beside(names, (("previous_status", previous),))
 
 
-class Emit(NamedTuple):
-    """Tell the world: an event about a record as this change leaves it, and what stands beside it in the payload.
+# What a change is made of. Plain tuples, for every write makes some of them.
+Put: TypeAlias = tuple[str, str, Body, Body, Row | None]
+"""Store this version of a record: table, id, public and hidden part, the row that it replaces."""
+Drop: TypeAlias = tuple[str, Row]
+"""Take a record out: table and row."""
+Emit: TypeAlias = tuple[str, str, str, Beside, str | None, bytes | None]
+"""Tell of a record as the change leaves it: type, table, id, what stands beside it, the project that it belongs to.
 
-    `project` is the one that the event belongs to; `last` stands for the record where the store has none any more.
-    """
-
-    type: str
-    table: str
-    id: str
-    beside: Beside
-    project: str | None
-    last: bytes | None
+The last member stands for the record where the store has none any more.
+"""
+Later: TypeAlias = tuple[int, str, str]
+"""Have a job done: when (ms), which, for which subject."""
 
 
 class Change:
@@ -98,21 +81,21 @@ class Change:
         self.puts: list[Put] = []
         self.drops: list[Drop] = []
         self.emits: list[Emit] = []
-        self.later: list[tuple[int, str, str]] = []  # when (ms), which job, for which subject
+        self.later: list[Later] = []
 
     def create(self, table: str, ident: str, public: Body, hidden: Body) -> "Change":
         """Add a new record."""
-        self.puts.append(Put(table, ident, public, hidden, None))
+        self.puts.append((table, ident, public, hidden, None))
         return self
 
     def update(self, table: str, row: Row, public: Body, hidden: Body | None = None) -> "Change":
         """Replace a record by its next version."""
-        self.puts.append(Put(table, row.record.id, public, row.hidden if hidden is None else hidden, row))
+        self.puts.append((table, row.record.id, public, row.hidden if hidden is None else hidden, row))
         return self
 
     def drop(self, table: str, row: Row) -> "Change":
         """Take a record out."""
-        self.drops.append(Drop(table, row))
+        self.drops.append((table, row))
         return self
 
     def emit(
@@ -124,8 +107,8 @@ class Change:
         project: str | None = None,
         last: bytes | None = None,
     ) -> "Change":
-        """Add an event."""
-        self.emits.append(Emit(type_, table, ident, beside, project, last))
+        """Add an event; `last` stands for the record where the store has none any more."""
+        self.emits.append((type_, table, ident, beside, project, last))
         return self
 
     def at(self, due: int, job: str, subject: str) -> "Change":

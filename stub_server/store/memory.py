@@ -102,28 +102,24 @@ class Store:
         Raises before anything is written: the contract's check (a defect of ours), or `Taken`.
         """
         tables = self.tables
-        prepared = [(put, tables[put.table].prepare(put.id, put.public, put.hidden, put.before)) for put in change.puts]
+        prepared = [
+            (tables[name], tables[name].prepare(ident, public, hidden, before), public, hidden, before)
+            for name, ident, public, hidden, before in change.puts
+        ]
         written: dict[str, Record] = {}
-        for put, record in prepared:
-            table = tables[put.table]
-            table.put(record, put.public, put.hidden, put.before)
-            written[put.id] = record
-            if table is self.webhooks:
-                self.listeners.clear()
-            if table.spec.touches:
-                self._touch(table, put.public, put.hidden)
-                if put.before is not None:
-                    self._touch(table, put.before.public, put.before.hidden)
+        for table, record, public, hidden, before in prepared:
+            table.put(record, public, hidden, before)
+            written[record.id] = record
+            self._moved(table, public, hidden)
+            if before is not None:
+                self._moved(table, before.public, before.hidden)
             if table.spec.ring is not None and len(table) > table.spec.ring:
                 table.settle()
                 table.drop(table.parse(table.rows[table.order[0]]))
-        for drop in change.drops:
-            table = tables[drop.table]
-            table.drop(drop.row)
-            if table is self.webhooks:
-                self.listeners.clear()
-            if table.spec.touches:
-                self._touch(table, drop.row.public, drop.row.hidden)
+        for name, row in change.drops:
+            table = tables[name]
+            table.drop(row)
+            self._moved(table, row.public, row.hidden)
         return written
 
     def add(self, name: str, ident: str, public: Body, hidden: Body, at: int) -> None:
@@ -145,11 +141,14 @@ class Store:
                 table.loading = False
                 table.shown.clear()  # counters have moved
 
-    def _touch(self, table: Table, public: Body, hidden: Body) -> None:
-        for name, extract in table.spec.touches.items():
+    def _moved(self, table: Table, public: Body, hidden: Body) -> None:
+        """What was remembered of records that this one feeds or, as a webhook, listens to is out of date."""
+        for name, ident_of in table.touches:
             shown = self.tables[name].shown
             if shown:
-                shown.pop(extract(public, hidden), None)
+                shown.pop(ident_of(public, hidden), None)
+        if table is self.webhooks:
+            self.listeners.clear()
 
     def copy(self) -> "Store":
         """The same records, going their own way."""

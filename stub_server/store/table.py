@@ -49,6 +49,7 @@ class Table:
         self._uniques = [(self.unique[name], plain(extract)) for name, extract in spec.unique.items()]
         self._searches = [(self.texts[name], extract) for name, extract in spec.search.items()]
         self._members = [(member.side, member.name) for member in spec.indexes.values()]
+        self.touches = [(name, plain(extract)) for name, extract in spec.touches.items()]
         self._pairs = [tuple(positions[name] for name in pair.split("+")) for pair in spec.pairs]
 
     # -- reading
