@@ -1,7 +1,7 @@
 """Rules of orders: who may buy what, what a new order holds, and what a payer's e-mail address decides."""
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ..contract.formats import date_time_ms
 from ..kernel.clock import DAY, SECOND, iso
@@ -11,6 +11,11 @@ from ..kernel.record import Beside, Body, moved_from
 from .brcode import BASE, encode
 from .customers import settled_types
 from .documents import normalise
+
+Names: TypeAlias = tuple[str, str, str]
+"""What a new order is called: its id, its code and its transaction's id."""
+Seller: TypeAlias = tuple[str, str, str]
+"""Whom a PIX code pays, name and city, and the base URL where its picture is."""
 
 PIX_LIFE = DAY  # the default of the Brazilian Central Bank's `calendario.expiracao`
 
@@ -88,30 +93,25 @@ def buyer(sent: Body) -> Body:
 
 
 def new_order(
-    *,
-    ident: str,
-    code: str,
-    transaction_id: str,
+    names: Names,
     body: Body,
     customer: Body,
     customer_id: str,
     method: str,
-    merchant: tuple[str, str],
-    base_url: str,
+    seller: Seller,
     now: int,
     expires: int,
     failed: bool = False,
     subscription_id: str | None = None,
 ) -> tuple[Body, Body]:
-    """A new order's public and hidden parts. `merchant` is name and city of the receiver; a PIX code ends at `expires`.
+    """A new order's public and hidden parts. `now` and `expires`, when its PIX code ends, are in ms.
 
     `body` is what was asked for, its ids as the records spell them. A PIX order carries its BR Code also when it fails
     at once.
     """
+    ident, code, transaction_id = names
     created = iso(now)
-    transaction = new_transaction(
-        transaction_id, method, cents(body["totalAmount"]), merchant, base_url, created, expires
-    )
+    transaction = new_transaction(transaction_id, method, cents(body["totalAmount"]), seller, created, expires)
     if failed:
         transaction |= failure("insufficient_funds")
     public = {
@@ -143,10 +143,9 @@ def new_order(
     return public, hidden
 
 
-def new_transaction(
-    ident: str, method: str, amount: int, merchant: tuple[str, str], base_url: str, created: str, expires: int
-) -> dict[str, str]:
+def new_transaction(ident: str, method: str, amount: int, seller: Seller, created: str, expires: int) -> dict[str, str]:
     """The first state of an order's payment; every value is a string."""
+    name, city, base_url = seller
     transaction = {
         "id": ident,
         "transaction_type": method,
@@ -157,7 +156,7 @@ def new_transaction(
     }
     if method == "pix":
         txid = ident.replace("-", "")
-        code = encode(amount, txid, BASE, *merchant)
+        code = encode(amount, txid, BASE, name, city)
         transaction["txid"] = txid
         transaction["qr_code"] = code
         transaction["qr_code_url"] = f"{base_url}/_sandbox/qr.svg?code={_quoted(code)}"
@@ -191,11 +190,8 @@ def failure(code: str) -> dict[str, str]:
 
 def closed(public: Body, status: str, at: str, transaction: dict[str, str]) -> Body:
     """The order in another status since `at`, its payment updated with it."""
-    return public | {
-        "status": status,
-        "last_transaction": public["last_transaction"] | transaction | {"updated_at": at},
-        "updatedAt": at,
-    }
+    payment = {**public["last_transaction"], **transaction, "updated_at": at}
+    return {**public, "status": status, "last_transaction": payment, "updatedAt": at}
 
 
 def expires_at(public: Body) -> int | None:

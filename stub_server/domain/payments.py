@@ -50,8 +50,7 @@ def paid(public: Body, hidden: Body, payer: Payer, suffix: str, paid_at: int, no
     if public["paymentMethod"] == "pix":
         transaction["end_to_end_id"] = end_to_end_id(payer.ispb, at, suffix)
         transaction["payer_bank"] = payer.bank
-    transaction["payer_name"] = payer.name
-    transaction["payer_document"] = mask_document(payer.document)
+    transaction["payer_name"], transaction["payer_document"] = payer.name, mask_document(payer.document)
     return closed(public, "paid", at if now == paid_at else iso(now), transaction), hidden | {
         "paid_cents": cents(public["totalAmount"]),
         "paid_at": paid_at,

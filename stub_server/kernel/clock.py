@@ -14,7 +14,8 @@ EARLIEST = -62_135_596_800_000  # 0001-01-01T00:00:00.000Z
 LATEST = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z: the contract knows no later date-time
 
 # The parts of a date-time after the hour: looking them up is faster than writing numbers with leading zeros.
-_SECONDS = tuple(f"{minute:02d}:{second:02d}" for minute in range(60) for second in range(60))
+_MINUTES = tuple(f"T{hour:02d}:{minute:02d}" for hour in range(24) for minute in range(60))
+_SECONDS = tuple(f":{second:02d}" for second in range(60))
 _THOUSANDTHS = tuple(f".{rest:03d}Z" for rest in range(1_000))
 
 
@@ -25,14 +26,13 @@ def wall_ms() -> int:
 
 def iso(ms: int) -> str:
     """Milliseconds since 1970 -> `2026-11-20T14:32:05.123Z`."""
-    hour, rest = divmod(ms, HOUR)
-    return f"{_hour(hour)}{_SECONDS[rest // SECOND]}{_THOUSANDTHS[rest % SECOND]}"
+    day, rest = divmod(ms, DAY)
+    return f"{_date(day)}{_MINUTES[rest // MINUTE]}{_SECONDS[rest // SECOND % 60]}{_THOUSANDTHS[rest % SECOND]}"
 
 
-@lru_cache(maxsize=16_384)  # more than the hours of a year: a seeded world has them all
-def _hour(hour: int) -> str:
-    day, hour = divmod(hour, 24)
-    return f"{(EPOCH.date() + timedelta(days=day)).isoformat()}T{hour:02d}:"
+@lru_cache(maxsize=4096)
+def _date(day: int) -> str:
+    return (EPOCH.date() + timedelta(days=day)).isoformat()
 
 
 @lru_cache(maxsize=32)  # a step reads the one text that it wrote, several times

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 from decimal import ROUND_HALF_EVEN, Decimal
+from functools import lru_cache
 from typing import Any
 
 _CENT = Decimal("0.01")
 _EXACT, _REAIS = 10**15, 10**13  # up to here a float tells any two amounts of whole cents apart
 
 
+@lru_cache(maxsize=4096)  # of the prices of a shop
 def cents(amount: float) -> int:
     """A JSON number of reais -> cents, half a cent to the even side."""
     near = round(amount * 100)
@@ -21,6 +23,7 @@ def reais(amount: int) -> float:
     return amount / 100
 
 
+@lru_cache(maxsize=4096)
 def text(amount: int) -> str:
     """Cents -> `49.90`."""
     return f"{amount // 100}.{amount % 100:02d}"

@@ -40,20 +40,10 @@ def place(
     outcome = orders.NOTHING if magic is None else orders.MAGIC[magic]
     expires = now + (life if outcome.life is None else outcome.life)
     ident = ids.uuid()
+    names = (ident, code, ids.uuid())
+    seller = (store.merchant.name, store.merchant.city, sandbox.rules.base_url)
     public, hidden = orders.new_order(
-        ident=ident,
-        code=code,
-        transaction_id=ids.uuid(),
-        body=body,
-        customer=customer,
-        customer_id=customer_id,
-        method=method,
-        merchant=(store.merchant.name, store.merchant.city),
-        base_url=sandbox.rules.base_url,
-        now=now,
-        expires=expires,
-        failed=outcome.fails,
-        subscription_id=subscription_id,
+        names, body, customer, customer_id, method, seller, now, expires, outcome.fails, subscription_id
     )
     change = Change().create("orders", ident, public, hidden)
     _tell_order(change, "order.created", ident, hidden, None)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from ..contract.document import Lifecycle
+from ..domain.orders import Seller
 from ..kernel.record import NOTHING_BESIDE, Beside, Body
 from .draw import Weighted
 
@@ -56,8 +57,7 @@ class Market:
 
     now: int
     since: int
-    merchant: tuple[str, str]
-    base_url: str
+    seller: Seller
     blank: Body
     orders: Lifecycle
     banks: Weighted[tuple[str, str]]

@@ -38,12 +38,12 @@ class Order:
     def __init__(self, market: Market, public: Body, hidden: Body, at: int) -> None:
         """`at` is when it is placed, in ms."""
         self.market, self.public, self.hidden, self.id, self.at = market, public, hidden, public["id"], at
-        self._tell("order.created", at, None)
+        if at >= market.since:
+            self._tell("order.created", at, None)
 
     def _tell(self, type_: str, at: int, previous: str | None) -> None:
-        if at >= self.market.since:
-            beside = orders.beside(previous)
-            self.market.tell(at, type_, "orders", self.public, self.hidden, beside, self.hidden["projectId"])
+        beside = orders.beside(previous)
+        self.market.tell(at, type_, "orders", self.public, self.hidden, beside, self.hidden["projectId"])
 
     def pay(self, rng: Random, at: int, subscription: str | None = None) -> None:
         """Paid; the first payment of a recurring plan names the subscription that it opens."""
@@ -53,7 +53,8 @@ class Order:
         self.public, self.hidden = payments.paid(self.public, self.hidden, payer, base62(rng), at, at)
         if subscription is not None:
             self.hidden["subscriptionId"] = subscription
-        self._tell("order.paid", at, "pending")
+        if at >= self.market.since:
+            self._tell("order.paid", at, "pending")
 
     def refund(self, rng: Random, at: int, amount: int | None = None) -> None:
         """Given back, in full or in part (cents)."""
@@ -90,19 +91,9 @@ def place(
 ) -> Order:
     """A new order at an instant."""
     drawn, code, transaction = uuid(rng), base36(rng), uuid(rng)
+    names = (ident or drawn, code, transaction)
     public, hidden = orders.new_order(
-        ident=ident or drawn,
-        code=code,
-        transaction_id=transaction,
-        body=body,
-        customer=buyer,
-        customer_id=customer_id,
-        method=method,
-        merchant=market.merchant,
-        base_url=market.base_url,
-        now=at,
-        expires=at + life,
-        subscription_id=subscription,
+        names, body, buyer, customer_id, method, market.seller, at, at + life, subscription_id=subscription
     )
     return Order(market, public, hidden, at)
 

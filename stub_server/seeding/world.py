@@ -142,8 +142,7 @@ class Seeding:
         return Market(
             now=sandbox.clock.now,
             since=since,
-            merchant=(store.merchant.name, store.merchant.city),
-            base_url=sandbox.rules.base_url,
+            seller=(store.merchant.name, store.merchant.city, sandbox.rules.base_url),
             blank=dict(self._blanks["Subscription"]),
             orders=sandbox.rules.lifecycles["Order"],
             banks=Weighted(((bank.ispb, bank.name), bank.weight) for bank in self._catalogue.banks),

@@ -126,8 +126,10 @@ def gather(indexes: Iterable[dict[Hashable, Keys]], values: Iterable[Hashable], 
         bucket = index.get(value)
         if bucket is None:
             index[value] = [key]
+        elif type(bucket) is list:
+            bucket.append(key)
         else:
-            append(bucket, key)
+            bucket.add(key)  # type: ignore[union-attr]
 
 
 def sort(keys: Keys) -> None:

@@ -190,9 +190,9 @@ class Table:
             later = ordered.larger(self.order, key)
             self.order = ordered.add_late(self.order, key, later)
             ordered.enter(self._buckets, values, key, later)
+            if self.views:
+                self.views.enter(key, self._named(values), self.sorts.values(shown, kept))
         self.sorts.enter(key, shown, kept)
-        if self.views:
-            self.views.enter(key, self._named(values), self.sorts.values(shown, kept))
         for held, extract in self._uniques:
             value = extract(shown, kept)
             if value is not None:
