@@ -130,16 +130,14 @@ def new_order(
         "projectId": body["projectId"],
         "planId": body["planId"],
         "customerId": customer_id,
-        "subscriptionId": subscription_id,
         "metadata": body.get("metadata", {}),
-        "success_url": body.get("success_url"),
-        "cancel_url": body.get("cancel_url"),
         "document": normalise(customer["document"]),
-        "paid_cents": 0,
-        "refunded_cents": 0,
-        "paid_at": None,
-        "renewal": subscription_id is not None,
     }
+    for name in ("success_url", "cancel_url"):
+        if name in body:
+            hidden[name] = body[name]
+    if subscription_id is not None:
+        hidden |= {"subscriptionId": subscription_id, "renewal": True}
     return public, hidden
 
 

@@ -71,11 +71,12 @@ def refunded(
     if now > hidden["paid_at"] + REFUND_WINDOW:
         message = f"The payment of {iso(hidden['paid_at'])} is more than 90 days ago."
         raise _refused("refund_window_closed", message, "status")
-    left = hidden["paid_cents"] - hidden["refunded_cents"]
+    back = hidden.get("refunded_cents", 0)
+    left = hidden["paid_cents"] - back
     amount = left if amount is None else amount
     if amount > left:
         raise _refused("refund_exceeds_amount", f"{text(left)} is left to refund, not {text(amount)}.", "amount")
-    total = hidden["refunded_cents"] + amount
+    total = back + amount
     full = total == hidden["paid_cents"]
     at = iso(now)
     transaction = {

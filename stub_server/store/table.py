@@ -134,9 +134,9 @@ class Table:
             key, version = place(parse_iso(shown[self.spec.created]) if at is None else at, ident), 1
         else:
             key, version = before.record.key, before.record.version + 1
-        if self._defaults:
-            defaults = self._defaults
-            kept = {name: value for name, value in kept.items() if name not in defaults or value != defaults[name]}
+            if self._defaults:  # an opened record has them all; who makes a new one need not name them
+                defaults = self._defaults
+                kept = {name: value for name, value in kept.items() if name not in defaults or value != defaults[name]}
         return Record(ident, key, version, exact(orjson.dumps(shown)), exact(orjson.dumps(kept)) if kept else b"{}")
 
     def put(self, record: Record, shown: Body, kept: Body, before: Row | None) -> None:

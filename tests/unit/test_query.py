@@ -204,12 +204,12 @@ def test_a_default_of_the_hidden_part_is_not_kept_and_comes_back() -> None:
     """What has its usual value takes no memory; whoever opens the record sees it all the same."""
     table = Table("things", SPEC, accept)
     shown = {"id": uuid_text(1), "code": "1", "createdAt": iso(0), "kind": "a", "size": 1, "name": "x"}
-    for kept, stored in (({"color": None}, b"{}"), ({"color": "red"}, b'{"color":"red"}')):
+    for kept, stored in (({}, b"{}"), ({"color": "red"}, b'{"color":"red"}'), ({"color": None}, b"{}")):
         row = table.open(uuid_text(1))
         record = table.prepare(uuid_text(1), shown, kept, row)
         table.put(record, shown, kept, row)
         assert stored == record.hidden
-        assert kept == table.parse(record).hidden
+        assert {"color": kept.get("color")} == table.parse(record).hidden
 
 
 def test_a_peek_shows_the_present_version() -> None:
