@@ -1,7 +1,11 @@
 """What the clock has still to do: jobs in the order of their time."""
 
-from heapq import heappop, heappush
+from collections.abc import Iterable
+from heapq import heapify, heappop, heappush
+from operator import itemgetter
 from typing import NamedTuple
+
+from .record import Later
 
 
 class Timer(NamedTuple):
@@ -30,6 +34,16 @@ class Timers:
         """Have `job` done for `subject` at `due` ms."""
         self._seq += 1
         heappush(self._heap, (due, self._seq, job, merchant_id, subject))
+
+    def set_all(self, jobs: Iterable[Later], merchant_id: str) -> None:
+        """`set` for many, in the order of their time."""
+        in_time = sorted(jobs, key=itemgetter(0))
+        self._heap += [
+            (due, number, job, merchant_id, subject)
+            for number, (due, job, subject) in enumerate(in_time, self._seq + 1)
+        ]
+        self._seq += len(in_time)
+        heapify(self._heap)
 
     def next_due(self) -> int | None:
         """When the next job is due, in ms."""

@@ -9,7 +9,7 @@ from zlib import crc32
 
 from ..contract.document import Lifecycle
 from ..domain.orders import Seller
-from ..kernel.record import NOTHING_BESIDE, Beside, Body
+from ..kernel.record import NOTHING_BESIDE, Beside, Body, Later
 from .draw import Weighted
 
 
@@ -23,14 +23,6 @@ class Told(NamedTuple):
     hidden: Body
     beside: Beside
     project: str | None
-
-
-class Due(NamedTuple):
-    """A job that the clock will have to do."""
-
-    at: int
-    job: str
-    subject: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +53,7 @@ class Market:
     blank: Body
     orders: Lifecycle
     banks: Weighted[tuple[str, str]]
-    due: list[Due] = field(default_factory=list)
+    due: list[Later] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)
 
     def bank_of(self, document: str) -> tuple[str, str]:
@@ -85,4 +77,4 @@ class Market:
 
     def later(self, at: int, job: str, subject: str) -> None:
         """Leave a job to the clock."""
-        self.due.append(Due(at, job, subject))
+        self.due.append((at, job, subject))

@@ -96,8 +96,7 @@ class Seeding:
                     str(asked.fail("nothing can be bought: no active project of `projects` has a plan"))
                 )
             sales.run(scenario.customers, scenario.orders, scenario.pending, owing=scenario.owing)
-        for due in sorted(market.due, key=lambda due: due.at):
-            sandbox.timers.set(due.at, due.job, store.merchant.id, due.subject)
+        sandbox.timers.set_all(market.due, store.merchant.id)
         sandbox.credentials = cut_keys(
             store, self._blanks["ApiKey"], scenario.keys, secret, seed, stream(seed, "keys"), now, sandbox.timers
         )

@@ -53,12 +53,15 @@ def test_a_frozen_clock_stands_still_and_runs_on_from_there() -> None:
     assert (9500, 7000) == (clock.read(), clock.offset)
 
 
-@given(st.lists(st.integers(0, 20), max_size=30))
-def test_timers_fire_in_the_order_of_their_time(dues: list[int]) -> None:
-    """Equal times in the order in which they were set."""
-    timers = Timers()
-    for number, due in enumerate(dues):
-        timers.set(due, "job", "merchant", str(number))
+@given(st.lists(st.integers(0, 20), max_size=30), st.integers(0, 30), st.integers(0, 30))
+def test_timers_fire_in_the_order_of_their_time(dues: list[int], first: int, last: int) -> None:
+    """Equal times in the order in which they were set, one by one or many at once."""
+    timers, jobs = Timers(), [(due, "job", str(number)) for number, due in enumerate(dues)]
+    for job in jobs[:first]:
+        timers.set(*job[:2], "merchant", job[2])
+    timers.set_all(jobs[first:last], "merchant")
+    for job in jobs[max(first, last) :]:
+        timers.set(*job[:2], "merchant", job[2])
     fired = []
     while (timer := timers.pop_due(10)) is not None:
         fired.append((timer.due, int(timer.subject)))
