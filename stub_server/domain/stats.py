@@ -16,7 +16,7 @@ class OrderFold:
 
     def __init__(self) -> None:
         self.states: Counter[str] = Counter()
-        self.gross = self.refunded = self.paid = 0
+        self.gross = self.refunded = 0
         self.plan_orders: Counter[str] = Counter()
         self.plan_net: Counter[str] = Counter()
 
@@ -26,11 +26,14 @@ class OrderFold:
         plan = hidden["planId"]
         self.states[row.public["status"]] += 1
         self.plan_orders[plan] += 1
-        if hidden["paid_cents"]:
-            self.gross += hidden["paid_cents"]
-            self.refunded += hidden["refunded_cents"]
-            self.paid += 1
-            self.plan_net[plan] += hidden["paid_cents"] - hidden["refunded_cents"]
+        self.gross += hidden["paid_cents"]
+        self.refunded += hidden["refunded_cents"]
+        self.plan_net[plan] += hidden["paid_cents"] - hidden["refunded_cents"]
+
+    @property
+    def paid(self) -> int:
+        """How many were ever paid."""
+        return self.states["paid"] + self.states["refunded"]
 
     def orders(self) -> Body:
         """Counts by status."""

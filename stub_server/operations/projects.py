@@ -134,7 +134,6 @@ def _everything(store: Store, ident: str) -> OrderFold:
     for state in ORDER_STATES:
         whole.states[state] = held.count("projectId+status", (ident, state))
     whole.gross, whole.refunded = held.total("gross", ident), held.total("refunded", ident)
-    whole.paid = whole.states["paid"] + whole.states["refunded"]
     for plan, number in held.tally("plans", ident).items():
         whole.plan_orders[plan] = number
         whole.plan_net[plan] = held.total("plan_gross", plan) - held.total("plan_refunded", plan)

@@ -14,6 +14,7 @@ from sortedcontainers import SortedList
 
 LONG = 32_768  # a change so far from the end moves a quarter of a megabyte: some microseconds, and no more
 _FEW = 16  # so many keys at the end are looked through first
+_MERGED = 100  # to merge goes through all keys, as many of them as it takes to find a hundredth of their places
 # `type(...) is list` is the fastest test of which it is; mypy does not narrow the other half of the union by it, and
 # wherever that half is used it has to be told so.
 Keys: TypeAlias = "list[Any] | SortedList[Any]"
@@ -143,20 +144,20 @@ def sort(keys: Keys) -> None:
 
 def joined(keys: Keys, pairs: list[tuple[Any, int]]) -> Keys:
     """The sorted pairs and others, which come in any order and are the container's own from now on."""
-    if len(pairs) > _FEW:
-        # Stable, by the second part and then by the first: cheaper than comparing pair with pair.
-        pairs.sort(key=itemgetter(1))
-        pairs.sort(key=itemgetter(0))
-        if not keys:
-            return pairs
-        if type(keys) is list:
-            keys.extend(pairs)
-            keys.sort()  # of two runs: it only merges them
-            return keys
-        keys.update(pairs)  # type: ignore[union-attr]
+    if len(pairs) <= _FEW or len(pairs) * _MERGED < len(keys):
+        for pair in pairs:
+            keys = add(keys, pair)
         return keys
-    for pair in pairs:
-        keys = add(keys, pair)
+    # Stable, by the second part and then by the first: cheaper than comparing pair with pair.
+    pairs.sort(key=itemgetter(1))
+    pairs.sort(key=itemgetter(0))
+    if not keys:
+        return pairs
+    if type(keys) is list:
+        keys.extend(pairs)
+        keys.sort()  # of two runs: it only merges them
+    else:
+        keys.update(pairs)  # type: ignore[union-attr]
     return keys
 
 

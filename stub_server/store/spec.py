@@ -56,7 +56,7 @@ class TableSpec:
 
     `schema` names the contract's component that the public part must satisfy. `unique` keys refuse a second holder.
     `indexes` answer equality in the cost of the page alone; of `pairs`, each `a+b` of two of them, both at once.
-    `defaults` are what members of the hidden part have that a record does not name; they are not kept either.
+    `defaults` are what members of the hidden part have that a record does not name.
     `sorts` are further orders besides the time of creation. `search` gives the folded text that `contains` looks in.
     `touches` names records of other tables whose live members (counters) this record feeds.
     """

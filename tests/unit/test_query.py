@@ -1,6 +1,7 @@
 """A page of a table is what sorting and filtering everything by hand would give."""
 
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pytest
@@ -158,6 +159,27 @@ def test_a_page_of_a_view_is_what_sorting_by_hand_gives(moves: list[tuple[str, B
         table, plain = play(moves, lambda table: select(table, query))
         records, total = select(table, query)
     assert by_hand(plain, query) == ([record.id for record in records], total)
+
+
+@pytest.mark.parametrize("long", [4, 10_000])
+@pytest.mark.parametrize(("held", "fresh"), [(0, 3), (3, 40), (40, 3), (3_000, 20), (3_000, 500), (300, 17)])
+def test_what_joins_a_sort_order_is_in_its_place(
+    monkeypatch: pytest.MonkeyPatch, long: int, held: int, fresh: int
+) -> None:
+    """Few or many, into a short list or a long one, and once more into what that has made of it."""
+    monkeypatch.setattr(ordered, "LONG", long)
+    luck = Random(f"{long}/{held}/{fresh}")
+
+    def pairs(count: int) -> list[tuple[int, int]]:
+        return [(luck.randrange(20), luck.getrandbits(32)) for _ in range(count)]
+
+    expected = sorted(pairs(held))
+    keys: ordered.Keys = list(expected)
+    for _ in range(3):
+        new = pairs(fresh)
+        expected = sorted([*expected, *new])
+        keys = ordered.joined(keys, new)
+        assert list(keys) == expected
 
 
 def test_a_table_keeps_the_views_last_asked_for() -> None:
