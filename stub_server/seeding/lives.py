@@ -17,7 +17,7 @@ from ..kernel.record import Body, moved_from
 from .draw import Weighted
 from .market import Market, Offer
 from .purchases import Order, cart, give_back, place, settle
-from .rhythm import card_delay_ms, moment
+from .rhythm import bank_morning, card_delay_ms, moment
 from .streams import base36, uuid
 
 #: How a period is followed by the next: paid in time, paid late, not paid any more, or not wanted any more.
@@ -95,6 +95,7 @@ class _Member:
         self.interval, self.count = offer.plan["interval"], offer.plan["interval_count"]
         order.pay(rng, paid_at, self.id)
         self.orders = [order]
+        self.paid_at = paid_at
         self.public, self.hidden = subscriptions.opened(
             ident=self.id,
             code=base36(rng),
@@ -147,10 +148,11 @@ class _Member:
         """The end of one period and what follows; whether the next one has begun."""
         market, now, stopped = self.market, self.market.now, self.offer.stopped
         end = self.end()
-        due = end - lead_ms(self.interval, self.count)
+        due = max(end - lead_ms(self.interval, self.count), self.paid_at)  # who paid late is asked again at once
         if renewal == "cancel":
             start = max(self.anchor, due - (end - due) * 9)
-            wanted = start + int((due - start) * self.rng.random())
+            wanted = moment(self.rng, start + int((due - start) * self.rng.random()), 6 * HOUR)
+            wanted = min(max(wanted, start), due)
             if wanted <= now and not (stopped is not None and wanted >= stopped):
                 return self._leave(wanted, end)
             renewal = "paid"
@@ -193,15 +195,16 @@ class _Member:
 
     def _renew(self, renewal: str, due: int, end: int) -> bool:
         """The renewal order is made and, in time, late or never, paid."""
-        market, rng, now = self.market, self.rng, self.market.now
+        rng, now = self.rng, self.market.now
         grace = end + grace_ms(self.interval, self.count)
         order = self._renewal_order(due, grace)
-        if renewal == "late":
+        by_card = order.public["paymentMethod"] == "credit_card"
+        if renewal == "late" and not by_card:
             pays = end + HOUR + int((grace - end - 2 * HOUR) * rng.random())
-        elif order.public["paymentMethod"] == "credit_card":  # charged without anybody's doing
+        elif by_card:  # charged without anybody's doing
             pays = due + card_delay_ms(rng)
-        elif order.public["paymentMethod"] == "boleto":  # a bank slip takes a business day to settle
-            pays = due + int((end - due) * (0.4 + 0.55 * rng.random()))
+        elif order.public["paymentMethod"] == "boleto":
+            pays = min(bank_morning(rng, due + int((end - due) * (0.2 + 0.5 * rng.random()))), grace - MINUTE)
         else:  # a reminder is read at some hour of the day, and paid soon or on the last day
             share = 0.05 + 0.9 * (rng.random() ** 2 if rng.random() < 0.6 else rng.random())
             wanted = moment(rng, due + int((end - due) * share), min(6 * HOUR, (end - due) // 4))
@@ -211,25 +214,34 @@ class _Member:
         if closed is not None and closed <= unpaid_until:
             return self._archived_under(order, closed, end, grace)
         if renewal == "lapse" or pays > now:
+            refused = by_card and pays <= now
+            if refused:
+                order.close("failed", pays, "card_declined")
             if end > now:
-                order.wait()
-                market.later(end, "subscription.end", self.id)
+                self._leave_open(order, end, "subscription.end", refused)
                 return False
             self._past_due(end)
             if grace > now:
-                order.wait()
-                market.later(grace, "subscription.expire", self.id)
+                self._leave_open(order, grace, "subscription.expire", refused)
                 return False
-            order.close("expired", grace)
+            if not refused:
+                order.close("expired", grace)
             self.finish("expired", grace)
             return False
         if pays >= end:
             self._past_due(end)
         order.pay(rng, pays)
+        self.paid_at = pays
         before = self.public["status"]
         self.public, self.hidden = subscriptions.renewed(self.public, self.hidden, pays)
         self._tell("subscription.renewed", pays, before)
         return True
+
+    def _leave_open(self, order: Order, at: int, job: str, refused: bool) -> None:
+        """What comes next is the clock's; the order waits for its payment unless that was refused."""
+        if not refused:
+            order.wait()
+        self.market.later(at, job, self.id)
 
     def _renewal_order(self, due: int, grace: int) -> Order:
         first = self.orders[0]

@@ -30,7 +30,7 @@ PRODUCT_TEXTS = {
     "ebook": (
         "Em PDF, para ler no celular ou imprimir.",
         "Material ilustrado em PDF, direto ao ponto.",
-        "PDF com exemplos prontos para usar.",
+        "Em PDF, passo a passo e direto ao ponto.",
         "Para baixar, imprimir e consultar quando precisar.",
     ),
     "event": (
@@ -39,7 +39,7 @@ PRODUCT_TEXTS = {
         "Aula aberta ao vivo, com dúvidas respondidas na hora.",
     ),
     "mentorship": (
-        "Acompanhamento de perto com retorno individual.",
+        "Acompanhamento de perto, com encontros marcados.",
         "Encontros em grupo pequeno, com plano de ação para cada um.",
     ),
     "software": (

@@ -138,8 +138,10 @@ class People:
             if person.document in documents:
                 continue
             local, _, domain = person.email.partition("@")
+            room = 10
             while person.email in emails:
-                person = replace(person, email=f"{local}{2 + int(rng.random() * 10 * len(emails))}@{domain}")
+                room *= 3
+                person = replace(person, email=f"{local}{2 + int(rng.random() * room)}@{domain}")
             documents.add(person.document)
             emails.add(person.email)
             yield person
@@ -234,10 +236,19 @@ def _cnpj(rng: random.Random, *, alphanumeric: bool) -> str:
     return cnpj_with_check_digits(f"{root}0001")
 
 
+def is_alphanumeric(document: str) -> bool:
+    """Whether a person's CPF or CNPJ has letters."""
+    return not document.isdigit()
+
+
 def _flats(floors: int, blocks: str) -> tuple[str, ...]:
     """Complements of flats: São Paulo writes "Apto 82", others "Apto 802"; one in five stands in a block."""
     plain = []
     for floor in range(1, floors + 1):
         for unit in range(1, 5):
             plain += [f"Apto {floor}{unit}", f"Apto {floor}0{unit}"]
-    return (*plain, *(f"Bloco {block}, {plain[at]}" for block in blocks for at in range(0, len(plain), 16)))
+    # A step that shares nothing with the eight ways to write a floor's flats, so that all of them come up.
+    in_blocks = [
+        f"Bloco {block}, {plain[at]}" for turn, block in enumerate(blocks) for at in range(turn, len(plain), 17)
+    ]
+    return (*plain, *in_blocks)

@@ -11,10 +11,11 @@ from ..domain.customers import new_customer
 from ..kernel.clock import DAY, HOUR, MINUTE, iso
 from ..kernel.ids import named_uuid
 from ..kernel.record import Body
+from .buyers import flat
 from .lives import Fate, live
 from .market import Market, Offer
 from .rhythm import moment
-from .sales import Sales, flat
+from .sales import Sales
 from .scenario import PersonaSpec, ScenarioError
 from .streams import stream
 
@@ -31,11 +32,11 @@ def settle_in(sales: Sales, spec: PersonaSpec, body: Body, seed: int) -> str:
     first = min((at for _, at, _ in plans), default=moment(rng, now - 3 * HOUR, 2 * HOUR))
     fields = dict(body)
     ident = str(fields.pop("id", None) or named_uuid("customer", spec.name)).lower()
-    public = new_customer(fields, sales.blank, iso(first)) | {"id": ident}
+    public = new_customer(fields, sales.buyers.blank, iso(first)) | {"id": ident}
     held = sales.store.customers
     if held.holder("document", public["document"]) is not None or held.find(ident) is not None:
         raise ScenarioError(str(spec.node["customer"].fail("another customer has this document or id")))
-    sales.add(public, first)
+    sales.buyers.add(public, first)
     buyer = flat(public)
     for offer, at, fate in plans:
         sales.keep(live(sales.market, rng, offer, public, buyer, at, fate))

@@ -95,9 +95,23 @@ def _project(store: Store, blanks: Mapping[str, Body], shelf: Shelf, rng: Random
             )
     for number, product in enumerate(blueprint.products, start=1):
         at = min(at + 5 * 60_000 + int(rng.random() * 900_000), now)
-        known = [plan_ids[name] for name in product.plans if name in plan_ids] or list(plan_ids.values())
+        unlocking = {*product.plans, *_added(shelf, product.plans)}
+        known = [plan_id for name, plan_id in plan_ids.items() if name in unlocking] or list(plan_ids.values())
         body = {"projectId": ident, **product.fields, "planIds": known}
         product_id = named_uuid("product", blueprint.slug, str(number))
         change.create("products", product_id, new_product(body, blanks["Product"], iso(at)) | {"id": product_id}, {})
     store.write(change)
     return offers
+
+
+def _added(shelf: Shelf, names: Sequence[str]) -> list[str]:
+    """Plans that the blueprint does not know, where they unlock what the plans of these names do.
+
+    One that is paid once opens what a year opens, every other what a month opens.
+    """
+    known = {plan.name for plan in shelf.blueprint.plans}
+    return [
+        fields["name"]
+        for fields, _ in shelf.plans
+        if fields["name"] not in known and ("Anual" if fields.get("billing_type") == "one_time" else "Mensal") in names
+    ]

@@ -12,7 +12,7 @@ from ..kernel.money import cents
 from ..kernel.record import Body
 from .draw import Weighted, pick
 from .market import Market, Offer
-from .rhythm import card_delay_ms, moment, office_hour, pay_delay_ms, refund_delay_ms
+from .rhythm import bank_morning, card_delay_ms, is_night, moment, office_hour, pay_delay_ms, refund_delay_ms
 from .streams import base36, base62, uuid
 
 BUMP, COUPON = 0.12, 0.03
@@ -131,7 +131,7 @@ def settle(rng: Random, order: Order, outcome: str, at: int, stopped: int | None
     now = order.market.now
     method = order.public["paymentMethod"]
     if method == "boleto":
-        delay = DAY + int(rng.random() * 2 * DAY)
+        delay = bank_morning(rng, at + DAY + int(rng.random() * DAY)) - at
     else:
         delay = card_delay_ms(rng) if method == "credit_card" else pay_delay_ms(rng)
     if outcome == "expired":
@@ -150,10 +150,16 @@ def settle(rng: Random, order: Order, outcome: str, at: int, stopped: int | None
     if outcome in ("expired", "canceled"):
         order.close(outcome, happens)
     elif outcome == "failed":
-        order.close("failed", happens, "card_declined" if method == "credit_card" else FAILURES.draw(rng))
+        order.close("failed", happens, "card_declined" if method == "credit_card" else _refusal(rng, happens))
     else:
         return happens
     return None
+
+
+def _refusal(rng: Random, at: int) -> str:
+    """Why a PIX payment is refused; the Central Bank's lower limits are those of the night."""
+    code = FAILURES.draw(rng)
+    return "insufficient_funds" if code == "payer_limit_exceeded" and not is_night(at) else code
 
 
 def give_back(rng: Random, order: Order, paid_at: int, before: int | None, *, part: bool = False) -> int | None:

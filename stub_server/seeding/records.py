@@ -139,10 +139,10 @@ class Records:
         return None if plan is None else plan.public["projectId"]
 
     def _customer(self, spec: RecordSpec, ident: str, fields: Body, at: int, own: Body, _: Any) -> None:
-        public = new_customer(fields, self.sales.blank, iso(at)) | {"id": ident}
+        public = new_customer(fields, self.sales.buyers.blank, iso(at)) | {"id": ident}
         if self.store.customers.holder("document", public["document"]) is not None:
             raise _error(spec, "another customer has this document")
-        self.sales.add(public, at)
+        self.sales.buyers.add(public, at)
 
     def _order(self, spec: RecordSpec, ident: str, fields: Body, at: int, own: Body, outcome: Any) -> None:
         outcome = outcome or "pending"
@@ -162,7 +162,7 @@ class Records:
         rng = stream(self.seed, "records", ident)
         life = live(
             self.sales.market, rng, self.offer(plan), customer, buyer, at, Fate(outcome, ("paid",)),
-            method=fields["paymentMethod"], body=fields, ident=ident,
+            method=fields["paymentMethod"], body=fields | {"projectId": project_id, "planId": plan["id"]}, ident=ident,
         )  # fmt: skip
         if life.orders[0].public["status"] != outcome:
             raise _error(spec, f"an order of {iso(at)} cannot be {outcome} yet; give it more days_ago")
@@ -181,8 +181,10 @@ class Records:
         phones, address, _ = from_flat(buyer["phones"], buyer["address"])
         body = {name: buyer[name] for name in ("name", "email", "document", "document_type", "type")}
         ident = named_uuid("customer", "of", order_id)
-        public = new_customer(body | {"phones": phones, "address": address}, self.sales.blank, iso(at)) | {"id": ident}
-        self.sales.add(public, at)
+        public = new_customer(body | {"phones": phones, "address": address}, self.sales.buyers.blank, iso(at)) | {
+            "id": ident
+        }
+        self.sales.buyers.add(public, at)
         return public
 
 

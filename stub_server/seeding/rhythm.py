@@ -119,9 +119,25 @@ def moment(rng: random.Random, at_ms: int, sway_ms: int) -> int:
     return near
 
 
+def is_night(at_ms: int) -> bool:
+    """Whether it is between eight in the evening and six, in Brasília."""
+    return not 6 <= (at_ms + BRT_MS) % DAY_MS // HOUR_MS < 20
+
+
+def bank_morning(rng: random.Random, at_ms: int) -> int:
+    """When a bank slip that was paid at an instant clears: on the morning of the next working day, in Brasília."""
+    return (
+        _working_day((at_ms + BRT_MS) // DAY_MS + 1) * DAY_MS - BRT_MS + 6 * HOUR_MS + int(rng.random() * 4 * HOUR_MS)
+    )
+
+
 def office_hour(rng: random.Random, at_ms: int) -> int:
     """An instant between nine and six on the working day, in Brasília, that an instant falls on or that comes next."""
-    day = (at_ms + BRT_MS) // DAY_MS
-    weekday = (day + EPOCH_WEEKDAY) % 7
-    day += max(0, 7 - weekday) if weekday > 4 else 0
+    day = _working_day((at_ms + BRT_MS) // DAY_MS)
     return day * DAY_MS - BRT_MS + 9 * HOUR_MS + int(rng.random() * 9 * HOUR_MS)
+
+
+def _working_day(day: int) -> int:
+    """A day since the epoch, or the Monday after it when it is on a weekend."""
+    weekday = (day + EPOCH_WEEKDAY) % 7
+    return day + 7 - weekday if weekday > 4 else day

@@ -4,51 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from random import Random
-from typing import NamedTuple
 
 from ..contract.formats import date_time_ms
 from ..domain.calendar import add_interval
-from ..domain.customers import new_customer
-from ..domain.orders import buyer as buyer_of
-from ..kernel.clock import DAY, HOUR, MINUTE, iso
+from ..kernel.clock import DAY, HOUR, MINUTE
 from ..kernel.record import Body
 from ..store.memory import Store
+from .buyers import Buyers, Comer
 from .draw import Weighted, pick
 from .lives import Fate, Life, live
 from .market import Market, Offer
 from .people import People
 from .rhythm import Rhythm, moment
 from .scenario import ScenarioError
-from .streams import Numbered, stream, uuid
+from .streams import Numbered
 
 #: How first orders end, in percent. Renewals are paid far more often, so that all orders together come to
 #: paid 64, expired 21, canceled 4, refunded 4, failed 2, pending 5.
 OUTCOMES = Weighted(
-    (("paid", 37), ("expired", 41), ("canceled", 7.5), ("refunded", 8.5), ("failed", 4.5), ("partly", 1.5))
+    (("paid", 40), ("expired", 36), ("canceled", 8.5), ("refunded", 9), ("failed", 5), ("partly", 1.5))
 )
 ORDERS_A_LIFE = 1.75
 BUYERS = 0.93  # the rest of the customers have been entered and have not bought yet
 OTHER_METHODS = 0.14  # of the orders of a plan that takes more than PIX
-BUYERS_METADATA: tuple[dict[str, str], ...] = ({},) * 7 + ({"origin": "checkout"}, {"newsletter": "true"})
-#: Of those who have been entered and have not bought yet.
-OTHERS_METADATA: tuple[dict[str, str], ...] = ({},) * 2 + ({"origin": "import"},) * 2 + ({"newsletter": "true"},)
+OF_OTHER_METHODS = ("paid", "refunded", "failed", "expired")
 SECOND_TRIES, OF_THEM_PAID = 0.28, 0.8
-
-
-#: Of so many customers who came last one comes back: each has as good a chance as the others, and is at hand.
-AT_HAND = 512
-
-
 LIVES_A_STREAM = 16  # to begin a stream costs as much as a tenth of a life
-
-
-class Known(NamedTuple):
-    """A customer who may come back: the record, the copy that orders carry, first purchase (ms), projects joined."""
-
-    customer: Body
-    buyer: Body
-    first: int
-    bought: set[str]
 
 
 class Sales:
@@ -57,17 +38,13 @@ class Sales:
     def __init__(
         self, store: Store, market: Market, offers: list[Offer], people: People, seed: int, blank: Body, start: int
     ) -> None:
-        self.store, self.market, self.blank, self.seed = store, market, blank, seed
+        self.store, self.market, self.start = store, market, start
         self.rhythm = Rhythm(start, market.now)
         self.offers = offers
         self.lives = Numbered(seed, "lives")
         self.waiting = Numbered(seed, "waiting")
-        self.crowd_luck = stream(seed, "people")
-        self.ids = stream(seed, "customers")
-        self.people = people
-        self.newcomers = 0
-        self.at_hand: list[Known] = []
-        self.orders = self.most = 0
+        self.buyers = Buyers(store, market, people, seed, blank, self.rhythm)
+        self.orders = 0
 
     @property
     def selling(self) -> bool:
@@ -79,19 +56,17 @@ class Sales:
 
         `pending` orders were placed today and wait for payment. `owing` leaves everybody past due instead.
         """
-        self.most = orders
-        crowd = self._crowd(max(0, customers - len(self.store.customers)))
+        since = self.start if owing else self.market.now
+        crowd = self.buyers.crowd(max(0, customers - len(self.store.customers)), since)
         if owing and self.selling:
             self._owe(crowd)
         elif self.selling and orders > self.orders:
             buyers = max(1, round(customers * BUYERS) - len(self.store.customers))
             lives = max(1.0, (orders - self.orders) / ORDERS_A_LIFE)
             self._sell(crowd, buyers, orders, min(pending, orders), min(1.0, buyers / lives * 1.02))
-        rest = stream(self.seed, "idle")
-        for pair in crowd:
-            self._customer(pair, self.rhythm.at(0.03 + 0.96 * rest.random()), rest, OTHERS_METADATA)
+        self.buyers.enter_rest(crowd)
 
-    def _owe(self, crowd: Iterator[tuple[Body, Body]]) -> None:
+    def _owe(self, crowd: Iterator[Comer]) -> None:
         """Everybody has a monthly membership whose last period is over and not paid."""
         monthly = [
             (number, offer.share)
@@ -101,26 +76,20 @@ class Sales:
         if not monthly:
             raise ScenarioError("Nobody can owe where no monthly plan is on sale in an active project.")
         choices = Weighted(monthly)
-        for turn, pair in enumerate(crowd):
+        for turn, comer in enumerate(crowd):
             rng = self.lives.at(turn)
             number = choices.draw(rng)
             offer = self.offers[number]
             paid = int(rng.random() * 5)
             trial = offer.plan["trial_period_days"] * DAY
-            over = self.market.now - int((1.2 + 2.3 * rng.random()) * DAY)
+            over = moment(rng, self.market.now - int((1.5 + 2 * rng.random()) * DAY), 8 * HOUR)
             at = max(add_interval(over, "month", 1, -1 - paid) - trial, offer.opens + MINUTE)
-            customer, buyer = self._newcomer(pair, at, offer.project["id"], rng)
+            customer, buyer = self.buyers.newcomer(comer, at, offer.project["id"], rng)
             self.keep(live(self.market, rng, offer, customer, buyer, at, Fate("paid", ("paid",) * paid + ("lapse",))))
-
-    def _crowd(self, count: int) -> Iterator[tuple[Body, Body]]:
-        held = self.store.customers
-        for person in self.people.crowd(self.crowd_luck, count):
-            if held.holder("document", person.document) is None:
-                yield person.customer(), person.order_customer()
 
     def _sell(
         self,
-        crowd: Iterator[tuple[Body, Body]],
+        crowd: Iterator[Comer],
         buyers: int,
         wanted: int,
         pending: int,
@@ -164,7 +133,7 @@ class Sales:
         number: int,
         at: int,
         fate: Fate,
-        crowd: Iterator[tuple[Body, Body]],
+        crowd: Iterator[Comer],
         buyers: int,
         fresh: float,
         most: int,
@@ -173,30 +142,33 @@ class Sales:
         offer = self.offers[number]
         project = offer.project["id"]
         at = max(at, offer.opens + MINUTE)
-        new = rng.random() < fresh and self.newcomers < buyers
-        if new or not self.at_hand:
+        new = rng.random() < fresh and self.buyers.newcomers < buyers
+        if new or not self.buyers.at_hand:
             first_time = True
-            customer, buyer = self._newcomer(next(crowd), at, project, rng)
+            customer, buyer = self.buyers.newcomer(self.buyers.coming(crowd, at), at, project, rng)
         else:
-            customer, buyer, first, bought = pick(rng, self.at_hand)
+            customer, buyer, first, bought = pick(rng, self.buyers.at_hand)
             for _ in range(12):
-                if project not in bought:
+                if first < at and project not in bought:
                     break
-                customer, buyer, first, bought = pick(rng, self.at_hand)
+                customer, buyer, first, bought = pick(rng, self.buyers.at_hand)
             first_time = project not in bought
             if not first_time and fate.outcome not in ("pending", "expired", "canceled", "failed"):
                 fate = Fate("expired")  # nobody holds the same membership twice
             if at <= first:
-                at = first + int((offer.closes - first) * rng.random()) if first < offer.closes else offer.closes
-            if at <= first:
+                low, high = self.rhythm.share(first), self.rhythm.share(offer.closes)
+                at = self.rhythm.at(low + (high - low) * rng.random())
+            if not first < at <= offer.closes:
                 return
             bought.add(project)
         method = "pix"
         others = offer.plan["payment_methods"]
-        if fate.outcome in ("paid", "refunded", "failed") and len(others) > 1 and rng.random() < OTHER_METHODS:
+        if fate.outcome in OF_OTHER_METHODS and len(others) > 1 and rng.random() < OTHER_METHODS:
             method = others[1 + int(rng.random() * (len(others) - 1))]
             if fate.outcome == "failed" and method == "boleto":
                 method = "credit_card"
+            elif fate.outcome == "expired" and method == "credit_card":  # a card is charged or refused at once
+                method = "boleto" if "boleto" in others else "pix"
         told, due = len(self.market.told), len(self.market.due)
         life = live(self.market, rng, offer, customer, buyer, at, fate, method=method)
         if len(life.orders) > most:  # it would bring more orders than are wanted; nobody renews what was never paid
@@ -204,10 +176,10 @@ class Sales:
             life = live(self.market, rng, offer, customer, buyer, at, Fate("expired"))
         self.keep(life)
         if first_time and len(life.orders) < most and rng.random() < SECOND_TRIES:
-            self._again(rng, offer, customer, buyer, life)
+            self._again(rng, offer, customer, buyer, life, most - len(life.orders))
 
-    def _again(self, rng: Random, offer: Offer, customer: Body, buyer: Body, life: Life) -> None:
-        """Whose code expired or whose payment failed tries once more: soon, or on the next day."""
+    def _again(self, rng: Random, offer: Offer, customer: Body, buyer: Body, life: Life, most: int) -> None:
+        """Whose code expired or payment failed tries once more, soon or on the next day: at most `most` orders."""
         first = life.orders[0].public
         if len(life.orders) > 1 or first["status"] not in ("expired", "failed"):
             return
@@ -221,7 +193,7 @@ class Sales:
         fate = Fate("paid" if rng.random() < OF_THEM_PAID else "expired")
         told, due = len(self.market.told), len(self.market.due)
         second = live(self.market, rng, offer, customer, buyer, at, fate)
-        if self.orders + len(second.orders) <= self.most:
+        if len(second.orders) <= most:
             self.keep(second)
         else:
             del self.market.told[told:], self.market.due[due:]
@@ -234,37 +206,3 @@ class Sales:
             public, hidden, at = life.subscription
             self.store.add("subscriptions", public["id"], public, hidden, at)
         self.orders += len(life.orders)
-
-    def _newcomer(self, pair: tuple[Body, Body], at: int, project: str, rng: Random) -> tuple[Body, Body]:
-        customer = self._customer(pair, at, rng)
-        known = Known(customer, pair[1], at, {project})
-        if self.newcomers < AT_HAND:
-            self.at_hand.append(known)
-        else:
-            self.at_hand[self.newcomers % AT_HAND] = known
-        self.newcomers += 1
-        return customer, pair[1]
-
-    def _customer(
-        self, pair: tuple[Body, Body], at: int, rng: Random, metadata: tuple[dict[str, str], ...] = BUYERS_METADATA
-    ) -> Body:
-        public = new_customer(pair[0] | {"metadata": pick(rng, metadata)}, self.blank, iso(at))
-        public["id"] = uuid(self.ids)
-        if rng.random() < 0.08:  # some have moved or changed their number since
-            public["updatedAt"] = iso(at + int((self.market.now - at) * rng.random()))
-        self.add(public, at)
-        return public
-
-    def add(self, public: Body, at: int) -> None:
-        """Write a customer."""
-        self.store.add("customers", public["id"], public, {}, at)
-        self.market.tell(at, "customer.created", "customers", public, {})
-
-
-def flat(customer: Body) -> Body:
-    """A customer as an order carries it."""
-    phones = {
-        name: f"+{phone['country_code']}{phone['area_code']}{phone['number']}"
-        for name, phone in customer["phones"].items()
-    }
-    return buyer_of(customer | {"phones": phones})

@@ -159,6 +159,16 @@ def test_a_world_of_ones_own(tmp_path: Path) -> None:
     assert sandbox.store.orders.count("customerId", order.hidden["customerId"]) == 2, "the renewal of the second month"
 
 
+def test_ids_in_capitals_name_the_same_records(tmp_path: Path) -> None:
+    """As they do in a request: the order counts for its project, and paying it opens a subscription of its plan."""
+    path, ids = tmp_path / "mine.yaml", (named_uuid("project", "clube"), named_uuid("plan", "clube", "mensal"))
+    order = ORDER.format(more="days_ago: 40, status: paid").replace("@clube/mensal", ids[1].upper())
+    path.write_text(SHOP + order.replace("@clube", ids[0].upper()), encoding="utf-8")
+    store = world(str(path)).store
+    assert store.orders.count("projectId", ids[0]) == store.orders.count("planId", ids[1]) == 2
+    assert store.subscriptions.count("planId", ids[1]) == 1
+
+
 def test_the_example_of_the_readme_can_be_used(tmp_path: Path) -> None:
     readme = (FIXTURES / "scenarios" / "README.md").read_text(encoding="utf-8")
     path = tmp_path / "example.yaml"

@@ -1,0 +1,147 @@
+"""What a Brazilian would stumble over in a seeded world, and does not."""
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from stub_server.contract.formats import date_time_ms
+from stub_server.sandbox import Sandbox
+from stub_server.seeding.people import ALPHANUMERIC_SINCE_MS
+from tests.support.worlds import FIXTURES, world
+
+BRASILIA = timezone(timedelta(hours=-3))
+
+
+@pytest.fixture(scope="module", params=("default", "busy"))
+def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
+    """The default world, and a fifth of the busy one."""
+    if request.param == "default":
+        return world("default")
+    path: Path = tmp_path_factory.mktemp("scenarios") / "busy.yaml"
+    text = (FIXTURES / "scenarios" / "busy.yaml").read_text(encoding="utf-8")
+    path.write_text(text.replace("scale: 1\n", "scale: 0.2\n"), encoding="utf-8")
+    return world(str(path))
+
+
+def _there(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC).astimezone(BRASILIA)
+
+
+def _orders(sandbox: Sandbox) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    return [(row.public, row.hidden) for row in sandbox.store.orders.all_rows()]
+
+
+def test_every_plan_unlocks_something(sandbox: Sandbox) -> None:
+    """Nobody pays for nothing: also the plans that a scenario adds to a project of the catalogue."""
+    unlocking = {plan for row in sandbox.store.products.all_rows() for plan in row.public["planIds"]}
+    assert set(sandbox.store.plans.keys) == unlocking
+
+
+def test_nobody_lapses_without_a_bill(sandbox: Sandbox) -> None:
+    """Whoever is past due or has expired was asked for a renewal that was not paid."""
+    for row in sandbox.store.subscriptions.all_rows():
+        if row.public["status"] in ("past_due", "expired"):
+            last = sandbox.store.orders.open(row.public["lastOrderId"])
+            assert last is not None
+            assert last.hidden["renewal"], row.public["code"]
+            assert last.public["status"] != "paid", row.public["code"]
+
+
+def test_a_renewal_is_asked_for_after_the_last_one_was_paid(sandbox: Sandbox) -> None:
+    """As the clock does it: who pays late is asked again from then on."""
+    paid: dict[str, int] = {}
+    for public, hidden in _orders(sandbox):  # oldest first
+        subscription = hidden["subscriptionId"]
+        if subscription is not None:
+            assert date_time_ms(public["createdAt"]) >= paid.get(subscription, 0), public["code"]
+            paid[subscription] = hidden["paid_at"] or 0
+
+
+def test_people_buy_by_day(sandbox: Sandbox) -> None:
+    """First and later purchases alike: few of them between one and six in the morning."""
+    seen: set[str] = set()
+    hours: dict[bool, Counter[bool]] = {True: Counter(), False: Counter()}
+    for public, hidden in _orders(sandbox):
+        if not hidden["renewal"]:
+            night = 1 <= _there(date_time_ms(public["createdAt"])).hour < 6
+            hours[hidden["customerId"] in seen][night] += 1
+            seen.add(hidden["customerId"])
+    for later, counted in hours.items():
+        assert counted[True] < 0.07 * counted.total(), later
+
+
+def test_sales_do_not_explode(sandbox: Sandbox) -> None:
+    """New orders of the last quarter against those of the second: growth, as more customers can come back."""
+    days = Counter(
+        (sandbox.clock.now - date_time_ms(public["createdAt"])) // 86_400_000 // 91
+        for public, hidden in _orders(sandbox)
+        if not hidden["renewal"]
+    )
+    assert days[0] < 2.2 * days[2]
+
+
+def test_a_bank_slip_clears_on_a_working_morning(sandbox: Sandbox) -> None:
+    """But for the few that are paid in the last minute of a grace."""
+    paid = [_there(hidden["paid_at"]) for public, hidden in _orders(sandbox) if _is_paid_slip(public, hidden)]
+    assert sum(at.weekday() < 5 and 6 <= at.hour < 10 for at in paid) >= 0.95 * len(paid) > 0
+
+
+def _is_paid_slip(public: dict[str, Any], hidden: dict[str, Any]) -> bool:
+    return public["paymentMethod"] == "boleto" and hidden["paid_at"] is not None
+
+
+def test_some_bank_slips_are_never_paid_and_no_card_waits(sandbox: Sandbox) -> None:
+    """A card is charged or refused at once; a slip is forgotten."""
+    ends = Counter((public["paymentMethod"], public["status"]) for public, _ in _orders(sandbox))
+    assert ends["boleto", "expired"] > 0
+    assert ends["credit_card", "expired"] == 0
+
+
+def test_a_limit_of_the_night_stops_payments_at_night(sandbox: Sandbox) -> None:
+    for public, _ in _orders(sandbox):
+        if public["last_transaction"].get("failure_code") == "payer_limit_exceeded":
+            hour = _there(date_time_ms(public["updatedAt"])).hour
+            assert hour >= 20 or hour < 6, public["code"]
+
+
+def test_letters_in_a_cnpj_came_with_the_law(sandbox: Sandbox) -> None:
+    """Receita Federal has issued them since July 2026."""
+    young = [
+        date_time_ms(row.public["createdAt"])
+        for row in sandbox.store.customers.all_rows()
+        if row.public["document_type"] == "cnpj" and not row.public["document"].isdigit()
+    ]
+    assert young
+    assert min(young) >= ALPHANUMERIC_SINCE_MS
+
+
+def test_a_customer_who_was_updated_has_changed(sandbox: Sandbox) -> None:
+    """The telephone is another than the first order has, and the event log tells it both ways."""
+    first: dict[str, dict[str, Any]] = {}
+    for public, hidden in _orders(sandbox):
+        first.setdefault(hidden["customerId"], public["customer"])
+    moved = [
+        row.public for row in sandbox.store.customers.all_rows() if row.public["updatedAt"] > row.public["createdAt"]
+    ]
+    assert moved
+    for customer in moved:
+        phone = customer["phones"]["mobile_phone"]
+        if customer["id"] in first and "mobile_phone" in first[customer["id"]]["phones"]:
+            assert not first[customer["id"]]["phones"]["mobile_phone"].endswith(phone["number"])
+    told = {
+        (event.type, event.subject): orjson.loads(event.resource)
+        for event in sandbox.events
+        if event.type.startswith("customer.")
+    }
+    updates = [subject for type_, subject in told if type_ == "customer.updated"]
+    assert updates
+    for subject in updates:
+        record = sandbox.store.customers.find(subject)
+        assert record is not None
+        assert told["customer.updated", subject] == orjson.loads(record.json)
+        before = told.get(("customer.created", subject))
+        assert before is None or before["phones"] != told["customer.updated", subject]["phones"]
