@@ -79,6 +79,16 @@ class Buyers:
             self._too_new.append(comer)
         return self._too_new.pop()
 
+    def returning(self, rng: Random, project: str, at: int) -> Known:
+        """One of those at hand: if it can be somebody who has come before an instant and not joined the project."""
+        hand, draw = self.at_hand, rng.random
+        known = hand[int(draw() * len(hand))]
+        for _ in range(12):
+            if known.first < at and project not in known.bought:
+                break
+            known = hand[int(draw() * len(hand))]
+        return known
+
     def newcomer(self, comer: Comer, at: int, project: str, rng: Random) -> tuple[Body, Body]:
         """Write somebody who buys for the first time: the record, and the copy that orders carry."""
         customer = self._customer(comer, at, rng)

@@ -11,7 +11,7 @@ from ..kernel.clock import DAY, HOUR, MINUTE
 from ..kernel.record import Body
 from ..store.memory import Store
 from .buyers import Buyers, Comer
-from .draw import Weighted, pick
+from .draw import Weighted
 from .lives import Fate, Life, live
 from .market import Market, Offer
 from .people import People
@@ -22,7 +22,15 @@ from .streams import Numbered
 #: How first orders end, in percent. Renewals are paid far more often, so that all orders together come to
 #: paid 64, expired 21, canceled 4, refunded 4, failed 2, pending 5.
 OUTCOMES = Weighted(
-    (("paid", 40), ("expired", 36), ("canceled", 8.5), ("refunded", 9), ("failed", 5), ("partly", 1.5))
+    (Fate(outcome), weight)
+    for outcome, weight in (
+        ("paid", 40),
+        ("expired", 36),
+        ("canceled", 8.5),
+        ("refunded", 9),
+        ("failed", 5),
+        ("partly", 1.5),
+    )
 )
 ORDERS_A_LIFE = 1.75
 BUYERS = 0.93  # the rest of the customers have been entered and have not bought yet
@@ -112,7 +120,7 @@ class Sales:
                 number = weighted.draw(rng)
                 low, high = reach[number]
                 at = self.rhythm.at(low + (high - low) * rng.random())
-                self._life(rng, number, at, Fate(OUTCOMES.draw(rng)), crowd, buyers, fresh, until - self.orders)
+                self._life(rng, number, at, OUTCOMES.draw(rng), crowd, buyers, fresh, until - self.orders)
 
         waiting = pending if today is not None else 0
         # Those who wait today are new for the most part, and the others have bought before.
@@ -147,11 +155,7 @@ class Sales:
             first_time = True
             customer, buyer = self.buyers.newcomer(self.buyers.coming(crowd, at), at, project, rng)
         else:
-            customer, buyer, first, bought = pick(rng, self.buyers.at_hand)
-            for _ in range(12):
-                if first < at and project not in bought:
-                    break
-                customer, buyer, first, bought = pick(rng, self.buyers.at_hand)
+            customer, buyer, first, bought = self.buyers.returning(rng, project, at)
             first_time = project not in bought
             if not first_time and fate.outcome not in ("pending", "expired", "canceled", "failed"):
                 fate = Fate("expired")  # nobody holds the same membership twice
