@@ -204,11 +204,13 @@ class _Member:
         elif by_card:  # charged without anybody's doing
             pays = due + card_delay_ms(rng)
         elif order.public["paymentMethod"] == "boleto":
-            pays = min(bank_morning(rng, due + int((end - due) * (0.2 + 0.5 * rng.random()))), grace - MINUTE)
+            pays = due + int((end - due) * (0.2 + 0.5 * rng.random()))
         else:  # a reminder is read at some hour of the day, and paid soon or on the last day
             share = 0.05 + 0.9 * (rng.random() ** 2 if rng.random() < 0.6 else rng.random())
             wanted = moment(rng, due + int((end - due) * share), min(6 * HOUR, (end - due) // 4))
             pays = min(max(wanted, due + 4 * MINUTE), end - MINUTE)
+        if order.public["paymentMethod"] == "boleto":
+            pays = min(bank_morning(rng, pays), grace - MINUTE)
         closed = self.offer.stopped if self.offer.archived else None
         unpaid_until = min(now, grace) if renewal == "lapse" else min(now, pays)
         if closed is not None and closed <= unpaid_until:

@@ -37,7 +37,7 @@ BUYERS = 0.93  # the rest of the customers have been entered and have not bought
 OTHER_METHODS = 0.14  # of the orders of a plan that takes more than PIX
 OF_OTHER_METHODS = ("paid", "refunded", "failed", "expired")
 SECOND_TRIES, OF_THEM_PAID = 0.28, 0.8
-LIVES_A_STREAM = 16  # to begin a stream costs as much as a tenth of a life
+LIVES_A_STREAM = 64  # to begin a stream costs as much as a tenth of a life
 
 
 class Sales:

@@ -125,7 +125,7 @@ class Store:
     def add(self, name: str, ident: str, public: Body, hidden: Body, at: int) -> None:
         """Store one new record, made at `at` (ms), while many are loaded; checked as `write` checks it."""
         table = self.tables[name]
-        table.put(table.prepare(ident, public, hidden, None, at), public, hidden, None)
+        table.enter(table.prepare(ident, public, hidden, None, at), public, hidden)
 
     @contextmanager
     def loading(self) -> Iterator[None]:

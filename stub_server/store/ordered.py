@@ -6,7 +6,8 @@ So a page costs the same at any depth and size, and so does a change.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import chain
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -14,6 +15,7 @@ from sortedcontainers import SortedList
 
 LONG = 32_768  # a change so far from the end moves a quarter of a megabyte: some microseconds, and no more
 _FEW = 16  # so many keys at the end are looked through first
+FEW_PARTS = 1_024  # lists in order are merged faster than their keys are sorted, while there are not too many
 _MERGED = 100  # to merge goes through all keys, as many of them as it takes to find a hundredth of their places
 # `type(...) is list` is the fastest test of which it is; mypy does not narrow the other half of the union by it, and
 # wherever that half is used it has to be told so.
@@ -133,12 +135,14 @@ def gather(indexes: Iterable[dict[Hashable, Keys]], values: Iterable[Hashable], 
             bucket.add(key)  # type: ignore[union-attr]
 
 
-def sort(keys: Keys) -> None:
-    """Put in order what was gathered.
+def sort(keys: Keys, parts: Sequence[Keys] = ()) -> None:
+    """Put in order what was gathered; `parts` are sorted, and where they hold all of the keys they are only merged.
 
     Also many keys are a plain list at first: what changes later is mostly new, and so near the end.
     """
     if type(keys) is list:
+        if 0 < len(parts) <= FEW_PARTS and sum(map(len, parts)) == len(keys):
+            keys[:] = chain.from_iterable(parts)
         keys.sort()
 
 

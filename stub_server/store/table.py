@@ -141,12 +141,10 @@ class Table:
 
     def put(self, record: Record, shown: Body, kept: Body, before: Row | None) -> None:
         """Store a prepared version in place of the one before."""
-        key = record.key
         if before is None:
-            self.rows[key] = record
-            self.keys[record.id] = key
-            self._enter(key, record.id, shown, kept)
+            self.enter(record, shown, kept)
             return
+        key = record.key
         self.settle()
         self.rows[key] = record
         self.shown.pop(record.id, None)
@@ -165,11 +163,26 @@ class Table:
         """Put in order what a load has gathered so far."""
         if self._unsorted:
             self._unsorted = False
-            ordered.sort(self.order)
-            for index in self._buckets:
-                for bucket in index.values():
-                    ordered.sort(bucket)
+            parts: dict[tuple[str, Hashable], list[ordered.Keys]] = {}
+            for pair in self.spec.pairs:
+                self._sort_pair(pair, parts)
+            for name in self.spec.indexes:
+                for value, bucket in self.indexes[name].items():
+                    ordered.sort(bucket, parts.get((name, value), ()))
+            whole = min((self.indexes[name] for name in self.spec.indexes), key=len, default={})
+            ordered.sort(self.order, list(whole.values()))
             self.views.clear()
+
+    def _sort_pair(self, pair: str, parts: dict[tuple[str, Hashable], list[ordered.Keys]]) -> None:
+        """Sort the buckets of a pair, and note which buckets of single indexes they are the parts of."""
+        fresh = [(at, name) for at, name in enumerate(pair.split("+")) if all(name != known for known, _ in parts)]
+        few = len(self.indexes[pair]) <= ordered.FEW_PARTS
+        for values, bucket in self.indexes[pair].items():
+            ordered.sort(bucket)
+            if few:
+                assert isinstance(values, tuple)  # as `_values` makes them
+                for at, name in fresh:
+                    parts.setdefault((name, values[at]), []).append(bucket)
 
     def _values(self, shown: Body, kept: Body) -> list[Any]:
         """A record's value in each index."""
@@ -179,8 +192,11 @@ class Table:
             values.append(None if a is None or b is None else (a, b))
         return values
 
-    def _enter(self, key: int, ident: str, shown: Body, kept: Body) -> None:
-        """The indexes of a new record: most writes are these, so nothing is asked about a version before."""
+    def enter(self, record: Record, shown: Body, kept: Body) -> None:
+        """`put` of a new record: most writes are these, so nothing is asked about a version before."""
+        ident, key = record.id, record.key
+        self.rows[key] = record
+        self.keys[ident] = key
         values = self._values(shown, kept)
         if self.loading:
             self._unsorted = True
