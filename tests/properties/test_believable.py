@@ -51,10 +51,14 @@ def test_nobody_lapses_without_a_bill(sandbox: Sandbox) -> None:
             assert last.public["status"] != "paid", row.public["code"]
 
 
-def test_a_renewal_is_asked_for_after_the_last_one_was_paid(sandbox: Sandbox) -> None:
-    """As the clock does it: who pays late is asked again from then on."""
+def test_a_renewal_is_asked_for_after_the_last_one_was_paid(tmp_path: Path) -> None:
+    """As the clock does it: who pays late is asked again from then on. It is by the week that this matters."""
+    text = (FIXTURES / "scenarios" / "default.yaml").read_text(encoding="utf-8")
+    assert "name: Semanal, share: 4," in text
+    path = tmp_path / "weekly.yaml"
+    path.write_text(text.replace("name: Semanal, share: 4,", "name: Semanal, share: 400,"), encoding="utf-8")
     paid: dict[str, int] = {}
-    for public, hidden in _orders(sandbox):  # oldest first
+    for public, hidden in _orders(world(str(path))):  # oldest first
         subscription = hidden["subscriptionId"]
         if subscription is not None:
             assert date_time_ms(public["createdAt"]) >= paid.get(subscription, 0), public["code"]
