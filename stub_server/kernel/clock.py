@@ -13,7 +13,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EARLIEST = -62_135_596_800_000  # 0001-01-01T00:00:00.000Z
 LATEST = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z: the contract knows no later date-time
 
-# The parts of a date-time after the hour: looking them up is faster than writing numbers with leading zeros.
+# The parts of a date-time after the date: looking them up is faster than writing numbers with leading zeros.
 _MINUTES = tuple(f"T{hour:02d}:{minute:02d}" for hour in range(24) for minute in range(60))
 _SECONDS = tuple(f":{second:02d}" for second in range(60))
 _THOUSANDTHS = tuple(f".{rest:03d}Z" for rest in range(1_000))
