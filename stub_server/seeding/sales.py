@@ -24,8 +24,8 @@ from .streams import Numbered
 OUTCOMES = Weighted(
     (Fate(outcome), weight)
     for outcome, weight in (
-        ("paid", 40),
-        ("expired", 36),
+        ("paid", 38),
+        ("expired", 38),
         ("canceled", 8.5),
         ("refunded", 9),
         ("failed", 5),
@@ -35,6 +35,7 @@ OUTCOMES = Weighted(
 ORDERS_A_LIFE = 1.75
 BUYERS = 0.93  # the rest of the customers have been entered and have not bought yet
 OTHER_METHODS = 0.14  # of the orders of a plan that takes more than PIX
+FAILED_BY_OTHERS = 0.8  # a payer's bank seldom tells the merchant of a PIX that it refused; an issuer always does
 OF_OTHER_METHODS = ("paid", "refunded", "failed", "expired")
 SECOND_TRIES, OF_THEM_PAID = 0.28, 0.8
 LIVES_A_STREAM = 64  # to begin a stream costs as much as a tenth of a life
@@ -167,7 +168,8 @@ class Sales:
             bought.add(project)
         method = "pix"
         others = offer.plan["payment_methods"]
-        if fate.outcome in OF_OTHER_METHODS and len(others) > 1 and rng.random() < OTHER_METHODS:
+        by_other = FAILED_BY_OTHERS if fate.outcome == "failed" else OTHER_METHODS
+        if fate.outcome in OF_OTHER_METHODS and len(others) > 1 and rng.random() < by_other:
             method = others[1 + int(rng.random() * (len(others) - 1))]
             if fate.outcome == "failed" and method == "boleto":
                 method = "credit_card"

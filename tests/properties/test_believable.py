@@ -102,6 +102,7 @@ def test_some_bank_slips_are_never_paid_and_no_card_waits(sandbox: Sandbox) -> N
     """A card is charged or refused at once; a slip is forgotten."""
     ends = Counter((public["paymentMethod"], public["status"]) for public, _ in _orders(sandbox))
     assert ends["boleto", "expired"] > 0
+    assert ends["credit_card", "failed"] > 0
     assert ends["credit_card", "expired"] == 0
 
 
