@@ -97,7 +97,10 @@ def cut(keys: Keys, start: int, stop: int, *, newest_first: bool) -> list[Any]:
 
 
 def enter(indexes: Iterable[dict[Hashable, Keys]], values: Iterable[Hashable], key: Any, later: int) -> None:
-    """Put a key into the bucket of its value in each index; at most `later` keys of a bucket are larger."""
+    """Put a key into the bucket of its value in each index; at most `later` keys of a bucket are larger.
+
+    With none, it goes to the end of a plain list without being compared: while many are gathered, `sort` comes later.
+    """
     for index, value in zip(indexes, values, strict=True):
         if value is None:
             continue
@@ -111,28 +114,6 @@ def enter(indexes: Iterable[dict[Hashable, Keys]], values: Iterable[Hashable], k
             insort(bucket, key, size - later if size > later else 0)
         else:
             bucket.append(key)
-
-
-def append(keys: Keys, key: Any) -> None:
-    """Put a key at the end, wherever it belongs: `sort` comes later."""
-    if type(keys) is list:
-        keys.append(key)
-    else:
-        keys.add(key)  # type: ignore[union-attr]
-
-
-def gather(indexes: Iterable[dict[Hashable, Keys]], values: Iterable[Hashable], key: Any) -> None:
-    """`append` to the bucket of its value in each index."""
-    for index, value in zip(indexes, values, strict=True):
-        if value is None:
-            continue
-        bucket = index.get(value)
-        if bucket is None:
-            index[value] = [key]
-        elif type(bucket) is list:
-            bucket.append(key)
-        else:
-            bucket.add(key)  # type: ignore[union-attr]
 
 
 def sort(keys: Keys, parts: Sequence[Keys] = ()) -> None:

@@ -199,15 +199,13 @@ class Table:
         self.keys[ident] = key
         values = self._values(shown, kept)
         if self.loading:
-            self._unsorted = True
-            ordered.append(self.order, key)
-            ordered.gather(self._buckets, values, key)
+            self._unsorted, later = True, 0
         else:
             later = ordered.larger(self.order, key)
-            self.order = ordered.add_late(self.order, key, later)
-            ordered.enter(self._buckets, values, key, later)
             if self.views:
                 self.views.enter(key, self._named(values), self.sorts.values(shown, kept))
+        self.order = ordered.add_late(self.order, key, later)
+        ordered.enter(self._buckets, values, key, later)
         self.sorts.enter(key, shown, kept)
         for held, extract in self._uniques:
             value = extract(shown, kept)

@@ -40,7 +40,7 @@ def scenario(orders: int, folder: Path) -> Path:
     text = BUSY.read_text(encoding="utf-8")
     text = re.sub(r"(?m)^customers: .*$", f"customers: {orders // 5}", text)
     text = re.sub(r"(?m)^orders: .*$", f"orders: {orders}", text)
-    text = re.sub(r"(?m)^pending: .*$", f"pending: {min(1000, orders * 2 // 1000)}", text)
+    text = re.sub(r"(?m)^pending: .*$", f"pending: {min(1000, orders * 6 // 1000)}", text)
     path = folder / f"busy-{orders}.yaml"
     path.write_text(text, encoding="utf-8")
     return path
