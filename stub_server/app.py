@@ -9,17 +9,21 @@ from typing import Any
 from connexion.middleware import ConnexionMiddleware
 
 from . import __version__
+from .calls.call import CONTROL
+from .calls.server import Server
 from .contract import bundle, conformity
 from .contract.document import Document
 from .contract.formats import formats
 from .contract.schema import Schemas
 from .contract.source import ContractError, read
+from .contract.violation import ContractViolation
 from .domain.documents import is_document, is_document_unchecked
-from .events.dispatch import on_event
+from .engine.log import Budget, Log
+from .engine.sandbox import Rules, Sandbox
+from .engine.sandboxes import Sandboxes
 from .http.auth import Gate, Security
 from .http.console import Pages
-from .http.edge import CONTROL, Edge
-from .http.errors import Broken
+from .http.edge import Edge
 from .http.fitting import check_fit
 from .http.pages import contract_pages
 from .http.router import Router
@@ -28,15 +32,11 @@ from .http.tokens import Tokens
 from .kernel.clock import Clock, wall_ms
 from .kernel.ids import Ids
 from .kernel.record import Body
-from .operations.jobs import JOBS
-from .operations.server import Server
 from .resolver import Handlers
-from .sandbox import Rules, Sandbox
-from .sandboxes import Sandboxes
 from .seeding.world import Seeding
 from .settings import Settings
-from .store.table import Check
-from .store.tables import TABLES
+from .store.spec import Check
+from .store.tables import Layout, table_specs
 
 PACKAGE = Path(__file__).parent
 OPERATIONS = "stub_server.operations"
@@ -65,30 +65,34 @@ def create_app(settings: Settings | None = None) -> Edge:
     schemas = Schemas(document.raw, known, open_objects=settings.ignore_unknown)
     secret = settings.signing_secret(secrets.token_bytes(32))
     tokens = Tokens(secret, lambda: wall_ms() / 1000)
-    blanks = {spec.schema: document.blank(spec.schema) for spec in TABLES.values()}
+    running = document.lifecycles["Subscription"].sets["running"]
+    tables = table_specs(running)
+    defaults = {spec.schema: document.blank(spec.schema) for spec in tables.values()}
     for name in ("Plan", "Product"):  # what their requests leave out has defaults of its own
-        blanks[name] |= document.blank(f"{name}Create")
+        defaults[name] |= document.blank(f"{name}Create")
     rules = Rules(
-        checks={spec.schema: _check(schemas, spec.schema) for spec in TABLES.values()},
+        layout=Layout(tables, {spec.schema: _check(schemas, spec.schema) for spec in tables.values()}, running),
         lifecycles=document.lifecycles,
+        changes=document.changes,
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
-        jobs=JOBS,
-        on_event=on_event,
-        blanks=blanks,
+        defaults=defaults,
         banks=tuple((b["ispb"], b["name"]) for b in read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]),
         base_url=settings.url,
         autopay=settings.autopay,
     )
+    budget = Budget()
     seeding = Seeding(data_dir("fixtures"), document, schemas)
 
     def seed_world(name: str, scenario: str, seed: int) -> Sandbox:
-        sandbox = Sandbox(name, seed, scenario, rules, Clock(settings.now), Ids(seed, secret, name))
+        sandbox = Sandbox(
+            name, seed, scenario, rules, Clock(settings.now), Ids(seed, secret, name), Log(settings.history, budget)
+        )
         seeding.fill(sandbox, secret)
         return sandbox
 
     try:
         sandboxes = Sandboxes(seed_world, settings.scenario, settings.seed, open_names=settings.loopback)
-    except Broken as error:  # an overlay may ask of answers what no record has
+    except ContractViolation as error:  # an overlay may ask of answers what no record has
         raise ContractError(f"the contract does not fit the records of this server: {error}") from None
     server = Server(
         __version__,
@@ -168,6 +172,8 @@ def _check(schemas: Schemas, name: str) -> Check:
             compiled.append(schemas.component(name))
         if not compiled[0].is_valid(public):
             error = next(compiled[0].iter_errors(public))
-            raise Broken(f"a {name} of ours breaks the contract at {error.instance_path}: {error.message[:300]}")
+            raise ContractViolation(
+                f"a {name} of ours breaks the contract at {error.instance_path}: {error.message[:300]}"
+            )
 
     return check

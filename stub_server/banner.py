@@ -3,10 +3,10 @@
 from rich.console import Console
 from rich.text import Text
 
-from .http.edge import CONTROL, Edge
+from .calls.call import CONTROL
+from .calls.server import Server
+from .http.edge import Edge
 from .kernel.clock import iso
-from .operations.ready import ready_token
-from .operations.server import Server
 from .settings import Settings
 
 
@@ -21,7 +21,7 @@ def lines(app: Edge, settings: Settings) -> list[Text]:
     server: Server = app.server
     sandbox = app.sandboxes.default
     document, url = server.document, settings.url
-    token = ready_token(server, sandbox)
+    token = server.ready_token(sandbox)
     records = sum(sandbox.counts().values())
     clock = "clock running" if settings.now is None else f"clock frozen at {iso(settings.now)}"
     facts = [

@@ -88,6 +88,7 @@ def main() -> None:
 @click.option("--unknown-fields", type=click.Choice(["reject", "ignore"]), default="reject", help="In request bodies.")
 @click.option("--check-digits", type=click.Choice(["on", "off"]), default="on", help="Of CPF and CNPJ.")
 @click.option("--autopay", type=click.IntRange(0), metavar="SECONDS", help="Pay every PIX order after so long.")
+@click.option("--history", type=click.IntRange(0), default=10_000, help="Steps that a world keeps; 0 keeps none.")
 @click.option("--store", default="memory", metavar="memory|URL", help="Where records live.")
 @click.option(
     "--cors-origin",
@@ -157,9 +158,9 @@ def assumptions(overlays: tuple[Path, ...]) -> None:
 
     from .app import data_dir
     from .contract import bundle
+    from .contract.assumptions import assumptions_of
     from .contract.document import Document
     from .contract.source import ContractError
-    from .operations.assumptions import assumptions_of
 
     try:
         report = assumptions_of(Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays)))

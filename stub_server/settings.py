@@ -21,6 +21,7 @@ class Settings:
     ignore_unknown: bool = False
     check_digits: bool = True
     autopay: int | None = None
+    history: int = 10_000
     cors_origins: tuple[str, ...] = ()
     admin_key: str | None = field(default=None, repr=False)
     secret: bytes | None = field(default=None, repr=False)

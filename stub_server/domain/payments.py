@@ -25,13 +25,15 @@ class Payer(NamedTuple):
     bank: str
 
 
-def check_payable(public: Body, amount: int | None, paid_at: int | None, now: int) -> None:
+def check_payable(public: Body, amount: int | None, paid_at: int | None, now: int, lifecycle: Lifecycle) -> None:
     """Whether the order can be paid so. Raises Conflict."""
     status = public["status"]
     if status == "paid":
         raise _refused("order_already_paid", "The order is already paid.", "status")
-    if status != "pending":
-        raise _refused("order_not_payable", f"The order is {status}; only a pending one can be paid.", "status")
+    payable = lifecycle.sets["payable"]
+    if status not in payable:
+        message = f"The order is {status}; only a {' or '.join(payable)} one can be paid."
+        raise _refused("order_not_payable", message, "status")
     if amount is not None and amount != cents(public["totalAmount"]):
         message = f"The payment is {text(amount)}, the order {text(cents(public['totalAmount']))}."
         raise _refused("order_not_payable", message, "amount")
@@ -64,9 +66,10 @@ def refunded(
 
     Raises Conflict: not refundable, more than is left, or later than 90 days after the payment.
     """
-    if public["status"] != "paid":
+    refundable = lifecycle.sets["refundable"]
+    if public["status"] not in refundable:
         way = "" if path(lifecycle, public["status"], "refunded") else " It never will be."
-        message = f"The order is {public['status']}; only a paid one can be refunded.{way}"
+        message = f"The order is {public['status']}; only a {' or '.join(refundable)} one can be refunded.{way}"
         raise _refused("order_not_refundable", message, "status")
     if now > hidden["paid_at"] + REFUND_WINDOW:
         message = f"The payment of {iso(hidden['paid_at'])} is more than 90 days ago."

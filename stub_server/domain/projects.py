@@ -1,11 +1,10 @@
 """Rules of projects: their states, what only goes in, and what becomes of everything below an archived one."""
 
-from ..contract.document import Lifecycle
+from ..contract.document import Lifecycle, Move
 from ..kernel.problem import Conflict, detail, duplicate
 from ..kernel.record import Body, Row
 from .lifecycle import move
 
-EVENTS = {"active": "project.activated", "suspended": "project.suspended", "archived": "project.archived"}
 WRITE_ONLY = (
     "long_description",
     "logo_url",
@@ -37,8 +36,8 @@ def new_project(body: Body, blank: Body, ident: str, creator: str, now: str) -> 
     return public, hidden
 
 
-def changed_project(row: Row, body: Body, lifecycle: Lifecycle) -> tuple[Body, Body, str | None]:
-    """A project after an update, and the status it moves to, if it moves.
+def changed_project(row: Row, body: Body, lifecycle: Lifecycle) -> tuple[Body, Body, Move | None]:
+    """A project after an update, and its move to another status, if it moves.
 
     Raises Conflict for an archived project, whose content is closed for ever, and for an illegal move.
     """
@@ -49,7 +48,7 @@ def changed_project(row: Row, body: Body, lifecycle: Lifecycle) -> tuple[Body, B
         check_open(row.public)
     hidden = row.hidden | {name: value for name, value in body.items() if name in WRITE_ONLY}
     public = row.public | {name: value for name, value in body.items() if name not in WRITE_ONLY}
-    return public, hidden, None if moved is None else to
+    return public, hidden, moved
 
 
 def check_open(project: Body, field: str = "status") -> None:

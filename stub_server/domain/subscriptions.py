@@ -4,14 +4,12 @@ from ..kernel.clock import DAY, iso
 from ..kernel.record import Body
 from .calendar import add_interval, grace_ms, lead_ms
 
-LIVE = ("trialing", "active", "past_due")
-
 
 def opened(
     *,
     ident: str,
     code: str,
-    blank: Body,
+    defaults: Body,
     plan: Body,
     order: Body,
     order_hidden: Body,
@@ -24,7 +22,7 @@ def opened(
     anchor = now if trial_end is None else trial_end
     end = add_interval(anchor, plan["interval"], plan["interval_count"], 1)
     at, ends, trial_ends = iso(now), iso(end), None if trial_end is None else iso(trial_end)
-    public: Body = blank | {
+    public: Body = defaults | {
         "id": ident,
         "code": code,
         "status": "active" if trial_end is None else "trialing",

@@ -8,14 +8,13 @@ import orjson
 
 from ..kernel.clock import HOUR, LATEST, MINUTE, SECOND, iso
 from ..kernel.problem import Conflict, detail, duplicate
-from ..kernel.record import Body, Change, Row
+from ..kernel.record import Body, Row
 
 MOST = 20
 KEYS = 10
 GONE = 410
 SCHEDULE = (0, 5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR)
 """What an attempt waits after the one before: the example schedule of Standard Webhooks 1.0."""
-OPEN = ("pending", "retrying")
 DETAILS = ("request_headers", "request_body", "response_headers", "attempts")
 """What one delivery shows beyond its entry in a list."""
 
@@ -231,10 +230,6 @@ def after_delivery(old: Body, status: str, at: int) -> Body:
     return old | {"last_delivery_at": iso(at), "last_delivery_status": status}
 
 
-def cancel(change: Change, logs: Iterable[Row], now: str) -> Change:
-    """Call off open deliveries."""
-    for row in logs:
-        change.update(
-            "webhook_logs", row, row.public | {"status": "canceled", "next_attempt_at": None, "updatedAt": now}
-        )
-    return change
+def called_off(public: Body, now: str) -> Body:
+    """A delivery that nobody will attempt any more."""
+    return public | {"status": "canceled", "next_attempt_at": None, "updatedAt": now}

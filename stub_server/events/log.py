@@ -1,7 +1,8 @@
 """The event log of a sandbox: append-only, one entry per event, its payload written when somebody asks."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import orjson
@@ -50,7 +51,7 @@ class Event(NamedTuple):
 
 
 class EventLog:
-    """All events of a sandbox, in the order in which they happened."""
+    """The newest events of a sandbox, in the order in which they happened; `raised` counts all there ever were."""
 
     __slots__ = ("_events", "raised")
 
@@ -59,9 +60,20 @@ class EventLog:
         self.raised = 0
 
     def append(self, event: Event) -> None:
-        """Add an event; nothing ever changes or removes it but age."""
+        """Add an event; when there are too many, the oldest one goes."""
         self._events.append(event)
         self.raised += 1
+
+    def outgoing(self, count: int) -> tuple[Event, ...]:
+        """The oldest events, which go when so many new ones come."""
+        return tuple(islice(self._events, max(0, len(self._events) + count - KEPT)))
+
+    def retract(self, count: int, forgotten: Sequence[Event]) -> None:
+        """Take back the newest events, and have those again that had gone to make room."""
+        for _ in range(count):
+            self._events.pop()
+        self._events.extendleft(reversed(forgotten))
+        self.raised -= count
 
     def newest(self, type_: str | None = None, subject: str | None = None) -> Iterator[Event]:
         """Events from the newest to the oldest, of one type or about one record if asked."""
@@ -76,7 +88,7 @@ class EventLog:
         return len(self._events)
 
     def copy(self) -> "EventLog":
-        """The same past, a future of its own."""
+        """An independent copy; events are shared, for they never change."""
         twin = EventLog()
         twin._events, twin.raised = self._events.copy(), self.raised
         return twin

@@ -1,18 +1,21 @@
 """Who calls, and may they: Connexion's security middleware with one plain check per operation."""
 
 import hmac
+from functools import lru_cache
 from ipaddress import ip_address, ip_network
-from typing import Any
+from typing import Any, NamedTuple
 
+import orjson
 from connexion.middleware.security import SecurityAPI, SecurityMiddleware, SecurityOperation
 from connexion.operations import AbstractOperation
 from starlette.types import Receive, Scope, Send
 
+from ..calls.call import Call, Caller
 from ..contract.document import Document, Operation
+from ..engine.sandbox import Sandbox
 from ..kernel.clock import iso
 from ..kernel.problem import Forbidden, Unauthenticated, detail
-from ..operations.call import Call, Caller
-from ..sandbox import Sandbox
+from ..kernel.record import Record
 from ..store.memory import Store
 from .errors import REALM
 from .router import CALL
@@ -135,25 +138,33 @@ def _key_caller(sandbox: Sandbox, unique: str, value: str, kind: str, lenient: b
     raise bad_credentials("No API key of this sandbox has this value.")
 
 
+class _Key(NamedTuple):
+    """An API key as a caller, and until when it serves."""
+
+    caller: Caller
+    expires_at: str | None
+    is_active: bool
+
+
+@lru_cache(maxsize=4096)  # records never change, so a key that was changed is another record
+def _key_of(record: Record, merchant_id: str) -> _Key:
+    public, hidden = orjson.loads(record.json), orjson.loads(record.hidden)
+    caller = Caller(
+        "private_key",
+        hidden["user_id"],
+        merchant_id,
+        frozenset(public["scopes"]),
+        record.id,
+        frozenset(hidden["allowed_projects"]) if hidden["allowed_projects"] else None,
+        tuple(ip_network(text, strict=False) for text in public["allowed_ips"]),
+    )
+    return _Key(caller, public["expires_at"], public["is_active"])
+
+
 def _caller_of(sandbox: Sandbox, store: Store, ident: str, kind: str) -> Caller:
     record = store.api_keys.find(ident)
     assert record is not None
-    # The parsed key is remembered beside its record: records never change, so a new version is parsed anew.
-    known = store.callers.get(ident)
-    if known is None or known[0] is not record:
-        row = store.api_keys.parse(record)
-        hidden = row.hidden
-        caller = Caller(
-            "private_key",
-            hidden["user_id"],
-            store.merchant.id,
-            frozenset(row.public["scopes"]),
-            ident,
-            frozenset(hidden["allowed_projects"]) if hidden["allowed_projects"] else None,
-            tuple(ip_network(text, strict=False) for text in row.public["allowed_ips"]),
-        )
-        known = store.callers[ident] = (record, caller, row.public["expires_at"], row.public["is_active"])
-    _, caller, expires_at, active = known
+    caller, expires_at, active = _key_of(record, store.merchant.id)
     if expires_at is not None and expires_at <= iso(sandbox.clock.now):
         raise bad_credentials("This API key has expired.", "api_key_expired")
     if not active:

@@ -6,17 +6,17 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..calls.call import CONTROL, Call
+from ..engine.sandbox import Sandbox
+from ..engine.sandboxes import DEFAULT, Sandboxes
+from ..engine.scheduler import tick
 from ..kernel.problem import Forbidden, Missing
 from ..kernel.trace import Trace
-from ..operations.call import Call
-from ..sandbox import Sandbox
-from ..sandboxes import DEFAULT, Sandboxes
 from . import cors
 from .errors import Headers, render
 from .router import CALL
 from .tokens import Tokens
 
-CONTROL = "/_sandbox"
 OPEN_CONTROL = frozenset((f"{CONTROL}/health", f"{CONTROL}/qr.svg", f"{CONTROL}/qr.png"))
 
 
@@ -54,7 +54,7 @@ class Edge:
         refusal: Exception | None = None
         try:
             prefix, path, sandbox = self._choose(path, headers)
-            sandbox.tick()
+            tick(sandbox)
         except Exception as error:  # refused, or a defect in seeding or in a due job: both are answered below
             refusal = error
         scope["path"] = path

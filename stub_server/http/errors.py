@@ -18,10 +18,6 @@ PROBLEM = (b"content-type", b"application/problem+json")
 REALM = 'Bearer realm="membership-sandbox"'
 
 
-class Broken(Exception):
-    """An answer of ours that the contract does not know: a defect, never the client's doing."""
-
-
 def as_refusal(error: Exception, trace: Trace) -> Refusal:
     """Any exception as a refusal; what is neither ours nor an HTTP answer is a defect and is logged as one."""
     if isinstance(error, Refusal):

@@ -4,18 +4,17 @@ import hashlib
 
 import orjson
 
+from ..calls.call import Call
+from ..calls.reply import Reply
+from ..engine.step import ReplyKey, Saved
 from ..kernel.clock import DAY
 from ..kernel.problem import Conflict, detail
-from ..operations.call import Call
-from ..sandbox import Saved
 
 HEADER = "idempotency-key"
-KEPT = 10_000
 REPLAYED = (b"idempotent-replayed", b"true")
-Key = tuple[str, str, str, str]
 
 
-def key_of(call: Call) -> Key | None:
+def key_of(call: Call) -> ReplyKey | None:
     """Merchant, method, path and key of a request that carries one; a quoted key and a bare one are the same."""
     header = call.headers.get(HEADER.encode())
     if header is None:
@@ -37,45 +36,22 @@ def fingerprint(call: Call, body: object) -> bytes:
     return hashlib.sha256(b"\x00".join((canonical, call.query_string, orjson.dumps(rights)))).digest()
 
 
-def begin(call: Call, key: Key, print_: bytes) -> Saved | None:
-    """The saved reply of an earlier request, or None after noting that this one runs. Raises Conflict."""
-    replies = call.sandbox.replies
-    saved = replies.get(key)
-    if saved is not None and saved.expires > call.now:
-        if saved.fingerprint != print_:
-            message = "This key was used with another body, or by a caller with other rights. Use a new key."
-            raise _conflict("idempotency_key_reused", message)
-        if saved.parts is None:
-            raise _conflict("idempotency_in_progress", "The first request with this key still runs. Ask again soon.")
-        return saved
-    if len(replies) >= KEPT:
-        _forget(call)
-    replies[key] = Saved(print_, call.now + DAY)
-    return None
-
-
-def keep(call: Call, key: Key, status: int, body: bytes, headers: tuple[tuple[bytes, bytes], ...]) -> None:
-    """Remember a reply for 24 hours of the sandbox clock; a refusal is forgotten, so that it can be tried again."""
+def earlier(call: Call, key: ReplyKey, print_: bytes) -> Saved | None:
+    """The saved reply of an earlier request, or None for the first one. Raises Conflict."""
+    if key in call.sandbox.in_progress:
+        raise _conflict("idempotency_in_progress", "The first request with this key still runs. Ask again soon.")
     saved = call.sandbox.replies.get(key)
-    if saved is None:  # a reset came between
-        return
-    if status >= 300:
-        del call.sandbox.replies[key]
-        return
-    saved.status, saved.parts, saved.headers = status, body, headers
+    if saved is None or saved.expires <= call.now:
+        return None
+    if saved.fingerprint != print_:
+        message = "This key was used with another body, or by a caller with other rights. Use a new key."
+        raise _conflict("idempotency_key_reused", message)
+    return saved
 
 
-def drop(call: Call, key: Key) -> None:
-    """Forget a request that was refused."""
-    call.sandbox.replies.pop(key, None)
-
-
-def _forget(call: Call) -> None:
-    replies = call.sandbox.replies
-    for key in [key for key, saved in replies.items() if saved.expires <= call.now]:
-        del replies[key]
-    while len(replies) >= KEPT:
-        del replies[next(iter(replies))]
+def saved(call: Call, reply: Reply, body: bytes, print_: bytes) -> Saved | None:
+    """What is kept of a reply for 24 hours of the sandbox clock; None for a refusal, which can be tried again."""
+    return None if reply.status >= 300 else Saved(print_, call.now + DAY, reply.status, body, reply.headers)
 
 
 def _conflict(code: str, message: str) -> Conflict:

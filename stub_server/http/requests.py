@@ -9,12 +9,12 @@ from urllib.parse import unquote_plus
 import orjson
 from jsonschema_rs import Draft4Validator
 
+from ..calls.call import Call
 from ..contract.document import Document, Operation
 from ..contract.formats import is_uuid
 from ..contract.schema import Schemas, Validator, prune
 from ..contract.source import Json
 from ..kernel.problem import Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
-from ..operations.call import Call
 from .fitting import Takes, skeleton
 from .violations import details_of
 

@@ -6,9 +6,9 @@ from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
 from connexion.spec import Specification
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ..calls.call import Call
 from ..contract.bundle import METHODS
 from ..kernel.problem import Missing, NotAllowed
-from ..operations.call import Call
 
 CALL = "stub_server.call"
 

@@ -10,13 +10,13 @@ from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
 from connexion.spec import Specification
 from starlette.types import Message, Receive, Scope, Send
 
+from ..calls.call import LARGEST_BODY, Call
+from ..calls.reply import Reply
 from ..contract.document import JSON, Document, Operation
 from ..contract.schema import Schemas
+from ..contract.violation import ContractViolation
 from ..kernel.problem import Malformed, TooLarge
-from ..operations.call import LARGEST_BODY, Call
-from ..operations.reply import Reply
 from . import idempotency
-from .errors import Broken
 from .fitting import takes_of
 from .requests import Requests
 from .router import CALL
@@ -41,8 +41,18 @@ class Bound:
             if JSON in response.media
         }
 
+    async def answer(self, call: Call, values: tuple[str, ...], arguments: dict[str, Any]) -> Reply:
+        """Call the handler and hold its answer to the contract, before anything that it drafted is recorded."""
+        call.trace.step = "handler"
+        answer = self.handler(call, *values, **arguments)
+        # Whether a handler is a coroutine is known since start; mypy cannot tie the flag to the type.
+        reply: Reply = await answer if self.is_async else answer  # type: ignore[misc,assignment]
+        call.trace.step = "respond"
+        self.check(reply)
+        return reply
+
     def check(self, reply: Reply) -> None:
-        """Hold an answer to the contract. Raises Broken for a status or body that it does not have.
+        """Hold an answer to the contract. Raises ContractViolation for a status or body that it does not have.
 
         Stored records were checked when they were written; a frame around them is checked when it first occurs, and a
         body without a constant frame every time.
@@ -52,21 +62,25 @@ class Bound:
             return
         response = self.operation.responses.get(reply.status)
         if response is None:
-            raise Broken(f"{self.operation.id} answered {reply.status}, which the contract does not list")
+            raise ContractViolation(f"{self.operation.id} answered {reply.status}, which the contract does not list")
         if reply.media != b"application/json":
             if reply.media.decode() not in response.media:
-                raise Broken(f"{self.operation.id} answered {reply.media.decode()}, which the contract does not list")
+                raise ContractViolation(
+                    f"{self.operation.id} answered {reply.media.decode()}, which the contract does not list"
+                )
             return
         for name, header in response.headers.items():
             if header.get("required") and name not in ("X-Request-Id",):
                 key = name.lower().encode()
                 if not any(k == key for k, _ in reply.headers):
-                    raise Broken(f"{self.operation.id} answered without {name}")
+                    raise ContractViolation(f"{self.operation.id} answered without {name}")
         body = orjson.loads(b"".join(reply.parts))
         validator = self._validators[reply.status]
         if not validator.is_valid(body):
             error = next(validator.iter_errors(body))
-            raise Broken(f"{self.operation.id} {reply.status} at {error.instance_path}: {error.message[:300]}")
+            raise ContractViolation(
+                f"{self.operation.id} {reply.status} at {error.instance_path}: {error.message[:300]}"
+            )
         if reply.shape is not None:
             self._proved.add(proof)
 
@@ -118,26 +132,26 @@ class Terminal(SpecMiddleware):
             call.body_bytes = await _body(receive, call.headers.get(b"content-length"))
         values, arguments = requests.read(call)
         key = idempotency.key_of(call) if bound.takes_key else None
-        if key is not None:
-            saved = idempotency.begin(call, key, idempotency.fingerprint(call, arguments.get("body")))
-            if saved is not None and saved.parts is not None:
-                reply = Reply(saved.status, (saved.parts,), None, (*saved.headers, idempotency.REPLAYED))
-                await _send(send, call, reply, saved.parts)
-                return
-        trace.step = "handler"
+        if key is None:
+            reply = await bound.answer(call, values, arguments)
+            call.record()
+            await _send(send, call, reply, b"".join(reply.parts))
+            return
+        print_ = idempotency.fingerprint(call, arguments.get("body"))
+        earlier = idempotency.earlier(call, key, print_)
+        if earlier is not None:
+            reply = Reply(earlier.status, (earlier.body,), None, (*earlier.headers, idempotency.REPLAYED))
+            await _send(send, call, reply, earlier.body)
+            return
+        in_progress = call.sandbox.in_progress
+        in_progress.add(key)
         try:
-            answer = bound.handler(call, *values, **arguments)
-            # Whether a handler is a coroutine is known since start; mypy cannot tie the flag to the type.
-            reply = await answer if bound.is_async else answer  # type: ignore[misc,assignment]
-            trace.step = "respond"
-            bound.check(reply)
-        except BaseException:
-            if key is not None:
-                idempotency.drop(call, key)
-            raise
-        body = b"".join(reply.parts)
-        if key is not None:
-            idempotency.keep(call, key, reply.status, body, reply.headers)
+            reply = await bound.answer(call, values, arguments)
+            body = b"".join(reply.parts)
+            saved = idempotency.saved(call, reply, body, print_)
+            call.record(None if saved is None else (key, saved))
+        finally:
+            in_progress.discard(key)
         await _send(send, call, reply, body)
 
 

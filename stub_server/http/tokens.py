@@ -8,10 +8,10 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import OctKey
 
+from ..calls.call import Caller
 from ..contract.formats import is_uuid
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Unauthenticated
-from ..operations.call import Caller
 from .errors import REALM
 
 ISSUER = "membership-sandbox"

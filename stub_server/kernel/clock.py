@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import NamedTuple
 
 SECOND = 1_000
 MINUTE = 60 * SECOND
@@ -51,10 +52,19 @@ def parse_iso(text: str) -> int:
     return ms
 
 
+class ClockState(NamedTuple):
+    """What a clock is set to: the instant it was last latched at, how far it is ahead of the wall, and if it stands."""
+
+    now: int
+    offset: int
+    frozen: bool
+
+
 class Clock:
     """The time of one sandbox.
 
-    `now` is latched: reading does not move it, so everything that one step writes has one time.
+    `now` is latched: reading does not move it, so everything that one step writes has one time. How the clock is set
+    changes with a step alone; latching the time that a running clock shows is no change of it.
     """
 
     __slots__ = ("_offset", "_wall", "frozen", "now")
@@ -70,30 +80,35 @@ class Clock:
         """What the clock shows, without latching it."""
         return self.now if self.frozen else max(self.now, self._wall() + self._offset)
 
-    def tick(self) -> int:
-        """Latch the time for the step that begins now."""
-        if not self.frozen:
-            self.now = max(self.now, self._wall() + self._offset)
-        return self.now
-
     def latch(self, now: int) -> None:
-        """Show an instant for the step that runs now, without touching how the clock runs on."""
+        """Show an instant for the request that runs now, without touching how the clock is set."""
         self.now = now
 
-    def move(self, to: int) -> None:
-        """Jump forward to an instant; a running clock runs on from there."""
-        self.now = max(self.now, min(to, LATEST))
-        self._offset = self.now - self._wall()
+    @property
+    def state(self) -> ClockState:
+        """How the clock is set."""
+        return ClockState(self.now, self._offset, self.frozen)
 
-    def freeze(self) -> None:
-        """Stand still at the present instant."""
-        self.tick()
-        self.frozen = True
+    def set(self, state: ClockState) -> None:
+        """Set the clock as a step says."""
+        self.now, self._offset, self.frozen = state
 
-    def resume(self) -> None:
-        """Run on from the present instant."""
-        self._offset = self.now - self._wall()
-        self.frozen = False
+    def at(self, now: int) -> ClockState:
+        """The clock as it is set, showing an instant."""
+        return ClockState(now, self._offset, self.frozen)
+
+    def moved(self, to: int) -> ClockState:
+        """The clock after a jump forward; a running one runs on from there."""
+        now = max(self.now, min(to, LATEST))
+        return ClockState(now, self._offset if self.frozen else now - self._wall(), self.frozen)
+
+    def stopped(self) -> ClockState:
+        """The clock standing still at the present instant."""
+        return ClockState(self.now, self._offset, True)
+
+    def resumed(self) -> ClockState:
+        """The clock running on from the present instant."""
+        return ClockState(self.now, self.now - self._wall(), False)
 
     @property
     def offset(self) -> int:
@@ -101,7 +116,7 @@ class Clock:
         return self.read() - self._wall()
 
     def copy(self) -> "Clock":
-        """A clock that shows the same time and goes its own way."""
+        """An independent copy that shows the same time."""
         twin = Clock.__new__(Clock)
         twin._wall, twin._offset, twin.frozen, twin.now = self._wall, self._offset, self.frozen, self.now
         return twin

@@ -1,15 +1,18 @@
 """Every invented value of a sandbox: identifiers, codes and keys out of one seed, in separate streams."""
 
-import copy
 import hashlib
 import hmac
+from hashlib import blake2b
 from random import Random
+from typing import NamedTuple
 
 BASE36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 BASE62 = BASE36 + "abcdefghijklmnopqrstuvwxyz"
 # RFC 9562: bits 76 to 79 say version 4, bits 62 and 63 say 10.
 _FREE = (1 << 128) - 1 & ~(0xF << 76 | 0b11 << 62)
 _FIXED = 4 << 76 | 0b10 << 62
+
+BLOCK = 512  # bits
 
 _PAIRS = tuple(first + second for first in BASE36 for second in BASE36)
 _HALF = (1 << 48) - 1
@@ -46,53 +49,102 @@ def derived_text(secret: bytes, length: int, *names: str) -> str:
     return "".join(BASE62[(digest[2 * i] << 8 | digest[2 * i + 1]) % 62] for i in range(length))
 
 
-class Ids:
-    """The seeded streams of one sandbox: reading never changes what a later write is called."""
+class Position(NamedTuple):
+    """Where the streams of a sandbox stand: how many blocks of ids and how many of secrets have been taken."""
 
-    __slots__ = ("_events", "_records", "_requests", "_root", "_secrets")
+    ids: int = 0
+    secrets: int = 0
+
+
+class Ids:
+    """The seeded streams of one sandbox: each position has its value, and taking one changes nothing by itself.
+
+    Who drafts a step reads on from `position`; the step moves it. So a refused request leaves no trace, and two worlds
+    of one seed that do the same give the same ids. Secrets follow the world's name too: what one world hands out must
+    open nothing in another.
+    """
+
+    __slots__ = ("_key", "_requests", "_root", "_secret_key", "position")
 
     def __init__(self, seed: int, secret: bytes, world: str = "") -> None:
         """`seed` decides everything but the secrets, which come from `secret` and are others in every `world`."""
-        self._records = Random(f"{seed}/records")
-        self._events = Random(f"{seed}/events")
-        self._requests = Random(f"{seed}/requests/{world}")
+        self._key = hashlib.sha256(f"{seed}/ids".encode()).digest()
         self._root = hmac.new(secret, b"credentials", hashlib.sha256).digest()
-        self._secrets = self._stream(world)
+        self.position = Position()
+        self._name(world, str(seed))
 
-    def _stream(self, world: str) -> Random:
-        # What one world is given must open nothing in another, though both were asked the same things.
-        return Random(hmac.new(self._root, world.encode(), hashlib.sha256).hexdigest())
+    def _name(self, world: str, root: str) -> None:
+        self._secret_key = hmac.new(self._root, world.encode(), hashlib.sha256).digest()
+        self._requests = Random(f"{root}/requests/{world}")
 
-    def uuid(self) -> str:
-        """A record's id."""
-        return uuid_text(self._records.getrandbits(128))
+    def block(self, position: int) -> int:
+        """The 512 bits at a position, from which ids are cut."""
+        return int.from_bytes(blake2b(position.to_bytes(8, "big"), key=self._key).digest(), "big")
 
-    def code(self) -> str:
-        """Ten characters of 0-9A-Z, as orders and subscriptions carry them."""
-        return code_text(self._records.getrandbits(96))
-
-    def alnum(self, length: int) -> str:
-        """`length` characters of 0-9A-Za-z."""
-        return "".join(self._records.choices(BASE62, k=length))
-
-    def secret(self, length: int) -> str:
-        """`length` characters of 0-9A-Za-z for a credential."""
-        return "".join(self._secrets.choices(BASE62, k=length))
-
-    def secret_bytes(self, length: int) -> bytes:
-        """Bytes for a signing key."""
-        return self._secrets.randbytes(length)
-
-    def event(self) -> str:
-        """An event's id, which is also its webhook-id."""
-        return "evt_" + self._events.getrandbits(104).to_bytes(13, "big").hex()
+    def secret_block(self, position: int) -> bytes:
+        """The 64 bytes at a position, from which credentials are made."""
+        return blake2b(position.to_bytes(8, "big"), key=self._secret_key).digest()
 
     def request(self) -> str:
-        """A request's id."""
+        """A request's id. Requests are the observer's: their ids are no part of a world's state."""
         return "req_" + self._requests.getrandbits(96).to_bytes(12, "big").hex()
 
     def copy(self, world: str) -> "Ids":
-        """The same streams at the same place, going their own way; secrets are those of the new world."""
-        twin = copy.deepcopy(self)
-        twin._secrets = self._stream(world)
+        """The same ids from the same position on; secrets and request ids are those of the new world."""
+        twin = Ids.__new__(Ids)
+        twin._key, twin._root, twin.position = self._key, self._root, self.position
+        twin._name(world, self._key.hex())
         return twin
+
+
+class Cutter:
+    """Cuts ids out of the blocks of a sandbox's streams, from its present position on."""
+
+    __slots__ = ("_bits", "_ids", "_left", "position")
+
+    def __init__(self, ids: Ids) -> None:
+        self._ids, self.position = ids, ids.position
+        self._bits, self._left = 0, 0
+
+    def _take(self, count: int) -> int:
+        if self._left < count:
+            ids, secrets = self.position
+            self._bits, self._left = self._ids.block(ids), BLOCK
+            self.position = Position(ids + 1, secrets)
+        value = self._bits & ((1 << count) - 1)
+        self._bits >>= count
+        self._left -= count
+        return value
+
+    def uuid(self) -> str:
+        """A record's id."""
+        return uuid_text(self._take(128))
+
+    def code(self) -> str:
+        """Ten characters of 0-9A-Z, as orders and subscriptions carry them."""
+        return code_text(self._take(96))
+
+    def alnum(self, length: int) -> str:
+        """`length` characters of 0-9A-Za-z, at most sixteen."""
+        bits, text = self._take(128), ""
+        for _ in range(length):
+            bits, digit = divmod(bits, 62)
+            text += BASE62[digit]
+        return text
+
+    def event(self) -> str:
+        """An event's id, which is also its webhook-id."""
+        return "evt_" + self._take(104).to_bytes(13, "big").hex()
+
+    def secret_bytes(self) -> bytes:
+        """32 bytes for a signing key."""
+        return self._secret()[:32]
+
+    def secret(self, length: int) -> str:
+        """`length` characters of 0-9A-Za-z for a credential."""
+        return derived_text(self._secret(), length)
+
+    def _secret(self) -> bytes:
+        ids, secrets = self.position
+        self.position = Position(ids, secrets + 1)
+        return self._ids.secret_block(secrets)

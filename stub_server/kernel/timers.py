@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from .record import Later
+Later: TypeAlias = tuple[int, str, str]
+"""Have a job done: when (ms), which, for which subject."""
 
 
 class Timer(NamedTuple):
@@ -21,43 +22,87 @@ class Timer(NamedTuple):
 class Timers:
     """A heap of plain data, so that a copy of a world carries its future with it.
 
-    Nothing is ever cancelled: a job looks at the record when it fires and does nothing if the moment has passed.
+    No rule cancels a job: a job looks at the record when it is due and does nothing if the moment has passed. A timer
+    that is taken out before its time stays in the heap until it comes to the top; what is not in `_live` is not there.
     """
 
-    __slots__ = ("_heap", "_seq")
+    __slots__ = ("_aside", "_heap", "_live", "last")
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, str, str, str]] = []  # the members of a Timer
-        self._seq = 0
+        self._heap: list[Timer] = []
+        self._live: set[int] = set()
+        self._aside: dict[int, Timer] = {}
+        self.last = 0  # the number of the newest timer ever set
 
-    def set(self, due: int, job: str, merchant_id: str, subject: str) -> None:
-        """Have `job` done for `subject` at `due` ms."""
-        self._seq += 1
-        heappush(self._heap, (due, self._seq, job, merchant_id, subject))
+    def put(self, timer: Timer) -> None:
+        """Add a timer: a new one, or one that was taken before."""
+        if timer.seq not in self._live:
+            self._live.add(timer.seq)
+            heappush(self._heap, timer)
+            self.last = max(self.last, timer.seq)
+
+    def discard(self, timer: Timer) -> None:
+        """Take a timer out, if it is there."""
+        self._live.discard(timer.seq)
+        self._aside.pop(timer.seq, None)
 
     def set_all(self, jobs: Iterable[Later], merchant_id: str) -> None:
-        """`set` for many, in the order of their time."""
+        """Set many new timers, in the order of their time."""
         in_time = sorted(jobs, key=itemgetter(0))
         self._heap += [
-            (due, number, job, merchant_id, subject)
-            for number, (due, job, subject) in enumerate(in_time, self._seq + 1)
+            Timer(due, number, job, merchant_id, subject)
+            for number, (due, job, subject) in enumerate(in_time, self.last + 1)
         ]
-        self._seq += len(in_time)
+        self._live.update(range(self.last + 1, self.last + len(in_time) + 1))
+        self.last += len(in_time)
         heapify(self._heap)
+
+    def _top(self) -> Timer | None:
+        heap, live = self._heap, self._live
+        while heap:
+            if heap[0].seq in live:
+                return heap[0]
+            heappop(heap)
+        return None
 
     def next_due(self) -> int | None:
         """When the next job is due, in ms."""
-        return self._heap[0][0] if self._heap else None
+        top = self._top()
+        return None if top is None else top.due
 
-    def pop_due(self, now: int) -> Timer | None:
-        """The next job that is due at `now`, taken off the heap."""
-        return Timer(*heappop(self._heap)) if self._heap and self._heap[0][0] <= now else None
+    def next(self, until: int) -> Timer | None:
+        """The next timer that is due at `until` or before."""
+        top = self._top()
+        return top if top is not None and top.due <= until else None
+
+    # -- timers that turn out to have nothing to do wait aside until a step records that they were taken
+
+    def set_aside(self, timer: Timer) -> None:
+        """Pass over the next timer."""
+        heappop(self._heap)
+        self._aside[timer.seq] = timer
+
+    @property
+    def aside(self) -> tuple[Timer, ...]:
+        """The timers that were passed over and that no step has taken yet."""
+        return tuple(self._aside.values())
+
+    def put_back(self) -> None:
+        """Have the timers that were passed over due again."""
+        for timer in self._aside.values():
+            heappush(self._heap, timer)
+        self._aside.clear()
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self._live)
+
+    def pending(self) -> list[Timer]:
+        """Every timer, in the order of time."""
+        return sorted({timer for timer in (*self._heap, *self._aside.values()) if timer.seq in self._live})
 
     def copy(self) -> "Timers":
-        """The same jobs, going their own way."""
+        """An independent copy."""
         twin = Timers()
-        twin._heap, twin._seq = list(self._heap), self._seq
+        twin._heap, twin.last = list(self._heap), self.last
+        twin._live, twin._aside = set(self._live), dict(self._aside)
         return twin

@@ -1,11 +1,11 @@
 """Analytics: a placeholder in the source document, and here no more than that."""
 
+from ..calls import reply
+from ..calls.call import Call
+from ..calls.reply import Reply
 from ..contract.formats import date_time_ms
 from ..kernel.clock import iso
 from ..kernel.record import Body
-from . import reply
-from .call import Call
-from .reply import Reply
 
 
 def get_analytics(call: Call, query: Body) -> Reply:

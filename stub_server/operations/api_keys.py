@@ -1,13 +1,14 @@
 """API keys: what the API is, which scopes there are, who a public key belongs to, and the keys themselves."""
 
+from ..calls import reply
+from ..calls.call import LARGEST_BODY, Call
+from ..calls.listing import list_reply
+from ..calls.reply import Reply
 from ..contract.formats import date_time_ms
 from ..domain import api_keys as rules
+from ..engine.draft import Draft
 from ..kernel.problem import Missing
-from ..kernel.record import Body, Change, moved_from
-from . import reply
-from .call import LARGEST_BODY, Call
-from .listing import list_reply, shown
-from .reply import Reply
+from ..kernel.record import Body, moved_from
 
 WARNING = "Store the private key now: it is shown this once and never again."
 
@@ -76,16 +77,16 @@ def create_api_key(call: Call, body: Body) -> Reply:
     """201 with the private key, this once."""
     rules.check_escalation(call.who.may, body["scopes"])
     projects = rules.known_projects(body.get("allowed_projects", []), call.store.projects.keys)
-    public_key, private_key = "pk_sandbox_" + call.sandbox.ids.secret(24), "sk_sandbox_" + call.sandbox.ids.secret(40)
+    draft, table = call.draft, call.store.api_keys
+    public_key, private_key = "pk_sandbox_" + draft.ids.secret(24), "sk_sandbox_" + draft.ids.secret(40)
     public, hidden = rules.new_key(
-        body, call.blank("ApiKey"), call.sandbox.ids.uuid(), public_key, private_key, projects, call.now_text
+        body, call.defaults("ApiKey"), call.draft.ids.uuid(), public_key, private_key, projects, call.now_text
     )
     hidden["user_id"] = call.who.subject
     ident = public["id"]
-    change = Change().create("api_keys", ident, public, hidden)
-    change.emit("api_key.created", "api_keys", ident, moved_from(None))
-    _expire_later(change, ident, public, call.now)
-    call.apply(change)
+    record = draft.create(table, ident, public, hidden)
+    draft.emit_move(table, record, call.lifecycle("ApiKey").find("new", "active"))
+    _expire_later(draft, ident, public)
     answer = reply.message("API key created.", api_key={**public, "private_key": private_key}, warning=WARNING)
     answer.status = 201
     return answer.located(f"{call.prefix}/api-keys/{ident}")
@@ -101,27 +102,25 @@ def update_api_key(call: Call, ident: str, body: Body) -> Reply:
     if "allowed_projects" in body:
         projects = rules.known_projects(body["allowed_projects"], call.store.projects.keys)
     public, hidden = rules.changed_key(row, body, projects, call.now)
-    before = rules.state(row.public, call.now)
-    change = Change().update("api_keys", row, public, hidden)
-    change.emit("api_key.updated", "api_keys", ident, moved_from(before))
+    draft, before = call.draft, rules.state(row.public, call.now)
+    record = draft.update(table, row, public, hidden)
+    draft.emit_change(table, record, "updated", beside=moved_from(before))
     if public["expires_at"] != row.public["expires_at"]:
-        _expire_later(change, ident, public, call.now)
-    record = call.apply(change)[ident]
-    return reply.enveloped("API key updated.", "api_key", shown(call, table, record))
+        _expire_later(draft, ident, public)
+    return reply.enveloped("API key updated.", "api_key", draft.shown(table, record))
 
 
 def delete_api_key(call: Call, ident: str) -> Reply:
     """200; the key stops working at once."""
-    row = call.open(call.store.api_keys, ident, "API key")
+    table = call.store.api_keys
+    row = call.open(table, ident, "API key")
     before = rules.state(row.public, call.now)
-    last = call.store.shown(call.store.api_keys, row.record)
-    change = Change().drop("api_keys", row)
-    change.emit("api_key.deleted", "api_keys", ident, moved_from(before), last=last)
-    call.apply(change)
+    call.draft.emit_move(table, row.record, call.lifecycle("ApiKey").find(before, "deleted"))
+    call.draft.drop(table, row)
     return reply.message("API key deleted.")
 
 
-def _expire_later(change: Change, ident: str, public: Body, now: int) -> None:
+def _expire_later(draft: Draft, ident: str, public: Body) -> None:
     """A key with an end gets a timer; one that is born expired is switched off at once, and told so by an event."""
     if public["expires_at"] is not None:
-        change.at(max(now, date_time_ms(public["expires_at"])), "api_key.expire", ident)
+        draft.at(max(draft.now, date_time_ms(public["expires_at"])), "api_key.expire", ident)

@@ -1,11 +1,11 @@
 """Customers: the people and companies that buy."""
 
+from ..calls import reply
+from ..calls.call import Call
+from ..calls.listing import list_reply
+from ..calls.reply import Reply
 from ..domain import customers as rules
-from ..kernel.record import Body, Change
-from . import reply
-from .call import Call
-from .listing import list_reply
-from .reply import Reply
+from ..kernel.record import Body
 
 
 def list_customers(call: Call, query: Body) -> Reply:
@@ -15,12 +15,12 @@ def list_customers(call: Call, query: Body) -> Reply:
 
 def create_customer(call: Call, body: Body) -> Reply:
     """201 with the customer; 409 when the document is taken or contradicts its type."""
-    public = rules.new_customer(body, call.blank("Customer"), call.now_text)
+    public = rules.new_customer(body, call.defaults("Customer"), call.now_text)
     rules.check_unique(call.store.customers.holder("document", public["document"]), None)
-    ident = public["id"] = call.sandbox.ids.uuid()
+    ident = public["id"] = call.draft.ids.uuid()
     call.warn(*rules.warnings(public))
-    change = Change().create("customers", ident, public, {}).emit("customer.created", "customers", ident)
-    record = call.apply(change)[ident]
+    record = call.draft.create(call.store.customers, ident, public, {})
+    call.draft.emit_change(call.store.customers, record, "created")
     answer = reply.enveloped("Customer created.", "customer", record.json, 201)
     return answer.located(f"{call.prefix}/v2/customers/{ident}")
 
@@ -38,6 +38,6 @@ def update_customer(call: Call, ident: str, body: Body) -> Reply:
     rules.check_unique(call.store.customers.holder("document", public["document"]), ident)
     if "phones" in body or "address" in body:
         call.warn(*rules.warnings(public))
-    change = Change().update("customers", row, public).emit("customer.updated", "customers", ident)
-    record = call.apply(change)[ident]
+    record = call.draft.update(call.store.customers, row, public)
+    call.draft.emit_change(call.store.customers, record, "updated")
     return reply.enveloped("Customer updated.", "customer", record.json)

@@ -2,17 +2,17 @@
 
 from typing import Any
 
+from ..calls import reply
+from ..calls.call import Call
+from ..calls.listing import list_reply
+from ..calls.reply import Reply
 from ..domain import customers as customer_rules
 from ..domain import orders as rules
 from ..domain.documents import normalise
 from ..domain.places import warnings_for
+from ..engine import billing
 from ..kernel.problem import reference_missing
-from ..kernel.record import Body, Change
-from . import billing, reply
-from .billing import World
-from .call import Call
-from .listing import list_reply
-from .reply import Reply
+from ..kernel.record import Body
 
 SIMULATED = b"x-sandbox-simulated"
 
@@ -53,26 +53,27 @@ def _create(call: Call, body: Body, method: str) -> Reply:
     body |= {"projectId": plan["projectId"], "planId": plan["id"]}  # as they are spelled there, and the same objects
     customer = rules.buyer(body["customer"])
     call.warn(*rules.warnings(body))
-    customer_id, made = _customer(call, customer)
-    placed, ident = billing.place(World(call.sandbox, store), body, customer, customer_id, method, None, rules.PIX_LIFE)
-    record = call.apply(made + placed if made is not None else placed)[ident]
-    answer = reply.bare(record.json, 201).located(f"{call.prefix}/v2/orders/{ident}")
+    customer_id = _customer(call, customer)
+    record = billing.place(call.draft, body, customer, customer_id, method, None, rules.PIX_LIFE)
+    answer = reply.bare(record.json, 201).located(f"{call.prefix}/v2/orders/{record.id}")
     magic = rules.magic_of(customer["email"])
     if magic is not None:
         answer.headers = (*answer.headers, (SIMULATED, magic.encode()))
     return answer
 
 
-def _customer(call: Call, buyer: Body) -> tuple[str, Change | None]:
-    """The customer with the buyer's document, or the change that creates one. An existing one is left as it is."""
+def _customer(call: Call, buyer: Body) -> str:
+    """The id of the customer with the buyer's document, who is created if need be and left as is otherwise."""
     document = normalise(buyer["document"])
     known = call.store.customers.holder("document", document)
     if known is not None:
-        return known, None
+        return known
     body: dict[str, Any] = {name: buyer[name] for name in ("name", "email", "document", "document_type", "type")}
     phones, address, left_out = customer_rules.from_flat(buyer["phones"], buyer["address"])
     call.warn(*left_out, *warnings_for(phones, address))
     body |= {"phones": phones, "address": address}
-    public = customer_rules.new_customer(body, call.blank("Customer"), call.now_text)
-    ident = public["id"] = call.sandbox.ids.uuid()
-    return ident, Change().create("customers", ident, public, {}).emit("customer.created", "customers", ident)
+    public = customer_rules.new_customer(body, call.defaults("Customer"), call.now_text)
+    ident = public["id"] = call.draft.ids.uuid()
+    record = call.draft.create(call.store.customers, ident, public, {})
+    call.draft.emit_change(call.store.customers, record, "created")
+    return ident

@@ -1,14 +1,14 @@
 """Plans: what a buyer pays for."""
 
+from ..calls import reply
+from ..calls.call import Call
+from ..calls.listing import list_reply
+from ..calls.reply import Reply
 from ..domain import plans as rules
 from ..domain.products import without_plan
 from ..domain.projects import check_open
 from ..kernel.problem import reference_missing
-from ..kernel.record import Body, Change, Row
-from . import reply
-from .call import Call
-from .listing import list_reply, shown
-from .reply import Reply
+from ..kernel.record import Body, Row
 
 
 def list_plans(call: Call, query: Body) -> Reply:
@@ -19,18 +19,17 @@ def list_plans(call: Call, query: Body) -> Reply:
 def create_plan(call: Call, body: Body) -> Reply:
     """201 with the plan; 404 for an unknown project, 409 when it is archived or the name is taken."""
     store = call.store
-    public = rules.new_plan(body, call.blank("Plan"), call.now_text)
+    public = rules.new_plan(body, call.defaults("Plan"), call.now_text)
     call.allow_project(public["projectId"])
     project = store.projects.open(public["projectId"])
     if project is None:
         raise reference_missing("projectId", "project")
     check_open(project.public, "projectId")
     rules.check_name(store.plans.holder("name", (project.id, public["name"].casefold())), None)
-    ident = public["id"] = call.sandbox.ids.uuid()
-    change = Change().create("plans", ident, public, {})
-    change.emit("plan.created", "plans", ident, project=project.id)
-    record = call.apply(change)[ident]
-    answer = reply.enveloped("Plan created.", "plan", shown(call, store.plans, record), 201)
+    ident = public["id"] = call.draft.ids.uuid()
+    record = call.draft.create(store.plans, ident, public, {})
+    call.draft.emit_change(store.plans, record, "created", project.id)
+    answer = reply.enveloped("Plan created.", "plan", call.draft.shown(store.plans, record), 201)
     return answer.located(f"{call.prefix}/v2/plans/{ident}")
 
 
@@ -40,7 +39,7 @@ def get_plan(call: Call, ident: str) -> Reply:
     record = call.find(table, ident, "plan")
     if call.who.projects is not None:
         call.allow_project(table.parse(record).public["projectId"])
-    return reply.enveloped("Plan retrieved.", "plan", shown(call, table, record))
+    return reply.enveloped("Plan retrieved.", "plan", call.store.shown(table, record))
 
 
 def update_plan(call: Call, ident: str, body: Body) -> Reply:
@@ -49,10 +48,9 @@ def update_plan(call: Call, ident: str, body: Body) -> Reply:
     row = _changeable(call, ident)
     public = rules.changed_plan(row.public, body, store.running("planId", ident), call.now_text)
     rules.check_name(store.plans.holder("name", (public["projectId"], public["name"].casefold())), ident)
-    change = Change().update("plans", row, public)
-    change.emit("plan.updated", "plans", ident, project=public["projectId"])
-    record = call.apply(change)[ident]
-    return reply.enveloped("Plan updated.", "plan", shown(call, store.plans, record))
+    record = call.draft.update(store.plans, row, public)
+    call.draft.emit_change(store.plans, record, "updated", public["projectId"])
+    return reply.enveloped("Plan updated.", "plan", call.draft.shown(store.plans, record))
 
 
 def delete_plan(call: Call, ident: str) -> Reply:
@@ -62,14 +60,12 @@ def delete_plan(call: Call, ident: str) -> Reply:
     running = store.running("planId", ident)
     rules.check_unused(running, store.orders.count("planId+status", (ident, "pending")))
     project_id = row.public["projectId"]
-    last = store.shown(store.plans, row.record)
-    change = Change().drop("plans", row)
+    call.draft.emit_change(store.plans, row.record, "deleted", project_id)
+    call.draft.drop(store.plans, row)
     for product in store.products.rows_of("projectId", project_id):
         left = without_plan(product.public, ident, call.now_text)
         if left is not None:
-            change.update("products", product, left)
-    change.emit("plan.deleted", "plans", ident, project=project_id, last=last)
-    call.apply(change)
+            call.draft.update(store.products, product, left)
     return reply.message("Plan deleted.")
 
 

@@ -1,13 +1,13 @@
 """Products: what a member gets access to."""
 
+from ..calls import reply
+from ..calls.call import Call
+from ..calls.listing import list_reply, page_of, query_of
+from ..calls.reply import Reply, listed
 from ..domain import products as rules
 from ..domain.projects import check_open
 from ..kernel.problem import reference_missing
-from ..kernel.record import Body, Change, Row
-from . import reply
-from .call import Call
-from .listing import list_reply, page_of, query_of
-from .reply import Reply, listed
+from ..kernel.record import Body, Row
 
 
 def list_products(call: Call, query: Body) -> Reply:
@@ -29,7 +29,7 @@ def list_products(call: Call, query: Body) -> Reply:
 def create_product(call: Call, body: Body) -> Reply:
     """201 with the product; 404 for an unknown project or plan, 409 when it is archived or the SKU is taken."""
     store = call.store
-    public = rules.new_product(body, call.blank("Product"), call.now_text)
+    public = rules.new_product(body, call.defaults("Product"), call.now_text)
     call.allow_project(public["projectId"])
     project = store.projects.open(public["projectId"])
     if project is None:
@@ -37,10 +37,9 @@ def create_product(call: Call, body: Body) -> Reply:
     public["planIds"] = _plans(call, public)
     check_open(project.public, "projectId")
     _check_sku(call, public, None)
-    ident = public["id"] = call.sandbox.ids.uuid()
-    change = Change().create("products", ident, public, {})
-    change.emit("product.created", "products", ident, project=project.id)
-    record = call.apply(change)[ident]
+    ident = public["id"] = call.draft.ids.uuid()
+    record = call.draft.create(store.products, ident, public, {})
+    call.draft.emit_change(store.products, record, "created", project.id)
     answer = reply.enveloped("Product created.", "product", record.json, 201)
     return answer.located(f"{call.prefix}/v2/products/{ident}")
 
@@ -62,9 +61,8 @@ def update_product(call: Call, ident: str, body: Body) -> Reply:
         public["planIds"] = _plans(call, public)
     _check_project_open(call, row)
     _check_sku(call, public, ident)
-    change = Change().update("products", row, public)
-    change.emit("product.updated", "products", ident, project=public["projectId"])
-    record = call.apply(change)[ident]
+    record = call.draft.update(call.store.products, row, public)
+    call.draft.emit_change(call.store.products, record, "updated", public["projectId"])
     return reply.enveloped("Product updated.", "product", record.json)
 
 
@@ -72,9 +70,8 @@ def delete_product(call: Call, ident: str) -> Reply:
     """200; nothing else refers to a product."""
     row = _allowed(call, ident)
     _check_project_open(call, row)
-    change = Change().drop("products", row)
-    change.emit("product.deleted", "products", ident, project=row.public["projectId"], last=row.record.json)
-    call.apply(change)
+    call.draft.emit_change(call.store.products, row.record, "deleted", row.public["projectId"])
+    call.draft.drop(call.store.products, row)
     return reply.message("Product deleted.")
 
 

@@ -1,20 +1,19 @@
 """Projects: the memberships that a merchant runs, their states and their figures."""
 
+from ..calls import reply
+from ..calls.call import Call
+from ..calls.listing import page_of, query_of
+from ..calls.reply import Reply
+from ..contract.document import Move
 from ..contract.formats import date_time_ms
 from ..domain import projects as rules
-from ..domain import subscriptions
 from ..domain.lifecycle import move
 from ..domain.stats import ORDER_STATES, SUBSCRIPTION_STATES, OrderFold, monthly_revenue
 from ..kernel.clock import iso
 from ..kernel.problem import Forbidden, detail
-from ..kernel.record import Body, Change, Record, Row, moved_from
+from ..kernel.record import Body, Record, Row, moved_from
 from ..store.memory import Store
 from ..store.query import Query, select
-from . import billing, reply
-from .billing import World
-from .call import Call
-from .listing import page_of, query_of
-from .reply import Reply
 
 
 def list_projects(call: Call, query: Body) -> Reply:
@@ -30,12 +29,12 @@ def create_project(call: Call, body: Body) -> Reply:
         details = [detail("allowed_projects", "project_not_allowed", message, "header")]
         raise Forbidden(message, code="project_not_allowed", details=details)
     rules.check_unique(call.store.projects.holder("name", body["name"].casefold()), None)
-    ident = call.sandbox.ids.uuid()
-    public, hidden = rules.new_project(body, call.blank("Project"), ident, call.who.subject, call.now_text)
-    change = Change().create("projects", ident, public, hidden)
-    change.emit("project.created", "projects", ident, moved_from(None), ident)
-    record = call.apply(change)[ident]
-    answer = reply.nested("Project created.", "project", _shown(call, record), 201)
+    ident = call.draft.ids.uuid()
+    public, hidden = rules.new_project(body, call.defaults("Project"), ident, call.who.subject, call.now_text)
+    table = call.store.projects
+    record = call.draft.create(table, ident, public, hidden)
+    call.draft.emit_move(table, record, call.lifecycle("Project").find("new", public["status"]), ident)
+    answer = reply.nested("Project created.", "project", call.draft.shown(table, record), 201)
     return answer.located(f"{call.prefix}/v2/projects/{ident}")
 
 
@@ -43,20 +42,21 @@ def get_project(call: Call, ident: str) -> Reply:
     """200 with the project."""
     record = call.find(call.store.projects, ident, "project")
     call.allow_project(ident)
-    return reply.nested("Project retrieved.", "project", _shown(call, record))
+    return reply.nested("Project retrieved.", "project", call.store.shown(call.store.projects, record))
 
 
 def update_project(call: Call, ident: str, body: Body) -> Reply:
     """200 with the project as it is now; a status in the body goes through the same moves as the actions do."""
     row = _open(call, ident)
-    public, hidden, to = rules.changed_project(row, body, call.lifecycle("Project"))
+    public, hidden, moved = rules.changed_project(row, body, call.lifecycle("Project"))
     rules.check_unique(call.store.projects.holder("name", public["name"].casefold()), ident)
-    change = Change().update("projects", row, public, hidden)
+    table = call.store.projects
+    record = call.draft.update(table, row, public, hidden)
     if body.keys() - {"status"}:
-        change.emit("project.updated", "projects", ident, moved_from(row.public["status"]), ident)
-    if to is not None:
-        _moved(call, change, row, to)
-    return _reply(call, change, ident, "Project updated.")
+        call.draft.emit_change(table, record, "updated", ident, moved_from(row.public["status"]))
+    if moved is not None:
+        _moved(call, record, moved)
+    return _reply(call, record, "Project updated.")
 
 
 def delete_project(call: Call, ident: str) -> Reply:
@@ -66,14 +66,12 @@ def delete_project(call: Call, ident: str) -> Reply:
     orders = store.orders.count("projectId+status", (ident, "paid"))
     orders += store.orders.count("projectId+status", (ident, "pending"))
     rules.check_idle(orders, store.running("projectId", ident))
-    last = store.shown(store.projects, row.record)
-    change = Change()
-    for name in ("plans", "products"):
-        for below in store.tables[name].rows_of("projectId", ident):
-            change.drop(name, below)
-    change.drop("projects", row)
-    change.emit("project.deleted", "projects", ident, moved_from(row.public["status"]), ident, last)
-    call.apply(change)
+    moved = call.lifecycle("Project").find(row.public["status"], "deleted")
+    call.draft.emit_move(store.projects, row.record, moved, ident)
+    for table in (store.plans, store.products):
+        for below in table.rows_of("projectId", ident):
+            call.draft.drop(table, below)
+    call.draft.drop(store.projects, row)
     return reply.value({"error": False, "data": {}, "message": "Project deleted."})
 
 
@@ -148,36 +146,21 @@ def _open(call: Call, ident: str) -> Row:
 
 def _move(call: Call, ident: str, to: str) -> Reply:
     row = _open(call, ident)
-    change = Change()
-    if move(call.lifecycle("Project"), row.public["status"], to) is not None:
-        change.update("projects", row, row.public | {"status": to})
-        _moved(call, change, row, to)
-    return _reply(call, change, ident, f"Project {to}.")
+    record, moved = row.record, move(call.lifecycle("Project"), row.public["status"], to)
+    if moved is not None:
+        record = call.draft.update(call.store.projects, row, row.public | {"status": to})
+        _moved(call, record, moved)
+    return _reply(call, record, f"Project {to}.")
 
 
-def _moved(call: Call, change: Change, row: Row, to: str) -> None:
-    """The event of a move, and what it does to orders and subscriptions."""
-    change.emit(rules.EVENTS[to], "projects", row.id, moved_from(row.public["status"]), row.id)
-    world = World(call.sandbox, call.store)
-    if to == "archived":
-        for order in call.store.orders.rows_of("projectId+status", (row.id, "pending")):
-            change.join(billing.cancel(world, order))
-        for state in subscriptions.LIVE:
-            for held in call.store.subscriptions.rows_of("projectId+status", (row.id, state)):
-                if not held.public["cancel_at_period_end"]:
-                    change.update("subscriptions", held, subscriptions.ending(held.public, call.now))
-    elif to == "active":
-        # Renewals that fell due while the project stood still are made now.
-        for held in call.store.subscriptions.rows_of("projectId+status", (row.id, "active")):
-            if held.hidden["renewal_order"] is None and subscriptions.renewal_at(held.public, held.hidden) <= call.now:
-                change.at(call.now, "subscription.renew", held.id)
+def _moved(call: Call, record: Record, moved: Move) -> None:
+    """The events of a move, and the job that sees to the project's orders and subscriptions before the next request."""
+    call.draft.emit_move(call.store.projects, record, moved, record.id)
+    if moved.to == "archived":
+        call.draft.at(call.now, "project.close", record.id)
+    elif moved.from_ == "suspended":
+        call.draft.at(call.now, "project.reopen", record.id)
 
 
-def _reply(call: Call, change: Change, ident: str, message: str) -> Reply:
-    call.apply(change)
-    record = call.find(call.store.projects, ident, "project")
-    return reply.nested(message, "project", _shown(call, record))
-
-
-def _shown(call: Call, record: Record) -> bytes:
-    return call.store.shown(call.store.projects, record)
+def _reply(call: Call, record: Record, message: str) -> Reply:
+    return reply.nested(message, "project", call.draft.shown(call.store.projects, record))

@@ -1,11 +1,11 @@
 """Subscriptions: running memberships. Paid orders open them and time moves them; the API only lists them."""
 
+from ..calls.call import Call
+from ..calls.listing import page_of, query_of
+from ..calls.reply import Reply, listed
 from ..contract.formats import date_time_ms
 from ..kernel.clock import iso
 from ..kernel.record import Body
-from .call import Call
-from .listing import page_of, query_of
-from .reply import Reply, listed
 
 # What is billed no more stands under "" in the order of billing: before every date-time, and in no range of them.
 _EARLIEST = "0"

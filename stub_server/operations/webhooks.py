@@ -1,17 +1,18 @@
 """Webhooks: who is told of what, with which key, and how each delivery went."""
 
+from ..calls import reply
+from ..calls.call import Call
+from ..calls.listing import list_reply, page_of, query_of
+from ..calls.reply import Reply
 from ..domain import webhooks as rules
-from ..events.dispatch import TEST, open_delivery
-from ..events.samples import nothing_happened, sample
+from ..engine.draft import TEST
+from ..engine.samples import nothing_happened, sample
+from ..engine.scheduler import tick
 from ..events.sender import Delivery, Sender
 from ..events.signing import new_key
 from ..kernel.clock import SECOND, iso
 from ..kernel.problem import reference_missing
-from ..kernel.record import Body, Change, Row
-from . import reply
-from .call import Call
-from .listing import list_reply, page_of, query_of
-from .reply import Reply
+from ..kernel.record import NOTHING_BESIDE, Body, Row
 
 WARNING = "Store the signing key now. It is not shown again."
 PATIENCE = 4.0
@@ -31,12 +32,12 @@ def list_webhooks(call: Call, query: Body) -> Reply:
 def create_webhook(call: Call, body: Body) -> Reply:
     """201 with the signing key, this once."""
     table = call.store.webhooks
-    ident, key = call.sandbox.ids.uuid(), new_key(call.sandbox.ids.secret_bytes(32))
-    public, hidden = rules.new_webhook(body, call.blank("Webhook"), ident, key, call.now_text)
+    ident, key = call.draft.ids.uuid(), new_key(call.draft.ids.secret_bytes())
+    public, hidden = rules.new_webhook(body, call.defaults("Webhook"), ident, key, call.now_text)
     _check_project(call, public["projectId"])
     rules.check_room(len(table))
     rules.check_address(table.holder("url", (public["url"], public["projectId"])), None)
-    call.apply(Change().create("webhooks", ident, public, hidden))
+    call.draft.create(table, ident, public, hidden)
     answer = reply.message("Webhook created.", webhook=rules.with_key(public, key), warning=WARNING)
     answer.status = 201
     return answer.located(f"{call.prefix}/v2/webhooks/{ident}")
@@ -72,17 +73,16 @@ def update_webhook(call: Call, ident: str, body: Body) -> Reply:
     if "projectId" in body:
         _check_project(call, public["projectId"])
     rules.check_address(table.holder("url", (public["url"], public["projectId"])), ident)
-    change = Change().update("webhooks", row, public)
+    record = call.draft.update(table, row, public)
     if not public["is_active"]:
-        rules.cancel(change, _open_logs(call, ident), call.now_text)
-    record = call.apply(change)[ident]
+        call.draft.at(call.now, "webhook.call_off", ident)
     return reply.enveloped("Webhook updated.", "webhook", record.json)
 
 
 def delete_webhook(call: Call, ident: str) -> Reply:
     """200; open deliveries are called off, the history stays."""
-    change = Change().drop("webhooks", _open(call, ident))
-    call.apply(rules.cancel(change, _open_logs(call, ident), call.now_text))
+    call.draft.drop(call.store.webhooks, _open(call, ident))
+    call.draft.at(call.now, "webhook.call_off", ident)
     return reply.message("Webhook deleted.")
 
 
@@ -90,10 +90,10 @@ def regenerate_webhook_signing_key(call: Call, ident: str, body: Body | None = N
     """200 with the new key, this once; the old one signs as well until its grace ends."""
     row = _open(call, ident)
     grace = (body or {}).get("grace_period_seconds", DAY_SECONDS)
-    key = new_key(call.sandbox.ids.secret_bytes(32))
+    key = new_key(call.draft.ids.secret_bytes())
     hidden, until = rules.rotated(row.hidden, key, call.now, int(grace) * SECOND)
     public = row.public | {"updatedAt": call.now_text}
-    call.apply(Change().update("webhooks", row, public, hidden))
+    call.draft.update(call.store.webhooks, row, public, hidden)
     if until > call.now:
         rest = f"The previous key signs as well until {iso(until)}."
     else:
@@ -105,18 +105,14 @@ async def send_test_webhook(call: Call, ident: str, body: Body | None = None) ->
     """200 with the delivery after its one attempt, whatever came of it."""
     webhook = _open(call, ident)
     event_type = (body or {}).get("event_type", TEST)
-    wish = rules.wish_of(webhook.record.json)
-    change = Change()
+    wish, draft = rules.wish_of(webhook.record.json), call.draft
     if event_type == TEST:
-        call.apply(Change().emit(TEST, "webhooks", ident, last=nothing_happened(ident)))
-        event = next(call.sandbox.events.newest(TEST, ident))
+        event = draft.raise_event(TEST, ident, nothing_happened(ident), b"", NOTHING_BESIDE, None)
     else:
-        entry = call.server.document.events[event_type]
-        event = sample(call.sandbox, call.store, event_type, entry, wish.project_id)
-    log_id = open_delivery(change, call.sandbox, wish, event, test=True)
-    call.apply(change)
-    log = call.open(call.store.webhook_logs, log_id, "delivery")
-    return await _attempt(call, webhook, log, "test")
+        event = sample(draft, event_type, call.server.document.events[event_type], wish.project_id)
+    opened = draft.open_delivery(wish, event, test=True)
+    call.record()
+    return await _attempt(call, webhook, call.store.webhook_logs.parse(opened), "test")
 
 
 def list_logs_for_webhook(call: Call, ident: str, query: Body) -> Reply:
@@ -168,21 +164,20 @@ async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
         shut=b"webhook-id" in call.headers,
     )
     outcome = await sender.attempt(delivery, PATIENCE)
-    now = call.sandbox.tick()
+    now = tick(call.sandbox)
     call.store = store = call.sandbox.store_of(call.who.merchant_id)
+    draft = call.draft
     log_now, webhook_now = store.webhook_logs.open(log.id), store.webhooks.open(webhook.id)
     public, hidden = rules.attempted(log_now or log, outcome, delivery.url, trigger, begun, now)
-    change = Change()
     if log_now is not None:
-        change.update("webhook_logs", log_now, public, hidden)
+        draft.update(store.webhook_logs, log_now, public, hidden)
     if webhook_now is not None:
         status = "delivered" if outcome.error is None else "failed"
         shown = rules.after_delivery(webhook_now.public, status, now)
         if outcome.status == rules.GONE and trigger != "test" and shown["is_active"]:
             shown = rules.disabled_webhook(shown, "gone", iso(now))
-            rules.cancel(change, (row for row in _open_logs(call, webhook.id) if row.id != log.id), iso(now))
-        change.update("webhooks", webhook_now, shown)
-    call.apply(change)
+            draft.at(now, "webhook.call_off", webhook.id)
+        draft.update(store.webhooks, webhook_now, shown)
     return reply.message("Delivery attempted.", log=rules.shown_log(public, hidden))
 
 
@@ -198,12 +193,6 @@ def _open_log(call: Call, ident: str) -> Row:
     row = call.open(call.store.webhook_logs, ident, "delivery")
     call.allow_project(row.hidden.get("projectId"))
     return row
-
-
-def _open_logs(call: Call, ident: str) -> list[Row]:
-    """The deliveries of a webhook that are still to be attempted."""
-    table = call.store.webhook_logs
-    return [row for status in rules.OPEN for row in table.rows_of("webhookId+status", (ident, status))]
 
 
 def _check_project(call: Call, project_id: str | None) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..contract.document import Lifecycle
 from ..contract.formats import date_time_ms
-from ..domain.projects import COUNTERS, EVENTS
+from ..domain.projects import COUNTERS
+from ..engine.sandbox import Rules
 from ..kernel.money import reais
 from ..kernel.record import Body, Row, moved_from
 from ..store.memory import Store
 from .market import Market, Offer
 
 
-def tell_of_projects(store: Store, market: Market, offers: Iterable[Offer]) -> None:
+def tell_of_projects(store: Store, market: Market, offers: Iterable[Offer], rules: Rules) -> None:
     """Tell what has happened since somebody listens; each record as it was then, counters and all."""
     stops = {offer.project["id"]: offer.stopped for offer in offers if offer.stopped is not None}
     for project in store.projects.all_rows():
@@ -21,14 +23,24 @@ def tell_of_projects(store: Store, market: Market, offers: Iterable[Offer]) -> N
         before = "draft" if status == "draft" else "active"
         born = project.public | dict.fromkeys(COUNTERS, 0) | {"status": before}
         at = date_time_ms(born["createdAt"])
-        market.tell(at, "project.created", "projects", born, {}, moved_from(None), ident)
+        moves = rules.lifecycles["Project"]
+        for type_ in _events(moves, "new", before):
+            market.tell(at, type_, "projects", born, {}, moved_from(None), ident)
         if stopped is not None and stopped >= market.since:
             then = project.public | _counters(store, ident, stopped)
-            market.tell(stopped, EVENTS[status], "projects", then, {}, moved_from(before), ident)
+            for type_ in _events(moves, before, status):
+                market.tell(stopped, type_, "projects", then, {}, moved_from(before), ident)
     for plan in store.plans.all_rows():
-        _born(market, "plan.created", "plans", plan, plan.public | {"subscribers_count": 0})
+        for type_ in rules.changes["Plan"].get("created", ()):
+            _born(market, type_, "plans", plan, plan.public | {"subscribers_count": 0})
     for product in store.products.all_rows():
-        _born(market, "product.created", "products", product, product.public)
+        for type_ in rules.changes["Product"].get("created", ()):
+            _born(market, type_, "products", product, product.public)
+
+
+def _events(lifecycle: Lifecycle, from_: str, to: str) -> tuple[str, ...]:
+    move = lifecycle.find(from_, to)
+    return () if move is None else move.events
 
 
 def _born(market: Market, type_: str, table: str, row: Row, public: Body) -> None:

@@ -10,7 +10,7 @@ from ..contract.formats import date_time_ms
 from ..domain.api_keys import new_key
 from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..kernel.ids import derived_text, named_uuid
-from ..kernel.record import Body, Change
+from ..kernel.record import Body
 from ..kernel.timers import Timers
 from ..store.memory import Store
 from .rhythm import office_hour
@@ -62,7 +62,7 @@ def cut_keys(
         fields.pop("expires_in_days", None)
         ident = _write(store, blank, spec.key, fields, pair_of(secret, seed, spec.key), created, spec.state)
         if spec.state != "expired" and fields.get("expires_at") is not None:
-            timers.set(date_time_ms(fields["expires_at"]), "api_key.expire", store.merchant.id, ident)
+            timers.set_all([(date_time_ms(fields["expires_at"]), "api_key.expire", ident)], store.merchant.id)
         if spec.usage:
             store.usage[ident] = (spec.usage, iso(max(created, last)))
             used += spec.usage
@@ -88,5 +88,5 @@ def _write(
     if state in ("inactive", "expired"):
         public["is_active"] = False
     hidden["user_id"] = store.merchant.user_id
-    store.write(Change().create("api_keys", ident, public, hidden))
+    store.add("api_keys", ident, public, hidden)
     return ident

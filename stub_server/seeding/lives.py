@@ -99,7 +99,7 @@ class _Member:
         self.public, self.hidden = subscriptions.opened(
             ident=self.id,
             code=base36(rng),
-            blank=market.blank,
+            defaults=market.blank,
             plan=offer.plan,
             order=order.public,
             order_hidden=order.hidden,

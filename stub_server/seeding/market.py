@@ -9,7 +9,8 @@ from zlib import crc32
 
 from ..contract.document import Lifecycle
 from ..domain.orders import Seller
-from ..kernel.record import NOTHING_BESIDE, Beside, Body, Later
+from ..kernel.record import NOTHING_BESIDE, Beside, Body
+from ..kernel.timers import Later
 from .draw import Weighted
 
 

@@ -11,7 +11,7 @@ from ..domain.products import new_product
 from ..domain.projects import new_project
 from ..kernel.clock import DAY, HOUR, iso
 from ..kernel.ids import named_uuid
-from ..kernel.record import Body, Change
+from ..kernel.record import Body
 from ..store.memory import Store
 from .market import Offer
 from .niches import ProjectBlueprint
@@ -62,7 +62,7 @@ def _project(store: Store, blanks: Mapping[str, Body], shelf: Shelf, rng: Random
     public, hidden = new_project(
         blueprint.fields | {"status": spec.status}, blanks["Project"], ident, store.merchant.user_id, iso(opened)
     )
-    change = Change().create("projects", ident, public, hidden)
+    store.add("projects", ident, public, hidden)
     stopped = None
     if spec.status in ("suspended", "archived"):
         stopped = min(now - HOUR, max(opened + 2 * HOUR, office_hour(rng, now - spec.stopped_days_ago * DAY)))
@@ -76,7 +76,7 @@ def _project(store: Store, blanks: Mapping[str, Body], shelf: Shelf, rng: Random
         if plan["status"] == "inactive":  # it was sold until four months ago
             closes = min(closes, max(at + HOUR, office_hour(rng, now - 120 * DAY)))
             plan["updatedAt"] = iso(closes)
-        change.create("plans", plan_id, plan, {})
+        store.add("plans", plan_id, plan, {})
         plan_ids[plan["name"]] = plan_id
         if spec.status != "draft" and share > 0:
             sources = ("instagram",) * 6 + ("google",) * 4 + ("youtube",) * 2 + ("facebook", "indicacao")
@@ -99,8 +99,7 @@ def _project(store: Store, blanks: Mapping[str, Body], shelf: Shelf, rng: Random
         known = [plan_id for name, plan_id in plan_ids.items() if name in unlocking] or list(plan_ids.values())
         body = {"projectId": ident, **product.fields, "planIds": known}
         product_id = named_uuid("product", blueprint.slug, str(number))
-        change.create("products", product_id, new_product(body, blanks["Product"], iso(at)) | {"id": product_id}, {})
-    store.write(change)
+        store.add("products", product_id, new_product(body, blanks["Product"], iso(at)) | {"id": product_id}, {})
     return offers
 
 

@@ -19,7 +19,7 @@ from ..domain.projects import new_project
 from ..kernel.clock import DAY, HOUR, iso
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Refusal
-from ..kernel.record import Body, Change
+from ..kernel.record import Body
 from ..kernel.text import fold
 from .lives import Fate, live
 from .market import Offer
@@ -106,7 +106,7 @@ class Records:
             if status not in ("draft", "active", "suspended", "archived"):
                 raise _error(spec, f"status_now {status!r} is no status of a project")
             public["status"] = status
-        self.store.write(Change().create("projects", ident, public, hidden))
+        self.store.add("projects", ident, public, hidden)
 
     def _plan(self, spec: RecordSpec, ident: str, fields: Body, at: int, own: Body, _: Any) -> None:
         project = self.store.projects.find(fields["projectId"].lower())
@@ -115,7 +115,7 @@ class Records:
         public = new_plan(fields, self.blanks["Plan"], iso(at)) | {"id": ident}
         if self.store.plans.holder("name", (public["projectId"], fold(public["name"]))) is not None:
             raise _error(spec, "another plan of this project has this name")
-        self.store.write(Change().create("plans", ident, public, {}))
+        self.store.add("plans", ident, public, {})
         self.sales.offers.append(self.offer(public))
 
     def offer(self, plan: Body) -> Offer:
@@ -132,7 +132,7 @@ class Records:
         public = new_product(fields, self.blanks["Product"], iso(at)) | {"id": ident}
         if public["sku"] is not None and self.store.products.holder("sku", (project_id, public["sku"])) is not None:
             raise _error(spec, "another product of this project has this sku")
-        self.store.write(Change().create("products", ident, public, {}))
+        self.store.add("products", ident, public, {})
 
     def _project_of(self, plan_id: str) -> str | None:
         plan = self.store.plans.open(plan_id)

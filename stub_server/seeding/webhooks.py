@@ -12,8 +12,9 @@ from ..events.log import Event
 from ..events.signing import new_key
 from ..kernel.clock import DAY, HOUR, MINUTE, iso
 from ..kernel.ids import derived_text, named_uuid
-from ..kernel.record import Body, Change
+from ..kernel.record import Body
 from ..store.memory import Store
+from ..store.tables import LOG_ROWS
 from .deliveries import OUTAGES, REJECTS, Delivered, Fault, deliver
 from .rhythm import office_hour
 from .scenario import HookSpec
@@ -75,12 +76,10 @@ def deliver_all(
         done = [item for item in _deliveries(endpoint, heard, rng, now)]
         logs += [(serial, delivered.public, delivered.hidden) for delivered, serial in done]
         _conclude(endpoint, [delivered for delivered, _ in done])
-    change = Change()
     for endpoint in endpoints:
-        change.create("webhooks", endpoint.public["id"], endpoint.public, endpoint.hidden)
-    for _, public, hidden in sorted(logs, key=lambda log: log[0]):
-        change.create("webhook_logs", public["id"], public, hidden)
-    store.write(change)
+        store.add("webhooks", endpoint.public["id"], endpoint.public, endpoint.hidden)
+    for _, public, hidden in sorted(logs, key=lambda log: log[0])[-LOG_ROWS:]:
+        store.add("webhook_logs", public["id"], public, hidden)
 
 
 def _outages(rng: Random, since: int, newest: int, now: int) -> list[tuple[float, float, Fault]]:

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from ..contract.document import Document
 from ..contract.schema import Schemas
+from ..engine.sandbox import Sandbox
 from ..kernel.clock import DAY, HOUR, Clock, iso
 from ..kernel.ids import named_uuid
 from ..kernel.record import Body
-from ..sandbox import Sandbox
 from ..store.memory import Merchant, Store
 from .catalogue import Catalogue, load_catalogue
 from .chronicle import tell_of_projects
@@ -100,7 +100,7 @@ class Seeding:
         sandbox.credentials = cut_keys(
             store, self._blanks["ApiKey"], scenario.keys, secret, seed, stream(seed, "keys"), now, sandbox.timers
         )
-        tell_of_projects(store, market, offers)
+        tell_of_projects(store, market, offers, sandbox.rules)
         events = record(market.told, sandbox.events, stream(seed, "events", "past"), store, sandbox.rules.payload_keys)
         deliver_all(store, endpoints, events, stream(seed, "deliveries"), now)
         sandbox.sample = _sample(store, offers)
@@ -133,7 +133,7 @@ class Seeding:
         name, city = scenario.merchant
         merchant = Merchant(named_uuid("merchant", "home"), named_uuid("user", "home"), name, city, iso(begun))
         sandbox.home = merchant.id
-        store = sandbox.stores[merchant.id] = Store(merchant, sandbox.rules.checks)
+        store = sandbox.stores[merchant.id] = Store(merchant, sandbox.rules.layout)
         return store
 
     def _market(self, sandbox: Sandbox, store: Store, since: int) -> Market:

@@ -1,16 +1,20 @@
-"""The in-memory store of one merchant: nine tables, written one whole change at a time."""
+"""The in-memory store of one merchant: nine tables, and the counters that they feed."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 
 from ..kernel.money import reais
-from ..kernel.record import Body, Change, Record, Row, exact
-from .table import Check, Table
-from .tables import LIVE_SUBSCRIPTION, TABLES
+from ..kernel.record import Body, Record, Row, exact
+from .table import Table
+from .tables import Layout
+
+Usage: TypeAlias = tuple[int, str]
+"""How many requests of a key were authenticated, and when the last one was."""
+UNUSED: Usage = (0, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,31 +29,21 @@ class Merchant:
 
 
 class Store:
-    """One merchant's records. Every write goes through `write`, which does all of a change or nothing of it."""
+    """One merchant's records. `unrecorded` are the keys used since the last step, with what that step knew of them."""
 
-    def __init__(self, merchant: Merchant, checks: Mapping[str, Check]) -> None:
-        """`checks` holds each schema name's contract check."""
-        self.merchant = merchant
-        self._checks = checks
-        self.tables = {name: Table(name, spec, checks[spec.schema]) for name, spec in TABLES.items()}
-        self.usage: dict[str, tuple[int, str]] = {}
-        self.callers: dict[str, Any] = {}  # API keys as callers, remembered by whoever authenticates
-        self.listeners: dict[
-            Any, Any
-        ] = {}  # who wants which events, remembered by whoever tells them, until one changes
-        self._bind()
+    def __init__(self, merchant: Merchant, layout: Layout) -> None:
+        self.merchant, self._layout = merchant, layout
+        self.tables = {name: Table(name, spec, layout.checks[spec.schema]) for name, spec in layout.tables.items()}
+        self.usage: dict[str, Usage] = {}
+        self.unrecorded: dict[str, Usage | None] = {}
+        self._name_tables()
 
-    def _bind(self) -> None:
+    def _name_tables(self) -> None:
         tables = self.tables
         self.api_keys, self.customers, self.projects = tables["api_keys"], tables["customers"], tables["projects"]
         self.plans, self.products, self.orders = tables["plans"], tables["products"], tables["orders"]
         self.subscriptions, self.webhooks = tables["subscriptions"], tables["webhooks"]
         self.webhook_logs = tables["webhook_logs"]
-        self._live: dict[str, Callable[[str], Body]] = {
-            "projects": self._project_counters,
-            "plans": self._plan_counters,
-            "api_keys": self._key_counters,
-        }
 
     # -- reading what a caller sees
 
@@ -59,16 +53,28 @@ class Store:
             return record.json
         known = table.shown.get(record.id)
         if known is None:
-            public = orjson.loads(record.json) | self._live[table.name](record.id)
-            self._checks[table.spec.schema](public)
-            known = table.shown[record.id] = exact(orjson.dumps(public))
+            known = table.shown[record.id] = self.rendered(table, record)
         return known
+
+    def rendered(self, table: Table, record: Record) -> bytes:
+        """`shown`, of a version that need not be stored and is not remembered."""
+        if not table.spec.live:
+            return record.json
+        public = orjson.loads(record.json) | self.counters(table.name, record.id)
+        self._layout.checks[table.spec.schema](public)
+        return exact(orjson.dumps(public))
 
     def shown_row(self, table: Table, row: Row) -> Body:
         """A row's public part with its live members."""
-        return row.public | self._live[table.name](row.id) if table.spec.live else row.public
+        return row.public | self.counters(table.name, row.id) if table.spec.live else row.public
 
-    def _project_counters(self, ident: str) -> Body:
+    def counters(self, table: str, ident: str) -> Body:
+        """The live members of a record: what other records add up to."""
+        if table == "api_keys":
+            count, last = self.usage.get(ident, UNUSED)
+            return {"usage_count": count, "last_used_at": last or None}
+        if table == "plans":
+            return {"subscribers_count": self.running("planId", ident)}
         return {
             "plans_count": self.plans.count("projectId", ident),
             "orders_count": self.orders.count("projectId", ident),
@@ -77,55 +83,50 @@ class Store:
             "active_subscribers": self.subscriptions.members("active_subscribers", ident),
         }
 
-    def _plan_counters(self, ident: str) -> Body:
-        return {"subscribers_count": self.running("planId", ident)}
-
-    def _key_counters(self, ident: str) -> Body:
-        count, last = self.usage.get(ident, (0, ""))
-        return {"usage_count": count, "last_used_at": last or None}
-
     def running(self, index: str, ident: str) -> int:
-        """How many subscriptions of a plan (`planId`) or a project (`projectId`) are trialing, active or past due."""
+        """How many subscriptions of a plan (`planId`) or a project (`projectId`) are in a running state."""
         count = self.subscriptions.count
-        return sum([count(f"{index}+status", (ident, status)) for status in LIVE_SUBSCRIPTION])
+        return sum([count(f"{index}+status", (ident, status)) for status in self._layout.running])
 
     def use_key(self, ident: str, at: str) -> None:
-        """Count one authenticated request of an API key: a counter beside the record, not a change of it."""
-        self.usage[ident] = (self.usage.get(ident, (0, ""))[0] + 1, at)
+        """Count one authenticated request of an API key: a counter beside the record, which the next step records."""
+        before = self.usage.get(ident)
+        self.unrecorded.setdefault(ident, before)
+        self.usage[ident] = ((before or UNUSED)[0] + 1, at)
         self.api_keys.shown.pop(ident, None)
 
-    # -- writing
+    # -- writing, which only the fold of a step does, and seeding
 
-    def write(self, change: Change) -> dict[str, Record]:
-        """Store a change whole. Answers the new versions by id.
+    def put(self, table: Table, record: Record, public: Body, hidden: Body, before: Row | None) -> None:
+        """Store a version in place of the one before."""
+        table.put(record, public, hidden, before)
+        self._moved(table, public, hidden)
+        if before is not None:
+            self._moved(table, before.public, before.hidden)
 
-        Raises before anything is written: the contract's check (a defect of ours), or `Taken`.
-        """
-        tables = self.tables
-        prepared = [
-            (tables[name], tables[name].prepare(ident, public, hidden, before), public, hidden, before)
-            for name, ident, public, hidden, before in change.puts
-        ]
-        written: dict[str, Record] = {}
-        for table, record, public, hidden, before in prepared:
-            table.put(record, public, hidden, before)
-            written[record.id] = record
-            self._moved(table, public, hidden)
-            if before is not None:
-                self._moved(table, before.public, before.hidden)
-            if table.spec.ring is not None and len(table) > table.spec.ring:
-                table.settle()
-                table.drop(table.parse(table.rows[table.order[0]]))
-        for name, row in change.drops:
-            table = tables[name]
-            table.drop(row)
-            self._moved(table, row.public, row.hidden)
-        return written
+    def drop(self, table: Table, row: Row) -> None:
+        """Take a record out."""
+        table.drop(row)
+        self._moved(table, row.public, row.hidden)
 
-    def add(self, name: str, ident: str, public: Body, hidden: Body, at: int) -> None:
-        """Store one new record, made at `at` (ms), while many are loaded; checked as `write` checks it."""
+    def set_usage(self, ident: str, usage: Usage | None) -> None:
+        """Have a key been used so often; None forgets it."""
+        if usage is None:
+            self.usage.pop(ident, None)
+        else:
+            self.usage[ident] = usage
+        self.api_keys.shown.pop(ident, None)
+
+    def rebuild(self) -> None:
+        """Make anew all that is derived from the records: after a defect has left it half done."""
+        self.tables = {name: table.rebuilt() for name, table in self.tables.items()}
+        self._name_tables()
+
+    def add(self, name: str, ident: str, public: Body, hidden: Body, at: int | None = None) -> None:
+        """Store one new record of the seeded past, made at `at` (ms); checked as every version is."""
         table = self.tables[name]
         table.enter(table.prepare(ident, public, hidden, None, at), public, hidden)
+        self._moved(table, public, hidden)
 
     @contextmanager
     def loading(self) -> Iterator[None]:
@@ -142,21 +143,19 @@ class Store:
                 table.shown.clear()  # counters have moved
 
     def _moved(self, table: Table, public: Body, hidden: Body) -> None:
-        """What was remembered of records that this one feeds or, as a webhook, listens to is out of date."""
+        """What was remembered of records that this one feeds is out of date."""
         for name, ident_of in table.touches:
             shown = self.tables[name].shown
             if shown:
                 shown.pop(ident_of(public, hidden), None)
-        if table is self.webhooks:
-            self.listeners.clear()
 
     def copy(self) -> "Store":
-        """The same records, going their own way."""
+        """An independent copy; records are shared, for they never change."""
         twin = Store.__new__(Store)
-        twin.merchant, twin._checks = self.merchant, self._checks
+        twin.merchant, twin._layout = self.merchant, self._layout
         twin.tables = {name: table.copy() for name, table in self.tables.items()}
-        twin.usage, twin.callers, twin.listeners = dict(self.usage), {}, {}
-        twin._bind()
+        twin.usage, twin.unrecorded = dict(self.usage), dict(self.unrecorded)
+        twin._name_tables()
         return twin
 
     def counts(self) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from ..kernel.record import Body
 
 Extract = Callable[[Body, Body], Any]
 """(public, hidden) -> a value; None stands for "not in this index"."""
+Check = Callable[[Body], None]
+"""Raises when a public part does not keep the contract."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """One table in memory: records by id, in order of creation, with their indexes, sums and live members."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -9,17 +9,14 @@ from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
 from . import ordered
 from .sorts import Sorts
-from .spec import TableSpec, plain
+from .spec import Check, TableSpec, plain
 from .tallies import Tallies
 from .views import Views
-
-Check = Callable[[Body], None]
-"""Raises when the public part does not keep the contract."""
 
 PEEKED = 256  # so many records of a table are kept parsed
 
 
-class Taken(Exception):
+class UniqueViolation(Exception):
     """A unique key already has a holder: the rules let something through, or an id clashed."""
 
 
@@ -78,12 +75,32 @@ class Table:
 
     def parse(self, record: Record) -> Row:
         """A record's two parts as fresh dicts."""
-        kept = orjson.loads(record.hidden)
-        return Row(record, orjson.loads(record.json), self._defaults | kept if self._defaults else kept)
+        return Row(record, orjson.loads(record.json), self.completed(orjson.loads(record.hidden)))
+
+    def completed(self, hidden: Body) -> Body:
+        """A hidden part with the defaults of the members that it does not name."""
+        return self._defaults | hidden if self._defaults else hidden
 
     def holder(self, name: str, value: Hashable) -> str | None:
         """The id of the record that holds a unique value."""
         return self.unique[name].get(value)
+
+    def shares_key(self, public: Body, hidden: Body, other: Body, other_hidden: Body) -> bool:
+        """Whether two records have a unique value in common: both cannot be stored."""
+        return any(
+            value is not None and value == extract(other, other_hidden)
+            for _, extract in self._uniques
+            for value in (extract(public, hidden),)
+        )
+
+    def same_keys(self, before: Row, public: Body, hidden: Body) -> bool:
+        """Whether a version has the unique values of the one before."""
+        return all(extract(public, hidden) == extract(before.public, before.hidden) for _, extract in self._uniques)
+
+    def oldest(self, count: int) -> list[Record]:
+        """The records that were created first."""
+        self.settle()
+        return [self.rows[key] for key in ordered.cut(self.order, 0, max(0, count), newest_first=False)]
 
     def bucket(self, index: str, value: Hashable) -> ordered.Keys:
         """The places of the records with this value in an index, oldest first; not to be changed."""
@@ -129,7 +146,7 @@ class Table:
         for held, extract in self._uniques:
             value = extract(shown, kept)
             if value is not None and held.get(value, ident) != ident:
-                raise Taken(f"{self.name}: {value!r}")
+                raise UniqueViolation(f"{self.name}: {value!r}")
         if before is None:
             key, version = place(parse_iso(shown[self.spec.created]) if at is None else at, ident), 1
         else:
@@ -255,6 +272,18 @@ class Table:
         self.tallies.count(was, *old, -1)
         if new is not None:
             self.tallies.count(now, *new, +1)
+
+    def rebuilt(self) -> "Table":
+        """The same records in a table whose indexes, sums and views are made anew."""
+        twin = Table(self.name, self.spec, self._check)
+        twin.loading = True
+        for key in sorted(self.rows):
+            row = twin.parse(self.rows[key])
+            twin.enter(row.record, row.public, row.hidden)
+        twin.settle()
+        twin.sorts.settle()
+        twin.loading = False
+        return twin
 
     def copy(self) -> "Table":
         """The same records, going their own way; records themselves are shared, for they never change."""

@@ -1,15 +1,25 @@
 """The nine tables of a merchant: what is unique, what is indexed, what is summed."""
 
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from ..kernel.money import cents
 from ..kernel.record import Body
 from ..kernel.text import fold
-from .spec import Distinct, Sum, TableSpec, hidden, public
+from .spec import Check, Distinct, Sum, TableSpec, hidden, public
 
-LIVE_SUBSCRIPTION = frozenset(("trialing", "active", "past_due"))
 LOG_ROWS = 10_000
+
+
+class Layout(NamedTuple):
+    """How every store of a server is laid out.
+
+    `tables` by name, `checks` by schema name; `running` are the states in which a subscription counts as a subscriber.
+    """
+
+    tables: Mapping[str, TableSpec]
+    checks: Mapping[str, Check]
+    running: tuple[str, ...]
 
 
 def _folded(member: str) -> Any:
@@ -43,10 +53,6 @@ def _active_terms(shown: Body, kept: Body) -> tuple[int, str, int] | None:
     return cents(shown["amount"]), shown["interval"], shown["interval_count"]
 
 
-def _live_customer(shown: Body, kept: Body) -> str | None:
-    return shown["customerId"] if shown["status"] in LIVE_SUBSCRIPTION else None
-
-
 def _total_cents(shown: Body, kept: Body) -> int:
     return cents(shown["totalAmount"])
 
@@ -58,8 +64,14 @@ def _billing_instant(shown: Body, kept: Body) -> str:
 _project, _plan = public("projectId"), public("planId")
 _order_project, _order_plan = hidden("projectId"), hidden("planId")
 
-TABLES = MappingProxyType(
-    {
+
+def table_specs(running: tuple[str, ...]) -> Mapping[str, TableSpec]:
+    """The tables by name; `running` are the states in which a subscription counts as a subscriber."""
+
+    def running_customer(shown: Body, kept: Body) -> str | None:
+        return shown["customerId"] if shown["status"] in running else None
+
+    return {
         "api_keys": TableSpec(
             "ApiKey",
             created="created_at",
@@ -144,7 +156,7 @@ TABLES = MappingProxyType(
             sorts={"next_billing_at": _billing_instant},
             distinct={
                 "subscribers": Distinct("projectId", public("customerId")),
-                "active_subscribers": Distinct("projectId", _live_customer),
+                "active_subscribers": Distinct("projectId", running_customer),
                 "active_terms": Distinct("projectId", _active_terms),
             },
             touches={"projects": _project, "plans": _plan},
@@ -168,4 +180,3 @@ TABLES = MappingProxyType(
             ring=LOG_ROWS,
         ),
     }
-)

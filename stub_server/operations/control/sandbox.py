@@ -1,15 +1,14 @@
 """The world as a whole: health, credentials, tokens, assumptions, checks and reset."""
 
+from ...audit.invariants import check
+from ...calls import reply
+from ...calls.call import Call
+from ...calls.reply import Reply
+from ...contract.assumptions import assumptions_of
 from ...kernel.clock import iso
 from ...kernel.problem import Missing
 from ...kernel.record import Body
-from ...seeding.invariants import check
 from ...seeding.scenario import ScenarioError
-from .. import reply
-from ..assumptions import assumptions_of
-from ..call import Call
-from ..ready import ready_token
-from ..reply import Reply
 
 
 def get_sandbox_index(call: Call) -> Reply:
@@ -57,7 +56,7 @@ def get_credentials(call: Call) -> Reply:
             "sandbox": sandbox.name,
             "base_url": server.url + call.prefix,
             "merchant": {"id": merchant.id, "name": merchant.name},
-            "jwt": ready_token(server, sandbox),
+            "jwt": server.ready_token(sandbox),
             "public_key": sandbox.credentials["public_key"],
             "private_key": sandbox.credentials["private_key"],
             "sample": {name: sandbox.sample.get(name) for name in ("projectId", "planId", "customerId", "orderId")},
@@ -69,7 +68,8 @@ def issue_token(call: Call, body: Body | None) -> Reply:
     """201 with a token for the scopes and the time asked for."""
     asked = body or {}
     merchant_id = asked.get("merchant_id", call.sandbox.home).lower()
-    store = call.sandbox.store_of(merchant_id)
+    call.store = store = call.sandbox.store_of(merchant_id)
+    call.draft.open_store()
     scopes = sorted(asked.get("scopes", ["*"]))
     seconds = asked.get("expires_in", 3600)
     token, expires = call.server.tokens.issue(call.sandbox.name, merchant_id, store.merchant.user_id, scopes, seconds)

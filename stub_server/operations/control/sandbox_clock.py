@@ -1,13 +1,13 @@
 """The clock that rules expiry, billing and retries: forward only, and everything due on the way is done."""
 
+from ...calls import reply
+from ...calls.call import Call
+from ...calls.reply import Reply
 from ...contract.formats import date_time_ms
+from ...engine.scheduler import Fired, advance
 from ...kernel.clock import DAY, iso
 from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body
-from ...sandbox import Fired
-from .. import reply
-from ..call import Call
-from ..reply import Reply
 
 FARTHEST = 3650 * DAY
 END = 221_845_392_000_000  # 9000-01-01: past it a period of a plan might end after the last year a date-time can show
@@ -22,7 +22,7 @@ def set_clock(call: Call, body: Body) -> Reply:
     """200 with the clock after the jump."""
     to = date_time_ms(body["to"])
     _check(call, to)
-    call.sandbox.advance(to)
+    advance(call.sandbox, to, call.cause)
     return reply.value(_clock(call))
 
 
@@ -37,20 +37,22 @@ def freeze_clock(call: Call, body: Body | None) -> Reply:
     """200 with the clock standing still, now or at a later instant."""
     if body and "at" in body:
         _check(call, date_time_ms(body["at"]))
-        call.sandbox.advance(date_time_ms(body["at"]))
-    call.sandbox.clock.freeze()
+        advance(call.sandbox, date_time_ms(body["at"]), call.cause)
+    call.draft.clock = call.sandbox.clock.stopped()
+    call.record()
     return reply.value(_clock(call))
 
 
 def resume_clock(call: Call) -> Reply:
     """200 with the clock running on from where it stands."""
-    call.sandbox.clock.resume()
+    call.draft.clock = call.sandbox.clock.resumed()
+    call.record()
     return reply.value(_clock(call))
 
 
 def _jump(call: Call, to: int) -> Reply:
     _check(call, to)
-    fired = call.sandbox.advance(to)
+    fired = advance(call.sandbox, to, call.cause)
     return reply.value({"now": iso(call.sandbox.clock.now), "fired": [_fired(job) for job in fired]})
 
 

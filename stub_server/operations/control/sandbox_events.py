@@ -2,10 +2,10 @@
 
 from itertools import islice
 
+from ...calls.call import Call
+from ...calls.reply import Reply
 from ...kernel.page import Page
 from ...kernel.record import Body
-from ..call import Call
-from ..reply import Reply
 
 
 def list_events(call: Call, query: Body) -> Reply:

@@ -1,19 +1,23 @@
 """What a payer or a bank would do to an order."""
 
-from ...contract.formats import date_time_ms
-from ...kernel.money import cents
-from ...kernel.record import Body, Change, Row
-from .. import billing, reply
-from ..billing import World
-from ..call import Call
-from ..reply import Reply
+from types import MappingProxyType
 
-_MOVES = {"pending": ["pay", "fail", "expire", "cancel"], "paid": ["refund"]}
+from ...calls import reply
+from ...calls.call import Call
+from ...calls.reply import Reply
+from ...contract.formats import date_time_ms
+from ...engine import billing
+from ...kernel.money import cents
+from ...kernel.record import Body, Record, Row
+
+_ENDS = MappingProxyType(
+    {"paid": "pay", "failed": "fail", "expired": "expire", "canceled": "cancel", "refunded": "refund"}
+)
 
 
 def inspect_order(call: Call, ident: str) -> Reply:
     """200 with the order and what the API does not show of it."""
-    return _shown(_open(call, ident))
+    return _shown(call, _open(call, ident))
 
 
 def pay_order(call: Call, ident: str, body: Body | None) -> Reply:
@@ -21,35 +25,33 @@ def pay_order(call: Call, ident: str, body: Body | None) -> Reply:
     row, asked = _open(call, ident), body or {}
     amount = cents(asked["amount"]) if "amount" in asked else None
     paid_at = date_time_ms(asked["paid_at"]) if "paid_at" in asked else None
-    world = World(call.sandbox, call.store)
-    return _apply(call, row, billing.pay(world, row, billing.payer_of(world, row, asked.get("payer")), paid_at, amount))
+    payer = billing.payer_of(call.draft, row, asked.get("payer"))
+    return _changed(call, billing.pay(call.draft, row, payer, paid_at, amount))
 
 
 def fail_order(call: Call, ident: str, body: Body | None) -> Reply:
     """200 with the failed order."""
     row = _open(call, ident)
-    return _apply(
-        call, row, billing.fail(World(call.sandbox, call.store), row, (body or {}).get("code", "insufficient_funds"))
-    )
+    return _changed(call, billing.fail(call.draft, row, (body or {}).get("code", "insufficient_funds")))
 
 
 def expire_order(call: Call, ident: str) -> Reply:
     """200 with the expired order."""
     row = _open(call, ident)
-    return _apply(call, row, billing.expire(World(call.sandbox, call.store), row))
+    return _changed(call, billing.expire(call.draft, row))
 
 
 def cancel_order(call: Call, ident: str) -> Reply:
     """200 with the canceled order."""
     row = _open(call, ident)
-    return _apply(call, row, billing.cancel(World(call.sandbox, call.store), row))
+    return _changed(call, billing.cancel(call.draft, row))
 
 
 def refund_order(call: Call, ident: str, body: Body | None) -> Reply:
     """200 with the order after money went back."""
     row = _open(call, ident)
     amount = cents(body["amount"]) if body and "amount" in body else None
-    return _apply(call, row, billing.refund(World(call.sandbox, call.store), row, amount))
+    return _changed(call, billing.refund(call.draft, row, amount))
 
 
 def _open(call: Call, ident: str) -> Row:
@@ -62,13 +64,15 @@ def _open(call: Call, ident: str) -> Row:
     raise call.missing("order")
 
 
-def _apply(call: Call, row: Row, change: Change) -> Reply:
-    call.apply(change)
-    return _shown(_open(call, row.id))
+def _changed(call: Call, record: Record) -> Reply:
+    row = call.draft.open(call.store.orders, record.id)
+    assert row is not None  # it was just written
+    return _shown(call, row)
 
 
-def _shown(row: Row) -> Reply:
+def _shown(call: Call, row: Row) -> Reply:
     hidden = row.hidden
     names = ("projectId", "planId", "customerId", "subscriptionId", "metadata", "success_url", "cancel_url")
-    allowed = _MOVES.get(row.public["status"], [])
+    exits = call.lifecycle("Order").exits(row.public["status"])
+    allowed = [action for status, action in _ENDS.items() if any(move.to == status != move.from_ for move in exits)]
     return reply.value({"order": row.public, **{name: hidden[name] for name in names}, "allowed": allowed})

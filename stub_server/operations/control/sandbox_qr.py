@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
+from ...calls.call import Call
+from ...calls.reply import Reply
 from ...domain import qr
 from ...domain.brcode import HOST, BrCodeError, parse
 from ...kernel.problem import Missing
 from ...kernel.record import Body
-from ..call import Call
-from ..reply import Reply
 
 
 def render_qr_svg(call: Call, query: Body) -> Reply:

@@ -1,41 +1,40 @@
 """What time or a customer would do to a subscription."""
 
+from ...calls import reply
+from ...calls.call import Call
+from ...calls.reply import Reply
 from ...domain import subscriptions
 from ...domain.lifecycle import refused
-from ...kernel.record import Body, Change, Row
-from .. import billing, reply
-from ..billing import World
-from ..call import Call
-from ..reply import Reply
+from ...engine import billing
+from ...kernel.record import Body, Row
 
 
 def cancel_subscription(call: Call, ident: str, body: Body | None) -> Reply:
     """200 with the canceled subscription, or with one that will end with its period."""
     row = _open(call, ident)
     if not (body or {}).get("at_period_end", False):
-        return _apply(call, row, billing.cancel_subscription(_world(call), row), None)
-    if row.public["status"] not in (*subscriptions.LIVE, "canceled"):
+        billing.end_subscription(call.draft, row, "canceled")
+        return _shown(call, ident, None)
+    if not billing.is_running(call.draft, row) and row.public["status"] != "canceled":
         raise refused(call.lifecycle("Subscription"), row.public["status"], "canceled")
-    change = Change()
     if row.public["status"] != "canceled" and not row.public["cancel_at_period_end"]:
-        change.update("subscriptions", row, subscriptions.ending(row.public, call.now))
-    return _apply(call, row, change, None)
+        call.draft.update(call.store.subscriptions, row, subscriptions.ending(row.public, call.now))
+    return _shown(call, ident, None)
 
 
 def renew_subscription(call: Call, ident: str) -> Reply:
     """200 with the renewed subscription and the order that paid for it; the order is made if none is open."""
-    row = _open(call, ident)
-    if row.public["status"] not in ("active", "past_due"):
+    row, draft = _open(call, ident), call.draft
+    if row.public["status"] not in billing.states(draft, "Subscription", "renewable"):
         raise refused(call.lifecycle("Subscription"), row.public["status"], "active")
     order_id = row.hidden["renewal_order"]
-    order = None if order_id is None else call.store.orders.open(order_id)
-    if order is None or order.public["status"] != "pending":
-        change, order_id = billing.renewal_order(_world(call), row)
-        call.apply(change)
-        order = call.store.orders.open(order_id)
+    order = None if order_id is None else draft.open(call.store.orders, order_id)
+    if order is None or not billing.is_payable(draft, order):
+        order_id = billing.renewal_order(draft, row)[0].id
+        order = draft.open(call.store.orders, order_id)
         assert order is not None
-    if order.public["status"] == "pending":  # a magic e-mail may have failed it at once
-        call.apply(billing.pay(_world(call), order))
+    if billing.is_payable(draft, order):  # a magic e-mail may have failed it at once
+        billing.pay(draft, order)
     return _shown(call, ident, order_id)
 
 
@@ -43,14 +42,11 @@ def expire_subscription(call: Call, ident: str) -> Reply:
     """200 with the expired subscription and the renewal order that expired with it."""
     row = _open(call, ident)
     if row.public["status"] == "expired":
-        return _apply(call, row, Change(), None)
+        return _shown(call, ident, None)
     if row.public["status"] != "past_due":
         raise refused(call.lifecycle("Subscription"), row.public["status"], "expired")
-    return _apply(call, row, billing.expire_subscription(_world(call), row), row.hidden["renewal_order"])
-
-
-def _world(call: Call) -> World:
-    return World(call.sandbox, call.store)
+    billing.expire_subscription(call.draft, row)
+    return _shown(call, ident, row.hidden["renewal_order"])
 
 
 def _open(call: Call, ident: str) -> Row:
@@ -63,12 +59,8 @@ def _open(call: Call, ident: str) -> Row:
     raise call.missing("subscription")
 
 
-def _apply(call: Call, row: Row, change: Change, order_id: str | None) -> Reply:
-    call.apply(change)
-    return _shown(call, row.id, order_id)
-
-
 def _shown(call: Call, ident: str, order_id: str | None) -> Reply:
-    row = _open(call, ident)
-    order = None if order_id is None else call.store.orders.open(order_id)
+    row = call.draft.open(call.store.subscriptions, ident)
+    assert row is not None  # it was there, and nothing takes one out
+    order = None if order_id is None else call.draft.open(call.store.orders, order_id)
     return reply.value({"subscription": row.public, "order": None if order is None else order.public})

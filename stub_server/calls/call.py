@@ -5,14 +5,17 @@ from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
 from ..contract.document import Lifecycle, Operation
+from ..engine.draft import Draft
+from ..engine.sandbox import Sandbox
+from ..engine.step import Cause, ReplyKey, Saved
 from ..kernel.clock import iso
 from ..kernel.problem import Forbidden, Missing, detail
-from ..kernel.record import Body, Change, Record, Row
+from ..kernel.record import Body, Record, Row
 from ..kernel.trace import Trace
-from ..sandbox import Sandbox
 from ..store.memory import Store
 from ..store.table import Table
 
+CONTROL = "/_sandbox"
 LARGEST_BODY = 1_048_576  # bytes
 _MOST_WARNINGS = 50
 
@@ -39,9 +42,10 @@ class Caller:
 
 
 class Call:
-    """What a handler is given."""
+    """What a handler is given. It reads through `store`, and writes to `draft` alone."""
 
     __slots__ = (
+        "_draft",
         "body_bytes",
         "caller",
         "headers",
@@ -70,6 +74,7 @@ class Call:
         self.peer: str | None = None
         self.is_foreign = False  # sent by a page of another machine
         self.warnings: list[str] = []
+        self._draft: Draft | None = None
 
     @property
     def now(self) -> int:
@@ -123,10 +128,27 @@ class Call:
             details=[detail("allowed_projects", "project_not_allowed", message, "header")],
         )
 
-    def apply(self, change: Change) -> dict[str, Record]:
-        """Write a change and raise its events, in one step."""
-        return self.sandbox.apply(self.store, change)
+    # -- change
 
-    def blank(self, schema: str) -> Body:
+    @property
+    def cause(self) -> Cause:
+        """What the steps of this call are the work of."""
+        kind = "control" if self.trace.path.startswith(CONTROL) else "request"
+        return Cause(kind, self.trace.id, self.trace.operation or "")
+
+    @property
+    def draft(self) -> Draft:
+        """The step that this call is deciding. It is recorded when the answer is known to keep the contract."""
+        if self._draft is None:
+            self._draft = Draft(self.sandbox, self.store, self.cause)
+        return self._draft
+
+    def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> None:
+        """Record what was drafted, if anything was. `saved` is the reply to be kept for an Idempotency-Key."""
+        if self._draft is not None or saved is not None:
+            self.draft.record(saved)
+            self._draft = None
+
+    def defaults(self, schema: str) -> Body:
         """What a new resource holds before anything is said about it, in contract order."""
-        return dict(self.sandbox.rules.blanks[schema])
+        return dict(self.sandbox.rules.defaults[schema])

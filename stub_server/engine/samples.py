@@ -1,16 +1,15 @@
 """Events that did not happen, to test a webhook with: about the latest real record, or the contract's example."""
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
+
+from typing import Any
 
 import orjson
 
-from ..kernel.record import Beside
+from ..events.log import Event
+from ..kernel.record import Beside, Record
 from ..store.query import Query, select
-from .log import Event
-
-if TYPE_CHECKING:
-    from ..sandbox import Sandbox
-    from ..store.memory import Store
+from .draft import Draft
 
 
 def nothing_happened(webhook_id: str) -> bytes:
@@ -18,7 +17,7 @@ def nothing_happened(webhook_id: str) -> bytes:
     return orjson.dumps({"webhookId": webhook_id, "message": "This is a test event. Nothing happened."})
 
 
-def sample(sandbox: "Sandbox", store: "Store", event_type: str, entry: dict[str, Any], project_id: str | None) -> Event:
+def sample(draft: Draft, event_type: str, entry: dict[str, Any], project_id: str | None) -> Event:
     """An event of a type; `entry` is the type's entry in the contract's catalogue.
 
     For the webhook of a project only records of that project serve: its keys may see no others.
@@ -27,16 +26,17 @@ def sample(sandbox: "Sandbox", store: "Store", event_type: str, entry: dict[str,
     data: dict[str, Any] = entry["example"]["data"]
     resource, subject = orjson.dumps(data[key]), data[key]["id"]
     around = {name: value for name, value in data.items() if name != key}
+    store = draft.store
     table = store.tables[event_type.partition(".")[0] + "s"]
-    record = _latest(sandbox, store, table.name, event_type, project_id)
+    record = _latest(draft, table.name, event_type, project_id)
     if record is not None:
         row = table.parse(record)
         resource, subject = store.shown(table, record), record.id
         around = {name: row.hidden.get(name, value) for name, value in around.items()}
     return Event(
-        sandbox.ids.event(),
+        draft.ids.event(),
         event_type,
-        sandbox.clock.now,
+        draft.now,
         store.merchant.id,
         key,
         subject,
@@ -47,9 +47,9 @@ def sample(sandbox: "Sandbox", store: "Store", event_type: str, entry: dict[str,
     )
 
 
-def _latest(sandbox: "Sandbox", store: "Store", name: str, event_type: str, project_id: str | None) -> Any:
+def _latest(draft: Draft, name: str, event_type: str, project_id: str | None) -> Record | None:
     """The newest record, preferably in a state that such an event leads to."""
-    table = store.tables[name]
+    table = draft.store.tables[name]
     query = Query(limit=1)
     if project_id is not None:
         if name == "projects":
@@ -58,7 +58,7 @@ def _latest(sandbox: "Sandbox", store: "Store", name: str, event_type: str, proj
             query.equal["projectId"] = project_id
         else:
             return None
-    lifecycle = sandbox.rules.lifecycles.get(table.spec.schema)
+    lifecycle = draft.sandbox.rules.lifecycles.get(table.spec.schema)
     if lifecycle is not None and lifecycle.field in table.indexes:
         for state in dict.fromkeys(move.to for move in lifecycle.moves if event_type in move.events):
             found, _ = select(table, _in_state(query, lifecycle.field, state))

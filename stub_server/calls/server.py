@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..contract.document import Document
-from ..sandboxes import Sandboxes
+from ..engine.sandbox import Sandbox
+from ..engine.sandboxes import Sandboxes
+
+READY_FOR = 30 * 24 * 3600  # seconds
 
 
 class Issuer(Protocol):
@@ -28,3 +31,8 @@ class Server:
     sandboxes: Sandboxes
     tokens: Issuer
     loopback: bool
+
+    def ready_token(self, sandbox: Sandbox) -> str:
+        """A JWT of a sandbox's seeded merchant with every scope, valid for thirty days."""
+        merchant = sandbox.store.merchant
+        return self.tokens.issue(sandbox.name, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]

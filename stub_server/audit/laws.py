@@ -175,7 +175,7 @@ def _no_secrets(world: World) -> Iterator[str]:
             found = next((secret for secret in SECRETS if secret in record.json), None)
             yield f"{table.name} {record.id} holds {found.decode()}" if found else ""
     for (_, method, path, _), saved in world.sandbox.replies.items():
-        parts = saved.parts or b""
+        parts = saved.body
         allowed = method == "POST" and (path.endswith(("/api-keys", "/webhooks", "/regenerate-key")))
         yield "" if allowed or not any(s in parts for s in SECRETS) else f"the reply to {method} {path} holds a secret"
 
@@ -247,7 +247,7 @@ def _times(world: World) -> Iterator[str]:
 
 
 def _contract(world: World) -> Iterator[str]:
-    checks = world.sandbox.rules.checks
+    checks = world.sandbox.rules.layout.checks
     for table in world.store.tables.values():
         step = max(1, -(-len(table) // world.budget))
         for key in list(table.order)[::step]:

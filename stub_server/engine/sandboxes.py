@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from .kernel.problem import Missing
+from ..kernel.problem import Missing
 from .sandbox import Sandbox
 
 DEFAULT = "default"
@@ -46,6 +46,7 @@ class Sandboxes:
         """Throw a world away and seed it anew; without arguments with what it was seeded with last."""
         old = self._worlds[name]
         world = self._seed_world(name, scenario or old.scenario, old.seed if seed is None else seed)
+        old.log.close()
         self._worlds[name] = world
         if name == DEFAULT:
             self.default = world
@@ -54,7 +55,9 @@ class Sandboxes:
     def forget(self, name: str) -> None:
         """Drop a world; the next mention of its name makes it anew. The default one stays."""
         if name != DEFAULT:
-            self._worlds.pop(name, None)
+            world = self._worlds.pop(name, None)
+            if world is not None:
+                world.log.close()
 
     def names(self) -> list[str]:
         """The worlds that exist."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..sandbox import Sandbox
+from ..engine.sandbox import Sandbox
 from .inspection import World
 from .laws import LAWS
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from ..engine.sandbox import Sandbox
 from ..kernel.record import Row
-from ..sandbox import Sandbox
 from ..store.memory import Store
 from ..store.table import Table
 

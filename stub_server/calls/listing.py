@@ -6,7 +6,7 @@ from typing import Any
 from ..contract.formats import date_time_ms
 from ..domain.documents import normalise
 from ..kernel.page import Page
-from ..kernel.record import Body, Record
+from ..kernel.record import Body
 from ..kernel.text import fold
 from ..store.query import Query, select
 from ..store.table import Table
@@ -82,8 +82,3 @@ def list_reply(call: Call, table: Table, query: Body, message: str, member: str)
     """The whole of a plain list operation."""
     rows, page = page_of(call, table, query_of(call, table, query))
     return listed(message, member, rows, page)
-
-
-def shown(call: Call, table: Table, record: Record) -> bytes:
-    """A record's public bytes with its counters."""
-    return call.store.shown(table, record)

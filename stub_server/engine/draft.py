@@ -1,0 +1,285 @@
+"""A draft: the step of one cause while it is being decided. Nothing of it is visible until it is recorded."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..contract.document import Move
+from ..domain.webhooks import Wish, new_log
+from ..events.log import Event
+from ..kernel.clock import ClockState, iso
+from ..kernel.ids import Cutter
+from ..kernel.record import NOTHING_BESIDE, Beside, Body, Record, Row, moved_from
+from ..kernel.timers import Later, Timer
+from ..store.memory import Store
+from ..store.table import Table, UniqueViolation
+from .deliveries import subscribers_to
+from .sandbox import Opened, Sandbox
+from .step import Cause, Drop, Put, ReplyKey, Saved, Step, Used
+
+TEST = "webhook.test"
+KEPT_REPLIES = 10_000
+
+
+class _Version(NamedTuple):
+    """A version that the draft writes; `before` is the row that is stored now."""
+
+    table: Table
+    record: Record
+    public: Body
+    hidden: Body
+    before: Row | None
+
+
+class Draft:
+    """What one cause is going to change. Versions are held to the contract as they are added.
+
+    By id, reading through the draft shows what it already holds; indexes, counts and sums show the world before it.
+    A draft is decided in one go: it must not wait for anything, and another step in between makes it void.
+    """
+
+    __slots__ = (
+        "_base",
+        "_drops",
+        "_events",
+        "_later",
+        "_opens_store",
+        "_taken",
+        "_versions",
+        "cause",
+        "clock",
+        "ids",
+        "now",
+        "sandbox",
+        "store",
+    )
+
+    def __init__(self, sandbox: Sandbox, store: Store, cause: Cause, now: int | None = None) -> None:
+        """`now` is the instant of the step in ms, the clock's own unless a job was due earlier."""
+        self.sandbox, self.store, self.cause = sandbox, store, cause
+        self.now = sandbox.clock.now if now is None else now
+        self.ids = Cutter(sandbox.ids)
+        self.clock: ClockState | None = None
+        self._base = sandbox.log.number
+        self._opens_store = False
+        self._versions: dict[str, _Version] = {}
+        self._drops: list[Drop] = []
+        self._events: list[Event] = []
+        self._later: list[Later] = []
+        self._taken: list[Timer] = []
+
+    # -- reading
+
+    def find(self, table: Table, ident: str) -> Record | None:
+        """A record as the draft leaves it."""
+        version = self._versions.get(ident)
+        if version is not None:
+            return version.record
+        return None if any(drop.record.id == ident for drop in self._drops) else table.find(ident)
+
+    def open(self, table: Table, ident: str) -> Row | None:
+        """A record as the draft leaves it, parsed."""
+        version = self._versions.get(ident)
+        if version is not None:
+            return Row(version.record, version.public, table.completed(version.hidden))
+        return None if any(drop.record.id == ident for drop in self._drops) else table.open(ident)
+
+    def shown(self, table: Table, record: Record) -> bytes:
+        """A record's public bytes with its counters, which a draft does not move."""
+        return self.store.rendered(table, record)
+
+    def code_for(self, table: Table) -> str:
+        """A code that no record of a table has."""
+        code = self.ids.code()
+        while table.holder("code", code) is not None:
+            code = self.ids.code()
+        return code
+
+    # -- writing
+
+    def create(self, table: Table, ident: str, public: Body, hidden: Body) -> Record:
+        """Add a new record."""
+        return self._put(table, ident, public, hidden, None)
+
+    def update(self, table: Table, row: Row, public: Body, hidden: Body | None = None) -> Record:
+        """Replace a record by its next version."""
+        return self._put(table, row.record.id, public, row.hidden if hidden is None else hidden, row)
+
+    def _put(self, table: Table, ident: str, public: Body, hidden: Body, row: Row | None) -> Record:
+        earlier = self._versions.get(ident)
+        before = row if earlier is None else earlier.before
+        record = table.prepare(ident, public, hidden, before)
+        if self._versions and table.unique and not (before and table.same_keys(before, public, hidden)):
+            self._check_unique(table, ident, public, hidden)
+        self._versions[ident] = _Version(table, record, public, hidden, before)
+        return record
+
+    def _check_unique(self, table: Table, ident: str, public: Body, hidden: Body) -> None:
+        for other in self._versions.values():
+            if other.table is not table or other.record.id == ident:
+                continue
+            if table.shares_key(public, hidden, other.public, other.hidden):
+                raise UniqueViolation(f"{table.name}: {ident} and {other.record.id} have the same key")
+
+    def drop(self, table: Table, row: Row) -> None:
+        """Take a stored record out."""
+        self._versions.pop(row.id, None)
+        self._drops.append(Drop(table.name, row.record))
+
+    def at(self, due: int, job: str, subject: str) -> None:
+        """Have a job done for a record at a time (ms)."""
+        self._later.append((due, job, subject))
+
+    def taken(self, *timers: Timer) -> None:
+        """These timers have had their job done."""
+        self._taken.extend(timers)
+
+    def open_store(self) -> None:
+        """Have a merchant whom the world does not know yet stay in it, though nothing is written."""
+        self._opens_store = self.store.merchant.id not in self.sandbox.stores
+
+    # -- events
+
+    def emit_change(
+        self, table: Table, record: Record, change: str, project: str | None = None, beside: Beside = NOTHING_BESIDE
+    ) -> None:
+        """Raise the events of a change that moves no state, such as `updated`, as the contract names them."""
+        for type_ in self.sandbox.rules.changes[table.spec.schema].get(change, ()):
+            self.emit(type_, table, record, beside, project)
+
+    def emit_move(
+        self, table: Table, record: Record, move: Move | None, project: str | None = None, beside: Beside | None = None
+    ) -> None:
+        """Raise the events of a move, if there is one; beside the record stands its previous status, unless told."""
+        if move is None:
+            return
+        if beside is None:
+            beside = moved_from(None if move.from_ == "new" else move.from_)
+        for type_ in move.events:
+            self.emit(type_, table, record, beside, project)
+
+    def emit(self, type_: str, table: Table, record: Record, beside: Beside, project: str | None) -> Event:
+        """Raise one event about a record as the draft leaves it, and open its deliveries."""
+        resource = self.shown(table, record)
+        hidden = record.hidden if beside.names else b""
+        return self.raise_event(type_, record.id, resource, hidden, beside, project)
+
+    def raise_event(
+        self, type_: str, subject: str, resource: bytes, hidden: bytes, beside: Beside, project: str | None
+    ) -> Event:
+        """Raise one event. A test is for the webhook under test alone: who sends it opens its delivery."""
+        sandbox, merchant_id = self.sandbox, self.store.merchant.id
+        event = Event(
+            self.ids.event(),
+            type_,
+            self.now,
+            merchant_id,
+            sandbox.rules.payload_keys[type_],
+            subject,
+            project,
+            resource,
+            hidden,
+            beside,
+        )
+        self._events.append(event)
+        if type_ != TEST:
+            for wish in subscribers_to(sandbox, self.store, type_, project):
+                self.open_delivery(wish, event, test=False)
+        return event
+
+    def open_delivery(self, wish: Wish, event: Event, *, test: bool) -> Record:
+        """Add the delivery of an event to a webhook, body and all."""
+        ident = self.ids.uuid()
+        serial = self.sandbox.events.raised + len(self._events)
+        public, hidden = new_log(ident, wish, event.id, event.type, event.payload(), serial, iso(self.now), test=test)
+        return self.create(self.store.webhook_logs, ident, public, hidden)
+
+    # -- the end of it
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing would change."""
+        return not (
+            self._versions
+            or self._drops
+            or self._events
+            or self._later
+            or self._taken
+            or self.clock
+            or self._opens_store
+        )
+
+    def clear(self) -> None:
+        """Forget all that was drafted."""
+        for part in (self._versions, self._drops, self._events, self._later, self._taken):
+            part.clear()
+        self.clock, self.ids = None, Cutter(self.sandbox.ids)
+
+    def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> Step | None:
+        """Record the step and answer it; None where nothing changes. `saved` is the reply to be kept for its key."""
+        sandbox, store, log = self.sandbox, self.store, self.sandbox.log
+        if self._base != log.number:
+            raise RuntimeError(f"the draft of {self.cause.operation} is void: the world has changed since it was begun")
+        if self.is_empty and saved is None:
+            return None
+        self._make_room()
+        versions, timers, events = self._versions.values(), sandbox.timers, sandbox.events
+        clock = sandbox.clock.at(self.now) if self.clock is None else self.clock
+        number, merchant_id = timers.last, store.merchant.id
+        step = Step(
+            log.number + 1,
+            self.now,
+            self.cause,
+            store.merchant,
+            merchant_id not in sandbox.stores,
+            tuple([Put(v.table.name, v.record, None if v.before is None else v.before.record) for v in versions]),
+            tuple(self._drops),
+            tuple(self._events),
+            events.raised,
+            events.outgoing(len(self._events)),
+            tuple(
+                [
+                    Timer(due, n, job, merchant_id, subject)
+                    for n, (due, job, subject) in enumerate(self._later, number + 1)
+                ]
+            ),
+            number,
+            (*self._taken, *timers.aside),
+            self._used() if store.unrecorded or self._drops else (),
+            saved,
+            self._forgotten(saved) if saved is not None else (),
+            clock,
+            sandbox.recorded_clock,
+            self.ids.position,
+            sandbox.ids.position,
+        )
+        opened: list[Opened] = [(v.public, v.hidden, v.before) for v in versions]
+        sandbox.take(step, opened)
+        return step
+
+    def _make_room(self) -> None:
+        """A table that is a ring lets its oldest records go for the new ones."""
+        for name in {version.table.name for version in self._versions.values() if version.table.spec.ring is not None}:
+            table = self.store.tables[name]
+            made = sum(v.table is table and v.before is None for v in self._versions.values())
+            assert table.spec.ring is not None
+            for record in table.oldest(len(table) + made - table.spec.ring):
+                self._versions.pop(record.id, None)
+                self._drops.append(Drop(name, record))
+
+    def _used(self) -> tuple[Used, ...]:
+        store = self.store
+        gone = {drop.record.id for drop in self._drops if drop.table == "api_keys"}
+        used = [Used(k, None if k in gone else store.usage.get(k), b) for k, b in store.unrecorded.items()]
+        used += [Used(k, None, store.usage[k]) for k in gone if k in store.usage and k not in store.unrecorded]
+        return tuple(used)
+
+    def _forgotten(self, saved: tuple[ReplyKey, Saved]) -> tuple[tuple[ReplyKey, Saved], ...]:
+        """Replies that make room: those whose time is over, and the oldest of too many. They stand in that order."""
+        replies = self.sandbox.replies
+        forgotten: list[tuple[ReplyKey, Saved]] = []
+        for item in replies.items():
+            if item[1].expires > self.now and len(replies) - len(forgotten) < KEPT_REPLIES:
+                break
+            forgotten.append(item)
+        return tuple(forgotten)

@@ -1,0 +1,175 @@
+"""What the clock does when something is due: job name -> function. A job whose moment has passed changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from types import MappingProxyType
+from typing import TypeAlias
+
+from ..domain import orders, subscriptions, webhooks
+from ..domain.api_keys import state
+from ..kernel.clock import iso
+from ..kernel.problem import Conflict
+from ..kernel.record import Row
+from . import billing
+from .draft import Draft
+
+SLICE = 500  # so many records at most change in one step of a job that concerns many
+
+Job: TypeAlias = Callable[[Draft, str], None]
+"""Drafts what is due for a subject."""
+
+
+def _on_order(step: Callable[[Draft, Row], None]) -> Job:
+    def job(draft: Draft, subject: str) -> None:
+        row = draft.open(draft.store.orders, subject)
+        if row is not None:
+            step(draft, row)
+
+    return job
+
+
+def _on_subscription(step: Callable[[Draft, Row], None]) -> Job:
+    def job(draft: Draft, subject: str) -> None:
+        row = draft.open(draft.store.subscriptions, subject)
+        if row is not None:
+            step(draft, row)
+
+    return job
+
+
+def _pay(draft: Draft, row: Row) -> None:
+    if billing.is_payable(draft, row):
+        billing.pay(draft, row)
+
+
+def _expire(draft: Draft, row: Row) -> None:
+    if billing.is_payable(draft, row) and (orders.expires_at(row.public) or 0) <= draft.now:
+        billing.expire(draft, row)
+
+
+def _refund(draft: Draft, row: Row) -> None:
+    if billing.is_refundable(draft, row):
+        billing.refund(draft, row, None)
+
+
+def _activate(draft: Draft, row: Row) -> None:
+    """The trial is over."""
+    if row.public["status"] == "trialing":
+        billing.activate_subscription(draft, row)
+
+
+def _renew(draft: Draft, row: Row) -> None:
+    """The renewal order is made, unless the project stands still or the subscription is about to end."""
+    public, hidden = row.public, row.hidden
+    if public["status"] != "active" or public["cancel_at_period_end"] or hidden["renewal_order"] is not None:
+        return
+    if subscriptions.renewal_at(public, hidden) > draft.now:
+        return
+    project = draft.open(draft.store.projects, public["projectId"])
+    if project is not None and project.public["status"] == "active":
+        billing.renewal_due(draft, row)
+
+
+def _end(draft: Draft, row: Row) -> None:
+    """The paid period is over: the next one has not been paid, or was never wanted."""
+    public, hidden = row.public, row.hidden
+    if public["status"] != "active" or subscriptions.period_end(public, hidden) > draft.now:
+        return
+    if public["cancel_at_period_end"]:
+        billing.end_subscription(draft, row, "canceled")
+    else:
+        billing.fall_past_due(draft, row)
+
+
+def _give_up(draft: Draft, row: Row) -> None:
+    """The grace is over too."""
+    if row.public["status"] == "past_due" and subscriptions.grace_end(row.public, row.hidden) <= draft.now:
+        billing.expire_subscription(draft, row)
+
+
+def _expire_key(draft: Draft, subject: str) -> None:
+    table = draft.store.api_keys
+    row = draft.open(table, subject)
+    if row is None or not row.public["is_active"] or state(row.public, draft.now) != "expired":
+        return
+    record = draft.update(table, row, row.public | {"is_active": False})
+    draft.emit_move(table, record, billing.lifecycle(draft, "ApiKey").find("active", "expired"))
+
+
+def _call_off(draft: Draft, subject: str) -> None:
+    """The webhook was switched off or deleted: its open deliveries are canceled."""
+    table = draft.store.webhook_logs
+    states = billing.states(draft, "WebhookLogEntry", "open")
+    for row in _some(
+        draft, "webhook.call_off", subject, [table.rows_of("webhookId+status", (subject, s)) for s in states]
+    ):
+        draft.update(table, row, webhooks.called_off(row.public, iso(draft.now)))
+
+
+def _close_project(draft: Draft, subject: str) -> None:
+    """The project was archived: nobody pays any more, what is paid for is served, and nothing is renewed."""
+    orders_, held = draft.store.orders, draft.store.subscriptions
+    payable = billing.states(draft, "Order", "payable")
+    for row in _some(
+        draft, "project.close", subject, [orders_.rows_of("projectId+status", (subject, s)) for s in payable]
+    ):
+        billing.cancel(draft, row)
+    running = billing.states(draft, "Subscription", "running")
+    unaware = (
+        row
+        for status in running
+        for row in held.rows_of("projectId+status", (subject, status))
+        if not row.public["cancel_at_period_end"]
+    )
+    for row in _some(draft, "project.close", subject, [unaware]):
+        draft.update(held, row, subscriptions.ending(row.public, draft.now))
+
+
+def _reopen_project(draft: Draft, subject: str) -> None:
+    """The project runs again: renewals that fell due while it stood still are made now."""
+    for row in draft.store.subscriptions.rows_of("projectId+status", (subject, "active")):
+        if row.hidden["renewal_order"] is None and subscriptions.renewal_at(row.public, row.hidden) <= draft.now:
+            draft.at(draft.now, "subscription.renew", row.id)
+
+
+def _some(draft: Draft, job: str, subject: str, many: Iterable[Iterator[Row]]) -> Iterator[Row]:
+    """The first records of several, as many as one step changes; where there are more, the job is due again."""
+    for number, row in enumerate(chain.from_iterable(many)):
+        if number == SLICE:
+            draft.at(draft.now, job, subject)
+            return
+        yield row
+
+
+def _unless_refused(job: Job) -> Job:
+    """A move that the contract does not have any more is refused to the clock too: then nothing happens."""
+
+    def careful(draft: Draft, subject: str) -> None:
+        try:
+            job(draft, subject)
+        except Conflict:
+            draft.clear()
+
+    return careful
+
+
+JOBS: Mapping[str, Job] = MappingProxyType(
+    {
+        name: _unless_refused(job)
+        for name, job in {
+            "order.pay": _on_order(_pay),
+            "order.expire": _on_order(_expire),
+            "order.refund": _on_order(_refund),
+            "subscription.activate": _on_subscription(_activate),
+            "subscription.renew": _on_subscription(_renew),
+            "subscription.end": _on_subscription(_end),
+            "subscription.expire": _on_subscription(_give_up),
+            "api_key.expire": _expire_key,
+            "project.close": _close_project,
+            "project.reopen": _reopen_project,
+            "webhook.call_off": _call_off,
+        }.items()
+    }
+)

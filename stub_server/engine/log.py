@@ -1,0 +1,79 @@
+"""The log of a world: its newest steps in order, bounded in number and in bytes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from .step import Step
+
+MOST_BYTES = 32 * 1024 * 1024
+MOST_BYTES_IN_ALL = 256 * 1024 * 1024
+
+
+class Budget:
+    """What the logs of all worlds of a server may take together, in bytes."""
+
+    __slots__ = ("most", "used")
+
+    def __init__(self, most: int = MOST_BYTES_IN_ALL) -> None:
+        self.most, self.used = most, 0
+
+
+class Log:
+    """The steps since the origin: `number` is that of the newest one, 0 for a world as it was seeded.
+
+    The oldest steps go when there are too many; what they did stays done.
+    """
+
+    __slots__ = ("_budget", "_bytes", "_most", "_steps", "number")
+
+    def __init__(self, most: int, budget: Budget) -> None:
+        """`most` is how many steps are kept; 0 keeps none."""
+        self._most, self._budget = most, budget
+        self._steps: deque[tuple[Step, int]] = deque()
+        self._bytes = self.number = 0
+
+    def append(self, step: Step) -> None:
+        """Keep a step; it must be the next one."""
+        assert step.number == self.number + 1  # whoever drafts a step does so on the world as it is
+        size = step.size
+        self._steps.append((step, size))
+        self._bytes += size
+        self._budget.used += size
+        self.number += 1
+        while self._steps and self._is_too_large():
+            self._forget()
+
+    def _is_too_large(self) -> bool:
+        return len(self._steps) > self._most or self._bytes > MOST_BYTES or self._budget.used > self._budget.most
+
+    def _forget(self) -> None:
+        _, size = self._steps.popleft()
+        self._bytes -= size
+        self._budget.used -= size
+
+    def close(self) -> None:
+        """Give the memory of a world that is no more back to the others."""
+        while self._steps:
+            self._forget()
+
+    @property
+    def oldest(self) -> int:
+        """The number of the oldest step that is kept; one more than `number` when none is."""
+        return self.number - len(self._steps) + 1
+
+    def __iter__(self) -> Iterator[Step]:
+        return (step for step, _ in self._steps)
+
+    def __reversed__(self) -> Iterator[Step]:
+        return (step for step, _ in reversed(self._steps))
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def fresh(self, number: int) -> Log:
+        """An empty log of the same bounds that goes on from a step's number."""
+        twin = Log(self._most, self._budget)
+        twin.number = number
+        return twin

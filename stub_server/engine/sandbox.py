@@ -1,0 +1,234 @@
+"""One isolated world: its stores, clock, timers, id streams, events and saved replies, changed by steps alone."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ..contract.document import Lifecycle
+from ..domain.webhooks import Wish
+from ..events.log import EventLog
+from ..kernel.clock import Clock, ClockState, iso
+from ..kernel.ids import Ids, named_uuid
+from ..kernel.record import Body, Record, Row
+from ..kernel.timers import Timers
+from ..kernel.trace import Trace
+from ..store.memory import Merchant, Store
+from ..store.table import Table
+from ..store.tables import Layout
+from .log import Log
+from .step import ReplyKey, Saved, Step
+
+JOURNAL = 2_000
+log = logging.getLogger("stub_server")
+
+Opened: TypeAlias = tuple[Body, Body, Row | None]
+"""The public and hidden part of a version that a step writes, and the row that it replaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What every sandbox of a server shares and none of them changes.
+
+    `lifecycles` and `changes` (the event types of each change that moves no state) by schema name; `payload_keys` by
+    event type; `defaults` by schema name; `banks` are ISPB and name of where payers have their accounts; `autopay` is
+    seconds.
+    """
+
+    layout: Layout
+    lifecycles: Mapping[str, Lifecycle]
+    changes: Mapping[str, Mapping[str, tuple[str, ...]]]
+    payload_keys: Mapping[str, str]
+    defaults: Mapping[str, Body]
+    banks: tuple[tuple[str, str], ...]
+    base_url: str
+    autopay: int | None
+
+
+@dataclass(slots=True)
+class Sandbox:
+    """A world of its own. Another sandbox's records, clock and credentials do not exist in it.
+
+    State, which steps alone change: `stores`, `events`, `timers`, `replies`, the clock's setting, the positions of
+    `ids`. Beside it, and no state: the journal, `in_progress` (Idempotency-Keys whose request still runs) and
+    `subscribers` (who wants which events, remembered until a webhook changes). `recorded_clock` is the clock's setting
+    after the newest step; a running clock shows a later instant by now.
+    """
+
+    name: str
+    seed: int
+    scenario: str
+    rules: Rules
+    clock: Clock
+    ids: Ids
+    log: Log
+    timers: Timers = field(default_factory=Timers)
+    stores: dict[str, Store] = field(default_factory=dict)
+    home: str = ""
+    events: EventLog = field(default_factory=EventLog)
+    replies: dict[ReplyKey, Saved] = field(default_factory=dict)
+    credentials: dict[str, str] = field(default_factory=dict, repr=False)
+    sample: dict[str, str] = field(default_factory=dict)
+    personas: dict[str, str] = field(default_factory=dict)
+    journal: deque[Trace] = field(default_factory=lambda: deque(maxlen=JOURNAL))
+    in_progress: set[ReplyKey] = field(default_factory=set)
+    subscribers: dict[tuple[str, str, str | None], list[Wish]] = field(default_factory=dict)
+    is_broken: bool = False
+    recorded_clock: ClockState = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.recorded_clock = self.clock.state
+
+    @property
+    def store(self) -> Store:
+        """The seeded merchant's store."""
+        return self.stores[self.home]
+
+    @property
+    def touched(self) -> bool:
+        """Whether anything was changed since the world was seeded."""
+        return self.log.number > 0
+
+    def store_of(self, merchant_id: str) -> Store:
+        """A merchant's store. A merchant whom this world does not know has an empty one, which his first step opens."""
+        store = self.stores.get(merchant_id)
+        if store is not None:
+            return store
+        name = f"Loja {merchant_id[:8]}"
+        merchant = Merchant(merchant_id, named_uuid("user", merchant_id), name, "São Paulo", iso(self.clock.now))
+        return Store(merchant, self.rules.layout)
+
+    # -- change
+
+    def take(self, step: Step, opened: Sequence[Opened] | None = None) -> None:
+        """Append a step to the log and fold it. When appending fails the world is as it was.
+
+        Folding cannot refuse. Should it fail all the same, what is derived from the records is made anew from them.
+        """
+        self.log.append(step)
+        try:
+            self.fold(step, opened)
+        except Exception:
+            log.exception("defect while folding step %d of sandbox %s; its tables are rebuilt", step.number, self.name)
+            self.is_broken = True
+            self._repair(step)
+            self.is_broken = False
+
+    def fold(self, step: Step, opened: Sequence[Opened] | None = None) -> None:
+        """Have what a step says. `opened` saves reading its versions again where whoever drafted it has them."""
+        store = self._store_for(step)
+        tables = store.tables
+        if opened is None:
+            opened = [_opened(tables[name], record, before) for name, record, before in step.puts]
+        for (name, record, _), (public, hidden, row) in zip(step.puts, opened, strict=True):
+            store.put(tables[name], record, public, hidden, row)
+        for name, record in step.drops:
+            store.drop(tables[name], tables[name].parse(record))
+        self._fold_rest(step, store)
+
+    def _fold_rest(self, step: Step, store: Store) -> None:
+        """What a step says beside records. Nothing here can fail half way, and doing it twice does it once."""
+        for event in step.events[self.events.raised - step.events_before :]:
+            self.events.append(event)
+        for timer in step.timers_taken:
+            self.timers.discard(timer)
+        for timer in step.timers_set:
+            self.timers.put(timer)
+        for key_id, usage, _ in step.used:
+            store.set_usage(key_id, usage)
+            store.unrecorded.pop(key_id, None)
+        for key, _ in step.forgotten_replies:
+            self.replies.pop(key, None)
+        if step.saved is not None:
+            self.replies[step.saved[0]] = step.saved[1]
+        self.clock.set(step.clock)
+        self.recorded_clock = step.clock
+        self.ids.position = step.position
+        self._invalidate(step)
+
+    def unfold(self, step: Step) -> None:
+        """Undo the newest step: have what it replaced. The log is not told."""
+        store = self._store_for(step)
+        tables = store.tables
+        for name, record in reversed(step.drops):
+            row = tables[name].parse(record)
+            store.put(tables[name], record, row.public, row.hidden, None)
+        for name, record, before in reversed(step.puts):
+            row = tables[name].parse(record)
+            if before is None:
+                store.drop(tables[name], row)
+            else:
+                public, hidden, _ = _opened(tables[name], before, None)
+                store.put(tables[name], before, public, hidden, row)
+        self.events.retract(len(step.events), step.forgotten_events)
+        for timer in step.timers_set:
+            self.timers.discard(timer)
+        for timer in step.timers_taken:
+            self.timers.put(timer)
+        self.timers.last = step.timers_before
+        for key_id, _, usage in step.used:
+            store.set_usage(key_id, usage)
+        if step.saved is not None:
+            self.replies.pop(step.saved[0], None)
+        if step.forgotten_replies:
+            self.replies = dict(step.forgotten_replies) | self.replies
+        self.clock.set(step.clock_before)
+        self.recorded_clock = step.clock_before
+        self.ids.position = step.position_before
+        if step.opens_store:
+            del self.stores[step.merchant.id]
+        self._invalidate(step)
+
+    def _store_for(self, step: Step) -> Store:
+        store = self.stores.get(step.merchant.id)
+        if store is None:
+            store = self.stores[step.merchant.id] = Store(step.merchant, self.rules.layout)
+        return store
+
+    def _invalidate(self, step: Step) -> None:
+        if any(put.table == "webhooks" for put in step.puts) or any(drop.table == "webhooks" for drop in step.drops):
+            self.subscribers.clear()
+
+    def _repair(self, step: Step) -> None:
+        """Have what a step says after folding it has failed half way: the records, then what follows from them."""
+        store = self._store_for(step)
+        for name, record, _ in step.puts:
+            store.tables[name].rows[record.key] = record
+        for name, record in step.drops:
+            store.tables[name].rows.pop(record.key, None)
+        store.rebuild()
+        self._fold_rest(step, store)
+
+    # -- copies
+
+    def fork(self, name: str) -> Sandbox:
+        """A world with the same past and a future of its own. The journal stays behind."""
+        return Sandbox(
+            name=name,
+            seed=self.seed,
+            scenario=self.scenario,
+            rules=self.rules,
+            clock=self.clock.copy(),
+            ids=self.ids.copy(name),
+            log=self.log.fresh(self.log.number),
+            timers=self.timers.copy(),
+            stores={ident: store.copy() for ident, store in self.stores.items()},
+            home=self.home,
+            events=self.events.copy(),
+            replies=dict(self.replies),
+            credentials=dict(self.credentials),
+            sample=dict(self.sample),
+            personas=dict(self.personas),
+        )
+
+    def counts(self) -> dict[str, Any]:
+        """How many records the seeded merchant has, by table."""
+        return self.store.counts()
+
+
+def _opened(table: Table, record: Record, before: Record | None) -> Opened:
+    row = table.parse(record)
+    return row.public, row.hidden, None if before is None else table.parse(before)

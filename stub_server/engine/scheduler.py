@@ -1,0 +1,91 @@
+"""Time passing in a world: everything that fell due is done in the order of its time, each job as a step of its own."""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple
+
+from .draft import Draft
+from .jobs import JOBS
+from .sandbox import Sandbox
+from .step import Cause
+
+MOST_JOBS = 100_000  # of one run: nobody else is served meanwhile
+log = logging.getLogger("stub_server")
+
+
+class Fired(NamedTuple):
+    """A job that the clock has done."""
+
+    at: int
+    job: str
+    subject: str
+    events: tuple[str, ...]
+
+
+def tick(sandbox: Sandbox) -> int:
+    """Latch the time of the request that begins now, after everything that was due before it.
+
+    Where a job fails by a defect, time waits before it and the request is served: the next one tries again.
+    """
+    now = sandbox.clock.read()
+    due = sandbox.timers.next_due()
+    if due is not None and due <= now:
+        try:
+            run_due(sandbox, now)
+        except Exception:
+            log.exception("defect in a job of sandbox %s; its clock waits at %d", sandbox.name, sandbox.clock.now)
+            return sandbox.clock.now
+        due = sandbox.timers.next_due()
+        if due is not None and due <= now:  # more than one run does: time waits until the next one
+            return sandbox.clock.now
+    sandbox.clock.latch(now)
+    return now
+
+
+def advance(sandbox: Sandbox, to: int, cause: Cause) -> list[Fired]:
+    """Jump to an instant; all jobs on the way are done in the order of their time, those they set included.
+
+    After MOST_JOBS the clock stops where the last one was: the next call goes on from there.
+    """
+    fired = run_due(sandbox, to)
+    due = sandbox.timers.next_due()
+    draft = Draft(sandbox, sandbox.store, cause)
+    draft.clock = sandbox.clock.moved(sandbox.clock.now if due is not None and due <= to else to)
+    draft.now = draft.clock.now
+    draft.record()
+    return fired
+
+
+def run_due(sandbox: Sandbox, until: int) -> list[Fired]:
+    """Do what is due until an instant, at most MOST_JOBS jobs."""
+    fired: list[Fired] = []
+    timers, clock = sandbox.timers, sandbox.clock
+    now = clock.now
+    try:
+        for _ in range(MOST_JOBS):
+            timer = timers.next(until)
+            if timer is None:
+                break
+            now = max(now, timer.due)
+            store = sandbox.stores.get(timer.merchant_id)
+            draft = None
+            if store is not None:
+                draft = Draft(sandbox, store, Cause("job", timer.subject, timer.job), now)
+                JOBS[timer.job](draft, timer.subject)
+            if draft is None or draft.is_empty:
+                timers.set_aside(timer)  # its moment has passed: the next step says that it was taken
+                continue
+            draft.taken(timer)
+            step = draft.record()
+            assert step is not None  # a draft that is not empty
+            fired.append(Fired(timer.due, timer.job, timer.subject, tuple(event.type for event in step.events)))
+        if timers.aside:
+            last = Draft(sandbox, sandbox.store, Cause("clock", "", "passing"), now)
+            last.taken()
+            last.clock = clock.at(now)
+            last.record()
+    except BaseException:
+        timers.put_back()
+        raise
+    return fired

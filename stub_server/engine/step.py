@@ -1,0 +1,110 @@
+"""A step: everything that one cause changes in a world, as data, with what it replaced."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from ..events.log import Event
+from ..kernel.clock import ClockState
+from ..kernel.ids import Position
+from ..kernel.record import Record
+from ..kernel.timers import Timer
+from ..store.memory import Merchant, Usage
+
+ReplyKey: TypeAlias = tuple[str, str, str, str]
+"""Merchant, method, path and Idempotency-Key of a request."""
+
+OVERHEAD = 700  # bytes that a step takes besides the records, events and replies that it names
+
+
+class Cause(NamedTuple):
+    """What brought a step about.
+
+    `kind` is `request`, `control`, `job`, `clock` or `delivery`; `id` a request's id or the record that a job is for;
+    `operation` the operationId or the name of the job.
+    """
+
+    kind: str
+    id: str
+    operation: str
+
+
+class Put(NamedTuple):
+    """A version that was written, and the one that it replaced; None for a new record."""
+
+    table: str
+    record: Record
+    before: Record | None
+
+
+class Drop(NamedTuple):
+    """A record that was taken out."""
+
+    table: str
+    record: Record
+
+
+class Used(NamedTuple):
+    """How often a key has been used, and what was recorded of it before; None where nothing is."""
+
+    key_id: str
+    after: Usage | None
+    before: Usage | None
+
+
+class Saved(NamedTuple):
+    """The reply to a request with an Idempotency-Key: `expires` is ms of the sandbox clock."""
+
+    fingerprint: bytes
+    expires: int
+    status: int
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...]
+
+
+class Step(NamedTuple):
+    """Everything that one cause changed.
+
+    It holds results, not inputs: folding it runs no rule. `clock` and `position` are as the step leaves them. What is
+    named `…_before` or `forgotten_…` is what the step replaced, and undoing it puts that back; `events_before` and
+    `timers_before` are how many of them there had ever been.
+    """
+
+    number: int
+    at: int
+    cause: Cause
+    merchant: Merchant
+    opens_store: bool
+    puts: tuple[Put, ...]
+    drops: tuple[Drop, ...]
+    events: tuple[Event, ...]
+    events_before: int
+    forgotten_events: tuple[Event, ...]
+    timers_set: tuple[Timer, ...]
+    timers_before: int
+    timers_taken: tuple[Timer, ...]
+    used: tuple[Used, ...]
+    saved: tuple[ReplyKey, Saved] | None
+    forgotten_replies: tuple[tuple[ReplyKey, Saved], ...]
+    clock: ClockState
+    clock_before: ClockState
+    position: Position
+    position_before: Position
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the step keeps alive; versions count in full, though the store may share them."""
+        size = OVERHEAD
+        for put in self.puts:
+            size += len(put.record.json) + len(put.record.hidden)
+            if put.before is not None:
+                size += len(put.before.json) + len(put.before.hidden)
+        for drop in self.drops:
+            size += len(drop.record.json) + len(drop.record.hidden)
+        for event in (*self.events, *self.forgotten_events):
+            size += len(event.resource)
+        if self.saved is not None:
+            size += len(self.saved[1].body)
+        for _, saved in self.forgotten_replies:
+            size += len(saved.body)
+        return size + 120 * (len(self.timers_set) + len(self.timers_taken))
