@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from .bundle import METHODS
@@ -62,27 +63,29 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One legal move of a lifecycle and the events it raises."""
+    """One legal move of a lifecycle and the events it raises. A move that stays in its state has a name."""
 
     from_: str
     to: str
     events: tuple[str, ...]
     by: tuple[str, ...]
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """The states of a resource and the moves between them (`x-lifecycle`)."""
+    """The states of a resource, named sets of them, and the moves between them (`x-lifecycle`)."""
 
     resource: str
     field: str
     states: tuple[str, ...]
     moves: tuple[Move, ...]
+    sets: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
-    def find(self, from_: str, to: str) -> Move | None:
-        """The move between two states, if there is one."""
+    def find(self, from_: str, to: str, name: str | None = None) -> Move | None:
+        """The move between two states, if there is one: the one of this name, or without a name the first."""
         for move in self.moves:
-            if move.from_ == from_ and move.to == to:
+            if move.from_ == from_ and move.to == to and name in (None, move.name):
                 return move
         return None
 
@@ -169,8 +172,18 @@ class Document:
             raw = schema.get("x-lifecycle")
             if raw:
                 moves = tuple(_move(m) for m in raw["moves"])
-                found[name] = Lifecycle(name, raw["field"], tuple(raw["states"]), moves)
+                sets = {key: tuple(states) for key, states in raw.get("sets", {}).items()}
+                found[name] = Lifecycle(name, raw["field"], tuple(raw["states"]), moves, MappingProxyType(sets))
         return found
+
+    @cached_property
+    def changes(self) -> dict[str, dict[str, tuple[str, ...]]]:
+        """The events of changes that move no state (`x-events`): by schema name and change."""
+        return {
+            name: {change: (e,) if isinstance(e, str) else tuple(e) for change, e in schema["x-events"].items()}
+            for name, schema in self.raw["components"]["schemas"].items()
+            if "x-events" in schema
+        }
 
     @cached_property
     def events(self) -> dict[str, Json]:
@@ -223,4 +236,4 @@ def _by_status(responses: Json, where: str) -> Iterator[tuple[int, Json]]:
 
 def _move(raw: Json) -> Move:
     first = [raw["event"]] if raw.get("event") else []
-    return Move(raw["from"], raw["to"], tuple([*first, *raw.get("also", ())]), tuple(raw.get("by", ())))
+    return Move(raw["from"], raw["to"], tuple([*first, *raw.get("also", ())]), tuple(raw.get("by", ())), raw.get("name"))
