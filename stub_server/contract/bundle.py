@@ -12,9 +12,7 @@ METHODS = ("get", "put", "post", "delete", "patch")
 KINDS = ("schemas", "parameters", "responses", "headers", "examples")
 
 
-def load(
-    entry: Path, overlays: Sequence[Path] = (), names_of: Mapping[str, Json] | None = None
-) -> dict[str, Json]:
+def load(entry: Path, overlays: Sequence[Path] = (), names_of: Mapping[str, Json] | None = None) -> dict[str, Json]:
     """The whole contract behind an entry file, as one OpenAPI document.
 
     `names_of` is the document whose events and scopes this one uses, if it has none of its own (`x-names-from`): given

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 from .bundle import METHODS
@@ -80,7 +79,7 @@ class Lifecycle:
     field: str
     states: tuple[str, ...]
     moves: tuple[Move, ...]
-    sets: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    sets: Mapping[str, tuple[str, ...]]
 
     def find(self, from_: str, to: str, name: str | None = None) -> Move | None:
         """The move between two states, if there is one: the one of this name, or without a name the first."""
@@ -173,7 +172,7 @@ class Document:
             if raw:
                 moves = tuple(_move(m) for m in raw["moves"])
                 sets = {key: tuple(states) for key, states in raw.get("sets", {}).items()}
-                found[name] = Lifecycle(name, raw["field"], tuple(raw["states"]), moves, MappingProxyType(sets))
+                found[name] = Lifecycle(name, raw["field"], tuple(raw["states"]), moves, sets)
         return found
 
     @cached_property
@@ -187,7 +186,10 @@ class Document:
 
     @cached_property
     def events(self) -> dict[str, Json]:
-        """The event catalogue by type, out of the path items of `x-webhooks` (OpenAPI 3.1 calls them `webhooks`)."""
+        """The event catalogue by type, out of the path items of `x-webhooks` (OpenAPI 3.1 calls them `webhooks`).
+
+        `record` is the schema of the resource that an event tells of, None for one that tells of none.
+        """
         found = {}
         for name, item in self.raw.get("x-webhooks", {}).items():
             post = item["post"]
@@ -199,8 +201,16 @@ class Document:
                 "emitted_by": post["x-emitted-by"],
                 "schema": media["schema"],
                 "example": media["example"],
+                "record": self._record(media["schema"], post["x-payload-key"]),
             }
         return found
+
+    def _record(self, payload: Json, key: str) -> str | None:
+        """The schema whose record stands under a key of a payload's data; None where that is no record."""
+        data = self.resolve(self.resolve(payload).get("properties", {}).get("data")) or {}
+        name = str(data.get("properties", {}).get(key, {}).get("$ref", "")).rpartition("/")[2]
+        schema = self.raw["components"]["schemas"].get(name, {})
+        return name if "x-lifecycle" in schema or "x-events" in schema else None
 
     @cached_property
     def scopes(self) -> list[Json]:
@@ -235,5 +245,6 @@ def _by_status(responses: Json, where: str) -> Iterator[tuple[int, Json]]:
 
 
 def _move(raw: Json) -> Move:
-    first = [raw["event"]] if raw.get("event") else []
-    return Move(raw["from"], raw["to"], tuple([*first, *raw.get("also", ())]), tuple(raw.get("by", ())), raw.get("name"))
+    events = [raw["event"]] if raw.get("event") else []
+    events += raw.get("also", ())
+    return Move(raw["from"], raw["to"], tuple(events), tuple(raw.get("by", ())), raw.get("name"))

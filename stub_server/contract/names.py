@@ -123,7 +123,7 @@ def _places(document: dict[str, Json]) -> Iterator[tuple[Place, dict[str, Json]]
     """Every schema of the document that takes its enum from a table."""
     components = document.get("components", {})
     pending: list[tuple[Place, Json]] = [
-        (("components", kind), components.get(kind)) for kind in ("schemas", "parameters", "headers")
+        (("components", kind), components.get(kind, {})) for kind in ("schemas", "parameters", "headers")
     ]
     pending.append((("paths",), document["paths"]))
     while pending:
@@ -131,9 +131,15 @@ def _places(document: dict[str, Json]) -> Iterator[tuple[Place, dict[str, Json]]
         if isinstance(node, dict):
             if SOURCE in node:
                 yield at, node
-            pending += [((*at, key), value) for key, value in node.items() if key not in ("example", "examples")]
-        elif isinstance(node, list):
-            pending += [((*at, number), value) for number, value in enumerate(node)]
+            members: list[tuple[str | int, Json]] = [*node.items()]
+        else:
+            members = list(enumerate(node))
+        pending += [((*at, key), value) for key, value in members if _may_hold(key, value)]
+
+
+def _may_hold(key: str | int, value: Json) -> bool:
+    """Whether a schema may stand in a member; examples hold none."""
+    return isinstance(value, (dict, list)) and key not in ("example", "examples")
 
 
 def _payload(item: Json) -> str | None:
