@@ -17,6 +17,14 @@ def check(document: Document, overlays: Sequence[Path] = ()) -> None:
     """
     try:
         _check_openapi(document)
+    except ContractError as error:
+        raise told_by(overlays, error) from None
+    check_tables(document, overlays)
+
+
+def check_tables(document: Document, overlays: Sequence[Path] = ()) -> None:
+    """Hold the tables of valid OpenAPI to each other. Raises ContractError like `check`."""
+    try:
         check_shapes(document.raw)
         references.check(document)
         if "x-names-from" not in document.raw:

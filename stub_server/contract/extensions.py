@@ -1,18 +1,19 @@
 """The shape of the contract's own members (`x-lifecycle`, `x-events`, `x-webhooks`, `x-scopes`, `x-emits`)."""
 
+import re
 from collections.abc import Iterator
 
 from .bundle import METHODS
 from .source import ContractError, Json, json_path
 
+# A webhook listens to `resource.*`, and the name stands in every payload as it is.
+_EVENT_NAME = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+").fullmatch
 _TEXT = {"type": "string", "minLength": 1}
 _TEXTS = {"type": "array", "items": _TEXT, "uniqueItems": True}
-_MORE: Json = {"^x-": {}}
 _MOVE = {
     "type": "object",
     "required": ["from", "to"],
     "properties": {"from": _TEXT, "to": _TEXT, "name": _TEXT, "event": _TEXT, "also": _TEXTS, "by": _TEXTS},
-    "patternProperties": _MORE,
     "additionalProperties": False,
 }
 _LIFECYCLE = {
@@ -24,7 +25,6 @@ _LIFECYCLE = {
         "sets": {"type": "object", "additionalProperties": _TEXTS},
         "moves": {"type": "array", "items": _MOVE},
     },
-    "patternProperties": _MORE,
     "additionalProperties": False,
 }
 _EVENTS = {
@@ -60,11 +60,7 @@ _POST = {
 }
 _WEBHOOKS = {
     "type": "object",
-    # `resource.past_tense`: a webhook listens to `resource.*`.
-    "patternProperties": {
-        r"^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$": {"type": "object", "required": ["post"], "properties": {"post": _POST}}
-    },
-    "additionalProperties": False,
+    "additionalProperties": {"type": "object", "required": ["post"], "properties": {"post": _POST}},
 }
 _SCOPES = {
     "type": "array",
@@ -81,6 +77,9 @@ def check_shapes(raw: Json) -> None:
     from jsonschema import Draft4Validator  # slow to import, and only a corrected contract is checked
     from jsonschema.exceptions import best_match
 
+    for name in raw.get("x-webhooks", {}):
+        if _EVENT_NAME(name) is None:
+            raise ContractError(f"{json_path(['x-webhooks', name])}: call an event resource.past_tense")
     for place, value, shape in _members(raw):
         error = best_match(Draft4Validator(shape).iter_errors(value))
         if error is not None:
