@@ -54,9 +54,11 @@ def create_app(settings: Settings | None = None) -> Edge:
     # Connexion logs every operation it adds; ours is the only voice that a user needs.
     logging.getLogger("connexion").setLevel(logging.WARNING)
     document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", settings.overlays))
-    control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml"))
-    if settings.overlays:
-        conformity.check(document)
+    control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml", names_of=document.raw))
+    shipped = Document(bundle.load(data_dir("openapi") / "openapi.yaml")) if settings.overlays else None
+    if shipped is not None:
+        conformity.check(document, settings.overlays)
+        conformity.check_known(document, shipped, settings.overlays)
         handlers = Handlers(document, OPERATIONS)
         for operation in document.operations.values():
             if (handler := handlers.function(operation)) is not None:
@@ -106,7 +108,6 @@ def create_app(settings: Settings | None = None) -> Edge:
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback, admin_key=settings.admin_key)
     documents = {"": document, CONTROL: control}
     compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
-    shipped = Document(bundle.load(data_dir("openapi") / "openapi.yaml")) if settings.overlays else None
     terminal = Terminal(documents, compiled, shipped, ignore_unknown=settings.ignore_unknown)
     api = ConnexionMiddleware(terminal, import_name=__name__, middlewares=[Router, Security])
     for base, part, package in (

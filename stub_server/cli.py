@@ -132,9 +132,10 @@ def check(overlays: tuple[Path, ...]) -> None:
 
     try:
         document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays))
-        control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml"))
-        for part in (document, control):
-            conformity.check(part)
+        control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml", names_of=document.raw))
+        conformity.check(document, overlays)
+        conformity.check_known(document, Document(bundle.load(data_dir("openapi") / "openapi.yaml")), overlays)
+        conformity.check(control)
         counts = {
             "operations": len(document.operations),
             "schemas": len(document.raw["components"]["schemas"]),

@@ -1,9 +1,10 @@
 """Folds the contract's folder into one document: references between files become components, overlays are applied."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .names import Enums, Names
 from .overlay import apply
 from .source import ContractError, Json, json_path, line_of, read
 
@@ -11,17 +12,45 @@ METHODS = ("get", "put", "post", "delete", "patch")
 KINDS = ("schemas", "parameters", "responses", "headers", "examples")
 
 
-def load(entry: Path, overlays: Sequence[Path] = ()) -> dict[str, Json]:
+def load(entry: Path, overlays: Sequence[Path] = (), names_of: Mapping[str, Json] | None = None) -> dict[str, Json]:
     """The whole contract behind an entry file, as one OpenAPI document.
 
-    Raises ContractError, with file and line or JSONPath, for a file that cannot be read, a reference that leads
-    nowhere, or an overlay that does not fit.
+    `names_of` is the document whose events and scopes this one uses, if it has none of its own (`x-names-from`): given
+    when overlays have changed that document. Raises ContractError, with file and line or JSONPath, for a file that
+    cannot be read, a reference that leads nowhere, or an overlay that does not fit.
     """
     document = _Fold(entry).document()
+    enums = Enums()
+    if "x-names-from" in document:
+        names = Names(dict(names_of or read(entry.parent / document["x-names-from"])))
+        _keep_known_events(document, names)
+    else:
+        names = Names(document)
+    enums.fold(document, names)
     for overlay in overlays:
         document = apply(document, overlay)
-    _check_references(document)
+        try:
+            enums.fold(document, Names(document))
+        except ContractError as error:
+            raise ContractError(f"{overlay}: {error}") from None
+    try:
+        _check_references(document)
+    except ContractError as error:
+        raise told_by(overlays, error) from None
     return document
+
+
+def told_by(overlays: Sequence[Path], error: ContractError) -> ContractError:
+    """The same fault, with the overlays in front that made it: without them the contract has none."""
+    return ContractError(f"{', '.join(map(str, overlays))}: {error}") if overlays else error
+
+
+def _keep_known_events(document: dict[str, Json], names: Names) -> None:
+    """An operation emits no event that the document of the events no longer has."""
+    for item in document["paths"].values():
+        for method in METHODS:
+            if "x-emits" in item.get(method, {}):
+                item[method]["x-emits"] = [name for name in item[method]["x-emits"] if name in names.events]
 
 
 class _Fold:

@@ -62,27 +62,29 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One legal move of a lifecycle and the events it raises."""
+    """One legal move of a lifecycle and the events it raises. A move that stays in its state has a name."""
 
     from_: str
     to: str
     events: tuple[str, ...]
     by: tuple[str, ...]
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """The states of a resource and the moves between them (`x-lifecycle`)."""
+    """The states of a resource, named sets of them, and the moves between them (`x-lifecycle`)."""
 
     resource: str
     field: str
     states: tuple[str, ...]
     moves: tuple[Move, ...]
+    sets: Mapping[str, tuple[str, ...]]
 
-    def find(self, from_: str, to: str) -> Move | None:
-        """The move between two states, if there is one."""
+    def find(self, from_: str, to: str, name: str | None = None) -> Move | None:
+        """The move between two states, if there is one: the one of this name, or without a name the first."""
         for move in self.moves:
-            if move.from_ == from_ and move.to == to:
+            if move.from_ == from_ and move.to == to and name in (None, move.name):
                 return move
         return None
 
@@ -169,12 +171,25 @@ class Document:
             raw = schema.get("x-lifecycle")
             if raw:
                 moves = tuple(_move(m) for m in raw["moves"])
-                found[name] = Lifecycle(name, raw["field"], tuple(raw["states"]), moves)
+                sets = {key: tuple(states) for key, states in raw.get("sets", {}).items()}
+                found[name] = Lifecycle(name, raw["field"], tuple(raw["states"]), moves, sets)
         return found
 
     @cached_property
+    def changes(self) -> dict[str, dict[str, tuple[str, ...]]]:
+        """The events of changes that move no state (`x-events`): by schema name and change."""
+        return {
+            name: {change: (e,) if isinstance(e, str) else tuple(e) for change, e in schema["x-events"].items()}
+            for name, schema in self.raw["components"]["schemas"].items()
+            if "x-events" in schema
+        }
+
+    @cached_property
     def events(self) -> dict[str, Json]:
-        """The event catalogue by type, out of the path items of `x-webhooks` (OpenAPI 3.1 calls them `webhooks`)."""
+        """The event catalogue by type, out of the path items of `x-webhooks` (OpenAPI 3.1 calls them `webhooks`).
+
+        `record` is the schema of the resource that an event tells of, None for one that tells of none.
+        """
         found = {}
         for name, item in self.raw.get("x-webhooks", {}).items():
             post = item["post"]
@@ -186,8 +201,16 @@ class Document:
                 "emitted_by": post["x-emitted-by"],
                 "schema": media["schema"],
                 "example": media["example"],
+                "record": self._record(media["schema"], post["x-payload-key"]),
             }
         return found
+
+    def _record(self, payload: Json, key: str) -> str | None:
+        """The schema whose record stands under a key of a payload's data; None where that is no record."""
+        data = self.resolve(self.resolve(payload).get("properties", {}).get("data")) or {}
+        name = str(data.get("properties", {}).get(key, {}).get("$ref", "")).rpartition("/")[2]
+        schema = self.raw["components"]["schemas"].get(name, {})
+        return name if "x-lifecycle" in schema or "x-events" in schema else None
 
     @cached_property
     def scopes(self) -> list[Json]:
@@ -222,5 +245,6 @@ def _by_status(responses: Json, where: str) -> Iterator[tuple[int, Json]]:
 
 
 def _move(raw: Json) -> Move:
-    first = [raw["event"]] if raw.get("event") else []
-    return Move(raw["from"], raw["to"], tuple([*first, *raw.get("also", ())]), tuple(raw.get("by", ())))
+    events = [raw["event"]] if raw.get("event") else []
+    events += raw.get("also", ())
+    return Move(raw["from"], raw["to"], tuple(events), tuple(raw.get("by", ())), raw.get("name"))

@@ -24,12 +24,12 @@ def sample(draft: Draft, event_type: str, entry: dict[str, Any], project_id: str
     """
     key = entry["payload_key"]
     data: dict[str, Any] = entry["example"]["data"]
-    resource, subject = orjson.dumps(data[key]), data[key]["id"]
+    resource, subject = orjson.dumps(data[key]), data[key].get("id", "")
     around = {name: value for name, value in data.items() if name != key}
     store = draft.store
-    table = store.tables[event_type.partition(".")[0] + "s"]
-    record = _latest(draft, table.name, event_type, project_id)
-    if record is not None:
+    table = next((table for table in store.tables.values() if table.spec.schema == entry["record"]), None)
+    record = None if table is None else _latest(draft, table.name, event_type, project_id)
+    if table is not None and record is not None:
         row = table.parse(record)
         resource, subject = store.shown(table, record), record.id
         around = {name: row.hidden.get(name, value) for name, value in around.items()}

@@ -16,15 +16,9 @@ from ..store.memory import Store
 from .rhythm import office_hour
 from .scenario import KeySpec
 
-SCOPES = (
-    "analytics:read", "customers:read", "customers:write", "orders:read", "orders:write", "plans:read", "plans:write",
-    "products:read", "products:write", "projects:read", "projects:write", "subscriptions:read", "webhooks:read",
-    "webhooks:write",
-)  # fmt: skip
 MAIN: Body = {
     "name": "Loja principal",
     "description": "Chave do site, com todas as permissões.",
-    "scopes": list(SCOPES),
 }
 
 
@@ -38,12 +32,21 @@ def pair_of(secret: bytes, seed: int, key: str) -> tuple[str, str]:
 
 
 def cut_keys(
-    store: Store, blank: Body, specs: Sequence[KeySpec], secret: bytes, seed: int, rng: Random, now: int, timers: Timers
+    store: Store,
+    blank: Body,
+    specs: Sequence[KeySpec],
+    scopes: Sequence[str],
+    secret: bytes,
+    seed: int,
+    rng: Random,
+    now: int,
+    timers: Timers,
 ) -> dict[str, str]:
-    """Write the main key and the scenario's; answers the main key's two halves."""
+    """Write the main key, which holds all `scopes`, and the scenario's; answers the main key's two halves."""
     begun = date_time_ms(store.merchant.created_at)
     halves = pair_of(secret, seed, "main")
-    _write(store, blank, "main", MAIN, halves, begun + 10 * MINUTE + int(rng.random() * HOUR), None)
+    main = MAIN | {"scopes": list(scopes)}
+    _write(store, blank, "main", main, halves, begun + 10 * MINUTE + int(rng.random() * HOUR), None)
     used = 0
     for spec in specs:
         created = max(begun + 2 * HOUR, min(office_hour(rng, now - spec.days_old * DAY), now - 5 * MINUTE))

@@ -53,6 +53,7 @@ class Seeding:
         self._blanks: dict[str, Body] = {
             name: document.blank(name) | document.blank(f"{name}Create") for name in ("Plan", "Product")
         } | {name: document.blank(name) for name in ("ApiKey", "Customer", "Project", "Subscription", "Webhook")}
+        self._scopes = [scope["name"] for scope in document.scopes if scope["assignable"]]
         self._catalogue: Catalogue | None = None
         self._people: People | None = None
         self._slogans: tuple[str, ...] = ()
@@ -98,7 +99,15 @@ class Seeding:
             sales.run(scenario.customers, scenario.orders, scenario.pending, owing=scenario.owing)
         sandbox.timers.set_all(market.due, store.merchant.id)
         sandbox.credentials = cut_keys(
-            store, self._blanks["ApiKey"], scenario.keys, secret, seed, stream(seed, "keys"), now, sandbox.timers
+            store,
+            self._blanks["ApiKey"],
+            scenario.keys,
+            self._scopes,
+            secret,
+            seed,
+            stream(seed, "keys"),
+            now,
+            sandbox.timers,
         )
         tell_of_projects(store, market, offers, sandbox.rules)
         events = record(market.told, sandbox.events, stream(seed, "events", "past"), store, sandbox.rules.payload_keys)

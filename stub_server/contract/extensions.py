@@ -1,0 +1,100 @@
+"""The shape of the contract's own members (`x-lifecycle`, `x-events`, `x-webhooks`, `x-scopes`, `x-emits`)."""
+
+import re
+from collections.abc import Iterator
+
+from .bundle import METHODS
+from .source import ContractError, Json, json_path
+
+# A webhook listens to `resource.*`, and the name stands in every payload as it is.
+_EVENT_NAME = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+").fullmatch
+_TEXT = {"type": "string", "minLength": 1}
+_TEXTS = {"type": "array", "items": _TEXT, "uniqueItems": True}
+_MOVE = {
+    "type": "object",
+    "required": ["from", "to"],
+    "properties": {"from": _TEXT, "to": _TEXT, "name": _TEXT, "event": _TEXT, "also": _TEXTS, "by": _TEXTS},
+    "additionalProperties": False,
+}
+_LIFECYCLE = {
+    "type": "object",
+    "required": ["field", "states", "moves"],
+    "properties": {
+        "field": _TEXT,
+        "states": {**_TEXTS, "minItems": 1},
+        "sets": {"type": "object", "additionalProperties": _TEXTS},
+        "moves": {"type": "array", "items": _MOVE},
+    },
+    "additionalProperties": False,
+}
+_EVENTS = {
+    "type": "object",
+    "additionalProperties": {"type": ["string", "array"], "items": _TEXT, "uniqueItems": True},
+}
+_BODY = {
+    "type": "object",
+    "required": ["schema", "example"],
+    "properties": {
+        "schema": {"type": "object"},
+        "example": {"type": "object", "required": ["data"], "properties": {"data": {"type": "object"}}},
+    },
+}
+_REQUEST_BODY = {
+    "type": "object",
+    "required": ["content"],
+    "properties": {
+        "content": {"type": "object", "required": ["application/json"], "properties": {"application/json": _BODY}}
+    },
+}
+_POST = {
+    "type": "object",
+    "required": ["summary", "description", "x-payload-key", "x-emitted-by", "requestBody"],
+    "properties": {
+        "summary": _TEXT,
+        "description": _TEXT,
+        # It is written into every payload as it stands.
+        "x-payload-key": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+        "x-emitted-by": _TEXTS,
+        "requestBody": _REQUEST_BODY,
+    },
+}
+_WEBHOOKS = {
+    "type": "object",
+    "additionalProperties": {"type": "object", "required": ["post"], "properties": {"post": _POST}},
+}
+_SCOPES = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["name", "resource", "access", "description", "assignable"],
+        "properties": {"name": _TEXT, "resource": _TEXT, "assignable": {"type": "boolean"}},
+    },
+}
+
+
+def check_shapes(raw: Json) -> None:
+    """Hold what is the contract's own to its shape. Raises ContractError with the JSONPath of a fault."""
+    from jsonschema import Draft4Validator  # slow to import, and only a corrected contract is checked
+    from jsonschema.exceptions import best_match
+
+    for name in raw.get("x-webhooks", {}):
+        if _EVENT_NAME(name) is None:
+            raise ContractError(f"{json_path(['x-webhooks', name])}: call an event resource.past_tense")
+    for place, value, shape in _members(raw):
+        error = best_match(Draft4Validator(shape).iter_errors(value))
+        if error is not None:
+            raise ContractError(f"{json_path([*place, *error.absolute_path])}: {error.message[:400]}")
+
+
+def _members(raw: Json) -> Iterator[tuple[list[str | int], Json, Json]]:
+    yield ["x-webhooks"], raw.get("x-webhooks", {}), _WEBHOOKS
+    yield ["x-scopes"], raw.get("x-scopes", []), _SCOPES
+    for name, schema in raw["components"]["schemas"].items():
+        for member, shape in (("x-lifecycle", _LIFECYCLE), ("x-events", _EVENTS)):
+            if member in schema:
+                yield ["components", "schemas", name, member], schema[member], shape
+    for path, item in raw["paths"].items():
+        for method in METHODS:
+            for member in ("x-scopes", "x-emits"):
+                if member in item.get(method, {}):
+                    yield ["paths", path, method, member], item[method][member], _TEXTS

@@ -1,0 +1,159 @@
+"""Enums that are written nowhere: names of events and scopes, folded in where a schema says `x-enum-from`.
+
+The events stand in `x-webhooks`, the scopes in `x-scopes`. A list of their names anywhere else is made from these.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .source import ContractError, Json, json_path
+
+SOURCE = "x-enum-from"
+Place = tuple[str | int, ...]
+
+
+class _Scope(NamedTuple):
+    name: str
+    resource: str
+    assignable: bool
+
+
+class Names:
+    """The names that a document gives its events and scopes, in its order."""
+
+    def __init__(self, document: dict[str, Json]) -> None:
+        """Raises ContractError where a table is not one."""
+        items = document.get("x-webhooks", {})
+        if not isinstance(items, dict):
+            raise ContractError("$['x-webhooks']: must be a map of event types")
+        self.events = tuple(items)
+        self._payloads = {name: _payload(item) for name, item in items.items()}
+        scopes = document.get("x-scopes", [])
+        if not isinstance(scopes, list):
+            raise ContractError("$['x-scopes']: must be a list of scopes")
+        self._scopes = [_scope(raw, number) for number, raw in enumerate(scopes)]
+
+    def of(self, source: str, component: str) -> list[str]:
+        """The names that an `x-enum-from` in a component asks for. Raises KeyError for a source that is none."""
+        return {
+            "event_types": self._event_types,
+            "event_resources": self._event_resources,
+            "event_patterns": self._event_patterns,
+            "payload_events": lambda: [name for name, schema in self._payloads.items() if schema == component],
+            "scopes": lambda: [scope.name for scope in self._scopes],
+            "assignable_scopes": lambda: [scope.name for scope in self._scopes if scope.assignable],
+            "scope_resources": self._scope_resources,
+            "scope_patterns": self._scope_patterns,
+        }[source]()
+
+    def _event_types(self) -> list[str]:
+        return list(self.events)
+
+    def _event_resources(self) -> list[str]:
+        return list(dict.fromkeys(name.partition(".")[0] for name in self.events))
+
+    def _event_patterns(self) -> list[str]:
+        return ["*", *(f"{resource}.*" for resource in self._event_resources()), *self.events]
+
+    def _scope_resources(self) -> list[str]:
+        return list(dict.fromkeys(scope.resource for scope in self._scopes))
+
+    def _scope_patterns(self) -> list[str]:
+        patterns = ["*"]
+        for resource in self._scope_resources():
+            patterns += [scope.name for scope in self._scopes if scope.resource == resource]
+            patterns.append(f"{resource}:*")
+        return patterns
+
+
+class Enums:
+    """The enums of one document. What an overlay has written itself is left alone from then on."""
+
+    def __init__(self) -> None:
+        self._names: Names | None = None
+        self._written: dict[Place, list[str] | None] = {}
+        self._met: set[Place] = set()
+
+    def fold(self, document: dict[str, Json], names: Names) -> None:
+        """Write every enum anew that is still as it was written before. Raises ContractError."""
+        for place, schema in list(_places(document)):
+            source, component = schema[SOURCE], str(place[2])
+            try:
+                enum = names.of(source, component)
+                before = self._names.of(source, component) if self._names else None
+            except (KeyError, TypeError):
+                raise ContractError(f"{json_path([*place, SOURCE])}: there is no list {source!r} to fold in") from None
+            is_ours = self._written[place] == schema.get("enum") if place in self._written else False
+            is_new = place not in self._met and schema.get("enum") in (None, before)
+            self._met.add(place)
+            if is_ours or is_new:
+                # No event has this payload any more: nothing is left that could be listed.
+                self._written[place] = enum or None
+                _write(schema, self._written[place])
+            else:
+                self._written.pop(place, None)
+        self._names = names
+
+
+def check(document: dict[str, Json], names: Names) -> None:
+    """An enum of event types that an overlay has written may leave some out, and names none that there is not.
+
+    Raises ContractError with the JSONPath.
+    """
+    for place, schema in _places(document):
+        unknown = set(schema.get("enum", ())) - set(names.events) - {None}
+        if schema[SOURCE] == "event_types" and unknown:
+            raise ContractError(
+                f"{json_path([*place, 'enum'])}: {min(map(str, unknown))} is no event of this contract: "
+                "take it out, or describe the event in x-webhooks"
+            )
+
+
+def _write(schema: dict[str, Json], enum: list[str] | None) -> None:
+    """Put the enum behind its `x-enum-from`, so that a schema reads as if it had been written there."""
+    members = [(key, value) for key, value in schema.items() if key != "enum"]
+    schema.clear()
+    for key, value in members:
+        schema[key] = value
+        if key == SOURCE and enum is not None:
+            schema["enum"] = enum
+
+
+def _places(document: dict[str, Json]) -> Iterator[tuple[Place, dict[str, Json]]]:
+    """Every schema of the document that takes its enum from a table."""
+    components = document.get("components", {})
+    pending: list[tuple[Place, Json]] = [
+        (("components", kind), components.get(kind, {})) for kind in ("schemas", "parameters", "headers")
+    ]
+    pending.append((("paths",), document["paths"]))
+    while pending:
+        at, node = pending.pop()
+        if isinstance(node, dict):
+            if SOURCE in node:
+                yield at, node
+            members: list[tuple[str | int, Json]] = [*node.items()]
+        else:
+            members = list(enumerate(node))
+        pending += [((*at, key), value) for key, value in members if _may_hold(key, value)]
+
+
+def _may_hold(key: str | int, value: Json) -> bool:
+    """Whether a schema may stand in a member; examples hold none."""
+    return isinstance(value, (dict, list)) and key not in ("example", "examples")
+
+
+def _payload(item: Json) -> str | None:
+    """The component that describes the payload of an event."""
+    try:
+        reference = item["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+    except (KeyError, TypeError):
+        return None
+    return str(reference).rpartition("/")[2]
+
+
+def _scope(raw: Json, number: int) -> _Scope:
+    try:
+        return _Scope(str(raw["name"]), str(raw["resource"]), raw["assignable"] is True)
+    except (KeyError, TypeError):
+        where = json_path(["x-scopes", number])
+        raise ContractError(f"{where}: a scope needs name, resource, access, description and assignable") from None

@@ -1,0 +1,281 @@
+"""A corrected contract is held to its own tables and to the rules of the server, with file, JSONPath and reason."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stub_server.cli import main
+from stub_server.contract import bundle, conformity
+from stub_server.contract.document import Document
+from stub_server.contract.source import ContractError
+
+from ..support.contract import OPENAPI, document
+from .corrected import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, copied, overlay, removed, updated
+
+ORDER = "$.components.schemas.Order"
+PAID = "$['x-webhooks']['order.paid']"
+POST = f"{PAID}.post"
+SCHEMA = f"{POST}.requestBody.content['application/json'].schema"
+DATA = "$.components.schemas.OrderEvent.properties.data"
+# A state stands in three places.
+HELD = (
+    updated(f"{ORDER}.properties.status.enum", "[held]")
+    + updated(f"{LIFE}.states", "[held]")
+    + updated(f"{LIFE}.sets.payable", "[held]")
+    + updated(f"{LIFE}.moves", "[{ from: pending, to: held, by: [] }, { from: held, to: paid, event: order.paid }]")
+)
+LATE = removed(
+    "$.components.schemas.Subscription.properties.status.enum[?@ == 'past_due']",
+    "$.components.schemas.Subscription['x-lifecycle'].states[?@ == 'past_due']",
+    "$.components.schemas.Subscription['x-lifecycle'].sets.*[?@ == 'past_due']",
+    "$.components.schemas.Subscription['x-lifecycle'].moves[?@.from == 'past_due' || @.to == 'past_due']",
+)
+
+FITTING = {
+    "an event that is gone everywhere": NO_PAID,
+    "an event under another name": SETTLED,
+    "an event of another resource's name": SETTLED.replace("order.settled", "payment.settled"),
+    "an event that nothing raises": copied("$['x-webhooks'] order.seen", PAID),
+    "a scope that is gone everywhere": NO_ANALYTICS,
+    "an operation without its scope": removed("$.paths['/v2/analytics'].get['x-scopes']"),
+    "an operation that tells nobody": removed("$.paths['/v2/customers'].post['x-emits']"),
+    "a move that is gone": removed(f"{LIFE}.moves[?@.to == 'canceled']"),
+    "a further state": HELD,
+    "a set without states": removed(f"{LIFE}.sets.refundable[0]"),
+    "a further set": updated(f"{LIFE}.sets", "{ final: [refunded, canceled] }"),
+    "a change with several events": updated(
+        "$.components.schemas.Plan['x-events']", "{ deleted: [plan.deleted, plan.updated] }"
+    ),
+    "a change without an event": removed("$.components.schemas.Plan['x-events'].updated"),
+    "another key of the payload": updated(POST, "{ x-payload-key: pedido }")
+    + updated(f"{POST}.requestBody.content['application/json'].example.data", "{ pedido: { id: x } }")
+    + updated(SCHEMA, "{ $ref: '#/components/schemas/PaidEvent' }")
+    + copied("$.components.schemas PaidEvent", "$.components.schemas.OrderEvent")
+    + removed("$.components.schemas.PaidEvent.properties.data.required[0]")
+    + updated(
+        "$.components.schemas.PaidEvent.properties.data.properties",
+        "{ pedido: { $ref: '#/components/schemas/Order' } }",
+    ),
+    "a member of the payload that may be missing": updated(f"{DATA}.properties", "{ coupon: { type: string } }"),
+}  # fmt: skip
+UNFIT = {
+    "an event that only the catalogue lost": (
+        removed(PAID),
+        f"{LIFE}.moves[2].event: order.paid is no event of this contract: take it out, or describe it in x-webhooks",
+    ),
+    "an event that only the catalogue calls so": (
+        copied("$['x-webhooks'] order.settled", PAID) + removed(PAID),
+        f"{LIFE}.moves[2].event: order.paid is no event of this contract: take it out, or describe it in x-webhooks",
+    ),
+    "another event of a move": (
+        removed("$['x-webhooks']['subscription.activated']",
+                "$.components.schemas.Subscription['x-lifecycle'].moves[?@.event == 'subscription.activated'].event"),
+        "$.components.schemas.Subscription['x-lifecycle'].moves[0].also[0]: subscription.activated is no event of this "
+        "contract: take it out, or describe it in x-webhooks",
+    ),
+    "an event of a change": (
+        removed("$['x-webhooks']['plan.updated']", "$.paths..['x-emits'][?@ == 'plan.updated']"),
+        "$.components.schemas.Plan['x-events'].updated: plan.updated is no event of this contract: take it out, or "
+        "describe it in x-webhooks",
+    ),
+    "an event of an operation": (
+        updated("$.paths['/v2/customers'].post['x-emits']", "[customer.greeted]"),
+        "$.paths['/v2/customers'].post['x-emits'][1]: customer.greeted is no event of this contract: take it out, or "
+        "describe it in x-webhooks",
+    ),
+    "a scope that only the table lost": (
+        removed("$['x-scopes'][?@.name == 'analytics:read']"),
+        "$.paths['/v2/analytics'].get['x-scopes']: analytics:read is no scope of this contract: take it out, or "
+        "describe it in x-scopes",
+    ),
+    "a state of a move": (
+        updated(f"{LIFE}.moves", "[{ from: paid, to: held }]"),
+        f"{LIFE}.moves[8].to: held is no state of this lifecycle: take it out, or put it into states",
+    ),
+    "a state that is no beginning": (
+        updated(f"{LIFE}.moves", "[{ from: deleted, to: paid }]"),
+        f"{LIFE}.moves[8].from: deleted is no state of this lifecycle: take it out, or put it into states",
+    ),
+    "a state of a set": (
+        updated(f"{LIFE}.sets.payable", "[held]"),
+        f"{LIFE}.sets.payable[1]: held is no state of this lifecycle: take it out, or put it into states",
+    ),
+    "a state that the member cannot hold": (
+        updated(f"{LIFE}.states", "[held]"),
+        f"{LIFE}.states: held stands in states alone: say it in both, or in neither",
+    ),
+    "a value that is no state": (
+        updated(f"{ORDER}.properties.status.enum", "[held]"),
+        f"{LIFE}.states: held stands in the enum of status alone: say it in both, or in neither",
+    ),
+    "a lifecycle of no member": (
+        updated(LIFE, "{ field: state }"),
+        f"{LIFE}.field: Order has no member state: name one that it has",
+    ),
+    "a move that stays and has no name": (
+        removed(f"{LIFE}.moves[?@.name == 'partially_refunded'].name"),
+        f"{LIFE}.moves[7]: a move that stays in paid needs a name",
+    ),
+    "a move that stands twice": (
+        updated(f"{LIFE}.moves", "[{ from: pending, to: paid }]"),
+        f"{LIFE}.moves[8]: the move from pending to paid stands twice: give it a name",
+    ),
+    "a misspelt member of a move": (
+        updated(f"{LIFE}.moves[2]", "{ events: order.paid }"),
+        f"{LIFE}.moves[2]: Additional properties are not allowed ('events' was unexpected)",
+    ),
+    "a move without an end": (removed(f"{LIFE}.moves[2].to"), f"{LIFE}.moves[2]: 'to' is a required property"),
+    "an event that is no text": (
+        updated("$.components.schemas.Plan['x-events']", "{ updated: 5 }"),
+        "$.components.schemas.Plan['x-events'].updated: 5 is not of type 'string', 'array'",
+    ),
+    "scopes of an operation that are no list": (
+        removed("$.paths['/v2/analytics'].get['x-scopes']")
+        + updated("$.paths['/v2/analytics'].get", '{ x-scopes: "analytics:read" }'),
+        "$.paths['/v2/analytics'].get['x-scopes']: 'analytics:read' is not of type 'array'",
+    ),
+    "an event without a payload key": (
+        removed(f"{POST}['x-payload-key']"),
+        f"{POST}: 'x-payload-key' is a required property",
+    ),
+    "an event whose name is no pair": (
+        copied("$['x-webhooks'] paid", PAID),
+"$['x-webhooks'].paid: call an event resource.past_tense",
+    ),
+    "a payload key that the payload lacks": (
+        updated(POST, "{ x-payload-key: pedido }"),
+        f"{POST}['x-payload-key']: data of the payload has no member pedido: name one that it has",
+    ),
+    "a payload of another resource": (
+        removed(PAID) + copied("$['x-webhooks'] order.paid", "$['x-webhooks']['plan.created']"),
+        f"{LIFE}.moves[2].event: order.paid cannot tell of this: data.plan of its payload is no Order. Refer to Order "
+        "there, or name another event",
+    ),
+    "a payload that has another type": (
+        removed("$.components.schemas.OrderEvent.properties.type.enum")
+        + updated("$.components.schemas.OrderEvent.properties.type", "{ enum: [order.created] }"),
+        f"{SCHEMA}: the type of this payload cannot be order.paid: put it into the enum of type",
+    ),
+    "a payload without an example of the resource": (
+        removed(f"{POST}.requestBody.content['application/json'].example.data.order"),
+        f"{POST}.requestBody.content['application/json'].example: data.order must be an example of the resource, "
+        "with its id",
+    ),
+    "an enum of event types that names another": (
+        updated("$.components.schemas.TestSend.properties.event_type.enum", "[order.seen]"),
+        "$.components.schemas.TestSend.properties.event_type.enum: order.seen is no event of this contract: take it "
+        "out, or describe the event in x-webhooks",
+    ),
+    "a scope that the catalogue cannot list": (
+        updated("$['x-scopes'][0]", "{ access: admin }"),
+        "$['x-scopes'][0]: cannot be listed as Scope of the contract: \"admin\" is not one of \"read\" or \"write\"",
+    ),
+    "an event that the catalogue cannot list": (
+        removed("$.components.schemas.EventType.enum[?@ == 'order.paid']"),
+        "$['x-webhooks']['order.paid']: cannot be listed as WebhookEvent of the contract: "
+        '"order.paid" is not one of ',
+    ),
+    # What the rules of the server need, though the contract is sound in itself.
+    "a state that is gone everywhere": (
+        LATE,
+        "$.components.schemas.Subscription['x-lifecycle'].states: the rules of the server need the state past_due: "
+        "leave it, without moves if it never occurs",
+    ),
+    "a set that is gone": (
+        removed(f"{LIFE}.sets.payable"),
+        f"{LIFE}.sets: the rules of the server need the set payable: leave it, empty if it has no state",
+    ),
+    "all sets that are gone": (
+        removed(f"{LIFE}.sets"),
+        f"{LIFE}.sets: the rules of the server need the set payable: leave it, empty if it has no state",
+    ),
+    "a lifecycle that is gone": (
+        removed(LIFE),
+        f"{LIFE}: the server cannot do without the states of this resource: leave its x-lifecycle",
+    ),
+    "a state in another member": (
+        updated(LIFE, "{ field: state }") + updated(f"{ORDER}.properties", "{ state: { type: string } }"),
+        f"{LIFE}.field: the server keeps the state in status: leave it there",
+    ),
+    "a payload that asks for more": (
+        updated(f"{DATA}.properties", "{ coupon: { type: string } }") + updated(f"{DATA}.required", "[coupon]"),
+        "$['x-webhooks']['order.created'].post.requestBody.content['application/json'].schema: the server has nothing "
+        "to send as coupon of data: do not require it",
+    ),
+    "a payload that asks for more around it": (
+        updated("$.components.schemas.OrderEvent.required", "[version]"),
+        "$['x-webhooks']['order.created'].post.requestBody.content['application/json'].schema: the server has nothing "
+        "to send as version of the payload: do not require it",
+    ),
+    "a payload that forbids what is sent": (
+        removed(f"{DATA}.properties.planId", f"{DATA}.required[?@ == 'planId']"),
+        "$['x-webhooks']['order.created'].post.requestBody.content['application/json'].schema: the server sends planId "
+        "in data: leave it among the properties",
+    ),
+}  # fmt: skip
+
+
+Check = Callable[[Document, Sequence[Path]], None]
+
+
+def judge(*files: Path, by: Check = conformity.check_tables) -> None:
+    """What the start does with overlays, once they have left valid OpenAPI."""
+    contract = Document(bundle.load(OPENAPI / "openapi.yaml", files))
+    by(contract, files)
+    conformity.check_known(contract, document(), files)
+
+
+@pytest.mark.parametrize("what", FITTING)
+def test_what_fits_itself_and_the_rules_is_let_in(tmp_path: Path, what: str) -> None:
+    judge(overlay(tmp_path, FITTING[what]), by=conformity.check)
+
+
+@pytest.mark.parametrize("what", UNFIT)
+def test_what_does_not_fit_is_told_with_file_path_and_reason(tmp_path: Path, what: str) -> None:
+    actions, expected = UNFIT[what]
+    file = overlay(tmp_path, actions)
+    with pytest.raises(ContractError) as caught:
+        judge(file)
+    # What another library lists at the end may grow with the contract.
+    assert f"{file}: {expected}" == str(caught.value)[: len(f"{file}: {expected}")]
+
+
+def test_of_several_overlays_all_are_named(tmp_path: Path) -> None:
+    """Each can be right in itself."""
+    one, two = overlay(tmp_path, removed(PAID), "one.yaml"), overlay(tmp_path, LATE, "two.yaml")
+    with pytest.raises(ContractError) as caught:
+        judge(one, two)
+    assert str(caught.value).startswith(f"{one}, {two}: {LIFE}.moves[2].event: order.paid is no event")
+
+
+@pytest.mark.parametrize("entry", ["openapi.yaml", "sandbox.yaml"])
+def test_the_contract_as_shipped_fits(entry: str) -> None:
+    conformity.check(document(entry))
+    conformity.check_known(document(entry), document(entry))
+
+
+@pytest.fixture
+def check(tmp_path: Path) -> Callable[[str], tuple[int, str]]:
+    """`stub-server check` with an overlay of these actions: its exit code and what it prints."""
+
+    def run(actions: str) -> tuple[int, str]:
+        answer = CliRunner().invoke(main, ["check", "--overlay", str(overlay(tmp_path, actions))])
+        return answer.exit_code, answer.output
+
+    return run
+
+
+def test_the_command_counts_what_the_overlay_leaves(check: Callable[[str], tuple[int, str]]) -> None:
+    code, told = check(NO_PAID + NO_ANALYTICS)
+    assert (0, True) == (code, f"{len(document().events) - 1} events, {len(document().scopes) - 1} scopes" in told)
+
+
+@pytest.mark.parametrize("what", ["an event that only the catalogue lost", "a state that is gone everywhere"])
+def test_the_command_refuses_what_the_start_refuses(
+    tmp_path: Path, check: Callable[[str], tuple[int, str]], what: str
+) -> None:
+    actions, expected = UNFIT[what]
+    code, told = check(actions)
+    assert (1, f"Error: {tmp_path / 'overlay.yaml'}: {expected}\n") == (code, told)

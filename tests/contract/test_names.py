@@ -1,0 +1,202 @@
+"""Names of events and scopes stand once: every other list of them is folded in, and follows an overlay."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stub_server.contract import bundle
+from stub_server.contract.document import Document
+from stub_server.contract.source import ContractError, read
+
+from ..support.contract import OPENAPI, document
+from .corrected import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, copied, corrected, overlay, removed, updated
+
+API = document()
+EVENTS = list(API.events)
+SCOPES = [scope["name"] for scope in API.scopes]
+RESOURCES = ["api_key", "customer", "plan", "product", "project", "order", "subscription", "webhook"]
+
+
+def enums(node: Any) -> Iterator[list[Any]]:
+    """Every enum inside a node."""
+    if isinstance(node, dict):
+        if isinstance(node.get("enum"), list):
+            yield node["enum"]
+        for value in node.values():
+            yield from enums(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from enums(value)
+
+
+def enum_of(contract: Document, name: str) -> list[str]:
+    """The enum of a component, or of a member of one (`Scope.name`)."""
+    component, _, member = name.partition(".")
+    schema = contract.schema(component)
+    found: list[str] = (schema["properties"][member] if member else schema)["enum"]
+    return found
+
+
+def test_no_file_of_the_contract_lists_events_or_scopes_in_an_enum() -> None:
+    names = {*EVENTS, *SCOPES, *(f"{resource}.*" for resource in RESOURCES)}
+    files = sorted(OPENAPI.rglob("*.yaml"))
+    assert len(files) > 200
+    written = [file.name for file in files for enum in enums(read(file)) if names & set(map(str, enum))]
+    assert [] == written
+
+
+def test_the_lists_are_made_of_the_tables_in_their_order() -> None:
+    resources = sorted({name.partition(":")[0] for name in SCOPES})
+    patterns = ["*", *(f"{resource}.*" for resource in RESOURCES), *EVENTS]
+    expected = {
+        "EventType": EVENTS,
+        "TestSend.event_type": EVENTS,
+        "EventPattern": patterns,
+        "WebhookEvent.resource": RESOURCES,
+        "OrderEvent.type": [name for name in EVENTS if name.startswith("order.")],
+        "WebhookTestEvent.type": ["webhook.test"],
+        "Scope.name": SCOPES,
+        "Scope.resource": resources,
+        "AssignableScope": [scope["name"] for scope in API.scopes if scope["assignable"]],
+    }
+    assert expected == {name: enum_of(API, name) for name in expected}
+
+
+def test_a_token_may_hold_every_scope_and_every_wildcard() -> None:
+    found = enum_of(document("sandbox.yaml"), "SandboxScope")
+    wildcards = {"*", *(f"{scope.partition(':')[0]}:*" for scope in SCOPES)}
+    assert len(found) == len(set(found))
+    assert {*SCOPES, *wildcards} == set(found)
+
+
+def test_a_removed_event_is_in_no_list(tmp_path: Path) -> None:
+    contract = corrected(tmp_path, NO_PAID)
+    rest = [name for name in EVENTS if name != "order.paid"]
+    assert [rest, rest] == [enum_of(contract, name) for name in ("EventType", "TestSend.event_type")]
+    assert "order.paid" not in enum_of(contract, "EventPattern") + enum_of(contract, "OrderEvent.type")
+    assert "order.*" in enum_of(contract, "EventPattern")
+
+
+def test_the_last_event_of_a_resource_takes_the_resource_along(tmp_path: Path) -> None:
+    gone = removed(
+        "$['x-webhooks']['customer.created','customer.updated']",
+        "$.components.schemas.Customer['x-events']",
+        "$.paths..['x-emits'][?@ == 'customer.created' || @ == 'customer.updated']",
+    )
+    contract = corrected(tmp_path, gone)
+    assert [name for name in RESOURCES if name != "customer"] == enum_of(contract, "WebhookEvent.resource")
+    assert "customer.*" not in enum_of(contract, "EventPattern")
+    assert "enum" not in contract.schema("CustomerEvent")["properties"]["type"]
+
+
+def test_a_renamed_event_is_in_every_list_under_its_new_name(tmp_path: Path) -> None:
+    contract = corrected(tmp_path, SETTLED)
+    for name in ("EventType", "TestSend.event_type", "EventPattern", "OrderEvent.type"):
+        assert "order.settled" in enum_of(contract, name), name
+        assert "order.paid" not in enum_of(contract, name), name
+
+
+def test_an_added_event_is_in_every_list(tmp_path: Path) -> None:
+    contract = corrected(tmp_path, copied("$['x-webhooks'] invoice.sent", "$['x-webhooks']['order.paid']"))
+    assert [*EVENTS, "invoice.sent"] == enum_of(contract, "EventType")
+    assert [*RESOURCES, "invoice"] == enum_of(contract, "WebhookEvent.resource")
+    assert {"invoice.*", "invoice.sent"} <= set(enum_of(contract, "EventPattern"))
+    assert "invoice.sent" in enum_of(contract, "OrderEvent.type")
+
+
+def test_a_removed_scope_is_in_no_list(tmp_path: Path) -> None:
+    contract = corrected(tmp_path, NO_ANALYTICS)
+    assert "analytics:read" not in enum_of(contract, "Scope.name") + enum_of(contract, "AssignableScope")
+    assert "analytics" not in enum_of(contract, "Scope.resource")
+
+
+def test_a_scope_that_only_jwts_hold_is_no_scope_of_a_key(tmp_path: Path) -> None:
+    target = "$['x-scopes'][?@.name == 'orders:write']"
+    contract = corrected(tmp_path, updated(target, "{ assignable: false }"))
+    assert "orders:write" not in enum_of(contract, "AssignableScope")
+    assert SCOPES == enum_of(contract, "Scope.name")
+
+
+REPLACED = removed("$.components.schemas.EventPattern.enum") + updated(
+    "$.components.schemas.EventPattern", '{ enum: ["*", order.created] }'
+)
+
+
+@pytest.mark.parametrize("order", [(REPLACED, NO_PAID), (NO_PAID, REPLACED), (REPLACED + NO_PAID,)])
+def test_an_enum_that_an_overlay_writes_stays_as_written(tmp_path: Path, order: tuple[str, ...]) -> None:
+    contract = corrected(tmp_path, *order)
+    assert ["*", "order.created"] == enum_of(contract, "EventPattern")
+    assert "order.paid" not in enum_of(contract, "EventType")
+
+
+def test_an_enum_that_an_overlay_removes_stays_away(tmp_path: Path) -> None:
+    contract = corrected(tmp_path, removed("$.components.schemas.EventPattern.enum"), NO_PAID)
+    assert "enum" not in contract.schema("EventPattern")
+
+
+def test_an_overlay_extends_the_list_as_the_one_before_it_has_left_it(tmp_path: Path) -> None:
+    more = updated("$.components.schemas.EventPattern.enum", "[invoice.sent]")
+    found = enum_of(corrected(tmp_path, NO_PAID, more), "EventPattern")
+    assert "order.paid" not in found
+    assert "invoice.sent" == found[-1]
+
+
+def test_a_schema_of_an_overlay_can_ask_for_a_list(tmp_path: Path) -> None:
+    asking = updated("$.components.schemas", "{ Kind: { type: string, x-enum-from: event_resources } }")
+    twin = copied("$.components.schemas Twin", "$.components.schemas.EventType")
+    contract = corrected(tmp_path, asking + twin, NO_PAID)
+    assert RESOURCES == enum_of(contract, "Kind")
+    assert enum_of(contract, "EventType") == enum_of(contract, "Twin")
+    assert "order.paid" not in enum_of(contract, "Twin")
+
+
+@pytest.mark.parametrize(
+    ("actions", "reason"),
+    [
+        (
+            updated("$.components.schemas.EventType", "{ x-enum-from: event_kinds }"),
+            r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list 'event_kinds' to fold in",
+        ),
+        (
+            updated("$.components.schemas.EventType", "{ x-enum-from: [scopes] }"),
+            r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list \['scopes'\] to fold in",
+        ),
+        (updated("$['x-scopes']", '["coupons:read"]'), r"\$\['x-scopes'\]\[16\]: a scope needs name, resource,"),
+        (
+            removed("$['x-scopes']") + updated("$", "{ x-scopes: none }"),
+            r"\$\['x-scopes'\]: must be a list of scopes",
+        ),
+        (
+            removed("$['x-webhooks']") + updated("$", "{ x-webhooks: [] }"),
+            r"\$\['x-webhooks'\]: must be a map of event types",
+        ),
+    ],
+)
+def test_what_cannot_be_folded_stops_with_file_path_and_reason(tmp_path: Path, actions: str, reason: str) -> None:
+    with pytest.raises(ContractError, match=r"0\.yaml: " + reason):
+        corrected(tmp_path, actions)
+
+
+def test_the_control_surface_knows_the_events_and_scopes_of_the_corrected_contract(tmp_path: Path) -> None:
+    file = overlay(tmp_path, SETTLED + NO_ANALYTICS)
+    api = bundle.load(OPENAPI / "openapi.yaml", [file])
+    control = Document(bundle.load(OPENAPI / "sandbox.yaml", names_of=api))
+    assert Document(api).schema("EventType")["enum"] == enum_of(control, "EventType")
+    assert {"analytics:read", "analytics:*"}.isdisjoint(enum_of(control, "SandboxScope"))
+    emits = {event for operation in control.operations.values() for event in operation.emits}
+    assert "order.paid" not in emits
+    assert "order.refunded" in emits
+
+
+def test_the_moves_of_an_overlay_are_found_by_name(tmp_path: Path) -> None:
+    more = updated(f"{LIFE}.moves", "[{ from: paid, to: paid, name: settled, event: order.paid, by: [clock] }]")
+    order = corrected(tmp_path, more).lifecycles["Order"]
+    first, second = order.find("paid", "paid"), order.find("paid", "paid", "settled")
+    assert first is order.find("paid", "paid", "partially_refunded")
+    assert first is not None
+    assert second is not None
+    assert (("order.partially_refunded",), ("order.paid",)) == (first.events, second.events)
+    assert order.find("paid", "paid", "nameless") is None
+    assert order.find("pending", "paid", "settled") is None
