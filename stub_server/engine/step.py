@@ -61,6 +61,10 @@ class Saved(NamedTuple):
     body: bytes
     headers: tuple[tuple[bytes, bytes], ...]
 
+    def __repr__(self) -> str:
+        """Without the body, which may hold a secret."""
+        return f"Saved(status={self.status}, expires={self.expires})"
+
 
 class Step(NamedTuple):
     """Everything that one cause changed.
@@ -90,6 +94,10 @@ class Step(NamedTuple):
     clock_before: ClockState
     position: Position
     position_before: Position
+
+    def __repr__(self) -> str:
+        """Without records and replies, which may hold secrets."""
+        return f"Step(number={self.number}, at={self.at}, cause={self.cause})"
 
     @property
     def size(self) -> int:

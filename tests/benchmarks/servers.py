@@ -18,8 +18,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stub_server.app import create_app
+from stub_server.calls.reply import Reply
 from stub_server.http.edge import Edge
-from stub_server.operations.reply import Reply
 from stub_server.serving import calm_collector, listen, uvicorn_config, with_port
 from stub_server.settings import Settings
 

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
+from stub_server.calls.call import Call, Caller
+from stub_server.calls.reply import Reply
+from stub_server.engine.sandbox import Sandbox
+from stub_server.engine.scheduler import tick
 from stub_server.http.edge import Edge
 from stub_server.kernel.record import Body
 from stub_server.kernel.trace import Trace
 from stub_server.operations import customers, orders
-from stub_server.operations.call import Call, Caller
-from stub_server.operations.ready import ready_token
-from stub_server.operations.reply import Reply
-from stub_server.sandbox import Sandbox
 
 from ..support.make import order_body
 
@@ -42,7 +42,7 @@ def shots(sandbox: Sandbox) -> list[Shot]:
 
 def token(app: Edge) -> str:
     """A token with every scope."""
-    return ready_token(app.server, app.sandboxes.default)
+    return str(app.server.ready_token(app.sandboxes.default))
 
 
 class Handlers:
@@ -58,7 +58,7 @@ class Handlers:
         self._caller = Caller("jwt", merchant.user_id, merchant.id, frozenset("*"))
 
     def _call(self) -> Call:
-        self._sandbox.tick()
+        tick(self._sandbox)
         call = Call(self._trace, self._sandbox, {}, "", self._server)
         call.caller = self._caller
         return call
@@ -73,11 +73,17 @@ class Handlers:
 
     def put(self, ident: str, body: Body) -> Reply:
         """Change a customer."""
-        return customers.update_customer(self._call(), ident, body)
+        call = self._call()
+        reply = customers.update_customer(call, ident, body)
+        call.record()
+        return reply
 
     def post(self, body: Body) -> Reply:
         """Place an order."""
-        return orders.create_pix_order(self._call(), body)
+        call = self._call()
+        reply = orders.create_pix_order(call, body)
+        call.record()
+        return reply
 
 
 def _anything(_: Any) -> None:

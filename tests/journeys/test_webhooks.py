@@ -4,7 +4,8 @@ import httpx2
 import pytest
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from stub_server.kernel.record import Change
+from stub_server.engine.draft import Draft
+from stub_server.engine.step import Cause
 
 from ..support.live import NOW, Live
 from ..support.make import Maker, customer_body
@@ -186,7 +187,9 @@ def test_a_forked_world_delivers_by_its_own_webhooks(live: Live, api: httpx2.Cli
         store = one.store
         row = store.customers.open(next(iter(store.customers.keys)))
         assert row is not None
-        one.apply(store, Change().emit("customer.created", "customers", row.id))
+        draft = Draft(one, store, Cause("control", "", "test"))
+        draft.emit_change(store.customers, row.record, "created")
+        draft.record()
         assert store.webhook_logs.count("webhookId", made["id"]) == number
 
 

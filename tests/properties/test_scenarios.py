@@ -10,13 +10,16 @@ from typing import Any
 import orjson
 import pytest
 
+from stub_server.audit.invariants import check
 from stub_server.contract.formats import date_time_ms
 from stub_server.domain import brcode
-from stub_server.kernel.record import Change
-from stub_server.sandbox import Sandbox
-from stub_server.seeding.invariants import check
+from stub_server.engine.sandbox import Sandbox
+from stub_server.engine.scheduler import advance
+from stub_server.engine.step import Cause
+from stub_server.kernel.ids import Cutter
+from stub_server.kernel.record import Row
 from tests.support.live import NOW
-from tests.support.worlds import FIXTURES, digest, world
+from tests.support.worlds import FIXTURES, digest, drafted, world
 
 ROOT = Path(__file__).parents[2]
 
@@ -64,7 +67,7 @@ def test_laws_look_at_something(default: Sandbox) -> None:
 
 
 def test_two_processes_make_the_same_world(scenario: str) -> None:
-    code = f"from tests.support.worlds import digest, world; print(digest(world({scenario!r})))"
+    code = f"from tests.support.worlds import drafted, digest, world; print(digest(world({scenario!r})))"
     found = {
         subprocess.run(
             [sys.executable, "-c", code],
@@ -183,7 +186,7 @@ def test_personas_are_what_their_names_say(persona: str, status: str, now: str) 
 def test_time_goes_on_from_where_the_seeds_end(default: Sandbox) -> None:
     """What the clock does to seeded records keeps the laws, and leaves no order pending for ever."""
     sandbox = default.fork("later")
-    fired = sandbox.advance(sandbox.clock.now + 40 * 86_400_000)
+    fired = advance(sandbox, sandbox.clock.now + 40 * 86_400_000, Cause("control", "", "test"))
     assert {f.job for f in fired} >= {"order.expire", "subscription.renew", "subscription.end", "subscription.expire"}
     assert {c.id: c.violations for c in check(sandbox, seeded=False) if not c.ok} == {}
 
@@ -197,6 +200,13 @@ def test_codes_can_be_read_and_pay_nobody(default: Sandbox) -> None:
             assert parsed.url is not None
             assert parsed.url.startswith("pix.sandbox.example/")
             assert parsed.name.endswith("SANDBOX")
+
+
+def change_order(sandbox: Sandbox, row: Row, public: dict[str, Any], hidden: dict[str, Any] | None = None) -> None:
+    """Write an order as no rule would."""
+    draft = drafted(sandbox)
+    draft.update(sandbox.store.orders, row, public, hidden)
+    draft.record()
 
 
 def test_laws_find_what_is_broken(default: Sandbox) -> None:
@@ -215,18 +225,18 @@ def test_laws_find_what_is_broken(default: Sandbox) -> None:
         sandbox = default.fork("broken")
         row = sandbox.store.orders.open(order.id)
         assert row is not None
-        sandbox.store.write(Change().update("orders", row, row.public | change))
+        change_order(sandbox, row, row.public | change)
         broken = {c.id for c in check(sandbox, seeded=True) if not c.ok}
         assert law in broken, law
     sandbox = default.fork("broken")
     row = sandbox.store.orders.open(order.id)
     assert row is not None
-    sandbox.store.write(Change().update("orders", row, row.public, row.hidden | {"paid_cents": 1}))
+    change_order(sandbox, row, row.public, row.hidden | {"paid_cents": 1})
     assert 8 in {c.id for c in check(sandbox, seeded=True) if not c.ok}
 
 
 def test_seeding_leaves_the_live_streams_alone(default: Sandbox) -> None:
-    assert default.ids.uuid() == world("empty").ids.uuid()
+    assert Cutter(default.ids).uuid() == Cutter(world("empty").ids).uuid()
 
 
 def test_a_second_world_is_a_copy_of_its_own(default: Sandbox) -> None:
@@ -238,7 +248,9 @@ def test_a_second_world_is_a_copy_of_its_own(default: Sandbox) -> None:
     first, second = worlds.choose("one"), worlds.choose("two")
     assert digest(first) == digest(second)
     row = next(first.store.customers.all_rows())
-    first.store.write(Change().update("customers", row, row.public | {"name": "Outra Pessoa"}))
+    draft = drafted(first)
+    draft.update(first.store.customers, row, row.public | {"name": "Outra Pessoa"})
+    draft.record()
     assert digest(first) != digest(second) == digest(worlds.reset("one"))
 
 
@@ -263,7 +275,7 @@ def test_the_event_log_knows_how_a_project_was_stopped(default: Sandbox) -> None
     paid = [row for row in orders if row.hidden["paid_at"] is not None and row.hidden["paid_at"] <= event.at]
     assert 0 < then["total_revenue"] <= sum(row.public["totalAmount"] for row in paid)
     assert 0 < then["active_subscribers"] <= then["total_subscribers"]
-    default.rules.checks["Project"](then)
+    default.rules.layout.checks["Project"](then)
     assert orjson.loads(event.payload())["data"]["previous_status"] == "active"
 
 

@@ -7,16 +7,18 @@ from typing import Any
 import httpx2
 import pytest
 
-from stub_server.kernel.record import Change
-from stub_server.operations.call import Call
+from stub_server.contract.document import Operation
+from stub_server.engine.sandbox import Sandbox
+from stub_server.engine.step import Step
 
 from . import wire
 from .contract import document
 from .gaps import EXCUSED
-from .ledger import Answer, Ledger, promised
+from .ledger import Answer, Ledger, operation_named, promised
 
 TESTS = Path(__file__).parents[1]
 DEFECTS = "defects"
+AT_ONCE = ("project.close",)  # jobs that finish the work of the operation which sets them
 
 
 class Evidence:
@@ -28,6 +30,7 @@ class Evidence:
         self._whole = not any("::" in arg for arg in config.args) and not hasattr(config, "workerinput")
         self._undo: list[Callable[[], None]] = []
         config.addinivalue_line("markers", f"{DEFECTS}: makes the server answer what its contract lacks, on purpose")
+        self._at_once: dict[tuple[int, str, int], Operation] = {}
         self._listen()
 
     # -- listening
@@ -40,7 +43,7 @@ class Evidence:
     def _listen(self) -> None:
         self._replace(httpx2.Client, "send", self._client)
         self._replace(wire, "exchange", self._socket)
-        self._replace(Call, "apply", self._change)
+        self._replace(Sandbox, "take", self._step)
 
     def _client(self, send: Any) -> Any:
         def sent(client: httpx2.Client, request: httpx2.Request, **options: Any) -> httpx2.Response:
@@ -64,18 +67,21 @@ class Evidence:
 
         return exchanged
 
-    def _change(self, apply: Any) -> Any:
+    def _step(self, take: Any) -> Any:
         # Inside the server, because only there is it certain which operation an event of the log belongs to.
-        def applied(call: Call, change: Change) -> Any:
-            log = call.sandbox.events
-            before = log.raised
-            written = apply(call, change)
-            if call.operation is not None:
-                types = [event.type for event, _ in zip(log.newest(), range(log.raised - before), strict=False)]
-                self.ledger.raised(call.operation, types)
-            return written
+        def taken(sandbox: Sandbox, step: Step, *opened: Any) -> None:
+            take(sandbox, step, *opened)
+            own = operation = operation_named(step.cause.operation)
+            for timer in step.timers_taken:  # what an operation leaves to be done at once is its own work
+                operation = self._at_once.pop((id(sandbox.rules), sandbox.name, timer.seq), operation)
+            if operation is not None:
+                self.ledger.raised(operation, [event.type for event in step.events])
+            if own is not None:
+                for timer in step.timers_set:
+                    if timer.job in AT_ONCE:
+                        self._at_once[id(sandbox.rules), sandbox.name, timer.seq] = own
 
-        return applied
+        return taken
 
     # -- judging
 

@@ -80,6 +80,12 @@ def operation_at(method: str, path: str) -> Operation | None:
     return node.operations.get(method) if node is not None else None
 
 
+def operation_named(ident: str) -> Operation | None:
+    """The operation of this operationId, in the API's contract or the control surface's."""
+    found = document().operations.get(ident)
+    return found or document("sandbox.yaml").operations.get(ident)
+
+
 @cache
 def serves_the_contract(origin: str, module: str) -> bool:
     """Whether a server serves the contract unchanged: one with an overlay promises other things.

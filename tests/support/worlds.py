@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stub_server.app import create_app
+from stub_server.engine.draft import Draft
+from stub_server.engine.sandbox import Sandbox
+from stub_server.engine.step import Cause
 from stub_server.kernel.clock import parse_iso
-from stub_server.sandbox import Sandbox
 from stub_server.settings import Settings
 
 from .live import NOW
@@ -31,9 +33,13 @@ def lines(sandbox: Sandbox) -> Iterator[bytes]:
             yield name.encode() + store.shown(table, record) + record.hidden
     for event in sandbox.events:
         yield event.payload()
-    timers = sandbox.timers.copy()
-    while (timer := timers.pop_due(2**62)) is not None:
+    for timer in sandbox.timers.pending():
         yield repr(timer).encode()
+
+
+def drafted(sandbox: Sandbox) -> Draft:
+    """A draft of the seeded merchant's, to write what no request would."""
+    return Draft(sandbox, sandbox.store, Cause("control", "", "test"))
 
 
 def digest(sandbox: Sandbox) -> str:

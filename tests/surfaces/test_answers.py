@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from stub_server.calls import reply
+from stub_server.calls.call import Call
+from stub_server.calls.reply import Reply
 from stub_server.kernel.problem import Refusal
-from stub_server.operations import customers, reply
-from stub_server.operations.call import Call
-from stub_server.operations.reply import Reply
+from stub_server.operations import customers
 
 from ..support.live import FROZEN, running
 from ..support.make import customer_body

@@ -9,14 +9,14 @@ from typing import Any
 import httpx2
 import pytest
 
+from stub_server.calls.call import Call
 from stub_server.contract.formats import is_ip_network
+from stub_server.engine.step import Saved
 from stub_server.events.addresses import allowed
 from stub_server.events.sender import Delivery
 from stub_server.http import requests
 from stub_server.http.errors import as_refusal
 from stub_server.kernel.trace import Trace
-from stub_server.operations.call import Call
-from stub_server.sandbox import Saved
 from stub_server.settings import Settings
 
 from ..conftest import Serve
@@ -274,7 +274,7 @@ def test_setting_the_clock_answers_as_the_contract_says(live: Live) -> None:
     "value",
     [
         Settings(admin_key=SECRET, secret=SECRET.encode()),
-        Saved(b"", 0, 201, SECRET.encode()),
+        Saved(b"", 0, 201, SECRET.encode(), ()),
         Delivery("http://127.0.0.1/", "evt_1", b"", (), (SECRET,)),
     ],
     ids=lambda value: type(value).__name__,

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from stub_server.kernel import money
 from stub_server.kernel.clock import Clock, iso, parse_iso
-from stub_server.kernel.ids import Ids, derived_text, named_uuid
+from stub_server.kernel.ids import Cutter, Ids, derived_text, named_uuid
 from stub_server.kernel.page import Page
-from stub_server.kernel.timers import Timers
+from stub_server.kernel.timers import Timer, Timers
 
 INSTANTS = st.integers(-62_135_596_800_000, 253_402_300_799_999)
 
@@ -37,7 +37,7 @@ def test_a_clock_never_goes_back() -> None:
     clock.latch(clock.read())
     wall[0] = 400
     assert 1000 == clock.read()
-    clock.move(500)
+    clock.set(clock.moved(500))
     assert 1000 == clock.now
 
 
@@ -47,8 +47,8 @@ def test_a_frozen_clock_stands_still_and_runs_on_from_there() -> None:
     clock = Clock(5000, wall=lambda: wall[0])
     wall[0] = 2000
     assert 5000 == clock.read()
-    clock.move(9000)
-    clock.resume()
+    clock.set(clock.moved(9000))
+    clock.set(clock.resumed())
     wall[0] = 2500
     assert (9500, 7000) == (clock.read(), clock.offset)
 
@@ -57,36 +57,79 @@ def test_a_frozen_clock_stands_still_and_runs_on_from_there() -> None:
 def test_timers_fire_in_the_order_of_their_time(dues: list[int], first: int, last: int) -> None:
     """Equal times in the order in which they were set, one by one or many at once."""
     timers, jobs = Timers(), [(due, "job", str(number)) for number, due in enumerate(dues)]
-    for job in jobs[:first]:
-        timers.set(*job[:2], "merchant", job[2])
+    for due, job, subject in jobs[:first]:
+        timers.put(Timer(due, timers.last + 1, job, "merchant", subject))
     timers.set_all(jobs[first:last], "merchant")
-    for job in jobs[max(first, last) :]:
-        timers.set(*job[:2], "merchant", job[2])
+    for due, job, subject in jobs[max(first, last) :]:
+        timers.put(Timer(due, timers.last + 1, job, "merchant", subject))
     fired = []
-    while (timer := timers.pop_due(10)) is not None:
+    while (timer := timers.next(10)) is not None:
+        timers.discard(timer)
         fired.append((timer.due, int(timer.subject)))
     assert sorted((due, n) for n, due in enumerate(dues) if due <= 10) == fired
     assert sum(due > 10 for due in dues) == len(timers)
 
 
+@given(st.lists(st.tuples(st.sampled_from(["put", "discard", "aside", "back"]), st.integers(0, 9)), max_size=60))
+def test_timers_are_what_was_put_and_not_taken(moves: list[tuple[str, int]]) -> None:
+    """In any order, and the same timer put or taken twice counts once: undoing and redoing steps does that."""
+    timers, held = Timers(), set[Timer]()
+    for move, number in moves:
+        timer = Timer(number // 2, number + 1, "job", "merchant", str(number))
+        if move == "put":
+            timers.put(timer)
+            held.add(timer)
+        elif move == "discard":
+            timers.discard(timer)
+            held.discard(timer)
+        elif move == "aside" and (first := timers.next(9)) is not None:
+            timers.set_aside(first)
+        elif move == "back":
+            timers.put_back()
+    assert (sorted(held), len(held)) == (timers.pending(), len(timers))
+    timers.put_back()
+    fired = []
+    while (due := timers.next(9)) is not None:
+        timers.discard(due)
+        fired.append(due)
+    assert sorted(held) == fired
+
+
 def test_the_same_seed_gives_the_same_identifiers() -> None:
-    """And reading (requests) never changes what a later write is called."""
+    """And reading (requests), or a draft that is given up, never changes what a later write is called."""
     one, two = Ids(7, b"s"), Ids(7, b"s")
     two.request()
-    two.event()
-    assert [one.uuid(), one.code(), one.alnum(11)] == [two.uuid(), two.code(), two.alnum(11)]
-    assert one.copy("b").uuid() == one.uuid()
-    assert Ids(8, b"s").uuid() != Ids(7, b"s").uuid()
-    assert Ids(7, b"t").secret(40) != Ids(7, b"s").secret(40)
+    Cutter(two).uuid()
+    first, second = Cutter(one), Cutter(two)
+    assert [first.uuid(), first.code(), first.alnum(11), first.event()] == [
+        second.uuid(),
+        second.code(),
+        second.alnum(11),
+        second.event(),
+    ]
+    assert Cutter(one.copy("b")).uuid() == Cutter(one).uuid()
+    assert Cutter(Ids(8, b"s")).uuid() != Cutter(Ids(7, b"s")).uuid()
+    assert Cutter(Ids(7, b"t")).secret(40) != Cutter(Ids(7, b"s")).secret(40)
+
+
+def test_no_two_positions_give_the_same_identifiers() -> None:
+    ids = Ids(7, b"s")
+    given = []
+    for _ in range(500):
+        cutter = Cutter(ids)
+        given += [cutter.uuid(), cutter.code(), cutter.event(), cutter.uuid(), cutter.secret(24)]
+        ids.position = cutter.position
+    assert len(given) == len(set(given))
 
 
 def test_no_world_is_given_the_secrets_of_another() -> None:
     """Whatever was asked of both, and copies of a world included; a world made anew is given its own again."""
     worlds = {name: Ids(7, b"s", name) for name in ("a", "b")}
     worlds["c"] = worlds["a"].copy("c")
-    given = {name: [ids.secret(40) for _ in range(20)] for name, ids in worlds.items()}
+    given = {name: [cutter.secret(40) for cutter in [Cutter(ids)] for _ in range(20)] for name, ids in worlds.items()}
     assert 60 == len({secret for secrets in given.values() for secret in secrets})
-    assert given["a"] == [secret for ids in [Ids(7, b"s", "a")] for secret in (ids.secret(40) for _ in range(20))]
+    again = Cutter(Ids(7, b"s", "a"))
+    assert given["a"] == [again.secret(40) for _ in range(20)]
 
 
 def test_named_identifiers_depend_on_their_names_alone() -> None:
