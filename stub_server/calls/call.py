@@ -139,15 +139,20 @@ class Call:
     @property
     def draft(self) -> Draft:
         """The step that this call is deciding. It is recorded when the answer is known to keep the contract."""
-        if self._draft is None:
-            self._draft = Draft(self.sandbox, self.store, self.cause)
-        return self._draft
+        draft = self._draft
+        if draft is None:
+            draft = self._draft = Draft(self.sandbox, self.store, self.cause)
+        return draft
 
     def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> None:
         """Record what was drafted, if anything was. `saved` is the reply to be kept for an Idempotency-Key."""
-        if self._draft is not None or saved is not None:
-            self.draft.record(saved)
-            self._draft = None
+        draft = self._draft
+        if draft is None:
+            if saved is None:
+                return
+            draft = self.draft
+        draft.record(saved)
+        self._draft = None
 
     def defaults(self, schema: str) -> Body:
         """What a new resource holds before anything is said about it, in contract order."""

@@ -4,6 +4,7 @@ Nothing here refuses: ranges change and people move, so a doubtful contact is ac
 """
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 _DIALLING = {
@@ -47,7 +48,8 @@ WARNINGS = (
     "cep_ddd_mismatch",
 )
 
-_BRAZIL = {"", "br", "bra", "brasil", "brazil"}
+_BRAZIL = frozenset(("", "br", "bra", "brasil", "brazil"))
+_CEP_MARKS = MappingProxyType({ord(mark): None for mark in "-. "})
 
 
 def warnings_for(phones: Mapping[str, Any] | None, address: Mapping[str, Any] | None) -> tuple[str, ...]:
@@ -61,7 +63,7 @@ def warnings_for(phones: Mapping[str, Any] | None, address: Mapping[str, Any] | 
     if ddds - KNOWN_DDDS:
         found.add("ddd_unknown")
     ddds &= KNOWN_DDDS
-    place = address if isinstance(address, Mapping) else {}
+    place = address if isinstance(address, dict) else {}
     if _text(place.get("country")).casefold() not in _BRAZIL:
         return _in_order(found)
 
@@ -82,21 +84,21 @@ def warnings_for(phones: Mapping[str, Any] | None, address: Mapping[str, Any] | 
 
 
 def _in_order(found: set[str]) -> tuple[str, ...]:
-    return tuple(code for code in WARNINGS if code in found)
+    return tuple(code for code in WARNINGS if code in found) if found else ()
 
 
 def _region(cep: str) -> frozenset[str] | None:
-    digits = cep.translate({ord(mark): None for mark in "-. "})
+    digits = cep.translate(_CEP_MARKS)
     if len(digits) != 8 or not _is_digits(digits):
         return None
     return CEP_REGIONS[int(digits[0])]
 
 
 def _ddds(phones: object) -> Iterator[str]:
-    if not isinstance(phones, Mapping):
+    if not isinstance(phones, dict):
         return
     for phone in phones.values():
-        if isinstance(phone, Mapping):
+        if isinstance(phone, dict):
             if _digits(_text(phone.get("country_code"))) in ("", "55") and (area := _text(phone.get("area_code"))):
                 yield area
         elif ddd := _ddd_of(_text(phone)):
@@ -119,7 +121,7 @@ def _text(value: object) -> str:
 
 
 def _digits(text: str) -> str:
-    return "".join(character for character in text if "0" <= character <= "9")
+    return text if _is_digits(text) else "".join([character for character in text if "0" <= character <= "9"])
 
 
 def _is_digits(text: str) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ..contract.document import Move
 from ..domain.webhooks import Wish, new_log
 from ..events.log import Event
@@ -15,20 +13,10 @@ from ..store.memory import Store
 from ..store.table import Table, UniqueViolation
 from .deliveries import subscribers_to
 from .sandbox import Opened, Sandbox
-from .step import Cause, Drop, Put, ReplyKey, Saved, Step, Used
+from .step import OVERHEAD, Cause, Drop, Put, ReplyKey, Saved, Step, Used
 
 TEST = "webhook.test"
 KEPT_REPLIES = 10_000
-
-
-class _Version(NamedTuple):
-    """A version that the draft writes; `before` is the row that is stored now."""
-
-    table: Table
-    record: Record
-    public: Body
-    hidden: Body
-    before: Row | None
 
 
 class Draft:
@@ -44,6 +32,8 @@ class Draft:
         "_events",
         "_later",
         "_opens_store",
+        "_rings",
+        "_size",
         "_taken",
         "_versions",
         "cause",
@@ -62,7 +52,9 @@ class Draft:
         self.clock: ClockState | None = None
         self._base = sandbox.log.number
         self._opens_store = False
-        self._versions: dict[str, _Version] = {}
+        self._versions: dict[str, Opened] = {}
+        self._size = OVERHEAD
+        self._rings: dict[Table, int] = {}
         self._drops: list[Drop] = []
         self._events: list[Event] = []
         self._later: list[Later] = []
@@ -74,14 +66,15 @@ class Draft:
         """A record as the draft leaves it."""
         version = self._versions.get(ident)
         if version is not None:
-            return version.record
+            return version[0].record
         return None if any(drop.record.id == ident for drop in self._drops) else table.find(ident)
 
     def open(self, table: Table, ident: str) -> Row | None:
         """A record as the draft leaves it, parsed."""
         version = self._versions.get(ident)
         if version is not None:
-            return Row(version.record, version.public, table.completed(version.hidden))
+            put, public, hidden, _ = version
+            return Row(put.record, public, table.completed(hidden))
         return None if any(drop.record.id == ident for drop in self._drops) else table.open(ident)
 
     def shown(self, table: Table, record: Record) -> bytes:
@@ -107,19 +100,24 @@ class Draft:
 
     def _put(self, table: Table, ident: str, public: Body, hidden: Body, row: Row | None) -> Record:
         earlier = self._versions.get(ident)
-        before = row if earlier is None else earlier.before
+        before = row if earlier is None else earlier[3]
         record = table.prepare(ident, public, hidden, before)
         if self._versions and table.unique and not (before and table.same_keys(before, public, hidden)):
             self._check_unique(table, ident, public, hidden)
-        self._versions[ident] = _Version(table, record, public, hidden, before)
+        if row is None and table.spec.ring is not None:
+            self._rings[table] = self._rings.get(table, 0) + 1
+        self._size += len(record.json) + len(record.hidden)
+        stored = None
+        if before is not None:
+            stored = before.record
+            self._size += len(stored.json) + len(stored.hidden)
+        self._versions[ident] = (Put(table.name, record, stored), public, hidden, before)
         return record
 
     def _check_unique(self, table: Table, ident: str, public: Body, hidden: Body) -> None:
-        for other in self._versions.values():
-            if other.table is not table or other.record.id == ident:
-                continue
-            if table.shares_key(public, hidden, other.public, other.hidden):
-                raise UniqueViolation(f"{table.name}: {ident} and {other.record.id} have the same key")
+        for (name, record, _), other, other_hidden, _ in self._versions.values():
+            if name == table.name and record.id != ident and table.shares_key(public, hidden, other, other_hidden):
+                raise UniqueViolation(f"{name}: {ident} and {record.id} have the same key")
 
     def drop(self, table: Table, row: Row) -> None:
         """Take a stored record out."""
@@ -144,30 +142,33 @@ class Draft:
         self, table: Table, record: Record, change: str, project: str | None = None, beside: Beside = NOTHING_BESIDE
     ) -> None:
         """Raise the events of a change that moves no state, such as `updated`, as the contract names them."""
-        for type_ in self.sandbox.rules.changes[table.spec.schema].get(change, ()):
-            self.emit(type_, table, record, beside, project)
+        types = self.sandbox.rules.changes[table.spec.schema].get(change)
+        if types:
+            self._emit(types, table, record, beside, project)
 
     def emit_move(
         self, table: Table, record: Record, move: Move | None, project: str | None = None, beside: Beside | None = None
     ) -> None:
         """Raise the events of a move, if there is one; beside the record stands its previous status, unless told."""
-        if move is None:
+        if move is None or not move.events:
             return
         if beside is None:
             beside = moved_from(None if move.from_ == "new" else move.from_)
-        for type_ in move.events:
-            self.emit(type_, table, record, beside, project)
+        self._emit(move.events, table, record, beside, project)
 
-    def emit(self, type_: str, table: Table, record: Record, beside: Beside, project: str | None) -> Event:
-        """Raise one event about a record as the draft leaves it, and open its deliveries."""
-        resource = self.shown(table, record)
+    def _emit(self, types: tuple[str, ...], table: Table, record: Record, beside: Beside, project: str | None) -> None:
+        resource = self.store.rendered(table, record) if table.spec.live else record.json
         hidden = record.hidden if beside.names else b""
-        return self.raise_event(type_, record.id, resource, hidden, beside, project)
+        for type_ in types:
+            self.raise_event(type_, record.id, resource, hidden, beside, project)
 
     def raise_event(
         self, type_: str, subject: str, resource: bytes, hidden: bytes, beside: Beside, project: str | None
     ) -> Event:
-        """Raise one event. A test is for the webhook under test alone: who sends it opens its delivery."""
+        """Raise one event and open its deliveries.
+
+        A test is for the webhook under test alone: who sends it opens its delivery.
+        """
         sandbox, merchant_id = self.sandbox, self.store.merchant.id
         event = Event(
             self.ids.event(),
@@ -211,7 +212,7 @@ class Draft:
 
     def clear(self) -> None:
         """Forget all that was drafted."""
-        for part in (self._versions, self._drops, self._events, self._later, self._taken):
+        for part in (self._versions, self._rings, self._drops, self._events, self._later, self._taken):
             part.clear()
         self.clock, self.ids = None, Cutter(self.sandbox.ids)
 
@@ -220,52 +221,54 @@ class Draft:
         sandbox, store, log = self.sandbox, self.store, self.sandbox.log
         if self._base != log.number:
             raise RuntimeError(f"the draft of {self.cause.operation} is void: the world has changed since it was begun")
-        if self.is_empty and saved is None:
+        if saved is None and not self._versions and self.is_empty:
             return None
-        self._make_room()
-        versions, timers, events = self._versions.values(), sandbox.timers, sandbox.events
-        clock = sandbox.clock.at(self.now) if self.clock is None else self.clock
-        number, merchant_id = timers.last, store.merchant.id
+        if self._rings:
+            self._make_room()
+        versions = list(self._versions.values())
+        timers, events, merchant = sandbox.timers, sandbox.events, store.merchant
+        recorded, last = sandbox.recorded_clock, timers.last
+        clock = self.clock
+        if clock is None:
+            clock = recorded if recorded.now == self.now else sandbox.clock.at(self.now)
         step = Step(
             log.number + 1,
             self.now,
             self.cause,
-            store.merchant,
-            merchant_id not in sandbox.stores,
-            tuple([Put(v.table.name, v.record, None if v.before is None else v.before.record) for v in versions]),
+            merchant,
+            merchant.id not in sandbox.stores,
+            tuple([version[0] for version in versions]),
             tuple(self._drops),
             tuple(self._events),
             events.raised,
-            events.outgoing(len(self._events)),
-            tuple(
-                [
-                    Timer(due, n, job, merchant_id, subject)
-                    for n, (due, job, subject) in enumerate(self._later, number + 1)
-                ]
-            ),
-            number,
-            (*self._taken, *timers.aside),
+            events.outgoing(len(self._events)) if self._events else (),
+            self._timers(last) if self._later else (),
+            last,
+            (*self._taken, *timers.aside.values()) if self._taken or timers.aside else (),
             self._used() if store.unrecorded or self._drops else (),
             saved,
-            self._forgotten(saved) if saved is not None else (),
+            () if saved is None else self._forgotten(),
             clock,
-            sandbox.recorded_clock,
+            recorded,
             self.ids.position,
             sandbox.ids.position,
+            self._size,
         )
-        opened: list[Opened] = [(v.public, v.hidden, v.before) for v in versions]
-        sandbox.take(step, opened)
+        sandbox.take(step, versions)
         return step
+
+    def _timers(self, last: int) -> tuple[Timer, ...]:
+        merchant_id = self.store.merchant.id
+        later = enumerate(self._later, last + 1)
+        return tuple([Timer(due, number, job, merchant_id, subject) for number, (due, job, subject) in later])
 
     def _make_room(self) -> None:
         """A table that is a ring lets its oldest records go for the new ones."""
-        for name in {version.table.name for version in self._versions.values() if version.table.spec.ring is not None}:
-            table = self.store.tables[name]
-            made = sum(v.table is table and v.before is None for v in self._versions.values())
+        for table, made in self._rings.items():
             assert table.spec.ring is not None
             for record in table.oldest(len(table) + made - table.spec.ring):
                 self._versions.pop(record.id, None)
-                self._drops.append(Drop(name, record))
+                self._drops.append(Drop(table.name, record))
 
     def _used(self) -> tuple[Used, ...]:
         store = self.store
@@ -274,7 +277,7 @@ class Draft:
         used += [Used(k, None, store.usage[k]) for k in gone if k in store.usage and k not in store.unrecorded]
         return tuple(used)
 
-    def _forgotten(self, saved: tuple[ReplyKey, Saved]) -> tuple[tuple[ReplyKey, Saved], ...]:
+    def _forgotten(self) -> tuple[tuple[ReplyKey, Saved], ...]:
         """Replies that make room: those whose time is over, and the oldest of too many. They stand in that order."""
         replies = self.sandbox.replies
         forgotten: list[tuple[ReplyKey, Saved]] = []

@@ -37,16 +37,13 @@ class Log:
     def append(self, step: Step) -> None:
         """Keep a step; it must be the next one."""
         assert step.number == self.number + 1  # whoever drafts a step does so on the world as it is
-        size = step.size
-        self._steps.append((step, size))
+        size, steps, budget = step.size, self._steps, self._budget
+        steps.append((step, size))
         self._bytes += size
-        self._budget.used += size
+        budget.used += size
         self.number += 1
-        while self._steps and self._is_too_large():
+        while len(steps) > self._most or self._bytes > MOST_BYTES or (budget.used > budget.most and steps):
             self._forget()
-
-    def _is_too_large(self) -> bool:
-        return len(self._steps) > self._most or self._bytes > MOST_BYTES or self._budget.used > self._budget.most
 
     def _forget(self) -> None:
         _, size = self._steps.popleft()

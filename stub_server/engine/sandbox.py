@@ -13,20 +13,20 @@ from ..domain.webhooks import Wish
 from ..events.log import EventLog
 from ..kernel.clock import Clock, ClockState, iso
 from ..kernel.ids import Ids, named_uuid
-from ..kernel.record import Body, Record, Row
+from ..kernel.record import Body, Row
 from ..kernel.timers import Timers
 from ..kernel.trace import Trace
 from ..store.memory import Merchant, Store
 from ..store.table import Table
 from ..store.tables import Layout
 from .log import Log
-from .step import ReplyKey, Saved, Step
+from .step import Put, ReplyKey, Saved, Step
 
 JOURNAL = 2_000
 log = logging.getLogger("stub_server")
 
-Opened: TypeAlias = tuple[Body, Body, Row | None]
-"""The public and hidden part of a version that a step writes, and the row that it replaces."""
+Opened: TypeAlias = tuple[Put, Body, Body, Row | None]
+"""A version that a step writes, its public and hidden part, and the row that it replaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +119,18 @@ class Sandbox:
 
     def fold(self, step: Step, opened: Sequence[Opened] | None = None) -> None:
         """Have what a step says. `opened` saves reading its versions again where whoever drafted it has them."""
-        store = self._store_for(step)
+        store = self.stores.get(step.merchant.id) or self._store_for(step)
         tables = store.tables
         if opened is None:
-            opened = [_opened(tables[name], record, before) for name, record, before in step.puts]
-        for (name, record, _), (public, hidden, row) in zip(step.puts, opened, strict=True):
+            opened = [_opened(tables[put.table], put) for put in step.puts]
+        for (name, record, _), public, hidden, row in opened:
             store.put(tables[name], record, public, hidden, row)
+            if name == "webhooks":
+                self.subscribers.clear()
         for name, record in step.drops:
             store.drop(tables[name], tables[name].parse(record))
+            if name == "webhooks":
+                self.subscribers.clear()
         self._fold_rest(step, store)
 
     def _fold_rest(self, step: Step, store: Store) -> None:
@@ -144,10 +148,10 @@ class Sandbox:
             self.replies.pop(key, None)
         if step.saved is not None:
             self.replies[step.saved[0]] = step.saved[1]
-        self.clock.set(step.clock)
-        self.recorded_clock = step.clock
+        if step.clock is not self.recorded_clock:
+            self.clock.set(step.clock)
+            self.recorded_clock = step.clock
         self.ids.position = step.position
-        self._invalidate(step)
 
     def unfold(self, step: Step) -> None:
         """Undo the newest step: have what it replaced. The log is not told."""
@@ -161,8 +165,8 @@ class Sandbox:
             if before is None:
                 store.drop(tables[name], row)
             else:
-                public, hidden, _ = _opened(tables[name], before, None)
-                store.put(tables[name], before, public, hidden, row)
+                old = tables[name].parse(before)
+                store.put(tables[name], before, old.public, old.hidden, row)
         self.events.retract(len(step.events), step.forgotten_events)
         for timer in step.timers_set:
             self.timers.discard(timer)
@@ -180,17 +184,13 @@ class Sandbox:
         self.ids.position = step.position_before
         if step.opens_store:
             del self.stores[step.merchant.id]
-        self._invalidate(step)
+        self.subscribers.clear()
 
     def _store_for(self, step: Step) -> Store:
         store = self.stores.get(step.merchant.id)
         if store is None:
             store = self.stores[step.merchant.id] = Store(step.merchant, self.rules.layout)
         return store
-
-    def _invalidate(self, step: Step) -> None:
-        if any(put.table == "webhooks" for put in step.puts) or any(drop.table == "webhooks" for drop in step.drops):
-            self.subscribers.clear()
 
     def _repair(self, step: Step) -> None:
         """Have what a step says after folding it has failed half way: the records, then what follows from them."""
@@ -200,6 +200,7 @@ class Sandbox:
         for name, record in step.drops:
             store.tables[name].rows.pop(record.key, None)
         store.rebuild()
+        self.subscribers.clear()
         self._fold_rest(step, store)
 
     # -- copies
@@ -229,6 +230,6 @@ class Sandbox:
         return self.store.counts()
 
 
-def _opened(table: Table, record: Record, before: Record | None) -> Opened:
-    row = table.parse(record)
-    return row.public, row.hidden, None if before is None else table.parse(before)
+def _opened(table: Table, put: Put) -> Opened:
+    row = table.parse(put.record)
+    return put, row.public, row.hidden, None if put.before is None else table.parse(put.before)

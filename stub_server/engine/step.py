@@ -71,7 +71,7 @@ class Step(NamedTuple):
 
     It holds results, not inputs: folding it runs no rule. `clock` and `position` are as the step leaves them. What is
     named `…_before` or `forgotten_…` is what the step replaced, and undoing it puts that back; `events_before` and
-    `timers_before` are how many of them there had ever been.
+    `timers_before` are how many of them there had ever been. `versions_size` is the bytes of all versions in `puts`.
     """
 
     number: int
@@ -94,6 +94,7 @@ class Step(NamedTuple):
     clock_before: ClockState
     position: Position
     position_before: Position
+    versions_size: int
 
     def __repr__(self) -> str:
         """Without records and replies, which may hold secrets."""
@@ -102,17 +103,15 @@ class Step(NamedTuple):
     @property
     def size(self) -> int:
         """About how many bytes the step keeps alive; versions count in full, though the store may share them."""
-        size = OVERHEAD
-        for put in self.puts:
-            size += len(put.record.json) + len(put.record.hidden)
-            if put.before is not None:
-                size += len(put.before.json) + len(put.before.hidden)
-        for drop in self.drops:
-            size += len(drop.record.json) + len(drop.record.hidden)
-        for event in (*self.events, *self.forgotten_events):
+        size = self.versions_size + 200 * (len(self.timers_set) + len(self.timers_taken) + len(self.events))
+        if not (self.drops or self.forgotten_events or self.saved or self.forgotten_replies):
+            return size
+        for _, record in self.drops:
+            size += len(record.json) + len(record.hidden)
+        for event in self.forgotten_events:
             size += len(event.resource)
         if self.saved is not None:
             size += len(self.saved[1].body)
         for _, saved in self.forgotten_replies:
             size += len(saved.body)
-        return size + 120 * (len(self.timers_set) + len(self.timers_taken))
+        return size

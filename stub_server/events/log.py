@@ -66,7 +66,8 @@ class EventLog:
 
     def outgoing(self, count: int) -> tuple[Event, ...]:
         """The oldest events, which go when so many new ones come."""
-        return tuple(islice(self._events, max(0, len(self._events) + count - KEPT)))
+        many = len(self._events) + count - KEPT
+        return tuple(islice(self._events, many)) if many > 0 else ()
 
     def retract(self, count: int, forgotten: Sequence[Event]) -> None:
         """Take back the newest events, and have those again that had gone to make room."""

@@ -88,15 +88,20 @@ class Router(SpecMiddleware):
         await self.app(scope, receive, send)
 
 
-def _walk(node: _Node, segments: list[str], at: int, values: tuple[str, ...]) -> tuple[_Node | None, tuple[str, ...]]:
-    if at == len(segments):
-        return (node, values) if node.methods else (None, ())
-    segment = segments[at]
-    child = node.literals.get(segment)
-    if child is not None:
-        found = _walk(child, segments, at + 1, values)
-        if found[0] is not None:
-            return found
-    if node.template is not None and segment:
-        return _walk(node.template, segments, at + 1, (*values, segment))
-    return None, ()
+def _walk(node: _Node, segments: list[str], start: int, values: tuple[str, ...]) -> tuple[_Node | None, tuple[str, ...]]:
+    for at in range(start, len(segments)):
+        segment = segments[at]
+        child = node.literals.get(segment)
+        if child is not None:
+            if node.template is not None:  # the literal wins, unless it leads nowhere
+                found = _walk(child, segments, at + 1, values)
+                if found[0] is not None:
+                    return found
+                child = None
+            else:
+                node = child
+        if child is None:
+            if node.template is None or not segment:
+                return None, ()
+            node, values = node.template, (*values, segment)
+    return (node, values) if node.methods else (None, ())

@@ -15,6 +15,7 @@ from ..calls.reply import Reply
 from ..contract.document import JSON, Document, Operation
 from ..contract.schema import Schemas
 from ..contract.violation import ContractViolation
+from ..engine.step import ReplyKey
 from ..kernel.problem import Malformed, TooLarge
 from . import idempotency
 from .fitting import takes_of
@@ -42,11 +43,17 @@ class Bound:
         }
 
     async def answer(self, call: Call, values: tuple[str, ...], arguments: dict[str, Any]) -> Reply:
-        """Call the handler and hold its answer to the contract, before anything that it drafted is recorded."""
+        """Call a handler that waits, and hold its answer to the contract."""
         call.trace.step = "handler"
-        answer = self.handler(call, *values, **arguments)
-        # Whether a handler is a coroutine is known since start; mypy cannot tie the flag to the type.
-        reply: Reply = await answer if self.is_async else answer  # type: ignore[misc,assignment]
+        reply: Reply = await self.handler(call, *values, **arguments)  # type: ignore[misc]
+        call.trace.step = "respond"
+        self.check(reply)
+        return reply
+
+    def answer_at_once(self, call: Call, values: tuple[str, ...], arguments: dict[str, Any]) -> Reply:
+        """Call a handler, and hold its answer to the contract before anything that it drafted is recorded."""
+        call.trace.step = "handler"
+        reply: Reply = self.handler(call, *values, **arguments)  # type: ignore[assignment]
         call.trace.step = "respond"
         self.check(reply)
         return reply
@@ -132,27 +139,40 @@ class Terminal(SpecMiddleware):
             call.body_bytes = await _body(receive, call.headers.get(b"content-length"))
         values, arguments = requests.read(call)
         key = idempotency.key_of(call) if bound.takes_key else None
-        if key is None:
-            reply = await bound.answer(call, values, arguments)
-            call.record()
-            await _send(send, call, reply, b"".join(reply.parts))
+        if key is not None:
+            await _once(send, call, bound, key, values, arguments)
             return
-        print_ = idempotency.fingerprint(call, arguments.get("body"))
-        earlier = idempotency.earlier(call, key, print_)
-        if earlier is not None:
-            reply = Reply(earlier.status, (earlier.body,), None, (*earlier.headers, idempotency.REPLAYED))
-            await _send(send, call, reply, earlier.body)
-            return
-        in_progress = call.sandbox.in_progress
-        in_progress.add(key)
-        try:
+        if bound.is_async:
             reply = await bound.answer(call, values, arguments)
-            body = b"".join(reply.parts)
-            saved = idempotency.saved(call, reply, body, print_)
-            call.record(None if saved is None else (key, saved))
-        finally:
-            in_progress.discard(key)
-        await _send(send, call, reply, body)
+        else:
+            reply = bound.answer_at_once(call, values, arguments)
+        call.record()
+        await _send(send, call, reply, b"".join(reply.parts))
+
+
+async def _once(
+    send: Send, call: Call, bound: Bound, key: ReplyKey, values: tuple[str, ...], arguments: dict[str, Any]
+) -> None:
+    """Answer a request with an Idempotency-Key: the first one is done, a later one gets the same reply."""
+    print_ = idempotency.fingerprint(call, arguments.get("body"))
+    earlier = idempotency.earlier(call, key, print_)
+    if earlier is not None:
+        reply = Reply(earlier.status, (earlier.body,), None, (*earlier.headers, idempotency.REPLAYED))
+        await _send(send, call, reply, earlier.body)
+        return
+    in_progress = call.sandbox.in_progress
+    in_progress.add(key)
+    try:
+        if bound.is_async:
+            reply = await bound.answer(call, values, arguments)
+        else:
+            reply = bound.answer_at_once(call, values, arguments)
+        body = b"".join(reply.parts)
+        saved = idempotency.saved(call, reply, body, print_)
+        call.record(None if saved is None else (key, saved))
+    finally:
+        in_progress.discard(key)
+    await _send(send, call, reply, body)
 
 
 async def _send(send: Send, call: Call, reply: Reply, body: bytes) -> None:

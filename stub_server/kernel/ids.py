@@ -79,11 +79,11 @@ class Ids:
 
     def block(self, position: int) -> int:
         """The 512 bits at a position, from which ids are cut."""
-        return int.from_bytes(blake2b(position.to_bytes(8, "big"), key=self._key).digest(), "big")
+        return int.from_bytes(blake2b(self._key + position.to_bytes(8, "big")).digest(), "big")
 
     def secret_block(self, position: int) -> bytes:
         """The 64 bytes at a position, from which credentials are made."""
-        return blake2b(position.to_bytes(8, "big"), key=self._secret_key).digest()
+        return hmac.digest(self._secret_key, position.to_bytes(8, "big"), hashlib.sha512)
 
     def request(self) -> str:
         """A request's id. Requests are the observer's: their ids are no part of a world's state."""
@@ -100,17 +100,22 @@ class Ids:
 class Cutter:
     """Cuts ids out of the blocks of a sandbox's streams, from its present position on."""
 
-    __slots__ = ("_bits", "_ids", "_left", "position")
+    __slots__ = ("_at", "_bits", "_ids", "_left", "_secrets_at")
 
     def __init__(self, ids: Ids) -> None:
-        self._ids, self.position = ids, ids.position
+        self._ids = ids
+        self._at, self._secrets_at = ids.position
         self._bits, self._left = 0, 0
+
+    @property
+    def position(self) -> Position:
+        """Where the streams stand after what was cut."""
+        return Position(self._at, self._secrets_at)
 
     def _take(self, count: int) -> int:
         if self._left < count:
-            ids, secrets = self.position
-            self._bits, self._left = self._ids.block(ids), BLOCK
-            self.position = Position(ids + 1, secrets)
+            self._bits, self._left = self._ids.block(self._at), BLOCK
+            self._at += 1
         value = self._bits & ((1 << count) - 1)
         self._bits >>= count
         self._left -= count
@@ -145,6 +150,5 @@ class Cutter:
         return derived_text(self._secret(), length)
 
     def _secret(self) -> bytes:
-        ids, secrets = self.position
-        self.position = Position(ids, secrets + 1)
-        return self._ids.secret_block(secrets)
+        self._secrets_at += 1
+        return self._ids.secret_block(self._secrets_at - 1)

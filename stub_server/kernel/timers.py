@@ -26,12 +26,12 @@ class Timers:
     that is taken out before its time stays in the heap until it comes to the top; what is not in `_live` is not there.
     """
 
-    __slots__ = ("_aside", "_heap", "_live", "last")
+    __slots__ = ("_heap", "_live", "aside", "last")
 
     def __init__(self) -> None:
         self._heap: list[Timer] = []
         self._live: set[int] = set()
-        self._aside: dict[int, Timer] = {}
+        self.aside: dict[int, Timer] = {}  # passed over, and not yet taken by a step
         self.last = 0  # the number of the newest timer ever set
 
     def put(self, timer: Timer) -> None:
@@ -44,7 +44,7 @@ class Timers:
     def discard(self, timer: Timer) -> None:
         """Take a timer out, if it is there."""
         self._live.discard(timer.seq)
-        self._aside.pop(timer.seq, None)
+        self.aside.pop(timer.seq, None)
 
     def set_all(self, jobs: Iterable[Later], merchant_id: str) -> None:
         """Set many new timers, in the order of their time."""
@@ -57,52 +57,44 @@ class Timers:
         self.last += len(in_time)
         heapify(self._heap)
 
-    def _top(self) -> Timer | None:
+    def next_due(self) -> int | None:
+        """When the next job is due, in ms."""
         heap, live = self._heap, self._live
-        while heap:
-            if heap[0].seq in live:
-                return heap[0]
+        while heap:  # every request asks
+            top = heap[0]
+            if top.seq in live:
+                return top.due
             heappop(heap)
         return None
 
-    def next_due(self) -> int | None:
-        """When the next job is due, in ms."""
-        top = self._top()
-        return None if top is None else top.due
-
     def next(self, until: int) -> Timer | None:
         """The next timer that is due at `until` or before."""
-        top = self._top()
-        return top if top is not None and top.due <= until else None
+        due = self.next_due()
+        return self._heap[0] if due is not None and due <= until else None
 
     # -- timers that turn out to have nothing to do wait aside until a step records that they were taken
 
     def set_aside(self, timer: Timer) -> None:
         """Pass over the next timer."""
         heappop(self._heap)
-        self._aside[timer.seq] = timer
-
-    @property
-    def aside(self) -> tuple[Timer, ...]:
-        """The timers that were passed over and that no step has taken yet."""
-        return tuple(self._aside.values())
+        self.aside[timer.seq] = timer
 
     def put_back(self) -> None:
         """Have the timers that were passed over due again."""
-        for timer in self._aside.values():
+        for timer in self.aside.values():
             heappush(self._heap, timer)
-        self._aside.clear()
+        self.aside.clear()
 
     def __len__(self) -> int:
         return len(self._live)
 
     def pending(self) -> list[Timer]:
         """Every timer, in the order of time."""
-        return sorted({timer for timer in (*self._heap, *self._aside.values()) if timer.seq in self._live})
+        return sorted({timer for timer in (*self._heap, *self.aside.values()) if timer.seq in self._live})
 
     def copy(self) -> "Timers":
         """An independent copy."""
         twin = Timers()
         twin._heap, twin.last = list(self._heap), self.last
-        twin._live, twin._aside = set(self._live), dict(self._aside)
+        twin._live, twin.aside = set(self._live), dict(self.aside)
         return twin

@@ -38,6 +38,7 @@ def update_customer(call: Call, ident: str, body: Body) -> Reply:
     rules.check_unique(call.store.customers.holder("document", public["document"]), ident)
     if "phones" in body or "address" in body:
         call.warn(*rules.warnings(public))
-    record = call.draft.update(call.store.customers, row, public)
-    call.draft.emit_change(call.store.customers, record, "updated")
+    draft, table = call.draft, call.store.customers
+    record = draft.update(table, row, public)
+    draft.emit_change(table, record, "updated")
     return reply.enveloped("Customer updated.", "customer", record.json)

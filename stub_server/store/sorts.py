@@ -33,13 +33,15 @@ class Sorts:
         for name, extract in self._extracts.items():
             self._new[name].append((extract(shown, kept), key))
 
-    def move(self, key: int, before: dict[str, Any], after: dict[str, Any]) -> None:
-        """A record has other values now; without any, it has gone."""
-        for name, value in before.items():
-            if not after or after[name] != value:
+    def move(self, key: int, before: tuple[Body, Body], after: tuple[Body, Body] | None) -> None:
+        """A record has another version now; without any, it has gone."""
+        for name, extract in self._extracts.items():
+            value = extract(*before)
+            changed = None if after is None else extract(*after)
+            if changed != value:
                 self._kept[name] = ordered.remove(self.read(name), (value, key))
-                if after:
-                    self._kept[name] = ordered.add(self._kept[name], (after[name], key))
+                if changed is not None:
+                    self._kept[name] = ordered.add(self._kept[name], (changed, key))
 
     def read(self, name: str) -> Keys:
         """All pairs in order; not to be changed."""
@@ -55,7 +57,7 @@ class Sorts:
             self.read(name)
 
     def copy(self) -> Sorts:
-        """The same orders, going their own way."""
+        """An independent copy."""
         twin = Sorts.__new__(Sorts)
         twin._extracts = self._extracts
         twin._kept = {name: ordered.duplicate(keys) for name, keys in self._kept.items()}

@@ -1,18 +1,21 @@
 """One table in memory: records by id, in order of creation, with their indexes, sums and live members."""
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
 from . import ordered
+from .gathering import sort_gathered
 from .sorts import Sorts
 from .spec import Check, TableSpec, plain
 from .tallies import Tallies
-from .views import Views
+from .views import Noted, Views
 
+Parts: TypeAlias = tuple[Body, Body]
+"""A record's public and hidden part."""
 PEEKED = 256  # so many records of a table are kept parsed
 
 
@@ -36,7 +39,7 @@ class Table:
         positions = {name: number for number, name in enumerate(self.indexes)}
         self.tallies = Tallies(spec, positions)
         self.shown: dict[str, bytes] = {}
-        self.views = Views()
+        self.views = Views(positions)
         self.loading = False  # many records come at once, and lists are put in order when they have
         self._unsorted = False
         self._peeked: dict[str, tuple[Record, Body]] = {}
@@ -75,7 +78,8 @@ class Table:
 
     def parse(self, record: Record) -> Row:
         """A record's two parts as fresh dicts."""
-        return Row(record, orjson.loads(record.json), self.completed(orjson.loads(record.hidden)))
+        hidden = orjson.loads(record.hidden)
+        return Row(record, orjson.loads(record.json), self._defaults | hidden if self._defaults else hidden)
 
     def completed(self, hidden: Body) -> Body:
         """A hidden part with the defaults of the members that it does not name."""
@@ -180,26 +184,8 @@ class Table:
         """Put in order what a load has gathered so far."""
         if self._unsorted:
             self._unsorted = False
-            parts: dict[tuple[str, Hashable], list[ordered.Keys]] = {}
-            for pair in self.spec.pairs:
-                self._sort_pair(pair, parts)
-            for name in self.spec.indexes:
-                for value, bucket in self.indexes[name].items():
-                    ordered.sort(bucket, parts.get((name, value), ()))
-            whole = min((self.indexes[name] for name in self.spec.indexes), key=len, default={})
-            ordered.sort(self.order, list(whole.values()))
+            sort_gathered(self.spec, self.indexes, self.order)
             self.views.clear()
-
-    def _sort_pair(self, pair: str, parts: dict[tuple[str, Hashable], list[ordered.Keys]]) -> None:
-        """Sort the buckets of a pair, and note which buckets of single indexes they are the parts of."""
-        fresh = [(at, name) for at, name in enumerate(pair.split("+")) if all(name != known for known, _ in parts)]
-        few = len(self.indexes[pair]) <= ordered.FEW_PARTS
-        for values, bucket in self.indexes[pair].items():
-            ordered.sort(bucket)
-            if few:
-                assert isinstance(values, tuple)  # as `_values` makes them
-                for at, name in fresh:
-                    parts.setdefault((name, values[at]), []).append(bucket)
 
     def _values(self, shown: Body, kept: Body) -> list[Any]:
         """A record's value in each index."""
@@ -220,7 +206,7 @@ class Table:
         else:
             later = ordered.larger(self.order, key)
             if self.views:
-                self.views.enter(key, self._named(values), self.sorts.values(shown, kept))
+                self.views.note(Noted(key, None, values, ({}, self._ranks((shown, kept)))))
         self.order = ordered.add_late(self.order, key, later)
         ordered.enter(self._buckets, values, key, later)
         self.sorts.enter(key, shown, kept)
@@ -230,21 +216,35 @@ class Table:
                 held[value] = ident
         for texts, extract in self._searches:
             texts[key] = extract(shown, kept)
-        self.tallies.count(values, shown, kept, +1)
+        if self.tallies:
+            self.tallies.count(values, shown, kept, +1)
 
-    def _named(self, values: list[Any]) -> dict[str, Any]:
-        return dict(zip(self.indexes, values, strict=True))
-
-    def _move(self, key: int, ident: str, old: tuple[Body, Body], new: tuple[Body, Body] | None) -> None:
+    def _move(self, key: int, ident: str, old: Parts, new: Parts | None) -> None:
         """The indexes of a record that changes or, without a new version, goes."""
-        spec = self.spec
-        nothing = [None] * len(self.indexes)
-        was, now = self._values(*old), self._values(*new) if new else nothing
-        ranked, ranks = self.sorts.values(*old), self.sorts.values(*new) if new else {}
+        was, now = self._values(*old), None if new is None else self._values(*new)
         if self.views:
-            self.views.leave(key, self._named(was), ranked)
-            if new is not None:
-                self.views.enter(key, self._named(now), ranks)
+            self.views.note(Noted(key, was, now, (self._ranks(old), self._ranks(new))))
+        if was != now:
+            self._reindex(key, was, now or [None] * len(was))
+        self.sorts.move(key, old, new)
+        for held, extract in self._uniques:
+            value, claimed = extract(*old), None if new is None else extract(*new)
+            if value != claimed:
+                if value is not None:
+                    held.pop(value, None)
+                if claimed is not None:
+                    held[claimed] = ident
+        for texts, extract in self._searches:
+            if new is None:
+                texts.pop(key, None)
+            else:
+                texts[key] = extract(*new)
+        if self.tallies:
+            self.tallies.count(was, *old, -1)
+            if new is not None and now is not None:
+                self.tallies.count(now, *new, +1)
+
+    def _reindex(self, key: int, was: list[Any], now: list[Any]) -> None:
         for index, before, after in zip(self._buckets, was, now, strict=True):
             if before == after:
                 continue
@@ -256,22 +256,10 @@ class Table:
                     del index[before]
             if after is not None:
                 index[after] = ordered.add(index.get(after) or [], key)
-        self.sorts.move(key, ranked, ranks)
-        for name, extract in spec.unique.items():
-            held, claimed = extract(*old), new and extract(*new)
-            if held != claimed:
-                if held is not None:
-                    self.unique[name].pop(held, None)
-                if claimed is not None:
-                    self.unique[name][claimed] = ident
-        for name, extract in spec.search.items():
-            if new is None:
-                self.texts[name].pop(key, None)
-            else:
-                self.texts[name][key] = extract(*new)
-        self.tallies.count(was, *old, -1)
-        if new is not None:
-            self.tallies.count(now, *new, +1)
+
+    def _ranks(self, parts: Parts | None) -> dict[str, Any]:
+        """A record's values in the further sort orders, where a view asks for them."""
+        return {} if parts is None or not self.views.is_sorted else self.sorts.values(*parts)
 
     def rebuilt(self) -> "Table":
         """The same records in a table whose indexes, sums and views are made anew."""
@@ -286,7 +274,7 @@ class Table:
         return twin
 
     def copy(self) -> "Table":
-        """The same records, going their own way; records themselves are shared, for they never change."""
+        """An independent copy; records are shared, for they never change."""
         twin = Table(self.name, self.spec, self._check)
         twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), ordered.duplicate(self.order)
         twin.sorts = self.sorts.copy()
