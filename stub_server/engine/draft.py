@@ -8,7 +8,7 @@ from ..events.log import Event
 from ..kernel.clock import ClockState, iso
 from ..kernel.ids import Cutter
 from ..kernel.record import NOTHING_BESIDE, Beside, Body, Record, Row, moved_from
-from ..kernel.timers import Later, Timer
+from ..kernel.timers import Timer
 from ..store.memory import Store
 from ..store.table import Table, UniqueViolation
 from .deliveries import subscribers_to
@@ -57,7 +57,7 @@ class Draft:
         self._rings: dict[Table, int] = {}
         self._drops: list[Drop] = []
         self._events: list[Event] = []
-        self._later: list[Later] = []
+        self._later: list[Timer] = []
         self._taken: list[Timer] = []
 
     # -- reading
@@ -126,7 +126,8 @@ class Draft:
 
     def at(self, due: int, job: str, subject: str) -> None:
         """Have a job done for a record at a time (ms)."""
-        self._later.append((due, job, subject))
+        number = self.sandbox.timers.last + len(self._later) + 1
+        self._later.append(Timer(due, number, job, self.store.merchant.id, subject))
 
     def taken(self, *timers: Timer) -> None:
         """These timers have had their job done."""
@@ -227,7 +228,7 @@ class Draft:
             self._make_room()
         versions = list(self._versions.values())
         timers, events, merchant = sandbox.timers, sandbox.events, store.merchant
-        recorded, last = sandbox.recorded_clock, timers.last
+        recorded = sandbox.recorded_clock
         clock = self.clock
         if clock is None:
             clock = recorded if recorded.now == self.now else sandbox.clock.at(self.now)
@@ -242,8 +243,8 @@ class Draft:
             tuple(self._events),
             events.raised,
             events.outgoing(len(self._events)) if self._events else (),
-            self._timers(last) if self._later else (),
-            last,
+            tuple(self._later),
+            timers.last,
             (*self._taken, *timers.aside.values()) if self._taken or timers.aside else (),
             self._used() if store.unrecorded or self._drops else (),
             saved,
@@ -256,11 +257,6 @@ class Draft:
         )
         sandbox.take(step, versions)
         return step
-
-    def _timers(self, last: int) -> tuple[Timer, ...]:
-        merchant_id = self.store.merchant.id
-        later = enumerate(self._later, last + 1)
-        return tuple([Timer(due, number, job, merchant_id, subject) for number, (due, job, subject) in later])
 
     def _make_room(self) -> None:
         """A table that is a ring lets its oldest records go for the new ones."""

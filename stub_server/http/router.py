@@ -88,7 +88,9 @@ class Router(SpecMiddleware):
         await self.app(scope, receive, send)
 
 
-def _walk(node: _Node, segments: list[str], start: int, values: tuple[str, ...]) -> tuple[_Node | None, tuple[str, ...]]:
+def _walk(
+    node: _Node, segments: list[str], start: int, values: tuple[str, ...]
+) -> tuple[_Node | None, tuple[str, ...]]:
     for at in range(start, len(segments)):
         segment = segments[at]
         child = node.literals.get(segment)

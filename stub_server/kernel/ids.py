@@ -4,6 +4,7 @@ import hashlib
 import hmac
 from hashlib import blake2b
 from random import Random
+from types import MappingProxyType
 from typing import NamedTuple
 
 BASE36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -12,7 +13,8 @@ BASE62 = BASE36 + "abcdefghijklmnopqrstuvwxyz"
 _FREE = (1 << 128) - 1 & ~(0xF << 76 | 0b11 << 62)
 _FIXED = 4 << 76 | 0b10 << 62
 
-BLOCK = 512  # bits
+# RFC 9562: the two highest bits of the digit after the third hyphen say 10.
+_VARIANT = MappingProxyType({digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"})
 
 _PAIRS = tuple(first + second for first in BASE36 for second in BASE36)
 _HALF = (1 << 48) - 1
@@ -77,9 +79,9 @@ class Ids:
         self._secret_key = hmac.new(self._root, world.encode(), hashlib.sha256).digest()
         self._requests = Random(f"{root}/requests/{world}")
 
-    def block(self, position: int) -> int:
-        """The 512 bits at a position, from which ids are cut."""
-        return int.from_bytes(blake2b(self._key + position.to_bytes(8, "big")).digest(), "big")
+    def block(self, position: int) -> str:
+        """The 128 hexadecimal digits at a position, from which ids are cut."""
+        return blake2b(self._key + position.to_bytes(8, "big")).hexdigest()
 
     def secret_block(self, position: int) -> bytes:
         """The 64 bytes at a position, from which credentials are made."""
@@ -100,38 +102,39 @@ class Ids:
 class Cutter:
     """Cuts ids out of the blocks of a sandbox's streams, from its present position on."""
 
-    __slots__ = ("_at", "_bits", "_ids", "_left", "_secrets_at")
+    __slots__ = ("_at", "_hex", "_ids", "_next", "_secrets_at")
 
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
         self._at, self._secrets_at = ids.position
-        self._bits, self._left = 0, 0
+        self._hex, self._next = "", 0
 
     @property
     def position(self) -> Position:
         """Where the streams stand after what was cut."""
         return Position(self._at, self._secrets_at)
 
-    def _take(self, count: int) -> int:
-        if self._left < count:
-            self._bits, self._left = self._ids.block(self._at), BLOCK
+    def _cut(self, digits: int) -> str:
+        """The next so many hexadecimal digits."""
+        start = self._next
+        if start + digits > len(self._hex):
+            self._hex, start = self._ids.block(self._at), 0
             self._at += 1
-        value = self._bits & ((1 << count) - 1)
-        self._bits >>= count
-        self._left -= count
-        return value
+        self._next = start + digits
+        return self._hex[start : self._next]
 
     def uuid(self) -> str:
-        """A record's id."""
-        return uuid_text(self._take(128))
+        """A record's id: a version 4 UUID in lower case."""
+        digits = self._cut(32)
+        return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANT[digits[16]]}{digits[17:20]}-{digits[20:]}"
 
     def code(self) -> str:
         """Ten characters of 0-9A-Z, as orders and subscriptions carry them."""
-        return code_text(self._take(96))
+        return code_text(int(self._cut(24), 16))
 
     def alnum(self, length: int) -> str:
         """`length` characters of 0-9A-Za-z, at most sixteen."""
-        bits, text = self._take(128), ""
+        bits, text = int(self._cut(32), 16), ""
         for _ in range(length):
             bits, digit = divmod(bits, 62)
             text += BASE62[digit]
@@ -139,7 +142,7 @@ class Cutter:
 
     def event(self) -> str:
         """An event's id, which is also its webhook-id."""
-        return "evt_" + self._take(104).to_bytes(13, "big").hex()
+        return "evt_" + self._cut(26)
 
     def secret_bytes(self) -> bytes:
         """32 bytes for a signing key."""
