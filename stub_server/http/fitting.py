@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..contract.document import Operation
+from ..contract.names import SOURCE
 from ..contract.source import ContractError, Json
 
 _KEPT = ("type", "required", "enum")
@@ -54,6 +55,8 @@ def skeleton(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Jso
     if not isinstance(node, dict) or depth > _DEEPEST:
         return {}
     kept: dict[str, Json] = {name: node[name] for name in _KEPT if name in node}
+    if SOURCE in node:
+        kept.pop("enum", None)  # names of events and scopes are read from the contract: a handler knows none of them
     if node.get("nullable") is True and isinstance(kept.get("type"), str):
         kept["type"] = [kept["type"], "null"]
         if "enum" in kept:

@@ -12,7 +12,7 @@ from stub_server.contract.document import Document
 from stub_server.contract.source import ContractError
 
 from ..support.contract import OPENAPI, document
-from .corrected import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, copied, overlay, removed, updated
+from ..support.overlays import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, copied, overlay, removed, updated
 
 ORDER = "$.components.schemas.Order"
 PAID = "$['x-webhooks']['order.paid']"

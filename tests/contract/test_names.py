@@ -11,7 +11,7 @@ from stub_server.contract.document import Document
 from stub_server.contract.source import ContractError, read
 
 from ..support.contract import OPENAPI, document
-from .corrected import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, copied, corrected, overlay, removed, updated
+from ..support.overlays import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, copied, corrected, overlay, removed, updated
 
 API = document()
 EVENTS = list(API.events)
