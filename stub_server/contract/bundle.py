@@ -23,7 +23,7 @@ def load(entry: Path, overlays: Sequence[Path] = (), names_of: Mapping[str, Json
     enums = Enums()
     if "x-names-from" in document:
         names = Names(dict(names_of or read(entry.parent / document["x-names-from"])))
-        _keep_known_events(document, names)
+        _follow_events(document, names)
     else:
         names = Names(document)
     enums.fold(document, names)
@@ -45,12 +45,13 @@ def told_by(overlays: Sequence[Path], error: ContractError) -> ContractError:
     return ContractError(f"{', '.join(map(str, overlays))}: {error}") if overlays else error
 
 
-def _keep_known_events(document: dict[str, Json], names: Names) -> None:
-    """An operation emits no event that the document of the events no longer has."""
+def _follow_events(document: dict[str, Json], names: Names) -> None:
+    """The operations emit the events that the document of the events says, whatever these are called there."""
     for item in document["paths"].values():
         for method in METHODS:
-            if "x-emits" in item.get(method, {}):
-                item[method]["x-emits"] = [name for name in item[method]["x-emits"] if name in names.events]
+            operation = item.get(method, {})
+            if "x-emits" in operation:
+                operation["x-emits"] = names.emitted(operation["operationId"], operation["x-emits"])
 
 
 class _Fold:

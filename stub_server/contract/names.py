@@ -28,6 +28,7 @@ class Names:
             raise ContractError("$['x-webhooks']: must be a map of event types")
         self.events = tuple(items)
         self._payloads = {name: _payload(item) for name, item in items.items()}
+        self._emitted_by = {name: _emitted_by(item) for name, item in items.items()}
         scopes = document.get("x-scopes", [])
         if not isinstance(scopes, list):
             raise ContractError("$['x-scopes']: must be a list of scopes")
@@ -45,6 +46,11 @@ class Names:
             "scope_resources": self._scope_resources,
             "scope_patterns": self._scope_patterns,
         }[source]()
+
+    def emitted(self, operation: str, said: list[str]) -> list[str]:
+        """What an operation emits: of what it said itself the events that there are, and those that name it."""
+        kept = [name for name in said if name in self._emitted_by]
+        return kept + [name for name, by in self._emitted_by.items() if operation in by and name not in kept]
 
     def _event_types(self) -> list[str]:
         return list(self.events)
@@ -149,6 +155,14 @@ def _payload(item: Json) -> str | None:
     except (KeyError, TypeError):
         return None
     return str(reference).rpartition("/")[2]
+
+
+def _emitted_by(item: Json) -> list[str]:
+    """The operations that an event says it is emitted by."""
+    try:
+        return list(item["post"]["x-emitted-by"])
+    except (KeyError, TypeError):
+        return []
 
 
 def _scope(raw: Json, number: int) -> _Scope:
