@@ -55,8 +55,9 @@ def skeleton(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Jso
     if not isinstance(node, dict) or depth > _DEEPEST:
         return {}
     kept: dict[str, Json] = {name: node[name] for name in _KEPT if name in node}
-    if SOURCE in node:
-        kept.pop("enum", None)  # names of events and scopes are read from the contract: a handler knows none of them
+    # A handler keeps names of events and scopes as they are; only a type it looks up must be one that there is.
+    if node.get(SOURCE, "event_types") != "event_types":
+        kept.pop("enum", None)
     if node.get("nullable") is True and isinstance(kept.get("type"), str):
         kept["type"] = [kept["type"], "null"]
         if "enum" in kept:

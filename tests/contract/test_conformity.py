@@ -144,6 +144,14 @@ UNFIT = {
         copied("$['x-webhooks'] paid", PAID),
 "$['x-webhooks'].paid: call an event resource.past_tense",
     ),
+    "a payload that is no schema": (
+        removed(f"{SCHEMA}['$ref']") + updated(SCHEMA, "{ type: object, properties: { data: { type: strng } } }"),
+        f"{SCHEMA}.properties.data.type: 'strng' is not one of ['array', 'boolean', 'integer', 'number', 'object', ",
+    ),
+    "no event at all": (
+        removed("$['x-webhooks'].*"),
+        "$.paths['/api-keys'].post['x-emits'][0]: api_key.created is no event of this contract: ",
+    ),
     "a payload key that the payload lacks": (
         updated(POST, "{ x-payload-key: pedido }"),
         f"{POST}['x-payload-key']: data of the payload has no member pedido: name one that it has",
