@@ -55,8 +55,9 @@ def create_app(settings: Settings | None = None) -> Edge:
     logging.getLogger("connexion").setLevel(logging.WARNING)
     document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", settings.overlays))
     control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml", names_of=document.raw))
-    shipped = Document(bundle.load(data_dir("openapi") / "openapi.yaml")) if settings.overlays else None
-    if shipped is not None:
+    shipped = None
+    if settings.overlays:
+        shipped = Document(bundle.load(data_dir("openapi") / "openapi.yaml", names_of=document.raw))
         conformity.check(document, settings.overlays)
         conformity.check_known(document, shipped, settings.overlays)
         handlers = Handlers(document, OPERATIONS)

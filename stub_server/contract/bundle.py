@@ -15,17 +15,17 @@ KINDS = ("schemas", "parameters", "responses", "headers", "examples")
 def load(entry: Path, overlays: Sequence[Path] = (), names_of: Mapping[str, Json] | None = None) -> dict[str, Json]:
     """The whole contract behind an entry file, as one OpenAPI document.
 
-    `names_of` is the document whose events and scopes this one uses, if it has none of its own (`x-names-from`): given
-    when overlays have changed that document. Raises ContractError, with file and line or JSONPath, for a file that
+    `names_of` is the document whose events and scopes are folded in instead of its own, or of those of the file that it
+    names (`x-names-from`). Raises ContractError, with file and line or JSONPath, for a file that
     cannot be read, a reference that leads nowhere, or an overlay that does not fit.
     """
     document = _Fold(entry).document()
     enums = Enums()
+    if names_of is None:
+        names_of = read(entry.parent / document["x-names-from"]) if "x-names-from" in document else document
+    names = Names(dict(names_of))
     if "x-names-from" in document:
-        names = Names(dict(names_of or read(entry.parent / document["x-names-from"])))
-        _keep_known_events(document, names)
-    else:
-        names = Names(document)
+        _follow_events(document, names)
     enums.fold(document, names)
     for overlay in overlays:
         document = apply(document, overlay)
@@ -45,12 +45,13 @@ def told_by(overlays: Sequence[Path], error: ContractError) -> ContractError:
     return ContractError(f"{', '.join(map(str, overlays))}: {error}") if overlays else error
 
 
-def _keep_known_events(document: dict[str, Json], names: Names) -> None:
-    """An operation emits no event that the document of the events no longer has."""
+def _follow_events(document: dict[str, Json], names: Names) -> None:
+    """The operations emit the events that the document of the events says, whatever these are called there."""
     for item in document["paths"].values():
         for method in METHODS:
-            if "x-emits" in item.get(method, {}):
-                item[method]["x-emits"] = [name for name in item[method]["x-emits"] if name in names.events]
+            operation = item.get(method, {})
+            if "x-emits" in operation:
+                operation["x-emits"] = names.emitted(operation["operationId"], operation["x-emits"])
 
 
 class _Fold:

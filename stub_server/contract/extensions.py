@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from .bundle import METHODS
+from .document import JSON
 from .source import ContractError, Json, json_path
 
 # A webhook listens to `resource.*`, and the name stands in every payload as it is.
@@ -42,9 +43,7 @@ _BODY = {
 _REQUEST_BODY = {
     "type": "object",
     "required": ["content"],
-    "properties": {
-        "content": {"type": "object", "required": ["application/json"], "properties": {"application/json": _BODY}}
-    },
+    "properties": {"content": {"type": "object", "required": [JSON], "properties": {JSON: _BODY}}},
 }
 _POST = {
     "type": "object",
@@ -76,6 +75,7 @@ def check_shapes(raw: Json) -> None:
     """Hold what is the contract's own to its shape. Raises ContractError with the JSONPath of a fault."""
     from jsonschema import Draft4Validator  # slow to import, and only a corrected contract is checked
     from jsonschema.exceptions import best_match
+    from openapi_spec_validator.schemas import schema_v30
 
     for name in raw.get("x-webhooks", {}):
         if _EVENT_NAME(name) is None:
@@ -84,6 +84,14 @@ def check_shapes(raw: Json) -> None:
         error = best_match(Draft4Validator(shape).iter_errors(value))
         if error is not None:
             raise ContractError(f"{json_path([*place, *error.absolute_path])}: {error.message[:400]}")
+    # OpenAPI 3.0 knows no webhooks: nobody else holds a payload that is described in place to what a schema is.
+    payload = Draft4Validator({"$ref": "#/definitions/Schema", "definitions": schema_v30["definitions"]})
+    for name, item in raw.get("x-webhooks", {}).items():
+        content: Json = item["post"]["requestBody"]["content"][JSON]
+        error = None if "$ref" in content["schema"] else best_match(payload.iter_errors(content["schema"]))
+        if error is not None:
+            place = ["x-webhooks", name, "post", "requestBody", "content", JSON, "schema", *error.absolute_path]
+            raise ContractError(f"{json_path(place)}: {error.message[:400]}")
 
 
 def _members(raw: Json) -> Iterator[tuple[list[str | int], Json, Json]]:

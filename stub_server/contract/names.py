@@ -28,6 +28,7 @@ class Names:
             raise ContractError("$['x-webhooks']: must be a map of event types")
         self.events = tuple(items)
         self._payloads = {name: _payload(item) for name, item in items.items()}
+        self._emitted_by = {name: _emitted_by(item) for name, item in items.items()}
         scopes = document.get("x-scopes", [])
         if not isinstance(scopes, list):
             raise ContractError("$['x-scopes']: must be a list of scopes")
@@ -45,6 +46,11 @@ class Names:
             "scope_resources": self._scope_resources,
             "scope_patterns": self._scope_patterns,
         }[source]()
+
+    def emitted(self, operation: str, said: list[str]) -> list[str]:
+        """What an operation emits: of what it said itself the events that there are, and those that name it."""
+        kept = [name for name in said if name in self._emitted_by]
+        return kept + [name for name, by in self._emitted_by.items() if operation in by and name not in kept]
 
     def _event_types(self) -> list[str]:
         return list(self.events)
@@ -87,8 +93,8 @@ class Enums:
             is_new = place not in self._met and schema.get("enum") in (None, before)
             self._met.add(place)
             if is_ours or is_new:
-                # No event has this payload any more: nothing is left that could be listed.
-                self._written[place] = enum or None
+                # A payload that no event has any more could list nothing.
+                self._written[place] = enum or None if source == "payload_events" else enum
                 _write(schema, self._written[place])
             else:
                 self._written.pop(place, None)
@@ -101,10 +107,10 @@ def check(document: dict[str, Json], names: Names) -> None:
     Raises ContractError with the JSONPath.
     """
     for place, schema in _places(document):
-        unknown = set(schema.get("enum", ())) - set(names.events) - {None}
+        unknown = {str(value) for value in schema.get("enum", ()) if value is not None} - set(names.events)
         if schema[SOURCE] == "event_types" and unknown:
             raise ContractError(
-                f"{json_path([*place, 'enum'])}: {min(map(str, unknown))} is no event of this contract: "
+                f"{json_path([*place, 'enum'])}: {min(unknown)} is no event of this contract: "
                 "take it out, or describe the event in x-webhooks"
             )
 
@@ -121,19 +127,20 @@ def _write(schema: dict[str, Json], enum: list[str] | None) -> None:
 
 def _places(document: dict[str, Json]) -> Iterator[tuple[Place, dict[str, Json]]]:
     """Every schema of the document that takes its enum from a table."""
-    components = document.get("components", {})
-    pending: list[tuple[Place, Json]] = [
-        (("components", kind), components.get(kind, {})) for kind in ("schemas", "parameters", "headers")
-    ]
-    pending.append((("paths",), document["paths"]))
+    components = document.get("components")
+    pending: list[tuple[Place, Json]] = [(("paths",), document.get("paths", {}))]
+    if isinstance(components, dict):
+        pending += [(("components", kind), components.get(kind, {})) for kind in ("schemas", "parameters", "headers")]
     while pending:
         at, node = pending.pop()
         if isinstance(node, dict):
-            if SOURCE in node:
+            if SOURCE in node and len(at) > 2:
                 yield at, node
             members: list[tuple[str | int, Json]] = [*node.items()]
+        elif isinstance(node, list):
+            members = [*enumerate(node)]
         else:
-            members = list(enumerate(node))
+            continue
         pending += [((*at, key), value) for key, value in members if _may_hold(key, value)]
 
 
@@ -149,6 +156,14 @@ def _payload(item: Json) -> str | None:
     except (KeyError, TypeError):
         return None
     return str(reference).rpartition("/")[2]
+
+
+def _emitted_by(item: Json) -> list[str]:
+    """The operations that an event says it is emitted by."""
+    try:
+        return list(item["post"]["x-emitted-by"])
+    except (KeyError, TypeError):
+        return []
 
 
 def _scope(raw: Json, number: int) -> _Scope:

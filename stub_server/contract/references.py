@@ -66,10 +66,10 @@ def _check_states(document: Document, lifecycle: Lifecycle) -> None:
     if field is None:
         raise _fault([*place, "field"], f"{lifecycle.resource} has no member {lifecycle.field}: name one that it has")
     if "enum" in field:
-        different = set(lifecycle.states) ^ {value for value in field["enum"] if value is not None}
+        different = set(lifecycle.states) ^ {str(value) for value in field["enum"] if value is not None}
         if different:
-            where = "states" if min(different, key=str) in lifecycle.states else f"the enum of {lifecycle.field}"
-            reason = f"{min(different, key=str)} stands in {where} alone: say it in both, or in neither"
+            where = "states" if min(different) in lifecycle.states else f"the enum of {lifecycle.field}"
+            reason = f"{min(different)} stands in {where} alone: say it in both, or in neither"
             raise _fault([*place, "states"], reason)
     for name, states in lifecycle.sets.items():
         for number, state in enumerate(states):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..contract.document import Operation
+from ..contract.names import SOURCE
 from ..contract.source import ContractError, Json
 
 _KEPT = ("type", "required", "enum")
@@ -54,6 +55,9 @@ def skeleton(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Jso
     if not isinstance(node, dict) or depth > _DEEPEST:
         return {}
     kept: dict[str, Json] = {name: node[name] for name in _KEPT if name in node}
+    # A handler keeps names of events and scopes as they are; only a type it looks up must be one that there is.
+    if node.get(SOURCE, "event_types") != "event_types":
+        kept.pop("enum", None)
     if node.get("nullable") is True and isinstance(kept.get("type"), str):
         kept["type"] = [kept["type"], "null"]
         if "enum" in kept:

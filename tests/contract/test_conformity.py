@@ -12,7 +12,7 @@ from stub_server.contract.document import Document
 from stub_server.contract.source import ContractError
 
 from ..support.contract import OPENAPI, document
-from .corrected import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, copied, overlay, removed, updated
+from ..support.overlays import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, copied, overlay, removed, updated
 
 ORDER = "$.components.schemas.Order"
 PAID = "$['x-webhooks']['order.paid']"
@@ -143,6 +143,14 @@ UNFIT = {
     "an event whose name is no pair": (
         copied("$['x-webhooks'] paid", PAID),
 "$['x-webhooks'].paid: call an event resource.past_tense",
+    ),
+    "a payload that is no schema": (
+        removed(f"{SCHEMA}['$ref']") + updated(SCHEMA, "{ type: object, properties: { data: { type: strng } } }"),
+        f"{SCHEMA}.properties.data.type: 'strng' is not one of ['array', 'boolean', 'integer', 'number', 'object', ",
+    ),
+    "no event at all": (
+        removed("$['x-webhooks'].*"),
+        "$.paths['/api-keys'].post['x-emits'][0]: api_key.created is no event of this contract: ",
     ),
     "a payload key that the payload lacks": (
         updated(POST, "{ x-payload-key: pedido }"),

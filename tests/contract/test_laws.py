@@ -146,7 +146,7 @@ def test_every_code_is_used() -> None:
     assert CODES - used - of_the_server == set()
 
 
-# -- scopes, credentials, events, lifecycles
+# -- scopes, credentials, events
 
 
 @pytest.mark.parametrize("name", OF_API)
@@ -171,8 +171,11 @@ def emits(operation: Operation) -> set[str]:
     return set(operation.emits)
 
 
-def test_every_event_is_in_the_catalogue_and_every_event_is_reached() -> None:
+def test_there_are_33_events() -> None:
     assert len(API.events) == 33
+
+
+def test_every_event_is_in_the_catalogue_and_every_event_is_reached() -> None:
     named = {event for op in OPERATIONS.values() for event in emits(op)}
     assert named <= set(API.events)
     for name, event in API.events.items():
@@ -188,40 +191,7 @@ def test_an_event_and_its_operations_name_each_other(event: str) -> None:
     by = set(API.events[event]["emitted_by"]) - others
     all_names = {name for _, name in OPERATIONS}
     assert by <= all_names
-    assert {name for name in by if name in OF_API} == {name for name, op in OF_API.items() if event in op.emits}
-
-
-LIFECYCLES = API.lifecycles
-
-
-@pytest.mark.parametrize("resource", LIFECYCLES)
-def test_a_lifecycle_is_well_formed(resource: str) -> None:
-    lifecycle = LIFECYCLES[resource]
-    states = set(lifecycle.states)
-    actors = {name for _, name in OPERATIONS} | {"clock", "simulation"}
-    moves = [(move.from_, move.to) for move in lifecycle.moves]
-    assert len({(*move, m.events) for move, m in zip(moves, lifecycle.moves, strict=True)}) == len(moves)
-    for move in lifecycle.moves:
-        assert move.from_ in states | {"new"}
-        assert move.to in states | {"deleted"}
-        assert set(move.events) <= set(API.events)
-        assert move.by
-        assert set(move.by) <= actors, set(move.by) - actors
-    reached, grew = {"new"}, True
-    while grew:
-        more = {to for from_, to in moves if from_ in reached} - reached
-        grew, reached = bool(more), reached | more
-    assert states <= reached, f"never reached: {states - reached}"
-
-
-@pytest.mark.parametrize("resource", LIFECYCLES)
-def test_the_states_of_a_lifecycle_are_the_values_of_its_field(resource: str) -> None:
-    lifecycle = LIFECYCLES[resource]
-    field = API.schema(resource)["properties"][lifecycle.field]
-    if field["type"] == "string":
-        assert API.resolve(field)["enum"] == list(lifecycle.states)
-    else:
-        assert field["type"] == "boolean"
+    assert by == {name for (_, name), op in OPERATIONS.items() if event in op.emits}
 
 
 # -- links

@@ -11,7 +11,7 @@ from stub_server.contract.document import Document
 from stub_server.contract.source import ContractError, read
 
 from ..support.contract import OPENAPI, document
-from .corrected import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, copied, corrected, overlay, removed, updated
+from ..support.overlays import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, copied, corrected, overlay, removed, updated
 
 API = document()
 EVENTS = list(API.events)
@@ -185,9 +185,13 @@ def test_the_control_surface_knows_the_events_and_scopes_of_the_corrected_contra
     control = Document(bundle.load(OPENAPI / "sandbox.yaml", names_of=api))
     assert Document(api).schema("EventType")["enum"] == enum_of(control, "EventType")
     assert {"analytics:read", "analytics:*"}.isdisjoint(enum_of(control, "SandboxScope"))
-    emits = {event for operation in control.operations.values() for event in operation.emits}
-    assert "order.paid" not in emits
-    assert "order.refunded" in emits
+    assert ["subscription.created", "subscription.activated", "subscription.renewed", "order.settled"] == list(
+        control.operations["payOrder"].emits
+    )
+
+
+def test_the_control_surface_alone_is_that_of_the_contract_as_shipped() -> None:
+    assert bundle.load(OPENAPI / "sandbox.yaml", names_of=API.raw) == document("sandbox.yaml").raw
 
 
 def test_the_moves_of_an_overlay_are_found_by_name(tmp_path: Path) -> None:

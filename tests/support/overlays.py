@@ -1,11 +1,11 @@
-"""The contract with overlays written down in a test."""
+"""Overlays as tests write them down, and the contract corrected by them."""
 
 from pathlib import Path
 
 from stub_server.contract import bundle
 from stub_server.contract.document import Document
 
-from ..support.contract import OPENAPI
+from .contract import OPENAPI
 
 HEAD = 'overlay: 1.0.0\ninfo: { title: A correction, version: "1" }\nactions:\n'
 

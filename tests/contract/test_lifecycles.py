@@ -1,0 +1,79 @@
+"""The laws of states, moves and changes: what they say of each other, of the schemas and of the events."""
+
+import pytest
+
+from ..support.contract import document
+
+ENTRIES = ("openapi.yaml", "sandbox.yaml")
+API = document()
+LIFECYCLES = API.lifecycles
+
+
+@pytest.mark.parametrize("resource", LIFECYCLES)
+def test_a_lifecycle_is_well_formed(resource: str) -> None:
+    lifecycle = LIFECYCLES[resource]
+    states = set(lifecycle.states)
+    actors = {name for entry in ENTRIES for name in document(entry).operations} | {"clock", "simulation"}
+    moves = [(move.from_, move.to) for move in lifecycle.moves]
+    assert len({(move.from_, move.to, move.name) for move in lifecycle.moves}) == len(moves)
+    for name, members in lifecycle.sets.items():
+        assert members, name
+        assert set(members) <= states, name
+    for move in lifecycle.moves:
+        assert (move.name is None) == (move.from_ != move.to)
+        assert move.from_ in states | {"new"}
+        assert move.to in states | {"deleted"}
+        assert set(move.events) <= set(API.events)
+        assert move.by
+        assert set(move.by) <= actors, set(move.by) - actors
+    reached, grew = {"new"}, True
+    while grew:
+        more = {to for from_, to in moves if from_ in reached} - reached
+        grew, reached = bool(more), reached | more
+    assert states <= reached, f"never reached: {states - reached}"
+
+
+@pytest.mark.parametrize("resource", LIFECYCLES)
+def test_the_states_of_a_lifecycle_are_the_values_of_its_field(resource: str) -> None:
+    lifecycle = LIFECYCLES[resource]
+    field = API.schema(resource)["properties"][lifecycle.field]
+    if field["type"] == "string":
+        assert API.resolve(field)["enum"] == list(lifecycle.states)
+    else:
+        assert field["type"] == "boolean"
+
+
+def test_the_sets_of_states_are_those_that_the_rules_ask_for() -> None:
+    expected = {
+        "Order": {"payable": ("pending",), "refundable": ("paid",)},
+        "Subscription": {"running": ("trialing", "active", "past_due"), "renewable": ("active", "past_due")},
+        "WebhookLogEntry": {"open": ("pending", "retrying")},
+        "Project": {"selling": ("active",), "open": ("draft", "active", "suspended")},
+    }
+    assert expected == {name: lifecycle.sets for name, lifecycle in LIFECYCLES.items() if lifecycle.sets}
+
+
+def test_every_event_is_raised_by_a_move_or_another_change() -> None:
+    """And each tells of the resource that has changed; a test tells of none."""
+    raised: dict[str, set[str]] = {}
+    for name, lifecycle in LIFECYCLES.items():
+        for move in lifecycle.moves:
+            for event in move.events:
+                raised.setdefault(event, set()).add(name)
+    for name, changes in API.changes.items():
+        for event in (event for events in changes.values() for event in events):
+            raised.setdefault(event, set()).add(name)
+    told = {name: {event["record"]} for name, event in API.events.items()}
+    assert told | {"webhook.test": {"Webhook"}} == raised
+
+
+def test_the_changes_that_move_no_state_name_their_events() -> None:
+    expected = {
+        "ApiKey": {"updated": ("api_key.updated",)},
+        "Customer": {"created": ("customer.created",), "updated": ("customer.updated",)},
+        "Plan": {change: (f"plan.{change}",) for change in ("created", "updated", "deleted")},
+        "Product": {change: (f"product.{change}",) for change in ("created", "updated", "deleted")},
+        "Project": {"updated": ("project.updated",)},
+        "Webhook": {"test": ("webhook.test",)},
+    }
+    assert expected == API.changes
