@@ -103,8 +103,8 @@ def run(app: Edge, settings: Settings, listener: socket.socket) -> None:
 def calm_collector() -> None:
     """Take the seeded world out of the collector's sight and let it look less often.
 
-    A full collection would walk every record, in the middle of somebody's request. Nor is there one here: a start leaves
-    half a megabyte of garbage, and finding it would take a tenth of the start.
+    A full collection would walk every record, in the middle of somebody's request. None is made here either: it would
+    take a tenth of the start to find half a megabyte.
     """
     gc.freeze()
     gc.set_threshold(50_000, 50, 100)
