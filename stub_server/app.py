@@ -2,7 +2,7 @@
 
 import logging
 import secrets
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +53,9 @@ def create_app(settings: Settings | None = None) -> Edge:
     settings = settings or Settings()
     # Connexion logs every operation it adds; ours is the only voice that a user needs.
     logging.getLogger("connexion").setLevel(logging.WARNING)
-    document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", settings.overlays))
-    control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml"))
+    read_once = cache(read)  # the two contracts share files
+    document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", settings.overlays, read_once))
+    control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml", reader=read_once))
     if settings.overlays:
         conformity.check(document)
         handlers = Handlers(document, OPERATIONS)
@@ -102,7 +103,9 @@ def create_app(settings: Settings | None = None) -> Edge:
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback, admin_key=settings.admin_key)
     documents = {"": document, CONTROL: control}
     compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
-    shipped = Document(bundle.load(data_dir("openapi") / "openapi.yaml")) if settings.overlays else None
+    shipped = (
+        Document(bundle.load(data_dir("openapi") / "openapi.yaml", reader=read_once)) if settings.overlays else None
+    )
     terminal = Terminal(documents, compiled, shipped, ignore_unknown=settings.ignore_unknown)
     api = ConnexionMiddleware(terminal, import_name=__name__, middlewares=[Router, Security])
     for base, part, package in (

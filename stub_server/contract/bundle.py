@@ -1,6 +1,6 @@
 """Folds the contract's folder into one document: references between files become components, overlays are applied."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,13 @@ METHODS = ("get", "put", "post", "delete", "patch")
 KINDS = ("schemas", "parameters", "responses", "headers", "examples")
 
 
-def load(entry: Path, overlays: Sequence[Path] = ()) -> dict[str, Json]:
-    """The whole contract behind an entry file, as one OpenAPI document.
+def load(entry: Path, overlays: Sequence[Path] = (), reader: Callable[[Path], Json] = read) -> dict[str, Json]:
+    """The whole contract behind an entry file, as one OpenAPI document that shares nothing with what `reader` gives.
 
     Raises ContractError, with file and line or JSONPath, for a file that cannot be read, a reference that leads
     nowhere, or an overlay that does not fit.
     """
-    document = _Fold(entry).document()
+    document = _Fold(entry, reader).document()
     for overlay in overlays:
         document = apply(document, overlay)
     _check_references(document)
@@ -37,7 +37,8 @@ class _File:
 class _Fold:
     """One fold: reads each file once and collects the components it meets."""
 
-    def __init__(self, entry: Path) -> None:
+    def __init__(self, entry: Path, reader: Callable[[Path], Json]) -> None:
+        self.reader = reader
         self.entry = entry.resolve()
         self.root = self.entry.parent
         self.files: dict[Path, _File] = {}
@@ -61,7 +62,7 @@ class _Fold:
         if path not in self.files:
             inside = path.relative_to(self.root).parts
             is_component = len(inside) == 3 and inside[0] == "components" and inside[1] in KINDS
-            self.files[path] = _File(path, read(path), (inside[1], path.stem) if is_component else None)
+            self.files[path] = _File(path, self.reader(path), (inside[1], path.stem) if is_component else None)
         return self.files[path]
 
     def _walk(self, node: Json, file: _File) -> Json:
