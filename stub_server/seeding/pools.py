@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from faker import Faker
 
@@ -16,14 +16,12 @@ TAIL = 0.06  # share of people whose name comes from Faker's tail
 DRAWS = 400
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(NamedTuple):
     text: str
     folded: str
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(NamedTuple):
     """A surname as one bearer writes it: with particle or without."""
 
     text: str
@@ -31,8 +29,7 @@ class Family:
     folded: str
 
 
-@dataclass(frozen=True, slots=True)
-class NamePools:
+class NamePools(NamedTuple):
     female: Weighted[Given]
     male: Weighted[Given]
     middle: Weighted[Family]
