@@ -28,6 +28,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV)/ (once) …"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@$(BIN)/python -m compileall -q stub_server
 	@touch $@
 
 run: $(STAMP) ## start the sandbox on 127.0.0.1:4600

@@ -2,7 +2,7 @@
 
 import logging
 import secrets
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +53,12 @@ def create_app(settings: Settings | None = None) -> Edge:
     settings = settings or Settings()
     # Connexion logs every operation it adds; ours is the only voice that a user needs.
     logging.getLogger("connexion").setLevel(logging.WARNING)
-    document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", settings.overlays))
-    control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml", names_of=document.raw))
+    read_once = cache(read)  # the two contracts share files
+    document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", settings.overlays, read_once))
+    control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml", (), read_once, document.raw))
     shipped = None
     if settings.overlays:
-        shipped = Document(bundle.load(data_dir("openapi") / "openapi.yaml", names_of=document.raw))
+        shipped = Document(bundle.load(data_dir("openapi") / "openapi.yaml", (), read_once, document.raw))
         conformity.check(document, settings.overlays)
         conformity.check_known(document, shipped, settings.overlays)
         handlers = Handlers(document, OPERATIONS)

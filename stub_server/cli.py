@@ -1,5 +1,6 @@
 """The command `stub-server`: flags and their environment twins into settings, then the server."""
 
+import gc
 import sys
 from pathlib import Path
 from typing import Any
@@ -104,10 +105,13 @@ def serve(
     auth: str, unknown_fields: str, check_digits: str, store: str, jwt_secret: str | None, reload: bool, **plain: Any
 ) -> None:
     """Start the sandbox."""
-    from . import serving
-
     if store != "memory":
         raise Unusable(f"--store {store.partition(':')[0]}: this version keeps its records in memory only.")
+    if not reload:
+        # What a start makes stays, and would be walked again and again. The server turns the collector on.
+        gc.disable()
+    from . import serving
+
     settings = Settings(
         **plain,
         lenient_auth=auth == "lenient",
@@ -119,6 +123,8 @@ def serve(
         (serving.serve_reloading if reload else serving.serve)(settings)
     except serving.CannotServe as error:
         raise Unusable(str(error)) from None
+    finally:
+        gc.enable()
 
 
 @main.command(context_settings={"auto_envvar_prefix": "STUB"})

@@ -1,6 +1,6 @@
 """Folds the contract's folder into one document: references between files become components, overlays are applied."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +12,22 @@ METHODS = ("get", "put", "post", "delete", "patch")
 KINDS = ("schemas", "parameters", "responses", "headers", "examples")
 
 
-def load(entry: Path, overlays: Sequence[Path] = (), names_of: Mapping[str, Json] | None = None) -> dict[str, Json]:
-    """The whole contract behind an entry file, as one OpenAPI document.
+def load(
+    entry: Path,
+    overlays: Sequence[Path] = (),
+    reader: Callable[[Path], Json] = read,
+    names_of: Mapping[str, Json] | None = None,
+) -> dict[str, Json]:
+    """The whole contract behind an entry file, as one OpenAPI document that shares nothing with what `reader` gives.
 
     `names_of` is the document whose events and scopes are folded in instead of its own, or of those of the file that it
     names (`x-names-from`). Raises ContractError, with file and line or JSONPath, for a file that
     cannot be read, a reference that leads nowhere, or an overlay that does not fit.
     """
-    document = _Fold(entry).document()
+    document = _Fold(entry, reader).document()
     enums = Enums()
     if names_of is None:
-        names_of = read(entry.parent / document["x-names-from"]) if "x-names-from" in document else document
+        names_of = reader(entry.parent / document["x-names-from"]) if "x-names-from" in document else document
     names = Names(dict(names_of))
     if "x-names-from" in document:
         _follow_events(document, names)
@@ -54,20 +59,32 @@ def _follow_events(document: dict[str, Json], names: Names) -> None:
                 operation["x-emits"] = names.emitted(operation["operationId"], operation["x-emits"])
 
 
+class _File:
+    """One file of the contract: its data, and the component it is, if it is one."""
+
+    __slots__ = ("component", "data", "path", "targets")
+
+    def __init__(self, path: Path, data: Json, component: tuple[str, str] | None) -> None:
+        self.path, self.data, self.component = path, data, component
+        self.targets: dict[str, _File] = {"": self}
+
+
 class _Fold:
     """One fold: reads each file once and collects the components it meets."""
 
-    def __init__(self, entry: Path) -> None:
+    def __init__(self, entry: Path, reader: Callable[[Path], Json]) -> None:
+        self.reader = reader
         self.entry = entry.resolve()
         self.root = self.entry.parent
-        self.files: dict[Path, Json] = {}
+        self.files: dict[Path, _File] = {}
+        self.resolved: dict[tuple[Path, str], Path] = {}
         self.components: dict[str, dict[str, Json]] = {}
 
     def document(self) -> dict[str, Json]:
-        raw = self._read(self.entry)
-        if not isinstance(raw, dict) or "paths" not in raw:
+        entry = self._file(self.entry)
+        if not isinstance(entry.data, dict) or "paths" not in entry.data:
             raise ContractError(f"{self.entry}: not an OpenAPI document (no paths)")
-        folded: dict[str, Json] = self._walk(raw, self.entry, ())
+        folded: dict[str, Json] = self._walk(entry.data, entry)
         components = folded.setdefault("components", {})
         for kind in KINDS:
             if kind in self.components:
@@ -76,52 +93,83 @@ class _Fold:
             _merge_parameters(item, components.get("parameters", {}))
         return folded
 
-    def _read(self, path: Path) -> Json:
+    def _file(self, path: Path) -> _File:
         if path not in self.files:
-            self.files[path] = read(path)
+            inside = path.relative_to(self.root).parts
+            is_component = len(inside) == 3 and inside[0] == "components" and inside[1] in KINDS
+            self.files[path] = _File(path, self.reader(path), (inside[1], path.stem) if is_component else None)
         return self.files[path]
 
-    def _walk(self, node: Json, file: Path, at: tuple[str | int, ...]) -> Json:
+    def _walk(self, node: Json, file: _File) -> Json:
         if isinstance(node, dict):
-            reference = node.get("$ref")
-            if isinstance(reference, str):
-                return self._follow(reference, file, at)
-            return {key: self._walk(value, file, (*at, key)) for key, value in node.items()}
+            if isinstance(node.get("$ref"), str):
+                return self._follow(node, file)
+            return {key: self._walk(v, file) if isinstance(v, (dict, list)) else v for key, v in node.items()}
         if isinstance(node, list):
-            return [self._walk(value, file, (*at, i)) for i, value in enumerate(node)]
+            return [self._walk(v, file) if isinstance(v, (dict, list)) else v for v in node]
         return node
 
-    def _follow(self, reference: str, file: Path, at: tuple[str | int, ...]) -> Json:
+    def _follow(self, node: dict[str, Json], file: _File) -> Json:
+        reference: str = node["$ref"]
         if reference.startswith("#/components/securitySchemes/"):
             return {"$ref": reference}
         name, _, fragment = reference.partition("#")
-        target = (file.parent / name).resolve() if name else file
-
-        def where() -> str:
-            return f"{file}:{line_of(file, [*at, '$ref']) or '?'}"
-
-        if not target.is_relative_to(self.root):
-            raise ContractError(f"{where()}: {reference} leads out of {self.root.name}/")
-        try:
-            value = self._read(target)
-        except ContractError as error:
-            if target.exists():
-                raise
-            raise ContractError(f"{where()}: {reference} leads to no file") from error
-        inside = target.relative_to(self.root).parts
-        if len(inside) == 3 and inside[0] == "components" and inside[1] in KINDS and not fragment:
-            kind, component = inside[1], target.stem
+        target = file.targets.get(name)
+        if target is None:
+            target = file.targets[name] = self._target(name, node, file)
+        if target.component and not fragment:
+            kind, component = target.component
             known = self.components.setdefault(kind, {})
             if component not in known:
                 known[component] = {}  # stands in while a recursive schema meets itself
-                known[component] = self._walk(value, target, ())
+                known[component] = self._walk(target.data, target)
             return {"$ref": f"#/components/{kind}/{component}"}
-        steps = [step.replace("~1", "/").replace("~0", "~") for step in fragment.lstrip("/").split("/") if step]
-        for step in steps:
+        value = target.data
+        for step in fragment.lstrip("/").split("/"):
+            if not step:
+                continue
+            step = step.replace("~1", "/").replace("~0", "~")
             if not isinstance(value, dict) or step not in value:
-                raise ContractError(f"{where()}: {reference} leads to nothing in {target.name}")
+                raise ContractError(f"{_where(node, file)}: {reference} leads to nothing in {target.path.name}")
             value = value[step]
-        return self._walk(value, target, tuple(steps))
+        return self._walk(value, target)
+
+    def _target(self, name: str, node: dict[str, Json], file: _File) -> _File:
+        path = self._resolve(file.path.parent, name)
+        if not path.is_relative_to(self.root):
+            raise ContractError(f"{_where(node, file)}: {node['$ref']} leads out of {self.root.name}/")
+        try:
+            return self._file(path)
+        except ContractError as error:
+            if path.exists():
+                raise
+            raise ContractError(f"{_where(node, file)}: {node['$ref']} leads to no file") from error
+
+    def _resolve(self, folder: Path, name: str) -> Path:
+        """The file that a name means in a folder; the file system is asked once for each."""
+        path = self.resolved.get((folder, name))
+        if path is None:
+            path = self.resolved[folder, name] = (folder / name).resolve()
+        return path
+
+
+def _where(node: dict[str, Json], file: _File) -> str:
+    """File and line of a reference."""
+    return f"{file.path}:{line_of(file.path, [*(_path_to(node, file.data) or ()), '$ref']) or '?'}"
+
+
+def _path_to(wanted: Json, data: Json) -> list[str | int] | None:
+    """The keys that lead from data to one object in it: looked for when it has to be told, not on every walk."""
+    pending: list[tuple[list[str | int], Json]] = [([], data)]
+    while pending:
+        at, node = pending.pop()
+        if node is wanted:
+            return at
+        if isinstance(node, dict):
+            pending.extend(([*at, key], value) for key, value in node.items())
+        elif isinstance(node, list):
+            pending.extend(([*at, i], value) for i, value in enumerate(node))
+    return None
 
 
 def _merge_parameters(item: dict[str, Json], shared: dict[str, Json]) -> None:
@@ -145,16 +193,20 @@ def _parameter_key(parameter: dict[str, Json], shared: dict[str, Json]) -> tuple
 
 def _check_references(document: dict[str, Json]) -> None:
     """Every reference of the result must lead somewhere; an overlay can break one."""
-    pending: list[tuple[list[str | int], Json]] = [([], document)]
+    pending: list[Json] = [document]
+    good: set[str] = set()
     while pending:
-        at, node = pending.pop()
+        node = pending.pop()
         if isinstance(node, dict):
             reference = node.get("$ref")
-            if isinstance(reference, str) and not _resolves(document, reference):
-                raise ContractError(f"{json_path(at)}: {reference} leads nowhere")
-            pending.extend(([*at, key], value) for key, value in node.items())
+            if isinstance(reference, str) and reference not in good:
+                if not _resolves(document, reference):
+                    where = json_path(_path_to(node, document) or [])
+                    raise ContractError(f"{where}: {reference} leads nowhere")
+                good.add(reference)
+            pending.extend(value for value in node.values() if isinstance(value, (dict, list)))
         elif isinstance(node, list):
-            pending.extend(([*at, i], value) for i, value in enumerate(node))
+            pending.extend(value for value in node if isinstance(value, (dict, list)))
 
 
 def _resolves(document: Json, reference: str) -> bool:

@@ -1,9 +1,8 @@
 """Typed views of a folded contract: operations, parameters, responses, lifecycles, events and scopes."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from .bundle import METHODS
 from .source import ContractError, Json
@@ -11,8 +10,7 @@ from .source import ContractError, Json
 JSON = "application/json"
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """One parameter of an operation."""
 
     name: str
@@ -21,8 +19,7 @@ class Parameter:
     schema: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(NamedTuple):
     """One documented answer: its body's schema by media type, its headers, and the error codes it may carry."""
 
     status: int
@@ -31,8 +28,7 @@ class Response:
     codes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """One operation as the contract describes it. `scheme` is None where no credential is asked for."""
 
     id: str
@@ -60,8 +56,7 @@ class Operation:
         return all(basis == "documented" for basis in self.basis.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """One legal move of a lifecycle and the events it raises. A move that stays in its state has a name."""
 
     from_: str
@@ -71,8 +66,7 @@ class Move:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Lifecycle:
+class Lifecycle(NamedTuple):
     """The states of a resource, named sets of them, and the moves between them (`x-lifecycle`)."""
 
     resource: str

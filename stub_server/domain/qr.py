@@ -2,8 +2,6 @@
 
 from io import BytesIO
 
-import segno
-
 _BORDER = 4  # the quiet zone that ISO/IEC 18004 asks for
 
 
@@ -18,6 +16,8 @@ def png(code: str) -> bytes:
 
 
 def _drawn(code: str, form: str, scale: int) -> bytes:
+    import segno  # it is read when the first image is asked for, not at every start
+
     out = BytesIO()
     # A white ground is painted: on a dark page a transparent one cannot be scanned.
     symbol = segno.make_qr(code, error="m", boost_error=False)

@@ -6,23 +6,21 @@ CatalogueError that names file and key.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from stub_server.seeding.tables import Node, to_cents
 
 PRODUCT_TYPES = ("course", "community", "ebook", "event", "mentorship", "software", "other")
 
 
-@dataclass(frozen=True, slots=True)
-class Street:
+class Street(NamedTuple):
     name: str
     cep: str  # the first five digits
     span: int  # house numbers reach about this far
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """One neighbourhood: everything an address, a phone and a CPF need to agree with each other."""
 
     city: str
@@ -37,23 +35,20 @@ class Place:
     streets: tuple[Street, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Surname:
+class Surname(NamedTuple):
     name: str
     weight: float
     particle: str
     particle_share: float
 
 
-@dataclass(frozen=True, slots=True)
-class Regional:
+class Regional(NamedTuple):
     states: tuple[str, ...]
     share: float
     surnames: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(NamedTuple):
     female: tuple[tuple[str, float], ...]
     male: tuple[tuple[str, float], ...]
     surnames: tuple[Surname, ...]
@@ -65,22 +60,19 @@ class Names:
     company_suffixes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+class Product(NamedTuple):
     name: str
     type: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bump:
+class Bump(NamedTuple):
     """A small extra offered at checkout."""
 
     title: str
     cents: int
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(NamedTuple):
     name: str
     slug: str
     description: str
@@ -88,8 +80,7 @@ class Project:
     products: tuple[Product, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Niche:
+class Niche(NamedTuple):
     key: str
     audience: str
     color: str
@@ -98,8 +89,7 @@ class Niche:
     bumps: tuple[Bump, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(NamedTuple):
     """Prices below `below` cents may be `step * k + value`."""
 
     below: int
@@ -107,8 +97,7 @@ class Ending:
     values: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
+class Prices(NamedTuple):
     """All amounts in cents."""
 
     ladder: tuple[int, ...]
@@ -121,15 +110,13 @@ class Prices:
     trial_share: float
 
 
-@dataclass(frozen=True, slots=True)
-class Bank:
+class Bank(NamedTuple):
     ispb: str
     name: str
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class Catalogue:
+class Catalogue(NamedTuple):
     places: tuple[Place, ...]
     names: Names
     niches: tuple[Niche, ...]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from faker import Faker
@@ -54,16 +53,14 @@ PRODUCT_TEXTS = {
 SOURCES = ("instagram", "google", "youtube", "facebook", "indicacao")
 
 
-@dataclass(frozen=True, slots=True)
-class ProductBlueprint:
+class ProductBlueprint(NamedTuple):
     """`fields` are a ProductCreate without projectId and planIds; `plans` names the plans that unlock it."""
 
     fields: dict[str, Any]
     plans: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectBlueprint:
+class ProjectBlueprint(NamedTuple):
     """`fields` are a ProjectCreate without status; `bumps` are (title, reais) offered at checkout."""
 
     niche: str

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..kernel.record import Body
 from .tables import CatalogueError, Node
@@ -31,8 +30,7 @@ class ScenarioError(ValueError):
     """A scenario is unknown, unreadable or wrong; the message has file, key and reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectSpec:
+class ProjectSpec(NamedTuple):
     """A project of the catalogue by slug. `plans` are PlanCreate bodies without projectId, with a `share` each."""
 
     slug: str
@@ -43,8 +41,7 @@ class ProjectSpec:
     node: Node
 
 
-@dataclass(frozen=True, slots=True)
-class KeySpec:
+class KeySpec(NamedTuple):
     """An API key. `state` is active, inactive or expired; `fields` an ApiKeyCreate whose projects are slugs."""
 
     key: str
@@ -55,8 +52,7 @@ class KeySpec:
     node: Node
 
 
-@dataclass(frozen=True, slots=True)
-class HookSpec:
+class HookSpec(NamedTuple):
     """A webhook. `behaviour` is healthy, flaky or gone; `fields` a WebhookCreate without projectId."""
 
     key: str
@@ -67,8 +63,7 @@ class HookSpec:
     node: Node
 
 
-@dataclass(frozen=True, slots=True)
-class PersonaSpec:
+class PersonaSpec(NamedTuple):
     """A named customer: a CustomerCreate with an id of its own or one made from the name, and a story."""
 
     name: str
@@ -77,8 +72,7 @@ class PersonaSpec:
     node: Node
 
 
-@dataclass(frozen=True, slots=True)
-class RecordSpec:
+class RecordSpec(NamedTuple):
     """One explicit record as it was written."""
 
     table: str
@@ -86,8 +80,7 @@ class RecordSpec:
     node: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(NamedTuple):
     """All of it. `projects` is a number of drawn ones or the ones named; `owing` leaves every customer past due."""
 
     name: str

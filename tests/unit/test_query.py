@@ -16,7 +16,7 @@ from stub_server.store import query as query_module
 from stub_server.store.query import Query, select
 from stub_server.store.spec import Distinct, Sum, TableSpec, hidden, public
 from stub_server.store.table import Table
-from stub_server.store.views import MOST, Views
+from stub_server.store.views import MOST, MOST_NOTED, Noted, Views
 
 SPEC = TableSpec(
     "Thing",
@@ -184,13 +184,32 @@ def test_what_joins_a_sort_order_is_in_its_place(
 
 def test_a_table_keeps_the_views_last_asked_for() -> None:
     """Many different questions do not pile up."""
-    views = Views()
+    views = Views({"kind": 0})
     for number in range(MOST + 3):
         views.keep(frozenset({("kind", frozenset({number}))}), None, [number])
         views.find(frozenset({("kind", frozenset({0}))}), None)
     assert [0] == views.find(frozenset({("kind", frozenset({0}))}), None)
     assert views.find(frozenset({("kind", frozenset({1}))}), None) is None
     assert views.find(frozenset({("kind", frozenset({MOST + 2}))}), None) == [MOST + 2]
+
+
+def test_a_view_takes_over_what_has_changed_when_it_is_read() -> None:
+    """A write only notes its change; views that nobody reads any more are forgotten with the changes noted for them."""
+    views = Views({"kind": 0})
+    of_a, of_b = (frozenset({("kind", frozenset({kind}))}) for kind in "ab")
+    views.keep(of_a, None, [1, 2])
+    views.keep(of_b, "size", [(7, 3)])
+    views.note(Noted(2, ("a",), ("b",), ({"size": 5}, {"size": 9})))
+    views.note(Noted(4, None, ("b",), ({}, {"size": 1})))
+    views.note(Noted(3, ("b",), None, ({"size": 7}, {})))
+    assert [1] == views.find(of_a, None)
+    assert [(1, 4), (9, 2)] == views.find(of_b, "size")
+    for number in range(10, 10 + 2 * MOST_NOTED):
+        views.note(Noted(number, None, ("a",), ({}, {"size": 0})))
+        if number % 100 == 0:
+            views.find(of_a, None)
+    assert views.find(of_b, "size") is None
+    assert [1, *range(10, 10 + 2 * MOST_NOTED)] == views.find(of_a, None)
 
 
 @given(steps, steps, steps, queries)

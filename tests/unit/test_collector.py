@@ -1,0 +1,27 @@
+"""A start is made without the garbage collector; a server is not."""
+
+import gc
+
+from click.testing import CliRunner
+
+from stub_server.cli import main
+from stub_server.serving import calm_collector
+
+
+def test_a_server_runs_with_the_collector_on_and_its_world_out_of_sight() -> None:
+    usual = gc.get_threshold()
+    gc.disable()
+    try:
+        calm_collector()
+        assert gc.isenabled()
+        assert gc.get_freeze_count() > 10_000
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*usual)
+        gc.enable()
+
+
+def test_a_start_that_is_refused_leaves_the_collector_on() -> None:
+    answer = CliRunner().invoke(main, ["serve", "--port", "0", "--scenario", "gone"])
+    assert answer.exit_code == 2
+    assert gc.isenabled()
