@@ -31,7 +31,7 @@ def ordered(stage: Stage, plan: Json, amount: float) -> Json:
 @pytest.mark.parametrize(
     ("sort", "expected"), [("totalAmount", [9.9, 49.9, 100.0]), ("-totalAmount", [100.0, 49.9, 9.9])]
 )
-def test_orders_by_amount(stage: Stage, sort: str, expected: list[float]) -> None:
+def test_orders_sort_by_amount(stage: Stage, sort: str, expected: list[float]) -> None:
     """Upwards, and downwards with a minus; 100 is more than 49.9, though its first digit is less."""
     plan = make_plan(stage.api)
     for amount in (49.9, 100.0, 9.9):
@@ -44,14 +44,14 @@ def test_orders_by_amount(stage: Stage, sort: str, expected: list[float]) -> Non
 @pytest.mark.parametrize(
     ("sort", "expected"), [("name", ["Álvaro", "Ana", "bruno", "Caio"]), ("-name", ["Caio", "bruno", "Ana", "Álvaro"])]
 )
-def test_customers_by_name(stage: Stage, sort: str, expected: list[str]) -> None:
+def test_customers_sort_by_name_as_in_a_directory(stage: Stage, sort: str, expected: list[str]) -> None:
     """As in a directory: neither case nor accents count."""
     for name in ("bruno", "Caio", "Ana", "Álvaro"):
         make_customer(stage.api, name=name)
     assert expected == [customer["name"] for customer in found(stage, "customers", sort=sort)]
 
 
-def test_products_of_a_period(stage: Stage) -> None:
+def test_products_are_those_created_in_the_period(stage: Stage) -> None:
     """From its start, included, to its end, excluded."""
     project = stage.project()["id"]
     made = []
@@ -70,7 +70,7 @@ def test_products_of_a_period(stage: Stage) -> None:
     assert ["Terceiro"] == names(created_since=third)
 
 
-def test_projects_by_a_search(stage: Stage) -> None:
+def test_a_search_finds_projects_by_name_and_description(stage: Stage) -> None:
     """In name or description, whatever case and accents; nothing for text that is in neither."""
     for name, description in (("Clube do Violão", "Aulas"), ("Pão em casa", "Fermento e VIOLÃO"), ("Inglês", None)):
         make_project(stage.api, name=name, description=description)
@@ -84,7 +84,7 @@ def test_projects_by_a_search(stage: Stage) -> None:
     assert [] == names("teclado")
 
 
-def test_statistics_of_a_period(stage: Stage) -> None:
+def test_statistics_count_the_orders_of_the_period(stage: Stage) -> None:
     """Orders and revenue from its start, included, to its end, excluded."""
     plan = make_plan(stage.api, billing_type="one_time")
     placed = []

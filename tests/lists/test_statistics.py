@@ -75,7 +75,7 @@ def projects(reader: Reader) -> list[str]:
     return [project["id"] for project in reader.records("listProjects")]
 
 
-def test_orders_and_revenue_of_any_period(reader: Reader, projects: list[str]) -> None:
+def test_orders_and_revenue_are_those_of_the_period(reader: Reader, projects: list[str]) -> None:
     """The orders that were created in it, in the state in which they are now."""
     parts = set()
     for project in projects:
@@ -96,7 +96,7 @@ def test_the_revenue_of_all_time_is_the_projects(reader: Reader) -> None:
         assert (project["total_revenue"], project["orders_count"]) == (told["revenue"]["net"], told["orders"]["total"])
 
 
-def test_the_best_plans_of_any_period(reader: Reader, projects: list[str]) -> None:
+def test_the_best_plans_are_those_of_the_period(reader: Reader, projects: list[str]) -> None:
     """At most five with the highest revenue in it. Plans of equal revenue may change places."""
     names = {plan["id"]: plan["name"] for plan in reader.records("listPlans")}
     sizes = set()
@@ -112,7 +112,7 @@ def test_the_best_plans_of_any_period(reader: Reader, projects: list[str]) -> No
     assert {0, 1, TOP} <= sizes
 
 
-def test_the_share_of_paid_orders_of_any_period(reader: Reader, projects: list[str]) -> None:
+def test_the_conversion_rate_is_that_of_the_period(reader: Reader, projects: list[str]) -> None:
     """Of those that are decided, where no renewal is among them; nothing where none is decided."""
     rates = set()
     for project in projects:
@@ -134,7 +134,7 @@ def test_renewals_are_no_checkouts(reader: Reader, projects: list[str]) -> None:
     assert expected == {ident: stats(reader, ident)["conversion_rate"] for ident in projects}
 
 
-def test_what_a_period_does_not_touch(reader: Reader, projects: list[str]) -> None:
+def test_a_period_touches_neither_subscribers_nor_plans(reader: Reader, projects: list[str]) -> None:
     """Subscribers, plans and products are counted as they are now."""
     now = done(reader.control.get("/clock"))["now"]
     for project in projects:
@@ -151,7 +151,7 @@ def test_what_a_period_does_not_touch(reader: Reader, projects: list[str]) -> No
             assert expected | {"mrr": whole["mrr"]} == {name: told[name] for name in (*expected, "mrr")}
 
 
-def test_monthly_revenue_of_terms_that_need_no_rounding(reader: Reader, projects: list[str]) -> None:
+def test_every_interval_comes_down_to_a_month_of_thirty_days(reader: Reader, projects: list[str]) -> None:
     """Days, weeks, months and years come down to a month of thirty days."""
     compared = set()
     for project in projects:

@@ -23,7 +23,7 @@ class Builder:
         self._serial = itertools.count(1)
 
     def fill(self) -> None:
-        """All rounds, and then what takes time to come about."""
+        """All rounds, and the time after each."""
         for number in range(ROUNDS):
             self._round(number)
             self._done(self._control.post("/clock/advance", json={"seconds": 91.007}))
@@ -39,14 +39,15 @@ class Builder:
     def _round(self, number: int) -> None:
         projects = [self._project(number, *state) for state in _STATES]
         shop = self._post("/v2/projects", name=f"Loja de ação {number}", status="active")["data"]["project"]["id"]
-        self._webhooks(number, shop)
+        closing = self._webhooks(number, shop)
         plans = self._plans(shop)
         self._products(shop, plans)
         self._customers()
         self._keys(number)
         self._orders(plans)
         self._moves(projects)
-        self._off()
+        # What still waits for a webhook is canceled when it is switched off.
+        self._done(self._api.put(f"/v2/webhooks/{closing}", json={"is_active": False}))
 
     def _project(self, number: int, status: str, visibility: str) -> Json:
         # Names that differ in accents alone are different names, and the same to a search and a sort.
@@ -97,27 +98,19 @@ class Builder:
             if number == 1:
                 self._done(self._api.put(f"/api-keys/{key['id']}", json={"is_active": False}))
 
-    def _webhooks(self, number: int, project: str) -> None:
-        self._off_later: list[str] = []
-        asked: list[tuple[list[str], Json]] = [
-            (["*"], {"projectId": project}),
-            (["order.*", "webhook.test"], {"is_active": number != 1}),
-            (["subscription.*"], {"projectId": project}),
-            (["order.created", "project.archived"], {}),
+    def _webhooks(self, number: int, project: str) -> str:
+        """One attempt each: delivered at the sink, failed where nobody listens. Answers the one that fails."""
+        asked: list[tuple[str, list[str], Json]] = [
+            (self._sink, ["*"], {"projectId": project}),
+            (self._sink, ["order.*", "webhook.test"], {"is_active": number != 1}),
+            (self._sink, ["subscription.*"], {"projectId": project}),
+            (NOWHERE, ["order.created", "project.archived"], {}),
         ]
-        for place, (events, more) in enumerate(asked):
-            dead = place == 3
-            url = f"{NOWHERE if dead else self._sink}/lists/{number}/{place}"
-            webhook = self._post("/v2/webhooks", url=url, events=events, **more)["webhook"]
-            # One attempt each: delivered at the sink, failed where nobody listens.
-            self._done(self._api.post(f"/v2/webhooks/{webhook['id']}/test"))
-            if dead:
-                self._off_later.append(webhook["id"])
-
-    def _off(self) -> None:
-        # What still waits for a webhook is canceled with it.
-        for ident in self._off_later:
-            self._done(self._api.put(f"/v2/webhooks/{ident}", json={"is_active": False}))
+        for place, (url, events, more) in enumerate(asked):
+            body = {"url": f"{url}/lists/{number}/{place}", "events": events, **more}
+            ident: str = self._post("/v2/webhooks", **body)["webhook"]["id"]
+            self._done(self._api.post(f"/v2/webhooks/{ident}/test"))
+        return ident
 
     def _orders(self, plans: list[Json]) -> None:
         on_sale = plans[:-1]
