@@ -1,0 +1,152 @@
+"""What each filter of a list keeps, by the words of the contract: nothing here knows how the server finds it."""
+
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+NOBODY = "00000000-0000-4000-8000-000000000000"
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which records it keeps, spellings of what finds a record, and something that finds none of them."""
+
+    keeps: Callable[[Json, str], bool]
+    finding: Callable[[Json], list[str]]
+    nothing: str | None = None
+
+
+def folded(text: str) -> str:
+    """Text without accents and case."""
+    parts = unicodedata.normalize("NFKD", text)
+    return "".join(part for part in parts if not unicodedata.combining(part)).casefold()
+
+
+def unmasked(document: str) -> str:
+    """A document without the marks people write in it."""
+    return document.replace(".", "").replace("-", "").replace("/", "")
+
+
+def exact(member: str, nothing: str | None = None) -> Filter:
+    """Equal, letter by letter."""
+    return Filter(lambda record, asked: record[member] == asked, lambda record: [record[member]], nothing)
+
+
+def flag(member: str) -> Filter:
+    """True or false."""
+
+    def spelled(record: Json) -> str:
+        return "true" if record[member] else "false"
+
+    return Filter(lambda record, asked: spelled(record) == asked, lambda record: [spelled(record)])
+
+
+def ident(member: str) -> Filter:
+    """An id, in letters of either case. A record may hold one, none or several."""
+
+    def held(record: Json) -> list[str]:
+        value = record[member]
+        return value if isinstance(value, list) else [] if value is None else [value]
+
+    return Filter(
+        lambda record, asked: asked.lower() in held(record),
+        lambda record: [spelling for value in held(record) for spelling in (value, value.upper())],
+        NOBODY,
+    )
+
+
+def text(*members: str) -> Filter:
+    """Text that one of the members contains, whatever its case and accents."""
+
+    def held(record: Json) -> list[str]:
+        return [record[member] for member in members if record[member]]
+
+    def parts(record: Json) -> list[str]:
+        return [part for whole in held(record) for part in (whole[:100], folded(whole)[1:7].upper(), whole[-5:], "")]
+
+    return Filter(
+        lambda record, asked: any(folded(asked) in folded(whole) for whole in held(record)), parts, "zzqxzzqx"
+    )
+
+
+def email() -> Filter:
+    """An address, in letters of either case."""
+    return Filter(
+        lambda record, asked: record["email"].lower() == asked.lower(),
+        lambda record: [record["email"], record["email"].upper()],
+        "nobody.at.all@example.com",
+    )
+
+
+def document(of: Callable[[Json], str]) -> Filter:
+    """A document, with its mask or without."""
+
+    def spellings(record: Json) -> list[str]:
+        plain = unmasked(of(record))
+        return [plain, f"{plain[:3]}.{plain[3:]}", f"{plain[:2]}.{plain[2:5]}/{plain[5:-2]}-{plain[-2:]}"[:20]]
+
+    def keeps(record: Json, asked: str) -> bool:
+        return unmasked(of(record)) == unmasked(asked)
+
+    return Filter(keeps, spellings, "999.999.999-99")
+
+
+def pattern(member: str) -> Filter:
+    """A type of event, named by one of the record's patterns: itself, all of its resource, or all."""
+
+    def keeps(record: Json, asked: str) -> bool:
+        return bool({asked, f"{asked.split('.')[0]}.*", "*"} & set(record[member]))
+
+    return Filter(keeps, lambda record: [name for name in record[member] if "*" not in name])
+
+
+SEARCH = text("name", "description")
+LOGS = {"status": exact("status"), "event_type": exact("event_type"), "event_id": exact("event_id", "evt_none")}
+
+FILTERS: dict[str, dict[str, Filter]] = {
+    "listApiKeys": {"is_active": flag("is_active"), "search": SEARCH},
+    "listCustomers": {
+        "name": text("name"),
+        "email": email(),
+        "document": document(lambda record: str(record["document"])),
+        "type": exact("type"),
+        "document_type": exact("document_type"),
+    },
+    "listPlans": {
+        "projectId": ident("projectId"),
+        "status": exact("status"),
+        "billing_type": exact("billing_type"),
+        "search": SEARCH,
+    },
+    "listSubscriptions": {
+        "status": exact("status"),
+        "projectId": ident("projectId"),
+        "planId": ident("planId"),
+        "customerId": ident("customerId"),
+        "orderId": ident("orderIds"),
+    },
+    "listOrders": {
+        "status": exact("status"),
+        "code": exact("code", "NOSUCHCODE"),
+        "projectId": ident("projectId"),
+        "planId": ident("planId"),
+        "customerId": ident("customerId"),
+        "document": document(lambda record: str(record["customer"]["document"])),
+        "paymentMethod": exact("paymentMethod"),
+        "subscriptionId": ident("subscriptionId"),
+    },
+    "listProjects": {"status": exact("status"), "visibility": exact("visibility"), "search": SEARCH},
+    "listProducts": {
+        "projectId": ident("projectId"),
+        "planId": ident("planIds"),
+        "type": exact("type"),
+        "status": exact("status"),
+        "search": SEARCH,
+    },
+    "listWebhooks": {"is_active": flag("is_active"), "projectId": ident("projectId"), "event": pattern("events")},
+    "listWebhookLogs": {"webhookId": ident("webhookId"), **LOGS},
+    "listLogsForWebhook": LOGS,
+}
+"""By operation and query parameter. A parameter of the contract that is missing here fails the tests that say so."""
