@@ -19,6 +19,8 @@ def record(
     """Append what was told, in the order of its time; answers each event with its place in the world's history."""
     events = []
     for moment in sorted(told, key=lambda moment: moment.at):
+        if moment.type not in payload_keys:
+            continue  # a corrected contract has no such event
         resource, hidden = _bytes(store, moment)
         event = Event(
             f"evt_{rng.getrandbits(104):026x}",

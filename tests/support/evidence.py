@@ -71,6 +71,8 @@ class Evidence:
         # Inside the server, because only there is it certain which operation an event of the log belongs to.
         def taken(sandbox: Sandbox, step: Step, *opened: Any) -> None:
             take(sandbox, step, *opened)
+            if sandbox.rules.payload_keys.keys() != document().events.keys():
+                return  # a corrected contract promises other events
             own = operation = operation_named(step.cause.operation)
             for timer in step.timers_taken:  # what an operation leaves to be done at once is its own work
                 operation = self._at_once.pop((id(sandbox.rules), sandbox.name, timer.seq), operation)
