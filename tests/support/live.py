@@ -12,7 +12,9 @@ import uvicorn
 
 from stub_server.app import create_app
 from stub_server.http.edge import Edge
+from stub_server.http.watch import Limits
 from stub_server.kernel.clock import parse_iso
+from stub_server.serving import uvicorn_config
 from stub_server.settings import Settings
 
 NOW = "2026-11-20T14:32:05.123Z"
@@ -42,13 +44,13 @@ class _Threaded(uvicorn.Server):
 
 
 @contextmanager
-def running(settings: Settings) -> Iterator[Live]:
-    """Serve `settings` on a free port until the block ends."""
+def running(settings: Settings, limits: Limits | None = None) -> Iterator[Live]:
+    """Serve `settings` on a free port until the block ends; `limits` on connections are those of the product."""
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     settings = replace(settings, port=port)
     app = create_app(settings)
-    server = _Threaded(uvicorn.Config(app, log_level="error", access_log=False, lifespan="on"))
+    server = _Threaded(uvicorn_config(app, limits or Limits(connections=settings.max_connections)))
     thread = threading.Thread(target=server.run, args=([listener],), name=f"server-{port}", daemon=True)
     thread.start()
     deadline = time.monotonic() + _PATIENCE
