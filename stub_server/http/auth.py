@@ -1,7 +1,7 @@
 """Who calls, and may they: Connexion's security middleware with one plain check per operation."""
 
 import hmac
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_address
 from typing import Any
 
 from connexion.middleware.security import SecurityAPI, SecurityMiddleware, SecurityOperation
@@ -15,6 +15,7 @@ from ..operations.call import Call, Caller
 from ..sandbox import Sandbox
 from ..store.memory import Store
 from .errors import REALM
+from .hosts import network_of, unmapped
 from .router import CALL
 from .tokens import Tokens, bad_credentials, digest, no_credentials
 
@@ -100,11 +101,10 @@ class Gate:
                 claimed = None
         text = claimed.decode("latin-1") if claimed is not None else call.peer or ""
         try:
-            address = ip_address(text)
+            address = unmapped(ip_address(text))
         except ValueError:
             address = None
-        mapped = getattr(address, "ipv4_mapped", None) or address
-        if mapped is None or not any(mapped in network for network in caller.networks):
+        if address is None or not any(address in network for network in caller.networks):
             raise Forbidden(
                 "This API key may not be used from this address (allowed_ips).",
                 code="ip_not_allowed",
@@ -150,7 +150,7 @@ def _caller_of(sandbox: Sandbox, store: Store, ident: str, kind: str) -> Caller:
             frozenset(row.public["scopes"]),
             ident,
             frozenset(hidden["allowed_projects"]) if hidden["allowed_projects"] else None,
-            tuple(ip_network(text, strict=False) for text in row.public["allowed_ips"]),
+            tuple(network_of(text) for text in row.public["allowed_ips"]),
         )
         known = store.callers[ident] = (record, caller, row.public["expires_at"], row.public["is_active"])
     _, caller, expires_at, active = known
