@@ -82,7 +82,10 @@ def allow_files(connections: int) -> None:
         raise CannotServe(
             f"--max-connections {connections} needs {needed} open files, and {hard} are allowed (ulimit -n)."
         )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    except (OSError, ValueError) as error:  # the kernel has a limit of its own
+        raise CannotServe(f"--max-connections {connections} needs {needed} open files: {error}.") from None
 
 
 def listen(settings: Settings) -> socket.socket:

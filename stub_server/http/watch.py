@@ -52,7 +52,7 @@ class Connection(Protocol):
     """What the watch knows of a connection."""
 
     rested: float
-    """When it was opened or last answered."""
+    """When it was opened or last answered, finer than the loop's milliseconds."""
 
     def waits_for(self) -> tuple[Wait, object]:
         """What for, and a mark that is another one once the connection has moved on."""

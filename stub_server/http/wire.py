@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 from http import HTTPStatus
+from time import monotonic
 from typing import ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -34,7 +35,7 @@ class Wire(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a place among the connections."""
         super().connection_made(transport)
-        self.rested = self.loop.time()
+        self.rested = monotonic()
         self.watch.opened(self, self.loop)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -85,14 +86,16 @@ class Wire(HttpToolsProtocol):
         self._room = LARGEST_HEAD
 
     def on_response_complete(self) -> None:
-        """Go on to the next request that waits. The watch closes idle connections; uvicorn's own timer costs more."""
-        self.rested = self.loop.time()
-        self.server_state.total_requests += 1
-        if self.transport.is_closing():
-            return
-        self.flow.resume_reading()
-        if self.pipeline:
-            self._start_asgi_task(*self.pipeline.pop())
+        """Go on to the next request that waits.
+
+        uvicorn would set a timer when there is none; the watch closes idle connections without one for each answer.
+        """
+        self.rested = monotonic()
+        if self.pipeline or self.transport.is_closing():
+            super().on_response_complete()
+        else:
+            self.server_state.total_requests += 1
+            self.flow.resume_reading()
 
     # -- deadlines and room
 
