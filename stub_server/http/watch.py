@@ -111,6 +111,8 @@ class Watch:
                 seen.wait, seen.mark, seen.since = wait, mark, now
             elif now - seen.since >= self.limits.allowed(wait):
                 connection.give_up(wait)
+        if len(self._open) < self.limits.connections:
+            self._oldest.clear()
         self._sweeping = bool(self._open)
         if self._sweeping:
             loop.call_later(self.limits.sweep, self._sweep, loop)

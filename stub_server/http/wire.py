@@ -102,10 +102,10 @@ class Wire(HttpToolsProtocol):
     def waits_for(self) -> tuple[Wait, object]:
         """See `Connection`. Told from what uvicorn notes anyway: a request sets nothing for it."""
         cycle, scope = self.cycle, self.scope
-        if self.transport.is_closing() or (self._refused and not self._is_answering()):
-            return Wait.END, self
         if unread := self.transport.get_write_buffer_size():
             return Wait.READER, unread
+        if self.transport.is_closing() or (self._refused and not self._is_answering()):
+            return Wait.END, self
         if self._refused or self.flow.read_paused:  # an earlier request is being answered: the client cannot go on
             return Wait.ANSWER, cycle
         if scope is not None and (cycle is None or cycle.scope is not scope):

@@ -1,10 +1,12 @@
 """Slow clients and too many of them: half a request has a deadline, and a full server makes room."""
 
 import asyncio
+import select
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -113,10 +115,10 @@ def test_an_idle_connection_is_closed_without_a_word(hasty: Live) -> None:
         assert rest_of(connection) == b""
 
 
-async def respond(send: Any, body: bytes) -> None:
+async def respond(send: Any, body: bytes, *headers: tuple[bytes, bytes]) -> None:
     """An answer of an ASGI application."""
-    length = str(len(body)).encode()
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": 200, "headers": [length, *headers]})
     await send({"type": "http.response.body", "body": body})
 
 
@@ -141,23 +143,29 @@ def test_an_answer_may_take_longer_than_any_deadline() -> None:
         assert answer_on(connection).body == b"at last"
 
 
-def test_who_does_not_read_an_answer_does_not_get_all_of_it() -> None:
-    """Its bytes would be kept for as long as the client likes."""
+@pytest.mark.parametrize(("unread", "whole"), [(0.3, False), (30, True)])
+@pytest.mark.parametrize("last", [b"keep-alive", b"close"])
+def test_who_does_not_read_an_answer_in_time_does_not_get_all_of_it(unread: float, whole: bool, last: bytes) -> None:
+    """Its bytes would be kept for as long as the client likes. That nothing else comes after it is no hurry."""
     size = 64 * 1024 * 1024
 
     async def large(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
             return await lifespan(receive, send)
-        await respond(send, bytes(size))
+        await respond(send, bytes(size), (b"connection", last))
         return None
 
-    with serving(large, SOON) as port, connect(port) as connection:
+    with serving(large, replace(SOON, unread=unread)) as port, connect(port) as connection:
         connection.sendall(HEALTH)
-        # The server has looked at its connections often enough once it has given up two silent ones, one by one.
-        for _ in range(2):
+        # The server has looked at its connections often enough once it has given up silent ones, one by one.
+        for _ in range(3):
             with connect(port) as silent:
                 assert rest_of(silent) == b""
-        assert len(rest_of(connection)) < size
+        received = 0
+        with suppress(ConnectionError):
+            while received < size and (data := connection.recv(1_048_576)):
+                received += len(data)
+        assert whole == (received >= size)
 
 
 # -- room
@@ -197,10 +205,18 @@ def test_half_heads_and_half_bodies_make_room(small: Live) -> None:
     door = door_to(small)
     for sent in (b"GET / HTTP/1.1\r\nX: ", post(door)):
         with ExitStack() as stack:
-            for _ in range(12):
-                stack.enter_context(connect(small.port)).sendall(sent)
-            with connect(small.port) as connection:
-                assert ask(connection).status == 200
+            half = [stack.enter_context(connect(small.port)) for _ in range(12)]
+            for connection in half:
+                with suppress(ConnectionError):  # it has made room already
+                    connection.sendall(sent)
+            newcomer = stack.enter_context(connect(small.port))
+            assert ask(newcomer).status == 200
+            waiting = set(half)
+            while len(waiting) > 3:
+                closed, _, _ = select.select(list(waiting), [], [], 30)
+                assert [b""] * len(closed) == [rest_of(connection) for connection in closed]
+                waiting -= set(closed)
+            assert ask(newcomer).status == 200
 
 
 def test_when_every_connection_is_being_answered_the_next_is_503() -> None:
