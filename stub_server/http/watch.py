@@ -21,7 +21,7 @@ class Wait(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one client may hold. Times are seconds; a deadline is kept to within a sweep, which is a second or less."""
+    """What clients may hold. Times are seconds; a deadline is kept to within two sweeps, which are a second or less."""
 
     connections: int = 512
     head: float = 10
@@ -69,9 +69,9 @@ class Connection(Protocol):
 
 @dataclass(slots=True)
 class _Seen:
-    wait: Wait
-    mark: object
-    since: float
+    wait: Wait | None = None
+    mark: object = None
+    lasted: float = 0.0
 
 
 class Watch:
@@ -82,6 +82,7 @@ class Watch:
         self._open: dict[Connection, _Seen] = {}
         self._oldest: deque[tuple[float, Connection]] = deque()
         self._sweeping = False
+        self._swept = 0.0
 
     def __len__(self) -> int:
         return len(self._open)
@@ -92,9 +93,9 @@ class Watch:
             if not self._make_room():
                 connection.turn_away()
                 break
-        self._open[connection] = _Seen(Wait.REQUEST, None, loop.time())
+        self._open[connection] = _Seen()
         if not self._sweeping:
-            self._sweeping = True
+            self._sweeping, self._swept = True, loop.time()
             loop.call_later(self.limits.sweep, self._sweep, loop)
 
     def closed(self, connection: Connection) -> None:
@@ -102,14 +103,18 @@ class Watch:
         self._open.pop(connection, None)
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
-        now = loop.time()
+        # A time in which the server itself stood still is not the clients': what they sent meanwhile is yet to be read.
+        passed = min(loop.time() - self._swept, 2 * self.limits.sweep)
+        self._swept = loop.time()
         for connection, seen in list(self._open.items()):
             wait, mark = connection.waits_for()
             # Sizes are marks by value; the others by identity, for two requests may well be equal.
             same = mark == seen.mark if wait is Wait.READER else mark is seen.mark
             if wait is not seen.wait or not same:
-                seen.wait, seen.mark, seen.since = wait, mark, now
-            elif now - seen.since >= self.limits.allowed(wait):
+                seen.wait, seen.mark, seen.lasted = wait, mark, 0.0
+                continue
+            seen.lasted += passed
+            if seen.lasted >= self.limits.allowed(wait):
                 connection.give_up(wait)
         if len(self._open) < self.limits.connections:
             self._oldest.clear()

@@ -118,7 +118,7 @@ class Wire(HttpToolsProtocol):
 
     def _is_answering(self) -> bool:
         cycle = self.cycle
-        return cycle is not None and not cycle.response_complete and not cycle.disconnected
+        return bool(self.pipeline) or (cycle is not None and not cycle.response_complete and not cycle.disconnected)
 
     def give_up(self, wait: Wait) -> None:
         """Say that it took too long, if a request has begun, and hang up."""
@@ -152,16 +152,18 @@ class Wire(HttpToolsProtocol):
         self._refused, self._room, self._passed_over = True, 0, 0
         self.flow.resume_reading()
         cycle = self.cycle
-        its_own = cycle is not None and cycle.scope is self.scope  # its body is at fault, else what came after it
-        if cycle is not None and not cycle.response_complete and not its_own:
-            cycle.keep_alive = False  # uvicorn closes after the answers that earlier requests get
-            return
-        answered = cycle is not None and its_own and cycle.more_body and cycle.response_started
+        in_its_body = cycle is not None and cycle.scope is self.scope and cycle.more_body
         if cycle is not None and not cycle.response_complete:
+            if not in_its_body:  # what came after it is at fault
+                cycle.keep_alive = False  # uvicorn closes after the answers that earlier requests get
+                return
             cycle.disconnected = True
             cycle.message_event.set()
-        if answered or self.pipeline or self.transport.is_closing():
+            if self.pipeline:  # the same, and the watch closes
+                return
+        if in_its_body and cycle.response_started:
             self.transport.close()
+        if self.transport.is_closing():
             return
         self.transport.write(self._message(refusal))
         self.transport.write_eof()

@@ -143,6 +143,24 @@ def test_an_answer_may_take_longer_than_any_deadline() -> None:
         assert answer_on(connection).body == b"at last"
 
 
+def test_a_request_is_answered_although_the_body_of_the_next_is_broken() -> None:
+    """The answer takes longer than a connection is kept on which nothing more is to come."""
+
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            return await lifespan(receive, send)
+        await asyncio.sleep(1.0)
+        if (await receive())["type"] == "http.request":
+            await respond(send, b"first")
+        return None
+
+    broken = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nno length\r\n"
+    with serving(slow, SOON) as port, connect(port) as connection:
+        connection.sendall(HEALTH + broken)
+        assert answer_on(connection).body == b"first"
+        assert rest_of(connection) == b""
+
+
 @pytest.mark.parametrize(("unread", "whole"), [(0.3, False), (30, True)])
 @pytest.mark.parametrize("last", [b"keep-alive", b"close"])
 def test_who_does_not_read_an_answer_in_time_does_not_get_all_of_it(unread: float, whole: bool, last: bytes) -> None:

@@ -113,9 +113,12 @@ def test_many_requests_at_once_are_not_one_long_head(live: Live) -> None:
         assert rest_of(connection).count(b"HTTP/1.1 200 OK\r\n") == count + 1
 
 
-def test_what_comes_before_a_fault_is_still_answered(live: Live) -> None:
+@pytest.mark.parametrize(
+    "fault", [b"no http at all\r\n\r\n", b"\r\n" * 70_000, b"GET / HTTP/1.1\r\nX:" + b"a" * 140_000]
+)
+def test_what_comes_before_a_fault_is_still_answered(live: Live, fault: bytes) -> None:
     with connect(live.port) as connection:
-        connection.sendall(head(live) + b"no http at all\r\n\r\n")
+        connection.sendall(head(live) + fault)
         assert answer_on(connection).status == 200
         assert rest_of(connection) == b""
 
