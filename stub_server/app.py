@@ -129,6 +129,7 @@ def create_app(settings: Settings | None = None) -> Edge:
         admin_key=settings.admin_key,
         loopback=settings.loopback,
         cors_origins=settings.cors_origins,
+        hosts=settings.hosts,
     )
 
 

@@ -30,15 +30,32 @@ def lines(app: Edge, settings: Settings) -> list[Text]:
         ("world", f"scenario {sandbox.scenario}, seed {sandbox.seed}, {records} records, {clock}"),
         ("credentials", f"{url}{CONTROL}/credentials"),
     ]
-    if not settings.loopback and not settings.admin_key:
-        facts.append(("closed", f"{CONTROL} refuses everyone: the server is not on loopback and has no --admin-key"))
-    elif settings.admin_key:
+    if settings.admin_key:
         facts.append(("closed", f"{CONTROL} asks for X-Sandbox-Admin-Key"))
     return [
         Text(f"Membership Commerce sandbox {server.version}", style="bold"),
         *(Text.assemble((f"  {name:<12}", "dim"), value) for name, value in facts),
         Text.assemble(("  token       ", "dim"), token, ("  (30 days)", "dim")),
+        *(Text.assemble(("  warning     ", "bold yellow"), text) for text in warnings(settings)),
         Text(),
         Text(f"curl -s '{url}/v2/customers?limit=2' -H 'Authorization: Bearer {token}'"),
         Text(),
     ]
+
+
+def warnings(settings: Settings) -> list[str]:
+    """What a server that others can reach opens to them, and what stays closed to its own user."""
+    if settings.loopback:
+        return []
+    found = []
+    if settings.lenient_auth:
+        found.append(
+            f"--auth lenient on {settings.host}: whoever reaches this address reads and changes every record, "
+            "with any token"
+        )
+    if not settings.admin_key:
+        found.append(
+            f"no --admin-key on {settings.host}: {CONTROL} refuses everyone but health and QR images, so no clock, "
+            "reset, payment or new sandbox"
+        )
+    return found

@@ -58,6 +58,20 @@ class BaseUrl(click.ParamType[str]):
         return str(value)
 
 
+class Host(click.ParamType[str]):
+    """A name or address as in a Host header."""
+
+    name = "HOST"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Fail for what no Host header can hold."""
+        from .http.hosts import host_name
+
+        if host_name(str(value)) is None:
+            self.fail(f"{value!r} is not a host such as sandbox.example.com.", param, ctx)
+        return str(value)
+
+
 _overlay = click.option(
     "--overlay",
     "overlays",
@@ -98,6 +112,15 @@ def main() -> None:
     multiple=True,
     help="Page that may read answers, or *; repeatable.",
 )
+@click.option(
+    "--allow-host",
+    "allow_hosts",
+    envvar="STUB_ALLOW_HOST",
+    type=Host(),
+    multiple=True,
+    help="Host that a server on loopback also answers to; repeatable.",
+)
+@click.option("--max-connections", type=click.IntRange(1), default=512, help="Past these the longest idle one goes.")
 @click.option("--admin-key", metavar="KEY", help="Ask for this key at /_sandbox.")
 @click.option("--jwt-secret", metavar="TEXT", help="Sign tokens with this instead of what the seed decides.")
 @click.option("--reload", is_flag=True, help="Start anew when contract, fixtures or code change.")

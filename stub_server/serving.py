@@ -5,7 +5,9 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import uvicorn
 from rich.console import Console
@@ -14,10 +16,13 @@ from . import banner
 from .app import PACKAGE, create_app, data_dir
 from .contract.source import ContractError
 from .http.edge import Edge
+from .http.watch import Limits
+from .http.wire import protocol
 from .seeding.scenario import ScenarioError
 from .settings import Settings
 
 BACKLOG = 2048
+OWN_FILES = 256  # beside those of connections: webhooks being sent, the contract's files, what came a moment too early
 GRACE = 3  # seconds that open requests get when the server stops
 
 
@@ -27,6 +32,7 @@ class CannotServe(Exception):
 
 def serve(settings: Settings) -> None:
     """Serve until interrupted. Raises CannotServe."""
+    allow_files(settings.max_connections)
     with listen(settings) as listener:
         settings = with_port(settings, listener)
         run(build(settings), settings, listener)
@@ -39,6 +45,7 @@ def serve_reloading(settings: Settings) -> None:
     """
     from watchfiles import PythonFilter, run_process
 
+    allow_files(settings.max_connections)
     watched = {PACKAGE, data_dir("openapi"), data_dir("fixtures"), *settings.overlays}
     with listen(settings) as listener:
         settings = with_port(settings, listener)
@@ -59,6 +66,26 @@ def _serve_here(settings: Settings, listener: socket.socket) -> None:
     except CannotServe as error:
         print(f"Error: {error}\nWaiting for a change …", file=sys.stderr)
         sys.exit(2)
+
+
+def allow_files(connections: int) -> None:
+    """Let the process open a file for every connection, and some of its own. Raises CannotServe where it may not."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    needed = connections + OWN_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise CannotServe(
+            f"--max-connections {connections} needs {needed} open files, and {hard} are allowed (ulimit -n)."
+        )
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    except (OSError, ValueError) as error:  # the kernel has a limit of its own
+        raise CannotServe(f"--max-connections {connections} needs {needed} open files: {error}.") from None
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -91,7 +118,7 @@ def run(app: Edge, settings: Settings, listener: socket.socket) -> None:
     """Print the banner and serve until a signal comes."""
     banner.show(app, settings, Console())
     calm_collector()
-    server = uvicorn.Server(uvicorn_config(app))
+    server = uvicorn.Server(uvicorn_config(app, Limits(connections=settings.max_connections)))
     # uvicorn shuts down in order and then passes the signal on: a server that was asked to stop has not failed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
@@ -111,12 +138,13 @@ def calm_collector() -> None:
     gc.enable()
 
 
-def uvicorn_config(app: Edge) -> uvicorn.Config:
+def uvicorn_config(app: Callable[..., Any], limits: Limits) -> uvicorn.Config:
     """uvicorn with what the sandbox needs and nothing else: the journal is its access log."""
     return uvicorn.Config(
         app,
         access_log=False,
         backlog=BACKLOG,
+        http=protocol(limits),
         lifespan="on",
         log_level="warning",
         proxy_headers=False,

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
+from urllib.parse import urlsplit
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,8 @@ class Settings:
     autopay: int | None = None
     history: int = 10_000
     cors_origins: tuple[str, ...] = ()
+    allow_hosts: tuple[str, ...] = ()
+    max_connections: int = 512
     admin_key: str | None = field(default=None, repr=False)
     secret: bytes | None = field(default=None, repr=False)
 
@@ -45,6 +48,12 @@ class Settings:
             return ip_address(self.host).is_loopback
         except ValueError:
             return False
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that a server on loopback answers to, beside those of this machine."""
+        base = (urlsplit(self.base_url).netloc.rpartition("@")[2],) if self.base_url else ()
+        return (*base, *self.allow_hosts)
 
     def signing_secret(self, random_bytes: bytes) -> bytes:
         """The server's own secret: decided by the seed where only this machine can reach it, else not to be guessed."""

@@ -27,7 +27,7 @@ OWNERS = {
     "starlette": ("http/", "app.py", "resolver.py"),
     "httpx2": ("events/sender", "testing/"),
     "flask": ("console/",),
-    "uvicorn": ("cli.py", "__main__.py", "testing/", "serving.py"),
+    "uvicorn": ("cli.py", "__main__.py", "testing/", "serving.py", "http/wire.py"),
     "click": ("cli.py", "__main__.py"),
     "joserfc": ("http/tokens.py",),
     "sqlalchemy": ("store/",),

@@ -2,7 +2,7 @@
 
 import hmac
 from functools import lru_cache
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_address
 from typing import Any, NamedTuple
 
 import orjson
@@ -18,6 +18,7 @@ from ..kernel.problem import Forbidden, Unauthenticated, detail
 from ..kernel.record import Record
 from ..store.memory import Store
 from .errors import REALM
+from .hosts import network_of, unmapped
 from .router import CALL
 from .tokens import Tokens, bad_credentials, digest, no_credentials
 
@@ -103,11 +104,10 @@ class Gate:
                 claimed = None
         text = claimed.decode("latin-1") if claimed is not None else call.peer or ""
         try:
-            address = ip_address(text)
+            address = unmapped(ip_address(text))
         except ValueError:
             address = None
-        mapped = getattr(address, "ipv4_mapped", None) or address
-        if mapped is None or not any(mapped in network for network in caller.networks):
+        if address is None or not any(address in network for network in caller.networks):
             raise Forbidden(
                 "This API key may not be used from this address (allowed_ips).",
                 code="ip_not_allowed",
@@ -156,7 +156,7 @@ def _key_of(record: Record, merchant_id: str) -> _Key:
         frozenset(public["scopes"]),
         record.id,
         frozenset(hidden["allowed_projects"]) if hidden["allowed_projects"] else None,
-        tuple(ip_network(text, strict=False) for text in public["allowed_ips"]),
+        tuple(network_of(text) for text in public["allowed_ips"]),
     )
     return _Key(caller, public["expires_at"], public["is_active"])
 

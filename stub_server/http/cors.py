@@ -5,10 +5,10 @@ may read answers there, and those that the user names. Elsewhere the credential 
 """
 
 from collections.abc import Iterable, Mapping
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from .errors import Headers
+from .hosts import host_name, is_local
 
 _EXPOSED = (
     b"access-control-expose-headers",
@@ -59,18 +59,6 @@ def preflight_headers(origin: bytes, requested: bytes | None) -> Headers:
     ]
 
 
-def is_local(name: str | None) -> bool:
-    """Whether a host name means this machine. A name such as `127.0.0.1.example.com` does not."""
-    if name is None:
-        return False
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return False
-
-
 def is_local_origin(origin: bytes) -> bool:
     """Whether a page's origin is on this machine (any port)."""
     try:
@@ -83,10 +71,7 @@ def is_local_host(host: bytes | None) -> bool:
     """Whether a Host header names this machine: a name of the attacker's that resolves here does not."""
     if host is None:
         return True
-    try:
-        return is_local(urlsplit("//" + host.decode("latin-1")).hostname)
-    except ValueError:
-        return False
+    return is_local(host_name(host.decode("latin-1").strip()))
 
 
 def is_from_elsewhere(headers: Mapping[bytes, bytes]) -> bool:
@@ -94,4 +79,4 @@ def is_from_elsewhere(headers: Mapping[bytes, bytes]) -> bool:
     origin = headers.get(b"origin")
     if origin is None and headers.get(b"sec-fetch-site") == b"cross-site":  # a picture or a script in a page
         return True
-    return not is_local_host(headers.get(b"host")) or (origin is not None and not is_local_origin(origin))
+    return origin is not None and not is_local_origin(origin)

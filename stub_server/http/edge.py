@@ -14,10 +14,15 @@ from ..kernel.problem import Forbidden, Missing
 from ..kernel.trace import Trace
 from . import cors
 from .errors import Headers, render
+from .hosts import Hosts
 from .router import CALL
 from .tokens import Tokens
 
 OPEN_CONTROL = frozenset((f"{CONTROL}/health", f"{CONTROL}/qr.svg", f"{CONTROL}/qr.png"))
+
+_FOREIGN_HOST = (
+    "The Host header names another machine. Call the server by localhost or 127.0.0.1, or start it with --allow-host."
+)
 
 
 class Edge:
@@ -34,12 +39,17 @@ class Edge:
         admin_key: str | None,
         loopback: bool,
         cors_origins: Iterable[str] = (),
+        hosts: Iterable[str] = (),
     ) -> None:
-        """`pages` are the paths beside the API (the contract's bytes); `server` is handed to every call."""
+        """`pages` are the paths beside the API (the contract's bytes); `server` is handed to every call.
+
+        `hosts` are answered on loopback beside those of this machine.
+        """
         self._origins = cors.Origins(cors_origins, loopback=loopback)
         self.api, self.sandboxes, self._pages, self._tokens, self.server = api, sandboxes, pages, tokens, server
         self._admin_key = admin_key.encode() if admin_key else None  # an empty one would open to everybody
         self._loopback = loopback
+        self._hosts = Hosts(hosts, loopback=loopback)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -53,6 +63,8 @@ class Edge:
         prefix, sandbox = "", self.sandboxes.default
         refusal: Exception | None = None
         try:
+            if not self._hosts.admits(headers.get(b"host")) and not _is_open(path):
+                raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
             prefix, path, sandbox = self._choose(path, headers)
             tick(sandbox)
         except Exception as error:  # refused, or a defect in seeding or in a due job: both are answered below
@@ -118,7 +130,8 @@ class Edge:
 
     def _named(self, name: str, headers: Mapping[bytes, bytes]) -> Sandbox:
         # A page of a stranger must not make worlds in a developer's server: there is room for so many only.
-        if self.sandboxes.find(name) is None and self._loopback and cors.is_from_elsewhere(headers):
+        is_new = self._loopback and self.sandboxes.find(name) is None
+        if is_new and (cors.is_from_elsewhere(headers) or not self._hosts.admits(headers.get(b"host"))):
             raise Missing("There is no such sandbox.", code="sandbox_not_found")
         return self.sandboxes.choose(name)
 
@@ -151,6 +164,11 @@ class Edge:
         if not guarded and path not in OPEN_CONTROL and not self._origins.may_read(origin):
             return [(b"vary", b"Origin")]  # nothing is allowed, and the browser keeps the page from it
         return cors.preflight_headers(origin, headers.get(b"access-control-request-headers"))
+
+
+def _is_open(path: str) -> bool:
+    """Whether a path, with or without a sandbox's prefix, is one that everybody may ask for."""
+    return (path[path.find("/", 3) :] if path.startswith("/s/") else path) in OPEN_CONTROL
 
 
 def _closed(message: str) -> Forbidden:

@@ -7,11 +7,14 @@ Refusal
 ├── Missing          404  the target, or what the body refers to, is not there
 ├── NotAllowed       405  this path has no such method
 ├── Conflict         409  uniqueness, state, or what contradicts a stored value
+├── TimedOut         408  the request took too long to come
 ├── TooLarge         413  more than the server reads
 ├── Unsupported      415  not JSON
 ├── Invalid          422  what the contract's schema refuses
 ├── Limited          429  too many
-└── NotBuilt         501  in the contract, with no handler behind it
+├── HeadTooLarge     431  more headers than the server reads
+├── NotBuilt         501  in the contract, with no handler behind it
+└── Busy             503  no connection is free
 """
 
 from collections.abc import Mapping, Sequence
@@ -82,6 +85,13 @@ class Conflict(Refusal):
     code = "invalid_state_transition"
 
 
+class TimedOut(Refusal):
+    """408."""
+
+    status = 408
+    code = "request_timeout"
+
+
 class TooLarge(Refusal):
     """413."""
 
@@ -110,11 +120,25 @@ class Limited(Refusal):
     code = "rate_limited"
 
 
+class HeadTooLarge(Refusal):
+    """431."""
+
+    status = 431
+    code = "headers_too_large"
+
+
 class NotBuilt(Refusal):
     """501."""
 
     status = 501
     code = "not_implemented"
+
+
+class Busy(Refusal):
+    """503."""
+
+    status = 503
+    code = "too_many_connections"
 
 
 def detail(field: str, code: str, message: str, where: str = "body") -> Detail:

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from stub_server.app import create_app
 from stub_server.calls.reply import Reply
 from stub_server.http.edge import Edge
+from stub_server.http.watch import Limits
 from stub_server.serving import calm_collector, listen, uvicorn_config, with_port
 from stub_server.settings import Settings
 
@@ -159,8 +160,7 @@ def main(name: str, core: int) -> None:
         )
         served = SERVERS[name](app)
         calm_collector()
-        # It is declared for the product; the servers compared with it are plain ASGI applications.
-        config = uvicorn_config(served)  # type: ignore[arg-type]
+        config = uvicorn_config(served, Limits())
         config.lifespan = "off"
         uvicorn.Server(config).run([listener])
 

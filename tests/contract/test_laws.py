@@ -141,6 +141,11 @@ def test_every_code_is_used() -> None:
         "not_implemented",
         "simulated_fault",
         "sandbox_not_found",
+        "malformed_request",
+        "host_not_allowed",
+        "request_timeout",
+        "headers_too_large",
+        "too_many_connections",
     }
     used = {code for op in OPERATIONS.values() for response in op.responses.values() for code in response.codes}
     assert CODES - used - of_the_server == set()

@@ -14,7 +14,15 @@ from .contract import document
 CONTROL = "/_sandbox"
 ORDERS = ("createOrder", "createPixOrder")
 OF_THE_SERVER = frozenset(
-    ("route_not_found", "method_not_allowed", "sandbox_not_found", "rate_limited", "simulated_fault")
+    (
+        "route_not_found",
+        "method_not_allowed",
+        "sandbox_not_found",
+        "rate_limited",
+        "simulated_fault",
+        "host_not_allowed",
+        "request_timeout",
+    )
 )
 """Codes that any path may answer: `info` of the contract says so once, no operation repeats it."""
 

@@ -4,15 +4,18 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import uvicorn
 
 from stub_server.app import create_app
 from stub_server.http.edge import Edge
+from stub_server.http.watch import Limits
 from stub_server.kernel.clock import parse_iso
+from stub_server.serving import uvicorn_config, with_port
 from stub_server.settings import Settings
 
 NOW = "2026-11-20T14:32:05.123Z"
@@ -42,23 +45,30 @@ class _Threaded(uvicorn.Server):
 
 
 @contextmanager
-def running(settings: Settings) -> Iterator[Live]:
-    """Serve `settings` on a free port until the block ends."""
+def serving(app: Callable[..., Any], limits: Limits, listener: socket.socket | None = None) -> Iterator[int]:
+    """Serve any application as the product is served, until the block ends; answers the port."""
+    with listener or socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+        server = _Threaded(uvicorn_config(app, limits))
+        thread = threading.Thread(target=server.run, args=([listening],), name=f"server-{port}", daemon=True)
+        thread.start()
+        deadline = time.monotonic() + _PATIENCE
+        while not server.started:
+            if not thread.is_alive() or time.monotonic() > deadline:
+                raise RuntimeError("The server did not start.")
+            time.sleep(0.005)
+        try:
+            yield port
+        finally:
+            server.should_exit = True
+            thread.join(_PATIENCE)
+
+
+@contextmanager
+def running(settings: Settings, limits: Limits | None = None) -> Iterator[Live]:
+    """Serve `settings` on a free port until the block ends; `limits` on connections are those of the product."""
     listener = socket.create_server(("127.0.0.1", 0))
-    port = listener.getsockname()[1]
-    settings = replace(settings, port=port)
+    settings = with_port(settings, listener)
     app = create_app(settings)
-    server = _Threaded(uvicorn.Config(app, log_level="error", access_log=False, lifespan="on"))
-    thread = threading.Thread(target=server.run, args=([listener],), name=f"server-{port}", daemon=True)
-    thread.start()
-    deadline = time.monotonic() + _PATIENCE
-    while not server.started:
-        if not thread.is_alive() or time.monotonic() > deadline:
-            raise RuntimeError("The server did not start.")
-        time.sleep(0.005)
-    try:
+    with serving(app, limits or Limits(connections=settings.max_connections), listener) as port:
         yield Live(app, settings, port)
-    finally:
-        server.should_exit = True
-        thread.join(_PATIENCE)
-        listener.close()

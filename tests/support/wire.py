@@ -33,14 +33,35 @@ class Answer:
         return json.loads(self.body)
 
 
+def connect(port: int) -> socket.socket:
+    """A connection to a server on this machine; whoever waits on it longer than half a minute fails."""
+    return socket.create_connection(("127.0.0.1", port), timeout=30)
+
+
+def answer_on(connection: socket.socket, method: str = "GET") -> Answer:
+    """Read one answer; the connection stays open."""
+    response = HTTPResponse(connection, method=method)
+    response.begin()
+    headers = [(name.lower(), value) for name, value in response.getheaders()]
+    return Answer(response.status, headers, response.read())
+
+
+def rest_of(connection: socket.socket) -> bytes:
+    """All that still comes, until the server hangs up, in whichever way."""
+    received = bytearray()
+    try:
+        while data := connection.recv(65_536):
+            received += data
+    except ConnectionError:
+        pass
+    return bytes(received)
+
+
 def exchange(port: int, method: str, request: bytes) -> Answer:
     """Send bytes, read one answer."""
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+    with connect(port) as connection:
         connection.sendall(request)
-        response = HTTPResponse(connection, method=method)
-        response.begin()
-        headers = [(name.lower(), value) for name, value in response.getheaders()]
-        return Answer(response.status, headers, response.read())
+        return answer_on(connection, method)
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,7 +151,7 @@ def test_a_stranger_cannot_reset_a_sandbox_with_a_simple_request(door: Door) -> 
 def test_a_host_that_is_not_this_machine_is_refused_on_the_control_surface(door: Door, host: str) -> None:
     """DNS rebinding makes the stranger's page same-origin; only the Host header tells."""
     answer = door.ask("GET", "/_sandbox/credentials", host=host or " ")
-    refused(answer, 403, "admin_key_required")
+    refused(answer, 403, "host_not_allowed")
 
 
 @pytest.mark.parametrize(

@@ -234,3 +234,25 @@ def test_the_client_address_can_be_claimed_on_loopback(door: Door, allowed: str,
     made = door.send("POST", "/api-keys", body).json()["api_key"]
     headers = [("X-Sandbox-Client-IP", client)]
     assert door.ask("GET", "/v2/orders?limit=1", headers=headers, token=made["private_key"]).status == status
+
+
+@pytest.mark.parametrize(
+    ("allowed", "status"),
+    [
+        ("::ffff:127.0.0.1", 200),
+        ("::FFFF:7f00:1", 200),
+        ("::ffff:127.0.0.0/104", 200),
+        ("::ffff:127.9.9.9/104", 200),
+        ("::ffff:0:0/96", 200),
+        ("::ffff:203.0.113.7", 403),
+        ("::ffff:203.0.113.0/120", 403),
+        ("::127.0.0.1", 403),
+    ],
+)
+def test_an_ipv4_network_written_as_ipv6_is_that_network(door: Door, allowed: str, status: int) -> None:
+    """It matched nobody: addresses were unwrapped, networks were not."""
+    body = {"name": "Rede", "scopes": ["orders:read"], "allowed_ips": [allowed]}
+    made = door.send("POST", "/api-keys", body).json()["api_key"]
+    assert made["allowed_ips"] == [allowed]
+    for headers in ([], [("X-Sandbox-Client-IP", "127.0.0.1")], [("X-Sandbox-Client-IP", "::ffff:127.0.0.1")]):
+        assert door.ask("GET", "/v2/orders?limit=1", headers=headers, token=made["private_key"]).status == status

@@ -1,12 +1,18 @@
 """A server that others can reach: the control surface is shut, and nobody makes worlds by naming them."""
 
+from io import StringIO
+from typing import Any
+
 import httpx2
 import pytest
+from rich.console import Console
 
+from stub_server import banner
 from stub_server.settings import Settings
 
 from ..conftest import Serve
 from ..support import forge
+from ..support.live import Live
 from ..support.refusal import refused
 from ..support.wire import Door
 
@@ -51,3 +57,32 @@ def test_a_claimed_client_address_counts_only_behind_an_admin_key(serve: Serve) 
     proved = [*claimed, ("X-Sandbox-Admin-Key", "a-long-admin-key")]
     assert door.ask("GET", "/v2/orders?limit=1", token=key, headers=proved).status == 200
     refused(door.ask("GET", "/v2/orders?limit=1", token=key), 403, "ip_not_allowed")
+
+
+def told_at_start(live: Live) -> str:
+    """What the command prints when this server is ready."""
+    out = StringIO()
+    banner.show(live.app, live.settings, Console(file=out, width=40))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("settings", "opens", "closed"),
+    [
+        ({}, False, True),
+        ({"lenient_auth": True}, True, True),
+        ({"lenient_auth": True, "admin_key": "k"}, True, False),
+        ({"admin_key": "k"}, False, False),
+    ],
+)
+def test_the_start_says_what_a_public_bind_opens_and_what_stays_closed(
+    serve: Serve, settings: dict[str, Any], opens: bool, closed: bool
+) -> None:
+    text = told_at_start(serve(**PUBLIC, **settings))
+    assert opens == ("--auth lenient on 0.0.0.0: whoever reaches this address reads and changes every record" in text)
+    assert closed == ("no --admin-key on 0.0.0.0: /_sandbox refuses everyone" in text)
+    assert (opens + closed) == text.count("warning")
+
+
+def test_a_loopback_bind_warns_of_nothing(serve: Serve) -> None:
+    assert "warning" not in told_at_start(serve(lenient_auth=True))

@@ -150,5 +150,5 @@ def test_a_location_is_found_in_the_sandbox_it_was_made_in(door: Door) -> None:
 def test_a_page_under_a_strangers_name_makes_no_worlds(live: Live, host: str) -> None:
     """DNS rebinding: the browser believes the stranger's name, the Host header gives it away."""
     name = f"rebound-{len(host)}"
-    refused(Door(live.port, f"/s/{name}", "x").ask("GET", "/v2/customers", host=host), 404, "sandbox_not_found")
+    refused(Door(live.port, f"/s/{name}", "x").ask("GET", "/v2/customers", host=host), 403, "host_not_allowed")
     assert live.app.sandboxes.find(name) is None

@@ -1,0 +1,77 @@
+"""Host names: which mean this machine, and which a server on loopback answers to.
+
+A page of a stranger whose name resolves to this machine (DNS rebinding) is same-origin with the server. The Host
+header alone tells: it holds the stranger's name.
+"""
+
+import re
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{0,5})?").fullmatch
+_MAPPED = IPv6Network("::ffff:0:0/96")
+_REMEMBERED, _LONGEST = 64, 256
+
+
+def host_name(header: str) -> str | None:
+    """The name or address in a Host header, in lower case and without the port; None for what is no such header."""
+    found = _HOST(header)
+    if found is None:
+        return None
+    literal, name = found.groups()
+    if literal is None:
+        return str(name).lower().removesuffix(".") or None
+    try:
+        return str(IPv6Address(literal))
+    except ValueError:
+        return None
+
+
+def is_local(name: str | None) -> bool:
+    """Whether a host name means this machine. A name such as `127.0.0.1.example.com` does not."""
+    if name is None:
+        return False
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return unmapped(ip_address(name)).is_loopback
+    except ValueError:
+        return False
+
+
+def unmapped(address: Address) -> Address:
+    """The IPv4 address that `::ffff:192.0.2.1` stands for; any other as it is."""
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def network_of(text: str) -> Network:
+    """A network or a single address, host bits ignored, as IPv4 where it is IPv4 written as IPv6."""
+    network = ip_network(text, strict=False)
+    if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
+        return IPv4Network((unmapped(network.network_address), network.prefixlen - 96))
+    return network
+
+
+class Hosts:
+    """The hosts that a server answers to: those of this machine and those that the user names."""
+
+    def __init__(self, named: Iterable[str], *, loopback: bool) -> None:
+        """`named` are as in a Host header. Not on loopback every host is answered: there the credential decides."""
+        self._named = {host_name(text) for text in named} - {None}
+        self._everyone = not loopback
+        self._known: set[bytes | None] = {None}  # no browser leaves the header out
+
+    def admits(self, header: bytes | None) -> bool:
+        """Whether a request with this Host header is answered."""
+        if self._everyone or header in self._known:
+            return True
+        assert header is not None
+        name = host_name(header.decode("latin-1").strip())
+        if not is_local(name) and name not in self._named:
+            return False
+        if len(self._known) < _REMEMBERED and len(header) < _LONGEST:
+            self._known.add(header)
+        return True

@@ -1,0 +1,177 @@
+"""The server's end of a connection: uvicorn's HTTP protocol, with bounds on how much a client sends and how slowly."""
+
+import asyncio
+import secrets
+from http import HTTPStatus
+from time import monotonic
+from typing import ClassVar
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from ..kernel.problem import Busy, HeadTooLarge, Malformed, Refusal, TimedOut
+from ..kernel.trace import Trace
+from .errors import render
+from .watch import Limits, Wait, Watch
+
+LARGEST_HEAD = 65_536
+"""The most bytes before a request's headers are complete, and again between two pieces of its body (trailers)."""
+_PASSED_OVER = 1_048_576  # bytes that a refused client may go on sending, so that it gets to read the answer
+
+
+def protocol(limits: Limits) -> type[HttpToolsProtocol]:
+    """The protocol class of one server: its connections share the limits."""
+    return type("BoundedWire", (Wire,), {"watch": Watch(limits)})
+
+
+class Wire(HttpToolsProtocol):
+    """One connection. What never becomes a request is refused here, in the shape of every refusal."""
+
+    watch: ClassVar[Watch]
+
+    rested = 0.0
+    _refused = False
+    _room = LARGEST_HEAD  # bytes that may come before something must be complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a place among the connections."""
+        super().connection_made(transport)
+        self.rested = monotonic()
+        self.watch.opened(self, self.loop)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Give the place back."""
+        self.watch.closed(self)
+        super().connection_lost(exc)
+
+    # -- what comes in
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser, never more than may come before something must be complete."""
+        if len(data) <= self._room:
+            self._room -= len(data)
+            super().data_received(data)
+        else:
+            self._receive_in_pieces(memoryview(data))
+
+    def _receive_in_pieces(self, data: memoryview) -> None:
+        while data and not self._refused:
+            if not self._room:
+                self._refuse(HeadTooLarge(f"The headers are larger than {LARGEST_HEAD} bytes, the most that is read."))
+                break
+            piece, data = data[: self._room], data[self._room :]
+            self._room -= len(piece)
+            super().data_received(bytes(piece))
+        if self._refused:
+            self._pass_over(len(data))
+
+    def _pass_over(self, size: int) -> None:
+        # Hanging up on a client that is still sending resets the connection, and the answer may be lost on the way.
+        self._passed_over += size
+        if self._passed_over > _PASSED_OVER:
+            self.transport.abort()
+
+    def on_headers_complete(self) -> None:
+        """Start the request. Trailers come after this and are no headers: they are thrown away."""
+        super().on_headers_complete()
+        self.headers = []
+        self._room = LARGEST_HEAD
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body: there is room for as much again."""
+        super().on_body(body)
+        self._room = LARGEST_HEAD
+
+    def on_chunk_complete(self) -> None:
+        """The end of a chunk, or of the trailers."""
+        self._room = LARGEST_HEAD
+
+    def on_response_complete(self) -> None:
+        """Go on to the next request that waits.
+
+        uvicorn would set a timer when there is none; the watch closes idle connections without one for each answer.
+        """
+        self.rested = monotonic()
+        if self.pipeline or self.transport.is_closing():
+            super().on_response_complete()
+        else:
+            self.server_state.total_requests += 1
+            self.flow.resume_reading()
+
+    # -- deadlines and room
+
+    def waits_for(self) -> tuple[Wait, object]:
+        """See `Connection`. Told from what uvicorn notes anyway: a request sets nothing for it."""
+        cycle, scope = self.cycle, self.scope
+        if unread := self.transport.get_write_buffer_size():
+            return Wait.READER, unread
+        if self.transport.is_closing() or (self._refused and not self._is_answering()):
+            return Wait.END, self
+        if self._refused or self.flow.read_paused:  # an earlier request is being answered: the client cannot go on
+            return Wait.ANSWER, cycle
+        if scope is not None and (cycle is None or cycle.scope is not scope):
+            return Wait.HEAD, scope
+        if cycle is None:
+            return Wait.REQUEST, None
+        if cycle.more_body:
+            return Wait.BODY, cycle
+        return (Wait.NEXT if cycle.response_complete else Wait.ANSWER), cycle
+
+    def _is_answering(self) -> bool:
+        cycle = self.cycle
+        return bool(self.pipeline) or (cycle is not None and not cycle.response_complete and not cycle.disconnected)
+
+    def give_up(self, wait: Wait) -> None:
+        """Say that it took too long, if a request has begun, and hang up."""
+        if wait in (Wait.HEAD, Wait.BODY):
+            what = "headers" if wait is Wait.HEAD else "body"
+            limit = self.watch.limits.allowed(wait)
+            self._refuse(TimedOut(f"The rest of the request's {what} did not come within {limit:g} seconds."))
+        elif wait in (Wait.REQUEST, Wait.NEXT):
+            self.transport.close()
+        else:
+            self.transport.abort()
+
+    def drop(self) -> None:
+        """Hang up at once."""
+        self.transport.abort()
+
+    def turn_away(self) -> None:
+        """Say that all connections are in use."""
+        most = self.watch.limits.connections
+        self._refuse(Busy(f"All {most} connections are in use (--max-connections).", headers={"Retry-After": "1"}))
+
+    # -- refusals
+
+    def send_400_response(self, msg: str) -> None:
+        """What uvicorn's parser could not read."""
+        text = "This cannot be read as HTTP/1.1. In a request's target, what is not ASCII must be percent-encoded."
+        self._refuse(Malformed(text, code="malformed_request"))
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Answer beside the application and hang up, unless an answer of the application is still to come."""
+        self._refused, self._room, self._passed_over = True, 0, 0
+        self.flow.resume_reading()
+        cycle = self.cycle
+        in_its_body = cycle is not None and cycle.scope is self.scope and cycle.more_body
+        if cycle is not None and not cycle.response_complete:
+            if not in_its_body:  # what came after it is at fault
+                cycle.keep_alive = False  # uvicorn closes after the answers that earlier requests get
+                return
+            cycle.disconnected = True
+            cycle.message_event.set()
+            if self.pipeline:  # the same, and the watch closes
+                return
+        if in_its_body and cycle.response_started:
+            self.transport.close()
+        if self.transport.is_closing():
+            return
+        self.transport.write(self._message(refusal))
+        self.transport.write_eof()
+
+    def _message(self, refusal: Refusal) -> bytes:
+        trace = Trace("req_" + secrets.token_hex(12), 0, "", "", b"", "")
+        status, headers, body = render(refusal, trace, None)
+        headers += [*self.server_state.default_headers, (b"x-request-id", trace.id.encode()), (b"connection", b"close")]
+        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
+        lines += [name + b": " + value for name, value in headers]
+        return b"\r\n".join([*lines, b"", body])

@@ -1,0 +1,130 @@
+"""Who is asked: on loopback a Host that is another machine's is refused, for a stranger's name may resolve here."""
+
+import pytest
+
+from stub_server.http.hosts import Hosts, host_name
+
+from ..conftest import Serve
+from ..support.live import Live
+from ..support.refusal import refused, refused_as_problem
+from ..support.wire import Door, exchange
+
+LOCAL = [
+    "localhost", "LocalHost:4600", "localhost.", "api.localhost", "127.0.0.1", "127.0.0.1:80", "127.1.2.3",
+    "[::1]", "[::1]:4600", "[0:0:0:0:0:0:0:1]", "[::ffff:127.0.0.1]",
+]  # fmt: skip
+FOREIGN = [
+    "evil.example", "evil.example:4600", "localhost.evil.example", "127.0.0.1.evil.example", "evil-localhost",
+    "192.0.2.1", "[2001:db8::1]", "[::]", "169.254.169.254",
+]  # fmt: skip
+JUNK = [
+    "", "localhost@evil.example", "evil.example@localhost", "localhost/", "localhost:port", "[::1", "::1", "[::1]x",
+    "[::1%25lo]", "[127.0.0.1]", "localhost localhost", "localhost,evil.example", "localhost#", "127.1", "2130706433",
+    "0x7f.0.0.1", "localhost..", "http://localhost", "localhost\\", b"localhost\xe9", b"\xffocalhost", "[", "]", ":80",
+]  # fmt: skip
+PATHS = ["/v2/customers", "/_sandbox/credentials", "/_sandbox", "/", "/openapi.json", "/static/console.js", "/nothing"]
+OPEN = [("/_sandbox/health", 200), ("/_sandbox/qr.svg?code=x", 404), ("/_sandbox/qr.png?code=x", 404)]
+
+
+def status(door: Door, host: str | bytes, path: str = "/v2/customers?limit=1") -> int:
+    """What a request with this Host header is told."""
+    named = host if isinstance(host, bytes) else host.encode()
+    head = f"GET {door.prefix}{path} HTTP/1.1\r\nAuthorization: Bearer {door.token}\r\nHost: ".encode()
+    answer = exchange(door.port, "GET", head + named + b"\r\n\r\n")
+    if answer.status == 403:
+        refused(answer, 403, "host_not_allowed")
+    return answer.status
+
+
+@pytest.mark.parametrize("host", LOCAL)
+def test_every_name_of_this_machine_is_answered(door: Door, host: str) -> None:
+    assert status(door, host) == 200
+
+
+@pytest.mark.parametrize("host", [*FOREIGN, *JUNK])
+def test_any_other_host_is_refused(door: Door, host: str | bytes) -> None:
+    """With a credential that follows from the seed a rebound page could read and change everything."""
+    assert status(door, host) == 403
+
+
+@pytest.mark.parametrize("prefix", ["", "/s/surfaces"])
+@pytest.mark.parametrize("path", PATHS)
+def test_every_path_is_refused_under_a_foreign_host(live: Live, prefix: str, path: str) -> None:
+    door = Door(live.port, prefix, "x")
+    refused(door.ask("GET", path, host="evil.example"), 403, "host_not_allowed")
+    problem = door.ask("POST", path, b"{}", host="evil.example", headers=[("Accept", "application/problem+json")])
+    refused_as_problem(problem, 403, "host_not_allowed")
+    preflight = [("Origin", "http://evil.example"), ("Access-Control-Request-Method", "POST")]
+    refused(door.ask("OPTIONS", path, host="evil.example", headers=preflight), 403, "host_not_allowed")
+
+
+@pytest.mark.parametrize("prefix", ["", "/s/surfaces"])
+@pytest.mark.parametrize(("path", "expected"), OPEN)
+def test_health_and_qr_images_are_for_every_host(live: Live, prefix: str, path: str, expected: int) -> None:
+    """404 is the image's own answer: x is no PIX code."""
+    answer = Door(live.port, prefix, "x").ask("GET", path, host="evil.example", token=None)
+    assert expected == answer.status
+
+
+@pytest.mark.parametrize("path", ["/s/rebound/_sandbox/health", "/_sandbox/health"])
+def test_a_foreign_host_makes_no_worlds(live: Live, path: str) -> None:
+    headers = [] if path.startswith("/s/") else [("X-Sandbox", "rebound")]
+    answer = Door(live.port, "", "x").ask("GET", path, host="evil.example", headers=headers)
+    refused(answer, 404, "sandbox_not_found")
+    assert live.app.sandboxes.find("rebound") is None
+
+
+def test_a_request_without_a_host_is_answered(door: Door) -> None:
+    """Old and simple clients leave it out; no browser does."""
+    head = f"GET {door.prefix}/v2/customers HTTP/1.0\r\nAuthorization: Bearer {door.token}\r\n\r\n"
+    assert exchange(door.port, "GET", head.encode()).status == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [("dev.box", 200), ("DEV.BOX:8080", 200), ("[2001:db8::7]", 200), ("sub.dev.box", 403), ("dev.box.evil", 403)],
+)
+def test_the_user_names_further_hosts(serve: Serve, host: str, expected: int) -> None:
+    """`--allow-host`, for a proxy or a name in a hosts file."""
+    live = serve(allow_hosts=("dev.box", "[2001:DB8:0::7]:4600"), lenient_auth=True)
+    assert status(Door(live.port, "", "x"), host) == expected
+
+
+def test_an_allowed_host_may_name_a_new_world_and_has_no_control_surface(serve: Serve) -> None:
+    """What a proxy lets through may come from anywhere: the control surface asks for --admin-key there, as ever."""
+    live = serve(allow_hosts=("dev.box", "[2001:DB8:0::7]:4600"), lenient_auth=True)
+    assert status(Door(live.port, "/s/by-name", "x"), "dev.box") == 200
+    refused(Door(live.port, "", "x").ask("GET", "/_sandbox/clock", host="dev.box"), 403, "admin_key_required")
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"), [("sandbox.team.example", 200), ("sandbox.team.example:8443", 200), ("team.example", 403)]
+)
+def test_the_host_of_the_base_url_is_answered(serve: Serve, host: str, expected: int) -> None:
+    live = serve(base_url="https://sandbox.team.example:8443/path", lenient_auth=True)
+    assert status(Door(live.port, "", "x"), host) == expected
+
+
+@pytest.mark.parametrize("host", ["evil.example", "sandbox.team.example", "[2001:db8::1]"])
+def test_a_public_bind_is_called_by_any_name(serve: Serve, host: str) -> None:
+    """There the credential decides: it does not follow from the seed."""
+    live = serve(host="0.0.0.0", lenient_auth=True)  # noqa: S104 - told, not bound
+    assert status(Door(live.port, "", "x"), host) == 200
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [("A.Example:80", "a.example"), ("a.example.", "a.example"), ("[2001:DB8:0::7]:8", "2001:db8::7")],
+)
+def test_port_and_case_and_spelling_make_no_difference(header: str, name: str) -> None:
+    assert name == host_name(header)
+    assert Hosts([header], loopback=True).admits((f"[{name}]" if ":" in name else name).encode())
+
+
+def test_a_host_is_refused_as_often_as_it_is_named() -> None:
+    """What is remembered of hosts is what was admitted, and no more than a few."""
+    hosts = Hosts([], loopback=True)
+    for number in range(1_000):
+        assert hosts.admits(f"a{number}.localhost".encode())
+        assert not hosts.admits(f"a{number}.example".encode())
+    assert not hosts.admits(b"a1.example")

@@ -1,0 +1,197 @@
+"""Before a request is one: headers without end, trailers that would be headers, and bytes that are no HTTP at all."""
+
+import socket
+
+import pytest
+
+from stub_server.http.wire import LARGEST_HEAD
+
+from ..conftest import Serve
+from ..support.live import Live
+from ..support.refusal import refused
+from ..support.wire import Answer, Door, answer_on, connect, rest_of
+
+MANY = 64 * 1024 * 1024
+
+
+def head(live: Live, *lines: str, size: int = 0, method: str = "GET", path: str = "/_sandbox/health") -> bytes:
+    """A request's headers, filled up to exactly so many bytes."""
+    text = "\r\n".join([f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{live.port}", *lines])
+    if size:
+        text += "\r\nX-Fill: "
+        text += "a" * (size - len(text) - 4)
+    return text.encode() + b"\r\n\r\n"
+
+
+def refused_and_hung_up(live: Live, sent: bytes, status: int, code: str) -> None:
+    """One refusal in the one shape, and nothing after it."""
+    with connect(live.port) as connection:
+        connection.sendall(sent)
+        answer = answer_on(connection)
+        refused(answer, status, code)
+        assert answer.header("connection") == "close"
+        assert rest_of(connection) == b""
+
+
+# -- headers
+
+
+def test_headers_of_64_kib_are_read(live: Live) -> None:
+    sent = head(live, size=LARGEST_HEAD)
+    assert len(sent) == LARGEST_HEAD == 65_536
+    with connect(live.port) as connection:
+        connection.sendall(sent)
+        assert answer_on(connection).status == 200
+
+
+@pytest.mark.parametrize("arrives", ["at once", "in two pieces"])
+def test_a_byte_more_is_431(live: Live, arrives: str) -> None:
+    sent = head(live, size=LARGEST_HEAD + 1)
+    if arrives == "at once":
+        refused_and_hung_up(live, sent, 431, "headers_too_large")
+        return
+    with connect(live.port) as connection:
+        connection.sendall(sent[:40_000])
+        assert others_are_served(live)
+        connection.sendall(sent[40_000:])
+        refused(answer_on(connection), 431, "headers_too_large")
+
+
+def others_are_served(live: Live) -> bool:
+    """Whether others are served."""
+    return Door(live.port, "", "x").ask("GET", "/_sandbox/health").status == 200
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/1.1\r\nX-Long: " + b"a" * 70_000,
+        b"GET / HTTP/1.1\r\n" + b"A:b\r\n" * 14_000,
+        b"GET /" + b"a" * 70_000,
+        b"GET / HTTP/1.1\r\n" + b"a" * 70_000,
+        b"\r\n" * 35_000,
+    ],
+    ids=["one value", "many headers", "target", "one name", "blank lines"],
+)
+def test_headers_without_end_are_431_before_they_end(live: Live, sent: bytes) -> None:
+    refused_and_hung_up(live, sent, 431, "headers_too_large")
+
+
+def taken(connection: socket.socket) -> int:
+    """How much of an endless header the server takes before it hangs up."""
+    size = 0
+    try:
+        connection.sendall(b"GET / HTTP/1.1\r\nX-Long: ")
+        while size < MANY:
+            connection.sendall(b"a" * 65_536)
+            size += 65_536
+    except ConnectionError:
+        pass
+    return size
+
+
+def test_whoever_goes_on_sending_is_cut_off(live: Live) -> None:
+    """It was read to the end: 200 MB of one header took 53 seconds, and nobody else was served."""
+    with connect(live.port) as connection:
+        assert taken(connection) < MANY
+    assert others_are_served(live)
+
+
+def test_each_request_of_a_connection_has_the_whole_room(live: Live) -> None:
+    with connect(live.port) as connection:
+        for _ in range(3):
+            connection.sendall(head(live, size=LARGEST_HEAD))
+            assert answer_on(connection).status == 200
+
+
+def test_many_requests_at_once_are_not_one_long_head(live: Live) -> None:
+    """Pipelining: 80 KiB of requests, each of them short."""
+    one, last = head(live), head(live, "Connection: close")
+    count = 80 * 1024 // len(one)
+    with connect(live.port) as connection:
+        connection.sendall(one * count + last)
+        assert rest_of(connection).count(b"HTTP/1.1 200 OK\r\n") == count + 1
+
+
+@pytest.mark.parametrize(
+    "fault", [b"no http at all\r\n\r\n", b"\r\n" * 70_000, b"GET / HTTP/1.1\r\nX:" + b"a" * 140_000]
+)
+def test_what_comes_before_a_fault_is_still_answered(live: Live, fault: bytes) -> None:
+    with connect(live.port) as connection:
+        connection.sendall(head(live) + fault)
+        assert answer_on(connection).status == 200
+        assert rest_of(connection) == b""
+
+
+# -- what is no HTTP
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "GET /v2/clientes/São-Paulo HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(),
+        "GET /v2/customers?name=João HTTP/1.1\r\nHost: localhost\r\n\r\n".encode("latin-1"),
+        b"GET /v2/\x01 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nno colon\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"hello\r\n\r\n",
+    ],
+    ids=["UTF-8", "Latin-1", "control", "CONNECT", "no colon", "two lengths", "TLS", "hello"],
+)
+def test_what_is_no_http_is_400_in_the_one_shape(live: Live, sent: bytes) -> None:
+    """uvicorn answers in a text of its own."""
+    refused_and_hung_up(live, sent, 400, "malformed_request")
+
+
+# -- trailers
+
+
+def trailing(live: Live, *trailers: str, lines: tuple[str, ...] = (), path: str = "/_sandbox/clock") -> Answer:
+    """A request whose chunked body ends with trailers, in one piece: they have come before it is handled."""
+    sent = head(live, "Transfer-Encoding: chunked", "Content-Type: application/json", *lines, path=path)
+    body = "2\r\n{}\r\n0\r\n" + "".join(f"{line}\r\n" for line in trailers) + "\r\n"
+    with connect(live.port) as connection:
+        connection.sendall(sent + body.encode())
+        answer = answer_on(connection)
+        connection.sendall(head(live))
+        assert answer_on(connection).status == 200, "the connection goes on"
+        return answer
+
+
+def test_an_admin_key_in_a_trailer_opens_nothing(serve: Serve) -> None:
+    live = serve(admin_key="a-long-admin-key")
+    key = "X-Sandbox-Admin-Key: a-long-admin-key"
+    assert trailing(live, lines=(key,)).status == 200
+    refused(trailing(live, key), 403, "admin_key_required")
+
+
+def test_a_credential_in_a_trailer_is_none(live: Live, door: Door) -> None:
+    credential = f"Authorization: Bearer {door.token}"
+    path = f"{door.prefix}/v2/customers"
+    assert trailing(live, lines=(credential,), path=path).status == 200
+    refused(trailing(live, credential, path=path), 401, "missing_credentials")
+
+
+def test_a_trailer_overrides_no_header(live: Live, door: Door) -> None:
+    credential = f"Authorization: Bearer {door.token}"
+    path = f"{door.prefix}/v2/customers"
+    answer = trailing(live, "Authorization: Bearer x", "Host: evil.example", lines=(credential,), path=path)
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    "start", [b"0\r\nX-Long: ", b"1;extension=", b"1\r\n{\r\n0\r\n" + b"A:b\r\n" * 14_000 + b"X: "]
+)
+def test_trailers_and_chunk_extensions_without_end_are_cut_off(live: Live, door: Door, start: bytes) -> None:
+    """A credential is asked for first; behind it they would be read to the end as headers were."""
+    sent = head(
+        live,
+        f"Authorization: Bearer {door.token}",
+        "Content-Type: application/json",
+        "Transfer-Encoding: chunked",
+        method="POST",
+        path=f"{door.prefix}/v2/customers",
+    )
+    refused_and_hung_up(live, sent + start + b"a" * 2 * LARGEST_HEAD, 431, "headers_too_large")
