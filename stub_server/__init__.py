@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
+from .version import __version__
+
 if TYPE_CHECKING:
     from .app import create_app as create_app
 
-__version__ = "0.1.0"
 __all__ = ["__version__", "create_app"]
 
 

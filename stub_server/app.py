@@ -8,9 +8,9 @@ from typing import Any
 
 from connexion.middleware import ConnexionMiddleware
 
-from . import __version__
 from .calls.call import CONTROL
 from .calls.server import Server
+from .calls.tokens import Tokens
 from .contract import bundle, conformity
 from .contract.document import Document
 from .contract.formats import formats
@@ -18,9 +18,7 @@ from .contract.schema import Schemas
 from .contract.source import ContractError, read
 from .contract.violation import ContractViolation
 from .domain.documents import is_document, is_document_unchecked
-from .engine.log import Budget, Log
-from .engine.sandbox import Rules, Sandbox
-from .engine.sandboxes import Sandboxes
+from .engine.sandbox import Rules
 from .http.auth import Gate, Security
 from .http.console import Pages
 from .http.edge import Edge
@@ -28,15 +26,15 @@ from .http.fitting import check_fit
 from .http.pages import contract_pages
 from .http.router import Router
 from .http.terminal import Terminal
-from .http.tokens import Tokens
-from .kernel.clock import Clock, wall_ms
-from .kernel.ids import Ids
+from .kernel.clock import wall_ms
 from .kernel.record import Body
 from .resolver import Handlers
 from .seeding.world import Seeding
 from .settings import Settings
 from .store.spec import Check
 from .store.tables import Layout, table_specs
+from .version import __version__
+from .worlds.sandboxes import Origin, Sandboxes
 
 PACKAGE = Path(__file__).parent
 OPERATIONS = "stub_server.operations"
@@ -84,18 +82,10 @@ def create_app(settings: Settings | None = None) -> Edge:
         base_url=settings.url,
         autopay=settings.autopay,
     )
-    budget = Budget()
     seeding = Seeding(data_dir("fixtures"), document, schemas)
-
-    def seed_world(name: str, scenario: str, seed: int) -> Sandbox:
-        sandbox = Sandbox(
-            name, seed, scenario, rules, Clock(settings.now), Ids(seed, secret, name), Log(settings.history, budget)
-        )
-        seeding.fill(sandbox, secret)
-        return sandbox
-
+    origin = Origin(rules, seeding, settings.scenario, settings.seed, settings.now, settings.history, secret)
     try:
-        sandboxes = Sandboxes(seed_world, settings.scenario, settings.seed, open_names=settings.loopback)
+        sandboxes = Sandboxes(origin, open_names=settings.loopback)
     except ContractViolation as error:  # an overlay may ask of answers what no record has
         raise ContractError(f"the contract does not fit the records of this server: {error}") from None
     server = Server(

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from . import __version__
 from .kernel.clock import parse_iso
 from .settings import Settings
+from .version import __version__
 
 
 class Unusable(click.ClickException):

@@ -1,23 +1,13 @@
 """What a handler may ask of the server itself: its address, its contract, its worlds, and tokens."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 from ..contract.document import Document
 from ..engine.sandbox import Sandbox
-from ..engine.sandboxes import Sandboxes
+from ..worlds.sandboxes import Sandboxes
+from .tokens import Tokens
 
 READY_FOR = 30 * 24 * 3600  # seconds
-
-
-class Issuer(Protocol):
-    """Makes tokens."""
-
-    def issue(
-        self, sandbox: str, merchant_id: str, user_id: str, scopes: Iterable[str], expires_in: int, serial: int = 0
-    ) -> tuple[str, int]:
-        """A token and the second of its expiry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +19,7 @@ class Server:
     document: Document
     control: Document
     sandboxes: Sandboxes
-    tokens: Issuer
+    tokens: Tokens
     loopback: bool
 
     def ready_token(self, sandbox: Sandbox) -> str:

@@ -11,16 +11,15 @@ from connexion.operations import AbstractOperation
 from starlette.types import Receive, Scope, Send
 
 from ..calls.call import Call, Caller
+from ..calls.tokens import REALM, Tokens, bad_credentials, digest, no_credentials
 from ..contract.document import Document, Operation
 from ..engine.sandbox import Sandbox
 from ..kernel.clock import iso
 from ..kernel.problem import Forbidden, Unauthenticated, detail
 from ..kernel.record import Record
 from ..store.memory import Store
-from .errors import REALM
 from .hosts import network_of, unmapped
 from .router import CALL
-from .tokens import Tokens, bad_credentials, digest, no_credentials
 
 
 class Gate:

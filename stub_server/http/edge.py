@@ -7,16 +7,16 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..calls.call import CONTROL, Call
+from ..calls.tokens import Tokens
 from ..engine.sandbox import Sandbox
-from ..engine.sandboxes import DEFAULT, Sandboxes
 from ..engine.scheduler import tick
 from ..kernel.problem import Forbidden, Missing
 from ..kernel.trace import Trace
+from ..worlds.sandboxes import DEFAULT, Sandboxes
 from . import cors
 from .errors import Headers, render
 from .hosts import Hosts
 from .router import CALL
-from .tokens import Tokens
 
 OPEN_CONTROL = frozenset((f"{CONTROL}/health", f"{CONTROL}/qr.svg", f"{CONTROL}/qr.png"))
 

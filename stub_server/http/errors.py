@@ -15,8 +15,6 @@ Headers = list[tuple[bytes, bytes]]
 JSON = (b"content-type", b"application/json")
 PROBLEM = (b"content-type", b"application/problem+json")
 
-REALM = 'Bearer realm="membership-sandbox"'
-
 
 def as_refusal(error: Exception, trace: Trace) -> Refusal:
     """Any exception as a refusal; what is neither ours nor an HTTP answer is a defect and is logged as one."""

@@ -1,1 +1,1 @@
-"""For filling a store with a believable Brazilian world from one seed."""
+"""Floor 5: for filling a world with a believable Brazilian data from one seed."""

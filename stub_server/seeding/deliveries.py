@@ -6,12 +6,12 @@ import math
 from random import Random
 from typing import Any, NamedTuple
 
-from .. import __version__
 from ..domain.webhooks import GONE, SCHEDULE, Wish, new_log
 from ..events.log import Event
 from ..events.signing import signatures
 from ..kernel.clock import iso
 from ..kernel.record import Body
+from ..version import __version__
 from .draw import Weighted
 
 TIMEOUT_MS = 15_000

@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from stub_server.http.tokens import Tokens
+from stub_server.calls.tokens import Tokens
 from stub_server.settings import Settings
 
 _tokens = Tokens(Settings().signing_secret(b""), time.time)

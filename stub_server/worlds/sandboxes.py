@@ -1,27 +1,53 @@
 """The worlds of one server: chosen by name, made at first mention, reset to their seed."""
 
 import re
-from collections.abc import Callable
+from dataclasses import dataclass, field
 
+from ..engine.log import Budget, Log
+from ..engine.sandbox import Rules, Sandbox
+from ..kernel.clock import Clock
+from ..kernel.ids import Ids
 from ..kernel.problem import Missing
-from .sandbox import Sandbox
+from ..seeding.world import Seeding
 
 DEFAULT = "default"
 MOST = 1_000
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?").fullmatch
 
-Seeder = Callable[[str, str, int], Sandbox]
-"""(sandbox name, scenario, seed) -> a freshly seeded world."""
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What all worlds of a server begin with.
+
+    `now` is ms and freezes their clocks; `history` is how many steps each keeps.
+    """
+
+    rules: Rules
+    seeding: Seeding
+    scenario: str
+    seed: int
+    now: int | None
+    history: int
+    secret: bytes = field(repr=False)
 
 
 class Sandboxes:
     """All worlds by name."""
 
-    def __init__(self, seeder: Seeder, scenario: str, seed: int, *, open_names: bool) -> None:
+    def __init__(self, origin: Origin, *, open_names: bool) -> None:
         """`open_names`: a name that is mentioned for the first time makes its world; else it is unknown."""
-        self._seed_world, self.scenario, self.seed, self._open = seeder, scenario, seed, open_names
-        self._worlds: dict[str, Sandbox] = {DEFAULT: seeder(DEFAULT, scenario, seed)}
+        self._origin, self.scenario, self.seed, self._open = origin, origin.scenario, origin.seed, open_names
+        self._budget = Budget()
+        self._worlds: dict[str, Sandbox] = {DEFAULT: self._make(DEFAULT, origin.scenario, origin.seed)}
         self.default = self._worlds[DEFAULT]
+
+    def _make(self, name: str, scenario: str, seed: int) -> Sandbox:
+        """A freshly seeded world. Raises ScenarioError."""
+        origin = self._origin
+        clock, ids = Clock(origin.now), Ids(seed, origin.secret, name)
+        sandbox = Sandbox(name, seed, scenario, origin.rules, clock, ids, Log(origin.history, self._budget))
+        origin.seeding.fill(sandbox, origin.secret)
+        return sandbox
 
     def find(self, name: str) -> Sandbox | None:
         """A world that exists already."""
@@ -39,13 +65,13 @@ class Sandboxes:
             )
         if not self._open or len(self._worlds) >= MOST:
             raise Missing(f"There is no sandbox {name}.", code="sandbox_not_found")
-        world = self._worlds[name] = self._seed_world(name, self.scenario, self.seed)
+        world = self._worlds[name] = self._make(name, self.scenario, self.seed)
         return world
 
     def reset(self, name: str, scenario: str | None = None, seed: int | None = None) -> Sandbox:
         """Throw a world away and seed it anew; without arguments with what it was seeded with last."""
         old = self._worlds[name]
-        world = self._seed_world(name, scenario or old.scenario, old.seed if seed is None else seed)
+        world = self._make(name, scenario or old.scenario, old.seed if seed is None else seed)
         old.log.close()
         self._worlds[name] = world
         if name == DEFAULT:

@@ -8,13 +8,13 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import OctKey
 
-from ..calls.call import Caller
 from ..contract.formats import is_uuid
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Unauthenticated
-from .errors import REALM
+from .call import Caller
 
 ISSUER = "membership-sandbox"
+REALM = 'Bearer realm="membership-sandbox"'
 _REMEMBERED = 4096
 
 
