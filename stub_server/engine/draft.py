@@ -8,12 +8,12 @@ from ..events.log import Event
 from ..kernel.clock import ClockState, iso
 from ..kernel.ids import Cutter
 from ..kernel.record import NOTHING_BESIDE, Beside, Body, Record, Row, moved_from
-from ..kernel.timers import Timer
+from ..kernel.timers import Timer, TimerData
 from ..store.memory import Store
 from ..store.table import Table, UniqueViolation
 from .deliveries import subscribers_to
 from .sandbox import Opened, Sandbox
-from .step import OVERHEAD, Cause, Drop, Put, ReplyKey, Saved, Step, Used
+from .step import OVERHEAD, Cause, Drop, ReplyKey, Saved, Step, Used
 
 TEST = "webhook.test"
 KEPT_REPLIES = 10_000
@@ -57,7 +57,7 @@ class Draft:
         self._rings: dict[Table, int] = {}
         self._drops: list[Drop] = []
         self._events: list[Event] = []
-        self._later: list[Timer] = []
+        self._later: list[TimerData] = []
         self._taken: list[Timer] = []
 
     # -- reading
@@ -66,7 +66,7 @@ class Draft:
         """A record as the draft leaves it."""
         version = self._versions.get(ident)
         if version is not None:
-            return version[0].record
+            return version[0][1]
         return None if any(drop.record.id == ident for drop in self._drops) else table.find(ident)
 
     def open(self, table: Table, ident: str) -> Row | None:
@@ -74,7 +74,7 @@ class Draft:
         version = self._versions.get(ident)
         if version is not None:
             put, public, hidden, _ = version
-            return Row(put.record, public, table.completed(hidden))
+            return Row(put[1], public, table.completed(hidden))
         return None if any(drop.record.id == ident for drop in self._drops) else table.open(ident)
 
     def shown(self, table: Table, record: Record) -> bytes:
@@ -111,7 +111,7 @@ class Draft:
         if before is not None:
             stored = before.record
             self._size += len(stored.json) + len(stored.hidden)
-        self._versions[ident] = (Put(table.name, record, stored), public, hidden, before)
+        self._versions[ident] = ((table.name, record, stored), public, hidden, before)
         return record
 
     def _check_unique(self, table: Table, ident: str, public: Body, hidden: Body) -> None:
@@ -127,7 +127,7 @@ class Draft:
     def at(self, due: int, job: str, subject: str) -> None:
         """Have a job done for a record at a time (ms)."""
         number = self.sandbox.timers.last + len(self._later) + 1
-        self._later.append(Timer(due, number, job, self.store.merchant.id, subject))
+        self._later.append((due, number, job, self.store.merchant.id, subject))
 
     def taken(self, *timers: Timer) -> None:
         """These timers have had their job done."""

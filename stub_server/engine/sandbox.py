@@ -122,7 +122,7 @@ class Sandbox:
         store = self.stores.get(step.merchant.id) or self._store_for(step)
         tables = store.tables
         if opened is None:
-            opened = [_opened(tables[put.table], put) for put in step.puts]
+            opened = [_opened(tables[put[0]], put) for put in step.puts]
         for (name, record, _), public, hidden, row in opened:
             store.put(tables[name], record, public, hidden, row)
             if name == "webhooks":
@@ -231,5 +231,6 @@ class Sandbox:
 
 
 def _opened(table: Table, put: Put) -> Opened:
-    row = table.parse(put.record)
-    return put, row.public, row.hidden, None if put.before is None else table.parse(put.before)
+    _, record, before = put
+    row = table.parse(record)
+    return put, row.public, row.hidden, None if before is None else table.parse(before)

@@ -8,7 +8,7 @@ from ..events.log import Event
 from ..kernel.clock import ClockState
 from ..kernel.ids import Position
 from ..kernel.record import Record
-from ..kernel.timers import Timer
+from ..kernel.timers import TimerData
 from ..store.memory import Merchant, Usage
 
 ReplyKey: TypeAlias = tuple[str, str, str, str]
@@ -29,12 +29,8 @@ class Cause(NamedTuple):
     operation: str
 
 
-class Put(NamedTuple):
-    """A version that was written, and the one that it replaced; None for a new record."""
-
-    table: str
-    record: Record
-    before: Record | None
+Put: TypeAlias = tuple[str, Record, Record | None]
+"""A version that was written: its table, the record, and the one that it replaced; None for a new record."""
 
 
 class Drop(NamedTuple):
@@ -84,9 +80,9 @@ class Step(NamedTuple):
     events: tuple[Event, ...]
     events_before: int
     forgotten_events: tuple[Event, ...]
-    timers_set: tuple[Timer, ...]
+    timers_set: tuple[TimerData, ...]
     timers_before: int
-    timers_taken: tuple[Timer, ...]
+    timers_taken: tuple[TimerData, ...]
     used: tuple[Used, ...]
     saved: tuple[ReplyKey, Saved] | None
     forgotten_replies: tuple[tuple[ReplyKey, Saved], ...]

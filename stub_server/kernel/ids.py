@@ -4,8 +4,7 @@ import hashlib
 import hmac
 from hashlib import blake2b
 from random import Random
-from types import MappingProxyType
-from typing import NamedTuple
+from typing import TypeAlias
 
 BASE36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 BASE62 = BASE36 + "abcdefghijklmnopqrstuvwxyz"
@@ -13,8 +12,8 @@ BASE62 = BASE36 + "abcdefghijklmnopqrstuvwxyz"
 _FREE = (1 << 128) - 1 & ~(0xF << 76 | 0b11 << 62)
 _FIXED = 4 << 76 | 0b10 << 62
 
-# RFC 9562: the two highest bits of the digit after the third hyphen say 10.
-_VARIANT = MappingProxyType({digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"})
+BLOCK = 512  # bits
+_LOW_96, _LOW_104 = (1 << 96) - 1, (1 << 104) - 1
 
 _PAIRS = tuple(first + second for first in BASE36 for second in BASE36)
 _HALF = (1 << 48) - 1
@@ -51,11 +50,8 @@ def derived_text(secret: bytes, length: int, *names: str) -> str:
     return "".join(BASE62[(digest[2 * i] << 8 | digest[2 * i + 1]) % 62] for i in range(length))
 
 
-class Position(NamedTuple):
-    """Where the streams of a sandbox stand: how many blocks of ids and how many of secrets have been taken."""
-
-    ids: int = 0
-    secrets: int = 0
+Position: TypeAlias = tuple[int, int]
+"""Where the streams of a sandbox stand: how many blocks of ids and how many of secrets have been taken."""
 
 
 class Ids:
@@ -72,16 +68,16 @@ class Ids:
         """`seed` decides everything but the secrets, which come from `secret` and are others in every `world`."""
         self._key = hashlib.sha256(f"{seed}/ids".encode()).digest()
         self._root = hmac.new(secret, b"credentials", hashlib.sha256).digest()
-        self.position = Position()
+        self.position: Position = (0, 0)
         self._name(world, str(seed))
 
     def _name(self, world: str, root: str) -> None:
         self._secret_key = hmac.new(self._root, world.encode(), hashlib.sha256).digest()
         self._requests = Random(f"{root}/requests/{world}")
 
-    def block(self, position: int) -> str:
-        """The 128 hexadecimal digits at a position, from which ids are cut."""
-        return blake2b(self._key + position.to_bytes(8, "big")).hexdigest()
+    def block(self, position: int) -> int:
+        """The 512 bits at a position, from which ids are cut."""
+        return int.from_bytes(blake2b(self._key + position.to_bytes(8, "big")).digest(), "big")
 
     def secret_block(self, position: int) -> bytes:
         """The 64 bytes at a position, from which credentials are made."""
@@ -102,47 +98,62 @@ class Ids:
 class Cutter:
     """Cuts ids out of the blocks of a sandbox's streams, from its present position on."""
 
-    __slots__ = ("_at", "_hex", "_ids", "_next", "_secrets_at")
+    __slots__ = ("_at", "_bits", "_ids", "_left", "_secrets_at")
 
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
         self._at, self._secrets_at = ids.position
-        self._hex, self._next = "", 0
+        self._bits = self._left = 0
 
     @property
     def position(self) -> Position:
         """Where the streams stand after what was cut."""
-        return Position(self._at, self._secrets_at)
+        return self._at, self._secrets_at
 
-    def _cut(self, digits: int) -> str:
-        """The next so many hexadecimal digits."""
-        start = self._next
-        if start + digits > len(self._hex):
-            self._hex, start = self._ids.block(self._at), 0
-            self._at += 1
-        self._next = start + digits
-        return self._hex[start : self._next]
+    def _next_block(self) -> None:
+        self._bits, self._left = self._ids.block(self._at), BLOCK
+        self._at += 1
+
+    # Each of these is asked several times in a step: they take their bits themselves.
 
     def uuid(self) -> str:
-        """A record's id: a version 4 UUID in lower case."""
-        digits = self._cut(32)
-        return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANT[digits[16]]}{digits[17:20]}-{digits[20:]}"
+        """A record's id."""
+        if self._left < 128:
+            self._next_block()
+        bits = self._bits
+        self._bits = bits >> 128
+        self._left -= 128
+        return uuid_text(bits)
 
     def code(self) -> str:
         """Ten characters of 0-9A-Z, as orders and subscriptions carry them."""
-        return code_text(int(self._cut(24), 16))
+        if self._left < 96:
+            self._next_block()
+        bits = self._bits
+        self._bits = bits >> 96
+        self._left -= 96
+        return code_text(bits & _LOW_96)
+
+    def event(self) -> str:
+        """An event's id, which is also its webhook-id."""
+        if self._left < 104:
+            self._next_block()
+        bits = self._bits
+        self._bits = bits >> 104
+        self._left -= 104
+        return f"evt_{bits & _LOW_104:026x}"
 
     def alnum(self, length: int) -> str:
-        """`length` characters of 0-9A-Za-z, at most sixteen."""
-        bits, text = int(self._cut(32), 16), ""
+        """`length` characters of 0-9A-Za-z, at most seventeen."""
+        if self._left < 128:
+            self._next_block()
+        bits, text = self._bits & _LOW_104, ""
+        self._bits >>= 128
+        self._left -= 128
         for _ in range(length):
             bits, digit = divmod(bits, 62)
             text += BASE62[digit]
         return text
-
-    def event(self) -> str:
-        """An event's id, which is also its webhook-id."""
-        return "evt_" + self._cut(26)
 
     def secret_bytes(self) -> bytes:
         """32 bytes for a signing key."""

@@ -19,6 +19,10 @@ class Timer(NamedTuple):
     subject: str
 
 
+TimerData: TypeAlias = tuple[int, int, str, str, str]
+"""A timer as it is kept: the members of Timer."""
+
+
 class Timers:
     """A heap of plain data, so that a copy of a world carries its future with it.
 
@@ -29,28 +33,30 @@ class Timers:
     __slots__ = ("_heap", "_live", "aside", "last")
 
     def __init__(self) -> None:
-        self._heap: list[Timer] = []
+        self._heap: list[TimerData] = []
         self._live: set[int] = set()
         self.aside: dict[int, Timer] = {}  # passed over, and not yet taken by a step
         self.last = 0  # the number of the newest timer ever set
 
-    def put(self, timer: Timer) -> None:
+    def put(self, timer: TimerData) -> None:
         """Add a timer: a new one, or one that was taken before."""
-        if timer.seq not in self._live:
-            self._live.add(timer.seq)
+        number = timer[1]
+        if number not in self._live:
+            self._live.add(number)
             heappush(self._heap, timer)
-            self.last = max(self.last, timer.seq)
+            if number > self.last:
+                self.last = number
 
-    def discard(self, timer: Timer) -> None:
+    def discard(self, timer: TimerData) -> None:
         """Take a timer out, if it is there."""
-        self._live.discard(timer.seq)
-        self.aside.pop(timer.seq, None)
+        self._live.discard(timer[1])
+        self.aside.pop(timer[1], None)
 
     def set_all(self, jobs: Iterable[Later], merchant_id: str) -> None:
         """Set many new timers, in the order of their time."""
         in_time = sorted(jobs, key=itemgetter(0))
         self._heap += [
-            Timer(due, number, job, merchant_id, subject)
+            (due, number, job, merchant_id, subject)
             for number, (due, job, subject) in enumerate(in_time, self.last + 1)
         ]
         self._live.update(range(self.last + 1, self.last + len(in_time) + 1))
@@ -62,15 +68,15 @@ class Timers:
         heap, live = self._heap, self._live
         while heap:  # every request asks
             top = heap[0]
-            if top.seq in live:
-                return top.due
+            if top[1] in live:
+                return top[0]
             heappop(heap)
         return None
 
     def next(self, until: int) -> Timer | None:
         """The next timer that is due at `until` or before."""
         due = self.next_due()
-        return self._heap[0] if due is not None and due <= until else None
+        return Timer(*self._heap[0]) if due is not None and due <= until else None
 
     # -- timers that turn out to have nothing to do wait aside until a step records that they were taken
 
@@ -90,7 +96,8 @@ class Timers:
 
     def pending(self) -> list[Timer]:
         """Every timer, in the order of time."""
-        return sorted({timer for timer in (*self._heap, *self.aside.values()) if timer.seq in self._live})
+        held = {timer for timer in (*self._heap, *self.aside.values()) if timer[1] in self._live}
+        return [Timer(*timer) for timer in sorted(held)]
 
     def copy(self) -> "Timers":
         """An independent copy."""

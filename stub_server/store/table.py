@@ -38,6 +38,7 @@ class Table:
         self.texts: dict[str, dict[int, str]] = {key: {} for key in spec.search}
         positions = {name: number for number, name in enumerate(self.indexes)}
         self.tallies = Tallies(spec, positions)
+        self._tallied = bool(spec.sums or spec.distinct)
         self.shown: dict[str, bytes] = {}
         self.views = Views(positions)
         self.loading = False  # many records come at once, and lists are put in order when they have
@@ -216,7 +217,7 @@ class Table:
                 held[value] = ident
         for texts, extract in self._searches:
             texts[key] = extract(shown, kept)
-        if self.tallies:
+        if self._tallied:
             self.tallies.count(values, shown, kept, +1)
 
     def _move(self, key: int, ident: str, old: Parts, new: Parts | None) -> None:
@@ -239,7 +240,7 @@ class Table:
                 texts.pop(key, None)
             else:
                 texts[key] = extract(*new)
-        if self.tallies:
+        if self._tallied:
             self.tallies.count(was, *old, -1)
             if new is not None and now is not None:
                 self.tallies.count(now, *new, +1)

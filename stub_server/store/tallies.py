@@ -22,9 +22,6 @@ class Tallies:
             (self.distinct[name], positions[rule.group], plain(rule.member)) for name, rule in spec.distinct.items()
         ]
 
-    def __bool__(self) -> bool:
-        return bool(self._sums or self._distinct)
-
     def count(self, values: Sequence[Any], shown: Body, kept: Body, sign: int) -> None:
         """Add a record (+1) or take it away (-1); `values` are its values in the indexes."""
         for side, name, targets in self._sums:

@@ -75,13 +75,13 @@ class Evidence:
                 return  # a corrected contract promises other events
             own = operation = operation_named(step.cause.operation)
             for timer in step.timers_taken:  # what an operation leaves to be done at once is its own work
-                operation = self._at_once.pop((id(sandbox.rules), sandbox.name, timer.seq), operation)
+                operation = self._at_once.pop((id(sandbox.rules), sandbox.name, timer[1]), operation)
             if operation is not None:
                 self.ledger.raised(operation, [event.type for event in step.events])
             if own is not None:
                 for timer in step.timers_set:
-                    if timer.job in AT_ONCE:
-                        self._at_once[id(sandbox.rules), sandbox.name, timer.seq] = own
+                    if timer[2] in AT_ONCE:
+                        self._at_once[id(sandbox.rules), sandbox.name, timer[1]] = own
 
         return taken
 
