@@ -200,22 +200,30 @@ def _check_references(document: dict[str, Json]) -> None:
         if isinstance(node, dict):
             reference = node.get("$ref")
             if isinstance(reference, str) and reference not in good:
-                if not _resolves(document, reference):
+                fault = _fault(document, reference)
+                if fault is not None:
                     where = json_path(_path_to(node, document) or [])
-                    raise ContractError(f"{where}: {reference} leads nowhere")
+                    raise ContractError(f"{where}: {reference} {fault}")
                 good.add(reference)
             pending.extend(value for value in node.values() if isinstance(value, (dict, list)))
         elif isinstance(node, list):
             pending.extend(value for value in node if isinstance(value, (dict, list)))
 
 
-def _resolves(document: Json, reference: str) -> bool:
-    if not reference.startswith("#/"):
-        return False
-    node = document
-    for step in reference[2:].split("/"):
-        step = step.replace("~1", "/").replace("~0", "~")
-        if not isinstance(node, dict) or step not in node:
-            return False
-        node = node[step]
-    return True
+def _fault(document: Json, reference: str) -> str | None:
+    """What is wrong with a reference: it leads nowhere, or by way of others back to itself."""
+    seen: set[str] = set()
+    while reference not in seen:
+        seen.add(reference)
+        if not reference.startswith("#/"):
+            return "leads nowhere"
+        node = document
+        for step in reference[2:].split("/"):
+            step = step.replace("~1", "/").replace("~0", "~")
+            if not isinstance(node, dict) or step not in node:
+                return "leads nowhere"
+            node = node[step]
+        if not isinstance(node, dict) or not isinstance(node.get("$ref"), str):
+            return None
+        reference = node["$ref"]
+    return "leads back to itself"

@@ -3,56 +3,65 @@
 import copy
 from pathlib import Path
 
-from .source import ContractError, Json, line_of, read
+from .source import ContractError, Json, line_of
+from .user_file import MOST_NODES, read_user_file
 
 
 def apply(document: dict[str, Json], file: Path) -> dict[str, Json]:
     """The document with an overlay file's actions applied, in order. Raises ContractError with file and line."""
-    overlay = read(file)
+    overlay = read_user_file(file)
     if not isinstance(overlay, dict) or not str(overlay.get("overlay", "")).startswith(("1.0", "1.1")):
         raise ContractError(f"{file}: not an OpenAPI Overlay: it must begin with `overlay: 1.0.0`")
     actions = overlay.get("actions")
     if not isinstance(actions, list) or not actions:
         raise ContractError(f"{file}: an overlay needs a list of actions")
     result = copy.deepcopy(document)
+    room = [MOST_NODES]
     for number, action in enumerate(actions):
-        where = f"{file}:{line_of(file, ['actions', number]) or '?'}"
-        if not isinstance(action, dict) or not isinstance(action.get("target"), str):
-            raise ContractError(f"{where}: an action needs a target (JSONPath)")
-        unknown = sorted(key for key in action if key not in _KEYS and not key.startswith("x-"))
-        if unknown:
-            raise ContractError(f"{where}: an action has no {unknown[0]!r}; it knows {', '.join(sorted(_KEYS))}")
-        result = _act(result, action, where)
+        try:
+            result = _act(result, action, room)
+        except ContractError as error:
+            # Where an action stands is looked up for the one that fails: that reads the file once more.
+            raise ContractError(f"{file}:{line_of(file, ['actions', number]) or '?'}: {error}") from None
     return result
 
 
 _KEYS = {"target", "description", "update", "remove", "copy"}
 
 
-def _act(document: dict[str, Json], action: dict[str, Json], where: str) -> dict[str, Json]:
+def _act(document: dict[str, Json], action: Json, room: list[int]) -> dict[str, Json]:
+    """The document after one action. `room` is how many values may still be written. Raises ContractError."""
+    if not isinstance(action, dict) or not isinstance(action.get("target"), str):
+        raise ContractError("an action needs a target (JSONPath)")
+    unknown = sorted(key for key in action if key not in _KEYS and not key.startswith("x-"))
+    if unknown:
+        raise ContractError(f"an action has no {unknown[0]!r}; it knows {', '.join(sorted(_KEYS))}")
     target = action["target"]
-    places = _find(document, target, where)
+    places = _find(document, target)
     if not places:
-        raise ContractError(f"{where}: {target} selects nothing in the contract")
+        raise ContractError(f"{target} selects nothing in the contract")
     if action.get("remove") is True:
         # From the back, so that an index in a list still means what it meant.
         for place in reversed(places):
             if not place:
-                raise ContractError(f"{where}: the whole contract cannot be removed")
+                raise ContractError("the whole contract cannot be removed")
             parent = _walk(document, place[:-1])
             del parent[place[-1]]
         return document
     if "copy" in action:
-        sources = _find(document, action["copy"], where)
+        sources = _find(document, action["copy"])
         if len(sources) != 1:
-            raise ContractError(f"{where}: copy must select one thing, {action['copy']} selects {len(sources)}")
+            raise ContractError(f"copy must select one thing, {action['copy']} selects {len(sources)}")
         change = copy.deepcopy(_walk(document, sources[0]))
     elif "update" in action:
         change = action["update"]
     else:
-        raise ContractError(f"{where}: an action needs update, copy or remove")
+        raise ContractError("an action needs update, copy or remove")
+    room[0] -= len(places) * _size(change)
+    if room[0] < 0:
+        raise ContractError(f"the actions write more than {MOST_NODES:,} values")
     for place in places:
-        merged = _merge(_walk(document, place), change, where)
+        merged = _merge(_walk(document, place), change)
         if not place:
             document = merged
         else:
@@ -60,13 +69,26 @@ def _act(document: dict[str, Json], action: dict[str, Json], where: str) -> dict
     return document
 
 
-def _find(document: Json, path: object, where: str) -> list[tuple[str | int, ...]]:
+def _size(value: Json) -> int:
+    """How many values a value is made of."""
+    count, pending = 0, [value]
+    while pending:
+        node = pending.pop()
+        count += 1
+        if isinstance(node, dict):
+            pending.extend(node.values())
+        elif isinstance(node, list):
+            pending.extend(node)
+    return count
+
+
+def _find(document: Json, path: object) -> list[tuple[str | int, ...]]:
     from jsonpath_rfc9535 import JSONPathError, find  # 20 ms of a start that has no overlay
 
     try:
         return [node.location for node in find(str(path), document)]
-    except JSONPathError as error:
-        raise ContractError(f"{where}: {path} is not a JSONPath: {error}") from None
+    except (JSONPathError, RecursionError) as error:
+        raise ContractError(f"{path} is not a JSONPath: {' '.join(str(error).split())}") from None
 
 
 def _walk(node: Json, place: tuple[str | int, ...]) -> Json:
@@ -75,12 +97,12 @@ def _walk(node: Json, place: tuple[str | int, ...]) -> Json:
     return node
 
 
-def _merge(old: Json, new: Json, where: str) -> Json:
+def _merge(old: Json, new: Json) -> Json:
     """Overlay's merge: objects member by member, an array appends to an array, everything else replaces."""
     if isinstance(old, dict) and isinstance(new, dict):
-        return {**old, **{k: _merge(old[k], v, where) if k in old else copy.deepcopy(v) for k, v in new.items()}}
+        return {**old, **{k: _merge(old[k], v) if k in old else copy.deepcopy(v) for k, v in new.items()}}
     if isinstance(old, list):
         return [*old, *copy.deepcopy(new)] if isinstance(new, list) else [*old, copy.deepcopy(new)]
     if isinstance(old, dict):
-        raise ContractError(f"{where}: an object can only be updated with an object")
+        raise ContractError("an object can only be updated with an object")
     return copy.deepcopy(new)

@@ -45,14 +45,19 @@ def read(path: Path) -> Json:
         raise ContractError(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ContractError(f"{path}: cannot be read: {error}") from None
+    return parse(text, str(path))
+
+
+def parse(text: str, name: str) -> Json:
+    """A YAML text as data. Raises ContractError with `name` and line."""
     try:
         return _data(yaml.compose(text, _Loader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        where = f"{path}:{mark.line + 1}" if mark else str(path)
+        where = f"{name}:{mark.line + 1}" if mark else name
         raise ContractError(f"{where}: {error.problem}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ContractError(f"{path}: {error}") from None
+        raise ContractError(f"{name}: {' '.join(str(error).split())}") from None
 
 
 def _data(node: yaml.Node | None) -> Json:

@@ -1,0 +1,90 @@
+"""Files that a user gives: what cannot be used is refused in one line, and nothing hangs or grows."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from stub_server.contract import bundle
+from stub_server.contract.source import ContractError
+
+from ..support.contract import OPENAPI
+
+HEAD = 'overlay: 1.0.0\ninfo: { title: x, version: "1" }\nactions:\n'
+SELF = HEAD + ("  - target: $.components.schemas\n    update: { Loop: { $ref: '#/components/schemas/Loop' } }\n")
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join(['*' + before] * 10)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+GROWING = HEAD + "  - { target: $.x-more, copy: $.components }\n".join(
+    ["  - { target: $, update: { x-more: {} } }\n", "", "", *[""] * 80]
+).replace("$.x-more, copy: $.components", "$.components.schemas, copy: $.components")
+
+
+def checked(path: Path) -> subprocess.CompletedProcess[str]:
+    """`stub-server check --overlay FILE`, in a process of its own."""
+    command = [sys.executable, "-m", "stub_server", "check", "--overlay", str(path)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[" * 200_000, ":1: is nested deeper than 100 levels"),
+        ("a:\n" + "".join(f"{'  ' * depth}- a:\n" for depth in range(1, 3_000)), ": is nested deeper than 100 levels"),
+        (BOMB, ": has more than 1,000,000 values"),
+        ("a: &a [*a]\n", ":1: the alias *a stands for nothing that is complete here"),
+        ("a: *b\n", ":1: "),
+        ("x" * (10 * 1024 * 1024 + 1), ": is larger than 10 MB, the most that is read"),
+        (SELF, ": $.components.schemas.Loop: #/components/schemas/Loop leads back to itself"),
+        (GROWING, ": the actions write more than 1,000,000 values"),
+        (HEAD + "  - target: $" + "[?@" * 400 + "\n    remove: true\n", ":4: "),
+    ],
+    ids=["deep", "deep-block", "bomb", "recursive", "unknown-alias", "large", "self", "growing", "path"],
+)
+def test_a_file_that_would_hurt_is_refused_in_one_line(tmp_path: Path, text: str, reason: str) -> None:
+    file = tmp_path / "overlay.yaml"
+    file.write_text(text, encoding="utf-8")
+    result = checked(file)
+    assert 1 == result.returncode
+    assert "" == result.stdout
+    assert [line for line in result.stderr.splitlines() if line] == [result.stderr.strip()], result.stderr[-2000:]
+    assert str(file) in result.stderr
+    assert reason in result.stderr
+
+
+def test_bytes_that_are_no_text_name_their_line(tmp_path: Path) -> None:
+    file = tmp_path / "overlay.yaml"
+    file.write_bytes(b"overlay: 1.0.0\ninfo: \xff\n")
+    result = checked(file)
+    assert (1, f"Error: {file}:2: is not UTF-8\n") == (result.returncode, result.stderr)
+
+
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    """A FIFO that nobody writes to, and a device without an end."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    for path in (fifo, Path("/dev/zero")):
+        with pytest.raises(ContractError, match=f"{path}: is not a regular file"):
+            bundle.load(OPENAPI / "openapi.yaml", [path])
+
+
+def test_many_actions_read_their_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand actions cost a thousand small changes, not a thousand readings."""
+    action = "  - { target: \"$.paths['/v2/customers'].get\", update: { description: Told anew. } }\n"
+    file = tmp_path / "overlay.yaml"
+    file.write_text(HEAD + action * 1_000, encoding="utf-8")
+    read: list[int] = []
+    compose = yaml.compose
+
+    def counted(text: str, loader: type[yaml.CSafeLoader]) -> yaml.Node | None:
+        if text.startswith("overlay:"):
+            read.append(len(text))
+        return compose(text, loader)
+
+    monkeypatch.setattr(yaml, "compose", counted)
+    found = bundle.load(OPENAPI / "openapi.yaml", [file])
+    assert "Told anew." == found["paths"]["/v2/customers"]["get"]["description"]
+    assert 1 == len(read)
