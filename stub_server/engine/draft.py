@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..contract.document import Move
 from ..domain.webhooks import Wish, new_log
-from ..events.log import Event
+from ..events.log import KEPT, Event
 from ..kernel.clock import ClockState, iso
 from ..kernel.ids import Cutter
 from ..kernel.record import NOTHING_BESIDE, Beside, Body, Record, Row, moved_from
@@ -13,7 +15,7 @@ from ..store.memory import Store
 from ..store.table import Table, UniqueViolation
 from .deliveries import subscribers_to
 from .sandbox import Opened, Sandbox
-from .step import OVERHEAD, Cause, Drop, ReplyKey, Saved, Step, Used
+from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, ReplyKey, Saved, Step, Used
 
 TEST = "webhook.test"
 KEPT_REPLIES = 10_000
@@ -83,8 +85,8 @@ class Draft:
 
     def code_for(self, table: Table) -> str:
         """A code that no record of a table has."""
-        code = self.ids.code()
-        while table.holder("code", code) is not None:
+        code, taken = self.ids.code(), table.unique["code"]
+        while code in taken:
             code = self.ids.code()
         return code
 
@@ -232,6 +234,7 @@ class Draft:
         clock = self.clock
         if clock is None:
             clock = recorded if recorded.now == self.now else sandbox.clock.at(self.now)
+        forgotten = () if saved is None else self._forgotten()
         step = Step(
             log.number + 1,
             self.now,
@@ -242,21 +245,28 @@ class Draft:
             tuple(self._drops),
             tuple(self._events),
             events.raised,
-            events.outgoing(len(self._events)) if self._events else (),
+            events.outgoing(len(self._events)) if events.raised + len(self._events) > KEPT else (),
             tuple(self._later),
             timers.last,
             (*self._taken, *timers.aside.values()) if self._taken or timers.aside else (),
             self._used() if store.unrecorded or self._drops else (),
             saved,
-            () if saved is None else self._forgotten(),
+            forgotten,
             clock,
             recorded,
             self.ids.position,
             sandbox.ids.position,
-            self._size,
+            self._size_of(saved, forgotten),
         )
         sandbox.take(step, versions)
         return step
+
+    def _size_of(self, saved: tuple[ReplyKey, Saved] | None, forgotten: Sequence[tuple[ReplyKey, Saved]]) -> int:
+        """About how many bytes the step keeps alive; versions count in full, though the store may share them."""
+        size = self._size + OVERHEAD_EACH * (len(self._events) + len(self._later) + len(self._taken))
+        for drop in self._drops:
+            size += len(drop.record.json) + len(drop.record.hidden)
+        return size if saved is None else size + len(saved[1].body) + sum(len(old.body) for _, old in forgotten)
 
     def _make_room(self) -> None:
         """A table that is a ring lets its oldest records go for the new ones."""

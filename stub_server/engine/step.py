@@ -14,7 +14,8 @@ from ..store.memory import Merchant, Usage
 ReplyKey: TypeAlias = tuple[str, str, str, str]
 """Merchant, method, path and Idempotency-Key of a request."""
 
-OVERHEAD = 700  # bytes that a step takes besides the records, events and replies that it names
+OVERHEAD = 700  # bytes of a step besides what it names
+OVERHEAD_EACH = 200  # of an event or a timer
 
 
 class Cause(NamedTuple):
@@ -67,7 +68,7 @@ class Step(NamedTuple):
 
     It holds results, not inputs: folding it runs no rule. `clock` and `position` are as the step leaves them. What is
     named `…_before` or `forgotten_…` is what the step replaced, and undoing it puts that back; `events_before` and
-    `timers_before` are how many of them there had ever been. `versions_size` is the bytes of all versions in `puts`.
+    `timers_before` are how many of them there had ever been. `size` is about how many bytes the step keeps alive.
     """
 
     number: int
@@ -90,24 +91,8 @@ class Step(NamedTuple):
     clock_before: ClockState
     position: Position
     position_before: Position
-    versions_size: int
+    size: int
 
     def __repr__(self) -> str:
         """Without records and replies, which may hold secrets."""
         return f"Step(number={self.number}, at={self.at}, cause={self.cause})"
-
-    @property
-    def size(self) -> int:
-        """About how many bytes the step keeps alive; versions count in full, though the store may share them."""
-        size = self.versions_size + 200 * (len(self.timers_set) + len(self.timers_taken) + len(self.events))
-        if not (self.drops or self.forgotten_events or self.saved or self.forgotten_replies):
-            return size
-        for _, record in self.drops:
-            size += len(record.json) + len(record.hidden)
-        for event in self.forgotten_events:
-            size += len(event.resource)
-        if self.saved is not None:
-            size += len(self.saved[1].body)
-        for _, saved in self.forgotten_replies:
-            size += len(saved.body)
-        return size

@@ -99,10 +99,12 @@ class Store:
 
     def put(self, table: Table, record: Record, public: Body, hidden: Body, before: Row | None) -> None:
         """Store a version in place of the one before."""
-        table.put(record, public, hidden, before)
-        self._moved(table, public, hidden)
-        if before is not None:
+        if before is None:
+            table.enter(record, public, hidden)
+        else:
+            table.put(record, public, hidden, before)
             self._moved(table, before.public, before.hidden)
+        self._moved(table, public, hidden)
 
     def drop(self, table: Table, row: Row) -> None:
         """Take a record out."""

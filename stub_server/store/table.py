@@ -161,11 +161,8 @@ class Table:
                 kept = {name: value for name, value in kept.items() if name not in defaults or value != defaults[name]}
         return Record(ident, key, version, exact(orjson.dumps(shown)), exact(orjson.dumps(kept)) if kept else b"{}")
 
-    def put(self, record: Record, shown: Body, kept: Body, before: Row | None) -> None:
+    def put(self, record: Record, shown: Body, kept: Body, before: Row) -> None:
         """Store a prepared version in place of the one before."""
-        if before is None:
-            self.enter(record, shown, kept)
-            return
         key = record.key
         self.settle()
         self.rows[key] = record
@@ -197,7 +194,7 @@ class Table:
         return values
 
     def enter(self, record: Record, shown: Body, kept: Body) -> None:
-        """`put` of a new record: most writes are these, so nothing is asked about a version before."""
+        """Store a prepared new record."""
         ident, key = record.id, record.key
         self.rows[key] = record
         self.keys[ident] = key

@@ -98,7 +98,7 @@ def run(
             if ident in plain:
                 continue
             shown = {"id": ident, "code": ident, "createdAt": at, **values}
-            table.put(table.prepare(ident, shown, kept, None), shown, kept, None)
+            table.enter(table.prepare(ident, shown, kept, None), shown, kept)
             plain[ident] = (shown, kept)
         elif plain:
             ident = list(plain)[number % len(plain)]
@@ -248,7 +248,10 @@ def test_a_default_of_the_hidden_part_is_not_kept_and_comes_back() -> None:
     for kept, stored in (({}, b"{}"), ({"color": "red"}, b'{"color":"red"}'), ({"color": None}, b"{}")):
         row = table.open(uuid_text(1))
         record = table.prepare(uuid_text(1), shown, kept, row)
-        table.put(record, shown, kept, row)
+        if row is None:
+            table.enter(record, shown, kept)
+        else:
+            table.put(record, shown, kept, row)
         assert stored == record.hidden
         assert {"color": kept.get("color")} == table.parse(record).hidden
 
