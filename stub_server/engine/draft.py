@@ -12,7 +12,8 @@ from ..kernel.ids import Cutter
 from ..kernel.record import NOTHING_BESIDE, Beside, Body, Record, Row, moved_from
 from ..kernel.timers import Timer, TimerData
 from ..store.memory import Store
-from ..store.table import Table, UniqueViolation
+from ..store.spec import UniqueViolation
+from ..store.table import Table
 from .deliveries import subscribers_to
 from .sandbox import Opened, Sandbox
 from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, ReplyKey, Saved, Step, Used
@@ -92,15 +93,12 @@ class Draft:
 
     # -- writing
 
-    def create(self, table: Table, ident: str, public: Body, hidden: Body) -> Record:
-        """Add a new record."""
-        return self._put(table, ident, public, hidden, None)
-
     def update(self, table: Table, row: Row, public: Body, hidden: Body | None = None) -> Record:
         """Replace a record by its next version."""
-        return self._put(table, row.record.id, public, row.hidden if hidden is None else hidden, row)
+        return self.create(table, row.record.id, public, row.hidden if hidden is None else hidden, row)
 
-    def _put(self, table: Table, ident: str, public: Body, hidden: Body, row: Row | None) -> Record:
+    def create(self, table: Table, ident: str, public: Body, hidden: Body, row: Row | None = None) -> Record:
+        """Add a new record; with `row` the next version of that one."""
         earlier = self._versions.get(ident)
         before = row if earlier is None else earlier[3]
         record = table.prepare(ident, public, hidden, before)
@@ -145,25 +143,23 @@ class Draft:
         self, table: Table, record: Record, change: str, project: str | None = None, beside: Beside = NOTHING_BESIDE
     ) -> None:
         """Raise the events of a change that moves no state, such as `updated`, as the contract names them."""
-        types = self.sandbox.rules.changes[table.spec.schema].get(change)
-        if types:
-            self._emit(types, table, record, beside, project)
+        self._emit(self.sandbox.rules.changes[table.spec.schema].get(change, ()), table, record, beside, project)
 
     def emit_move(
         self, table: Table, record: Record, move: Move | None, project: str | None = None, beside: Beside | None = None
     ) -> None:
         """Raise the events of a move, if there is one; beside the record stands its previous status, unless told."""
-        if move is None or not move.events:
-            return
-        if beside is None:
-            beside = moved_from(None if move.from_ == "new" else move.from_)
-        self._emit(move.events, table, record, beside, project)
+        if move is not None:
+            if beside is None:
+                beside = moved_from(None if move.from_ == "new" else move.from_)
+            self._emit(move.events, table, record, beside, project)
 
     def _emit(self, types: tuple[str, ...], table: Table, record: Record, beside: Beside, project: str | None) -> None:
-        resource = self.store.rendered(table, record) if table.spec.live else record.json
-        hidden = record.hidden if beside.names else b""
-        for type_ in types:
-            self.raise_event(type_, record.id, resource, hidden, beside, project)
+        if types:
+            resource = self.store.rendered(table, record) if table.spec.live else record.json
+            hidden = record.hidden if beside.names else b""
+            for type_ in types:
+                self.raise_event(type_, record.id, resource, hidden, beside, project)
 
     def raise_event(
         self, type_: str, subject: str, resource: bytes, hidden: bytes, beside: Beside, project: str | None
@@ -187,7 +183,8 @@ class Draft:
         )
         self._events.append(event)
         if type_ != TEST:
-            for wish in subscribers_to(sandbox, self.store, type_, project):
+            wishes = sandbox.subscribers.get((merchant_id, type_, project))
+            for wish in subscribers_to(sandbox, self.store, type_, project) if wishes is None else wishes:
                 self.open_delivery(wish, event, test=False)
         return event
 

@@ -62,11 +62,11 @@ class Ids:
     open nothing in another.
     """
 
-    __slots__ = ("_key", "_requests", "_root", "_secret_key", "position")
+    __slots__ = ("_requests", "_root", "_secret_key", "key", "position")
 
     def __init__(self, seed: int, secret: bytes, world: str = "") -> None:
         """`seed` decides everything but the secrets, which come from `secret` and are others in every `world`."""
-        self._key = hashlib.sha256(f"{seed}/ids".encode()).digest()
+        self.key = hashlib.sha256(f"{seed}/ids".encode()).digest()
         self._root = hmac.new(secret, b"credentials", hashlib.sha256).digest()
         self.position: Position = (0, 0)
         self._name(world, str(seed))
@@ -74,10 +74,6 @@ class Ids:
     def _name(self, world: str, root: str) -> None:
         self._secret_key = hmac.new(self._root, world.encode(), hashlib.sha256).digest()
         self._requests = Random(f"{root}/requests/{world}")
-
-    def block(self, position: int) -> int:
-        """The 512 bits at a position, from which ids are cut."""
-        return int.from_bytes(blake2b(self._key + position.to_bytes(8, "big")).digest(), "big")
 
     def secret_block(self, position: int) -> bytes:
         """The 64 bytes at a position, from which credentials are made."""
@@ -90,8 +86,8 @@ class Ids:
     def copy(self, world: str) -> "Ids":
         """The same ids from the same position on; secrets and request ids are those of the new world."""
         twin = Ids.__new__(Ids)
-        twin._key, twin._root, twin.position = self._key, self._root, self.position
-        twin._name(world, self._key.hex())
+        twin.key, twin._root, twin.position = self.key, self._root, self.position
+        twin._name(world, self.key.hex())
         return twin
 
 
@@ -111,7 +107,9 @@ class Cutter:
         return self._at, self._secrets_at
 
     def _next_block(self) -> None:
-        self._bits, self._left = self._ids.block(self._at), BLOCK
+        """The 512 bits at the next position, from which ids are cut."""
+        digest = blake2b(self._ids.key + self._at.to_bytes(8, "big")).digest()
+        self._bits, self._left = int.from_bytes(digest, "big"), BLOCK
         self._at += 1
 
     # Each of these is asked several times in a step: they take their bits themselves.

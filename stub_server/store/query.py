@@ -163,7 +163,7 @@ def _named(table: Table, query: Query) -> list[list[int]]:
 
 def _fits(table: Table, query: Query, key: int) -> bool:
     for name, needle in query.contains.items():
-        if needle not in table.text_of(name, key):
+        if needle not in table.texts[name].get(key, ""):
             return False
     return query.where is None or query.where(table.parse(table.rows[key]))
 
@@ -171,7 +171,7 @@ def _fits(table: Table, query: Query, key: int) -> bool:
 def _sorted_page(table: Table, query: Query, name: str, part: list[int], first: int, count: int) -> list[int]:
     """A page of keys that no list holds in this order."""
     if len(part) <= SORTED_OUTRIGHT:
-        part = [key for _, key in sorted((table.value_of(name, key), key) for key in part)]
+        part = [key for _, key in sorted((_value_of(table, name, key), key) for key in part)]
         if query.newest_first:
             part.reverse()
         return part[first : first + count]
@@ -185,3 +185,9 @@ def _sorted_page(table: Table, query: Query, name: str, part: list[int], first: 
             if len(page) == count:
                 break
     return page
+
+
+def _value_of(table: Table, name: str, key: int) -> Any:
+    """A record's value in a further sort order."""
+    row = table.parse(table.rows[key])
+    return table.spec.sorts[name](row.public, row.hidden)

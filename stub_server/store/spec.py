@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..kernel.record import Body
 
@@ -11,6 +11,12 @@ Extract = Callable[[Body, Body], Any]
 """(public, hidden) -> a value; None stands for "not in this index"."""
 Check = Callable[[Body], None]
 """Raises when a public part does not keep the contract."""
+Parts: TypeAlias = tuple[Body, Body]
+"""A record's public and hidden part."""
+
+
+class UniqueViolation(Exception):
+    """A unique key already has a holder: the rules let something through, or an id clashed."""
 
 
 @dataclass(frozen=True, slots=True)

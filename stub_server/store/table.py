@@ -1,7 +1,7 @@
 """One table in memory: records by id, in order of creation, with their indexes, sums and live members."""
 
-from collections.abc import Hashable, Iterator, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any
 
 import orjson
 
@@ -10,17 +10,11 @@ from ..kernel.record import Body, Record, Row, exact, place
 from . import ordered
 from .gathering import sort_gathered
 from .sorts import Sorts
-from .spec import Check, TableSpec, plain
+from .spec import Check, Parts, TableSpec, UniqueViolation, plain
 from .tallies import Tallies
 from .views import Noted, Views
 
-Parts: TypeAlias = tuple[Body, Body]
-"""A record's public and hidden part."""
 PEEKED = 256  # so many records of a table are kept parsed
-
-
-class UniqueViolation(Exception):
-    """A unique key already has a holder: the rules let something through, or an id clashed."""
 
 
 class Table:
@@ -44,6 +38,8 @@ class Table:
         self.loading = False  # many records come at once, and lists are put in order when they have
         self._unsorted = False
         self._peeked: dict[str, tuple[Record, Body]] = {}
+        # Of a table that was copied: the values whose lists are its own by now, by index. The others are shared.
+        self._own: list[set[Hashable]] | None = None
         self._defaults = dict(spec.defaults)
         # What every write walks through, side by side with the containers that it fills.
         self._buckets = list(self.indexes.values())
@@ -199,6 +195,8 @@ class Table:
         self.rows[key] = record
         self.keys[ident] = key
         values = self._values(shown, kept)
+        if self._own is not None:
+            self._take_over(values)
         if self.loading:
             self._unsorted, later = True, 0
         else:
@@ -242,7 +240,19 @@ class Table:
             if new is not None and now is not None:
                 self.tallies.count(now, *new, +1)
 
+    def _take_over(self, values: Sequence[Any]) -> None:
+        """Have lists of one's own for these values, before one of them is changed."""
+        for index, value, own in zip(self._buckets, values, self._own or (), strict=True):
+            if value is not None and value not in own:
+                own.add(value)
+                bucket = index.get(value)
+                if bucket is not None:
+                    index[value] = ordered.duplicate(bucket)
+
     def _reindex(self, key: int, was: list[Any], now: list[Any]) -> None:
+        if self._own is not None:
+            self._take_over(was)
+            self._take_over(now)
         for index, before, after in zip(self._buckets, was, now, strict=True):
             if before == after:
                 continue
@@ -272,25 +282,18 @@ class Table:
         return twin
 
     def copy(self) -> "Table":
-        """An independent copy; records are shared, for they never change."""
+        """An independent copy. Records are shared, for they never change, and lists of indexes until one is changed."""
+        self.settle()
         twin = Table(self.name, self.spec, self._check)
+        self._own, twin._own = [set() for _ in self._buckets], [set() for _ in self._buckets]
         twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), ordered.duplicate(self.order)
         twin.sorts = self.sorts.copy()
         for name, held in self.unique.items():
             twin.unique[name].update(held)
         for name, index in self.indexes.items():
-            twin.indexes[name].update((value, ordered.duplicate(bucket)) for value, bucket in index.items())
+            twin.indexes[name].update(index)
         for name, texts in self.texts.items():
             twin.texts[name].update(texts)
         self.tallies.copy_to(twin.tallies)
         twin.shown = self.shown.copy()
         return twin
-
-    def text_of(self, name: str, key: int) -> str:
-        """The folded text of a record that `contains` looks in."""
-        return self.texts[name].get(key, "")
-
-    def value_of(self, name: str, key: int) -> Any:
-        """A record's value in a further sort order."""
-        row = self.parse(self.rows[key])
-        return self.spec.sorts[name](row.public, row.hidden)

@@ -29,8 +29,13 @@ class Tallies:
             if value:
                 for sums, position in targets:
                     group = values[position]
-                    if group is not None:
-                        sums[group] = sums.get(group, 0) + sign * value
+                    if group is None:
+                        continue
+                    total = sums.get(group, 0) + sign * value
+                    if total:
+                        sums[group] = total
+                    else:
+                        del sums[group]
         for groups, position, member_of in self._distinct:
             member = member_of(shown, kept)
             if member is None or (group := values[position]) is None:

@@ -241,6 +241,34 @@ def test_what_was_loaded_at_once_is_what_was_written_one_by_one(
     assert list(one_by_one.sorts.read("size")) == list(table.sorts.read("size"))
 
 
+@given(steps, steps, steps, queries)
+@settings(max_examples=300, deadline=None)
+def test_copies_share_nothing_that_changes(
+    before: list[tuple[str, Body, int]],
+    here: list[tuple[str, Body, int]],
+    there: list[tuple[str, Body, int]],
+    query: Query,
+) -> None:
+    """What is written to a table, to its copy and to a copy of the copy is seen in each of them alone."""
+    table, plain = play(before)
+    twin, same = table.copy(), dict(plain)
+    run(here, table, plain)
+    third, of_third = twin.copy(), dict(same)
+    run(there, twin, same)
+    run(here, third, of_third)
+    for one, by in ((table, plain), (twin, same), (third, of_third)):
+        records, total = select(one, query)
+        assert by_hand(by, query) == ([record.id for record in records], total)
+        anew = one.rebuilt()
+        for name in ("rows", "keys", "unique", "texts"):
+            assert getattr(anew, name) == getattr(one, name), name
+        assert anew.tallies.sums == one.tallies.sums
+        assert {n: {v: list(k) for v, k in i.items()} for n, i in anew.indexes.items()} == {
+            n: {v: list(k) for v, k in i.items()} for n, i in one.indexes.items()
+        }
+        assert list(anew.sorts.read("size")) == list(one.sorts.read("size"))
+
+
 def test_a_default_of_the_hidden_part_is_not_kept_and_comes_back() -> None:
     """What has its usual value takes no memory; whoever opens the record sees it all the same."""
     table = Table("things", SPEC, accept)
