@@ -6,6 +6,8 @@ ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
+RUNS := $(VENV)/.runs
 STAMP := $(VENV)/.installed
 
 # malloc asks for large pages: a big world is seeded a tenth faster. Where there are none, nothing changes.
@@ -21,17 +23,22 @@ help: ## this list
 
 setup: $(STAMP) ## make the environment in .venv/
 
-# Installed anew only when the dependencies have changed.
-$(STAMP): pyproject.toml constraints.txt
+# Installed anew only when the dependencies have changed. `make run` installs what running needs and no more.
+$(RUNS): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing into $(VENV)/ (once) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@test -x $(BIN)/python || { echo "Making $(VENV)/ …"; $(PYTHON) -m venv $(VENV); }
+	@echo "Installing what the sandbox needs into $(VENV)/ (once, up to a minute) …"
+	@$(INSTALL) .
 	@$(BIN)/python -m compileall -q stub_server
 	@touch $@
 
-run: $(STAMP) ## start the sandbox on 127.0.0.1:4600
+$(STAMP): $(RUNS)
+	@echo "Installing what tests need into $(VENV)/ (once, up to a minute) …"
+	@$(INSTALL) '.[dev]'
+	@touch $@
+
+run: $(RUNS) ## start the sandbox on 127.0.0.1:4600
 	@$(BIN)/stub-server serve $(if $(PORT),--port $(PORT)) $(ARGS)
 
 test: $(STAMP) ## run the tests

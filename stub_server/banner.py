@@ -21,24 +21,25 @@ def lines(app: Edge, settings: Settings) -> list[Text]:
     server: Server = app.server
     sandbox = app.sandboxes.default
     document, url = server.document, settings.url
-    token = server.ready_token(sandbox)
+    key = sandbox.credentials["private_key"]
     records = sum(sandbox.counts().values())
     clock = "clock running" if settings.now is None else f"clock frozen at {iso(settings.now)}"
     facts = [
         ("address", url),
         ("contract", f"{len(document.operations)} operations, {len(document.events)} events · {url}/openapi.json"),
         ("world", f"scenario {sandbox.scenario}, seed {sandbox.seed}, {records} records, {clock}"),
-        ("credentials", f"{url}{CONTROL}/credentials"),
+        ("API key", key),
+        ("token", f"stub-server token, or {url}{CONTROL}/credentials"),
+        ("worlds", f"{url}/s/NAME/… is a sandbox of its own, made when it is first named"),
     ]
     if settings.admin_key:
         facts.append(("closed", f"{CONTROL} asks for X-Sandbox-Admin-Key"))
     return [
         Text(f"Membership Commerce sandbox {server.version}", style="bold"),
         *(Text.assemble((f"  {name:<12}", "dim"), value) for name, value in facts),
-        Text.assemble(("  token       ", "dim"), token, ("  (30 days)", "dim")),
         *(Text.assemble(("  warning     ", "bold yellow"), text) for text in warnings(settings)),
         Text(),
-        Text(f"curl -s '{url}/v2/customers?limit=2' -H 'Authorization: Bearer {token}'"),
+        Text(f"curl -s '{url}/v2/customers?limit=2' -H 'Authorization: Bearer {key}'"),
         Text(),
     ]
 

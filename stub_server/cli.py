@@ -123,6 +123,12 @@ def main() -> None:
 @click.option("--max-connections", type=click.IntRange(1), default=512, help="Past these the longest idle one goes.")
 @click.option("--admin-key", metavar="KEY", help="Ask for this key at /_sandbox.")
 @click.option("--jwt-secret", metavar="TEXT", help="Sign tokens with this instead of what the seed decides.")
+@click.option(
+    "--log",
+    type=click.Choice(["requests", "quiet", "json"]),
+    default="requests",
+    help="A line for every request, none, or JSON.",
+)
 @click.option("--reload", is_flag=True, help="Start anew when contract, fixtures or code change.")
 def serve(
     auth: str, unknown_fields: str, check_digits: str, store: str, jwt_secret: str | None, reload: bool, **plain: Any
@@ -148,6 +154,23 @@ def serve(
         raise Unusable(str(error)) from None
     finally:
         gc.enable()
+
+
+@main.command(context_settings={"auto_envvar_prefix": "STUB", "show_default": True})
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=42, help="The server's seed.")
+@click.option("--jwt-secret", metavar="TEXT", help="The server's secret, where it was started with one.")
+@click.option("--sandbox", default="default", help="The sandbox that the token is for.")
+@click.option("--scope", "scopes", multiple=True, default=["*"], help="What the token may do; repeatable.")
+@click.option("--expires-in", type=click.IntRange(1, 31_536_000), default=2_592_000, help="Seconds that it is valid.")
+def token(seed: int, jwt_secret: str | None, sandbox: str, scopes: tuple[str, ...], expires_in: int) -> None:
+    """Print a token of the seeded merchant, for a server on loopback or one whose --jwt-secret is given."""
+    from .calls.tokens import Tokens
+    from .kernel.clock import wall_ms
+    from .seeding.world import MERCHANT_ID, USER_ID
+
+    secret = Settings(seed=seed, secret=jwt_secret.encode() if jwt_secret else None).signing_secret(b"")
+    tokens = Tokens(secret, lambda: wall_ms() / 1000)
+    click.echo(tokens.issue(sandbox, MERCHANT_ID, USER_ID, scopes, expires_in)[0])
 
 
 @main.command(context_settings={"auto_envvar_prefix": "STUB"})

@@ -18,6 +18,7 @@ from .contract.source import ContractError
 from .http.edge import Edge
 from .http.watch import Limits
 from .http.wire import protocol
+from .request_log import RequestLog
 from .seeding.scenario import ScenarioError
 from .settings import Settings
 
@@ -119,12 +120,17 @@ def run(app: Edge, settings: Settings, listener: socket.socket) -> None:
     banner.show(app, settings, Console())
     calm_collector()
     server = uvicorn.Server(uvicorn_config(app, Limits(connections=settings.max_connections)))
+    log = None if settings.log == "quiet" else RequestLog(settings.log).start()
+    app.listener = log
     # uvicorn shuts down in order and then passes the signal on: a server that was asked to stop has not failed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         server.run([listener])
     except KeyboardInterrupt:  # uvicorn has shut down in order, and passes the signal on
         return
+    finally:
+        if log is not None:
+            log.close()
 
 
 def calm_collector() -> None:

@@ -23,6 +23,7 @@ class Settings:
     check_digits: bool = True
     autopay: int | None = None
     history: int = 10_000
+    log: str = "requests"
     cors_origins: tuple[str, ...] = ()
     allow_hosts: tuple[str, ...] = ()
     max_connections: int = 512

@@ -1,7 +1,7 @@
 """The outermost layer: which world, request id, journal, CORS, the door of the control surface, and every refusal."""
 
 import hmac
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -50,6 +50,8 @@ class Edge:
         self._admin_key = admin_key.encode() if admin_key else None  # an empty one would open to everybody
         self._loopback = loopback
         self._hosts = Hosts(hosts, loopback=loopback)
+
+        self.listener: Callable[[Trace, Sequence[str]], None] | None = None  # told of every request once it is answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -112,6 +114,8 @@ class Edge:
         finally:
             trace.close()
             call.sandbox.journal.append(trace)
+            if self.listener is not None:
+                self.listener(trace, call.warnings)
 
     def _choose(self, path: str, headers: Mapping[bytes, bytes]) -> tuple[str, str, Sandbox]:
         """Which world: the path's prefix, else the header, else the token's claim, else the default one."""

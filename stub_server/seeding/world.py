@@ -35,6 +35,7 @@ from .streams import stream
 from .tables import Node
 from .webhooks import deliver_all, open_webhooks
 
+MERCHANT_ID, USER_ID = named_uuid("merchant", "home"), named_uuid("user", "home")
 # The pools of names come from one Faker for all worlds: a seed decides who is drawn, not who exists.
 POOL_SEED = 20_260_101
 # A world is kept as it was made, so that the next one like it is a copy; big ones would cost too much memory.
@@ -140,7 +141,7 @@ class Seeding:
 
     def _merchant(self, sandbox: Sandbox, scenario: Scenario, begun: int) -> Store:
         name, city = scenario.merchant
-        merchant = Merchant(named_uuid("merchant", "home"), named_uuid("user", "home"), name, city, iso(begun))
+        merchant = Merchant(MERCHANT_ID, USER_ID, name, city, iso(begun))
         sandbox.home = merchant.id
         store = sandbox.stores[merchant.id] = Store(merchant, sandbox.rules.layout)
         return store

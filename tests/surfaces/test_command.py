@@ -131,3 +131,15 @@ def test_more_connections_than_the_machine_allows_are_said_plainly(monkeypatch: 
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (256, 300))
     said = refused("serve", "--port", "0", "--max-connections", "400")
     assert "--max-connections 400 needs 656 open files, and 300 are allowed (ulimit -n)" in said
+
+
+def test_a_token_is_printed_for_a_server_of_the_seed(live: Live) -> None:
+    """With every scope or some, for a sandbox; a server of another seed does not know it."""
+    printed = [CliRunner().invoke(main, ["token", *args]) for args in ([], ["--seed", "7"], ["--scope", "orders:read"])]
+    assert [0, 0, 0] == [result.exit_code for result in printed]
+    with httpx2.Client(base_url=live.url, timeout=30, verify=NO_TLS) as client:
+        answers = [
+            client.get("/v2/customers?limit=1", headers={"Authorization": f"Bearer {result.output.strip()}"})
+            for result in printed
+        ]
+    assert [200, 401, 403] == [answer.status_code for answer in answers]

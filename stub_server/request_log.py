@@ -1,0 +1,120 @@
+"""The lines of the terminal, one per request: written by a thread of their own, dropped rather than waited for."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import deque
+from collections.abc import Sequence
+from time import perf_counter_ns
+from typing import TextIO
+
+import orjson
+
+from .kernel.clock import iso, wall_ms
+from .kernel.trace import Trace
+from .worlds.sandboxes import DEFAULT
+
+KEPT = 2_000  # requests that wait to be written; older ones are dropped
+AT_ONCE = 200  # lines in one go: more than that nobody reads, and writing them would slow the server
+PAUSE = 0.1  # seconds between two goes
+_COLOURS = ("", "", "32", "36", "33", "31")  # by the status' first digit: green, cyan, yellow, red
+
+Entry = tuple[Trace, Sequence[str]]
+
+
+class RequestLog:
+    """Takes requests from the event loop, which never waits, and writes them to a stream."""
+
+    def __init__(self, form: str, stream: TextIO | None = None) -> None:
+        """`form` is `requests` for people or `json` for programs."""
+        self._json, self._stream = form == "json", stream or sys.stderr
+        self._coloured = not self._json and self._stream.isatty()
+        self._waiting: deque[Entry] = deque(maxlen=KEPT)
+        self._taken = self._written = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="request-log", daemon=True)
+
+    def start(self) -> RequestLog:
+        """Begin to write."""
+        self._thread.start()
+        return self
+
+    def __call__(self, trace: Trace, warnings: Sequence[str]) -> None:
+        """Note a request that was answered."""
+        self._waiting.append((trace, warnings))
+        self._taken += 1
+
+    def close(self) -> None:
+        """Write what still waits, and stop."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(2)
+
+    def _run(self) -> None:
+        while not self._stop.wait(PAUSE):
+            self.flush()
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what waits: the newest of too many, and how many were left out."""
+        waiting = self._waiting
+        entries = [waiting.popleft() for _ in range(len(waiting))]
+        dropped = self._taken - self._written - len(entries) - len(waiting)
+        if len(entries) > AT_ONCE:
+            dropped += len(entries) - AT_ONCE
+            entries = entries[-AT_ONCE:]
+        self._written = self._taken - len(waiting)
+        if not entries:
+            return
+        lines = [self._object(*entry) if self._json else self._line(*entry) for entry in entries]
+        if dropped > 0:
+            lines.insert(0, orjson.dumps({"dropped": dropped}).decode() if self._json else f"… {dropped} more requests")
+        try:
+            self._stream.write("\n".join(lines) + "\n")
+            self._stream.flush()
+        except (OSError, ValueError):  # nobody reads any more
+            return
+
+    def _line(self, trace: Trace, warnings: Sequence[str]) -> str:
+        status = str(trace.status or "-")
+        if self._coloured and trace.status:
+            status = f"\x1b[{_COLOURS[trace.status // 100]}m{status}\x1b[0m"
+        parts = [
+            _answered(trace)[11:23],
+            f"{trace.method[:7]:<6}",
+            *([f"[{trace.sandbox}]"] if trace.sandbox != DEFAULT else ()),
+            _shown(trace.path),
+            status,
+            *(part for part in (trace.operation, trace.code) if part),
+            f"{trace.micros / 1000:.1f} ms",
+            *([f"warnings: {', '.join(warnings)}"] if warnings else ()),
+        ]
+        return " ".join(parts)
+
+    def _object(self, trace: Trace, warnings: Sequence[str]) -> str:
+        members = {
+            "time": _answered(trace),
+            "request_id": trace.id,
+            "sandbox": trace.sandbox,
+            "method": trace.method[:20],
+            "path": _shown(trace.path),
+            "operation": trace.operation,
+            "status": trace.status,
+            "code": trace.code,
+            "ms": trace.micros / 1000,
+            "warnings": list(warnings),
+        }
+        return orjson.dumps(members).decode()
+
+
+def _answered(trace: Trace) -> str:
+    """When the request was answered, by the machine's clock."""
+    ago = (perf_counter_ns() - trace.began) // 1_000_000 - trace.micros // 1_000
+    return iso(wall_ms() - max(0, ago))
+
+
+def _shown(path: str) -> str:
+    """A path on one line, and not too long a one."""
+    text = path.encode("unicode_escape").decode()
+    return text if len(text) <= 200 else text[:199] + "…"

@@ -1,0 +1,138 @@
+"""What the terminal tells of each request, and that nobody waits for it."""
+
+import contextlib
+import http.client
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from stub_server.kernel.trace import Trace
+from stub_server.request_log import AT_ONCE, KEPT, RequestLog
+
+ROOT = Path(__file__).parents[2]
+
+
+def status(host: str, path: str, credential: str) -> int:
+    """The status of one request; by a client that makes no other."""
+    connection = http.client.HTTPConnection(host, timeout=30)
+    with contextlib.closing(connection):
+        connection.request("GET", path, headers={"Authorization": f"Bearer {credential}"})
+        return connection.getresponse().status
+
+
+def told(log: str) -> list[str]:
+    """The lines that a server with `--log` writes of four requests, two of them refused."""
+    env = {**os.environ, "STUB_PORT": "0", "STUB_LOG": log, "STUB_NOW": "2026-11-20T14:32:05Z"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "stub_server"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        call = next(line for line in process.stdout if line.startswith("curl "))
+        url, key = re.findall(r"http://[0-9.:]+|sk_sandbox_\w+", call)
+        host = url.removeprefix("http://")
+        assert 200 == status(host, "/v2/customers?limit=1&kind=x", key)
+        assert 401 == status(host, "/api-keys/info", "x")
+        assert 404 == status(host, "/v2/orders/x%0Ay", key)
+        assert 200 == status(host, "/s/alice/_sandbox/health", key)
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert 0 == process.wait(20)
+        process.stdout.close()
+    with process.stderr:
+        return process.stderr.read().splitlines()
+
+
+def test_a_line_says_what_was_asked_and_answered() -> None:
+    """Time, method, world, path, status, operation, code, duration, warnings; a path stays on one line."""
+    lines = [re.sub(r"^\d\d:\d\d:\d\d\.\d\d\d|\d+\.\d ms", "…", line) for line in told("requests")]
+    assert [
+        "… GET    /v2/customers 200 listCustomers … warnings: unknown_query_parameter:kind",
+        "… GET    /api-keys/info 401 getApiInfo invalid_token …",
+        r"… GET    /v2/orders/x\ny 404 getOrder not_found …",
+        "… GET    [alice] /_sandbox/health 200 getHealth …",
+    ] == [re.sub(r"(\d\d\d) (\w+) (\w+ )?…", r"\1 \2 \3…", line) for line in lines]
+
+
+def test_lines_for_programs_are_json() -> None:
+    lines = [json.loads(line) for line in told("json")]
+    assert [200, 401, 404, 200] == [line["status"] for line in lines]
+    assert {"time", "request_id", "sandbox", "method", "path", "operation", "status", "code", "ms", "warnings"} == set(
+        lines[0]
+    )
+    assert ["default", "default", "default", "alice"] == [line["sandbox"] for line in lines]
+
+
+def test_a_quiet_server_says_nothing() -> None:
+    assert [] == told("quiet")
+
+
+def trace(number: int) -> Trace:
+    """A request that was answered."""
+    found = Trace(f"req_{number}", 0, "GET", f"/v2/{number}", b"", "default")
+    found.status = 200
+    found.close()
+    return found
+
+
+class Slow(io.StringIO):
+    """A terminal that takes its time."""
+
+    def write(self, text: str) -> int:
+        """Half a second for whatever comes."""
+        time.sleep(0.5)
+        return super().write(text)
+
+
+@pytest.mark.parametrize("count", [AT_ONCE, AT_ONCE + 1, KEPT + 500])
+def test_too_many_lines_are_counted_instead_of_written(count: int) -> None:
+    stream = io.StringIO()
+    log = RequestLog("requests", stream)
+    for number in range(count):
+        log(trace(number), ())
+    log.flush()
+    lines = stream.getvalue().splitlines()
+    assert f"/v2/{count - 1} 200" in lines[-1]
+    if count == AT_ONCE:
+        assert AT_ONCE == len(lines)
+    else:
+        assert (AT_ONCE + 1, f"… {count - AT_ONCE} more requests") == (len(lines), lines[0])
+    log.flush()
+    assert lines == stream.getvalue().splitlines()
+
+
+def test_a_slow_terminal_is_not_waited_for() -> None:
+    """While it writes, requests are taken as ever, and the memory for them is bounded."""
+    stream = Slow()
+    log = RequestLog("requests", stream).start()
+    log(trace(0), ())
+    deadline = time.monotonic() + 20
+    while log._waiting and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert "" == stream.getvalue()  # the thread is writing, and these do not wait for it
+    for number in range(3 * KEPT):
+        log(trace(number), ())
+    assert KEPT == len(log._waiting)
+    log.close()
+    assert f"… {3 * KEPT - AT_ONCE} more requests" in stream.getvalue()
+
+
+def test_running_installs_less_than_testing() -> None:
+    """`make run` brings what the server needs; `make test` adds its own tools."""
+    env = {**os.environ, "MAKEFLAGS": ""}
+    commands = {
+        goal: subprocess.run(
+            ["make", "-nB", goal], cwd=ROOT, env=env, capture_output=True, text=True, timeout=60, check=True
+        ).stdout
+        for goal in ("run", "test")
+    }
+    assert {"run": False, "test": True} == {goal: ".[dev]" in text for goal, text in commands.items()}
