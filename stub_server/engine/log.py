@@ -26,7 +26,7 @@ class Log:
     The oldest steps go when there are too many; what they did stays done.
     """
 
-    __slots__ = ("_budget", "_bytes", "_most", "_steps", "number")
+    __slots__ = ("__weakref__", "_budget", "_bytes", "_most", "_steps", "number")
 
     def __init__(self, most: int, budget: Budget) -> None:
         """`most` is how many steps are kept; 0 keeps none."""

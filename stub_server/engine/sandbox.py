@@ -48,7 +48,7 @@ class Rules:
     autopay: int | None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Sandbox:
     """A world of its own. Another sandbox's records, clock and credentials do not exist in it.
 

@@ -1,0 +1,45 @@
+"""A world that is no more gives its memory back at once: no cycle keeps it until a collector comes by."""
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from stub_server import create_app
+from stub_server.engine.scheduler import advance
+from stub_server.engine.step import Cause
+from stub_server.kernel.clock import DAY
+
+from ..support.live import FROZEN
+from ..support.worlds import drafted
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """Whatever goes, goes by its last reference."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("end", ["reset", "forget"])
+def test_a_world_that_was_used_is_gone_with_its_last_reference(end: str) -> None:
+    worlds = create_app(FROZEN).sandboxes
+    world = worlds.choose("short")
+    row = next(world.store.customers.all_rows())
+    draft = drafted(world)
+    draft.emit_change(world.store.customers, draft.update(world.store.customers, row, row.public), "updated")
+    draft.record()
+    advance(world, world.clock.now + 40 * DAY, Cause("control", "", "test"))
+    twin = world.fork("twin")
+    held = [
+        weakref.ref(part) for one in (world, twin) for part in (one, one.store, one.log, *one.store.tables.values())
+    ]
+    del world, twin, draft, row
+    if end == "reset":
+        worlds.reset("short")
+    else:
+        worlds.forget("short")
+    assert [] == [reference() for reference in held if reference() is not None]
