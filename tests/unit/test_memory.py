@@ -37,7 +37,7 @@ def test_a_world_that_was_used_is_gone_with_its_last_reference(end: str) -> None
     held = [
         weakref.ref(part) for one in (world, twin) for part in (one, one.store, one.log, *one.store.tables.values())
     ]
-    del world, twin, draft, row, parts
+    del world, twin, draft, row
     if end == "reset":
         worlds.reset("short")
     else:
