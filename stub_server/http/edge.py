@@ -106,7 +106,7 @@ class Edge:
         except Exception as error:
             if trace.status:  # the answer has begun: nothing can be said any more, the server cuts the connection
                 raise
-            status, answer, body = render(error, trace, headers.get(b"accept"))
+            status, answer, body = render(error, trace)
             await reply({"type": "http.response.start", "status": status, "headers": answer})
             await reply({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
         finally:
