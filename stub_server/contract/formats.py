@@ -18,6 +18,7 @@ _LONGEST_READ = len("2026-11-20T14:32:05.123456")  # what is no longer than this
 UUID = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
 # An IPv6 address with an IPv4 tail and a netmask of the same form; zone names have no use here.
 _LONGEST_NETWORK = 100
+_PADDED = re.compile(r"/0[0-9]+$").search
 is_uuid = re.compile(UUID[1:-1]).fullmatch
 
 
@@ -43,9 +44,9 @@ def date_time_ms(text: str) -> int:
 
 
 def is_ip_network(text: str) -> bool:
-    """An IPv4 or IPv6 address or network; host bits are allowed."""
+    """An IPv4 or IPv6 address or network; host bits are allowed, zeros in front of a length are not."""
     # Longer texts are none, and would only fill the cache.
-    return len(text) <= _LONGEST_NETWORK and text.isascii() and _is_ip_network(text)
+    return len(text) <= _LONGEST_NETWORK and text.isascii() and not _PADDED(text) and _is_ip_network(text)
 
 
 @lru_cache(maxsize=1024)
@@ -55,6 +56,10 @@ def _is_ip_network(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+STRICT = frozenset(("document", "ip-network"))
+"""Formats that refuse whatever the pattern beside them refuses: that one is for generators that do not know them."""
 
 
 def formats(is_document: Format) -> dict[str, Format]:
