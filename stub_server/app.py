@@ -87,9 +87,15 @@ def create_app(settings: Settings | None = None) -> Edge:
     budget = Budget()
     seeding = Seeding(data_dir("fixtures"), document, schemas)
 
-    def seed_world(name: str, scenario: str, seed: int) -> Sandbox:
+    def seed_world(name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         sandbox = Sandbox(
-            name, seed, scenario, rules, Clock(settings.now), Ids(seed, secret, name), Log(settings.history, budget)
+            name,
+            seed,
+            scenario,
+            rules,
+            Clock(settings.now if now is None else now),
+            Ids(seed, secret, name),
+            Log(settings.history, budget),
         )
         seeding.fill(sandbox, secret)
         return sandbox
@@ -110,7 +116,13 @@ def create_app(settings: Settings | None = None) -> Edge:
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback, admin_key=settings.admin_key)
     documents = {"": document, CONTROL: control}
     compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
-    terminal = Terminal(documents, compiled, shipped, ignore_unknown=settings.ignore_unknown)
+    terminal = Terminal(
+        documents,
+        compiled,
+        shipped,
+        ignore_unknown=settings.ignore_unknown,
+        reject_unknown_query=settings.reject_unknown_query,
+    )
     api = ConnexionMiddleware(terminal, import_name=__name__, middlewares=[Router, Security])
     for base, part, package in (
         ("", document, OPERATIONS),

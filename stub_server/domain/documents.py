@@ -72,7 +72,7 @@ def kind(text: str, check_digits: bool = True) -> Kind | None:
 
 
 def is_document(text: str) -> bool:
-    """The schema format `document`: a CPF or CNPJ with right check digits, or a passport, without spaces. Never raises."""
+    """The schema format `document`: a CPF or CNPJ with right check digits, or a passport; no spaces. Never raises."""
     return _is_document(text) if len(text) <= _LONGEST_CACHED else " " not in text and kind(text) is not None
 
 

@@ -85,7 +85,7 @@ class Edge:
         async def reply(message: Message) -> None:
             if message["type"] == "http.response.start":
                 trace.status = message["status"]
-                message["headers"].append(stamp)
+                message["headers"] += (stamp, cors.VARY)
                 if origin is not None and self._readable(path, origin, headers):
                     message["headers"].extend(cors.answer_headers(origin))
             await send(message)
@@ -117,7 +117,8 @@ class Edge:
         """Which world: the path's prefix, else the header, else the token's claim, else the default one."""
         if path.startswith("/s/"):
             name, slash, rest = path[3:].partition("/")
-            return f"/s/{name}", (slash or "/") + rest, self._named(name, headers)
+            sandbox = self._named(name, headers)
+            return f"/s/{sandbox.name}", (slash or "/") + rest, sandbox
         header = headers.get(b"x-sandbox")
         if header is not None:
             return "", path, self._named(header.decode("latin-1"), headers)
@@ -162,7 +163,7 @@ class Edge:
         if guarded and self._admin_key is None and not cors.is_local_origin(origin):
             raise _closed("The control surface answers pages of this machine alone. Start with --admin-key for others.")
         if not guarded and path not in OPEN_CONTROL and not self._origins.may_read(origin):
-            return [(b"vary", b"Origin")]  # nothing is allowed, and the browser keeps the page from it
+            return [cors.VARY]  # nothing is allowed, and the browser keeps the page from it
         return cors.preflight_headers(origin, headers.get(b"access-control-request-headers"))
 
 

@@ -14,13 +14,15 @@ from ..contract.document import Document, Operation
 from ..contract.formats import is_uuid
 from ..contract.schema import Schemas, Validator, prune
 from ..contract.source import Json
-from ..kernel.problem import Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
+from ..kernel.problem import Detail, Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
 from .fitting import Takes, skeleton
 from .violations import details_of
 
 DEEPEST = 32
 # Past so many commas only the first violation is told: finding all of a wide body's would hold up everybody else.
 WIDEST = 1_000
+_MOST_WRONG = 100
+_SEVERAL = "The request has {} violations of the contract."
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
 # A larger integer is beyond every page there can be; JSON readers lose digits of one, so it is read as this.
 _MOST = 10**18
@@ -56,13 +58,22 @@ class Requests:
     """The compiled demands of one operation."""
 
     def __init__(
-        self, operation: Operation, document: Document, schemas: Schemas, takes: Takes, *, ignore_unknown: bool
+        self,
+        operation: Operation,
+        document: Document,
+        schemas: Schemas,
+        takes: Takes,
+        *,
+        ignore_unknown: bool,
+        reject_unknown_query: bool = False,
     ) -> None:
         """`takes` is what the handler is called with.
 
-        `ignore_unknown` drops body members that the contract does not name instead of refusing them.
+        `ignore_unknown` drops body members that the contract does not name instead of refusing them,
+        `reject_unknown_query` refuses query parameters that it does not name instead of warning of them.
         """
         self._document, self._schemas, self._takes = document, schemas, takes
+        self._reject_unknown_query = reject_unknown_query
         self._relied_on: Draft4Validator | None = None
         self.has_body = operation.body is not None
         self._gives_body = self.has_body and (takes.body or takes.anything)
@@ -158,26 +169,35 @@ class Requests:
 
     def _query(self, call: Call) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        twice: list[str] = []
+        wrong: list[Detail] = []
         for part in call.query_string.decode("latin-1").split("&"):
             if not part:
                 continue
+            if len(wrong) >= _MOST_WRONG:
+                break
             name, _, text = part.partition("=")
             if "%" in part or "+" in part or not part.isascii():
                 name, text = unquote_plus(name, errors="replace"), unquote_plus(text, errors="replace")
             if name not in self.query_names:
-                call.warn("unknown_query_parameter:" + (name if _HEADER_SAFE(name) else "unnamed"))
+                if self._reject_unknown_query:
+                    wrong.append(detail(name[:200], "unknown_parameter", self._query_advice(), "query"))
+                else:
+                    call.warn("unknown_query_parameter:" + (name if _HEADER_SAFE(name) else "unnamed"))
                 continue
             if name in found:
-                twice.append(name)
+                wrong.append(detail(name, "duplicate", "Send it once.", "query"))
             cast = self._casts[name]
             found[name] = text if cast is None else cast(text)
-        if twice:
-            raise Invalid(
-                "A query parameter stands more than once.",
-                details=[detail(name, "duplicate", "Send it once.", "query") for name in dict.fromkeys(twice)],
-            )
+        if wrong:
+            details = list({entry["field"]: entry for entry in wrong}.values())
+            first = details[0]
+            told = f"{first['field']}: {first['message']}" if len(details) == 1 else _SEVERAL.format(len(details))
+            raise Invalid(told, details=details)
         return found
+
+    def _query_advice(self) -> str:
+        names = ", ".join(sorted(self.query_names))
+        return f"There is no such query parameter here. This operation takes {names or 'none'}."
 
     def _body(self, media: bytes | None, raw: bytes) -> Any:
         if not raw:
@@ -216,7 +236,7 @@ class Requests:
         details = [d for error in errors for d in details_of(error)]
         if len(details) == 1:
             return Invalid(f"{details[0]['field']}: {details[0]['message']}", details=details)
-        return Invalid(f"The request has {len(details)} violations of the contract.", details=details[:100])
+        return Invalid(_SEVERAL.format(len(details)), details=details[:_MOST_WRONG])
 
     def _ids(self, values: tuple[str, ...]) -> tuple[str, ...]:
         checked = []

@@ -102,9 +102,11 @@ class Terminal(SpecMiddleware):
         shipped: Document | None,
         *,
         ignore_unknown: bool,
+        reject_unknown_query: bool,
     ) -> None:
         """`documents` and `schemas` by base path; `shipped` is the API's contract before it was corrected, if any."""
         self._documents, self._schemas, self._ignore_unknown = documents, schemas, ignore_unknown
+        self._reject_unknown_query = reject_unknown_query
         self._shipped = shipped
         self._bound: dict[str, dict[str, Bound]] = {}
 
@@ -122,7 +124,14 @@ class Terminal(SpecMiddleware):
                 uri_parser_class=None,
             )
             takes = takes_of(parsed.function)
-            requests = Requests(operation, document, schemas, takes, ignore_unknown=self._ignore_unknown)
+            requests = Requests(
+                operation,
+                document,
+                schemas,
+                takes,
+                ignore_unknown=self._ignore_unknown,
+                reject_unknown_query=self._reject_unknown_query and not base,
+            )
             made_for = self._shipped.operations.get(operation.id) if self._shipped is not None and not base else None
             if self._shipped is not None and made_for is not None:
                 requests.rely_on(Requests(made_for, self._shipped, schemas, takes, ignore_unknown=False))

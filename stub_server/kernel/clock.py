@@ -13,6 +13,8 @@ DAY = 24 * HOUR
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EARLIEST = -62_135_596_800_000  # 0001-01-01T00:00:00.000Z
 LATEST = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z: the contract knows no later date-time
+EARLIEST_START = 0  # 1970: the years of history that a world is seeded with must be in reach
+LATEST_START = 221_845_392_000_000  # 9000: past it a period of a plan might end after the last date-time
 _FOUR_YEARS = 1_461 * DAY
 _LAST_SECOND = DAY - SECOND
 
