@@ -17,6 +17,7 @@ ENTRIES = ["openapi.yaml", "sandbox.yaml"]
 API = document()
 COMPONENTS = [(entry, name) for entry in ENTRIES for name in document(entry).raw["components"]["schemas"]]
 OPERATIONS = [(entry, name) for entry in ENTRIES for name in document(entry).operations]
+RECEIVED = {"WebhookPayload"}  # what clients are sent: no operation takes it or answers with it
 BASES = {"documented", "assumed"}
 DOCUMENT = r"^[./-]*([0-9A-Za-z][./-]*){5,20}$"
 
@@ -146,7 +147,8 @@ def test_every_component_is_used() -> None:
     for entry in ENTRIES:
         for kind, components in document(entry).raw["components"].items():
             for name in components if kind != "securitySchemes" else ():
-                assert f"'#/components/{kind}/{name}'" in texts[entry], f"{kind}/{name}"
+                used = f"'#/components/{kind}/{name}'" in texts[entry] or name in RECEIVED
+                assert used, f"{kind}/{name}"
 
 
 def test_every_file_of_the_folder_is_part_of_a_contract() -> None:
