@@ -14,8 +14,9 @@ from ..contract.document import Document, Operation
 from ..contract.formats import is_uuid
 from ..contract.schema import Schemas, Validator, prune
 from ..contract.source import Json
-from ..kernel.problem import Detail, Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
+from ..kernel.problem import Conflict, Detail, Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
 from .fitting import Takes, skeleton
+from .maps import NAME_ADVICE, NAME_CODE, free_maps, wrong_names
 from .violations import details_of
 
 DEEPEST = 32
@@ -108,6 +109,7 @@ class Requests:
             {"required": required_places} if required_places else {}
         )
         self._nothing = not members
+        self._maps = tuple(free_maps(operation.body, document.resolve)) if operation.body is not None else ()
         missing = operation.responses.get(404)
         self._missing_code = missing.codes[0] if missing and missing.codes else None
 
@@ -151,6 +153,17 @@ class Requests:
             arguments["body"] = body
         values = call.path_values
         return (self._ids(values) if values else values), arguments
+
+    def check_names(self, body: Any) -> None:
+        """Refuse names in free maps that OpenAPI 3.0 cannot refuse: a conflict, so it is told after all others.
+
+        Raises Conflict.
+        """
+        if self._maps and isinstance(body, dict):
+            wrong = [detail(place, NAME_CODE, NAME_ADVICE) for place in wrong_names(body, self._maps)]
+            if wrong:
+                places = ", ".join(entry["field"] for entry in wrong)
+                raise Conflict(f"{places}: a key has 1 to 64 characters and no NUL.", code=NAME_CODE, details=wrong)
 
     def _value(self, call: Call) -> dict[str, Any]:
         value: dict[str, Any] = {}

@@ -46,6 +46,7 @@ class Bound:
         """Call a handler that waits, and hold its answer to the contract."""
         call.trace.step = "handler"
         reply: Reply = await self.handler(call, *values, **arguments)  # type: ignore[misc]
+        self.requests.check_names(arguments.get("body"))
         call.trace.step = "respond"
         self.check(reply)
         return reply
@@ -54,6 +55,7 @@ class Bound:
         """Call a handler, and hold its answer to the contract before anything that it drafted is recorded."""
         call.trace.step = "handler"
         reply: Reply = self.handler(call, *values, **arguments)  # type: ignore[assignment]
+        self.requests.check_names(arguments.get("body"))
         call.trace.step = "respond"
         self.check(reply)
         return reply
