@@ -33,6 +33,7 @@ from .kernel.clock import Clock, wall_ms
 from .kernel.ids import Ids
 from .kernel.record import Body
 from .resolver import Handlers
+from .seeding.own_keys import derive_keys, mark_seeded
 from .seeding.world import Seeding
 from .settings import Settings
 from .store.spec import Check
@@ -98,6 +99,8 @@ def create_app(settings: Settings | None = None) -> Edge:
             Log(settings.history, budget),
         )
         seeding.fill(sandbox, secret)
+        mark_seeded(sandbox)
+        derive_keys(sandbox, secret)
         return sandbox
 
     try:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 
 from ..kernel.problem import Missing
+from .keyring import Keyring
 from .sandbox import Sandbox
 
 DEFAULT = "default"
@@ -25,7 +26,9 @@ class Sandboxes:
     def __init__(self, seeder: Seeder, scenario: str, seed: int, *, open_names: bool) -> None:
         """`open_names`: a name that is mentioned for the first time makes its world; else it is unknown."""
         self._seed_world, self.scenario, self.seed, self._open = seeder, scenario, seed, open_names
+        self.keyring = Keyring()
         self._worlds: dict[str, Sandbox] = {DEFAULT: seeder(DEFAULT, scenario, seed, None)}
+        self.keyring.adopt(self._worlds[DEFAULT])
         self.default = self._worlds[DEFAULT]
 
     def find(self, name: str) -> Sandbox | None:
@@ -50,6 +53,7 @@ class Sandboxes:
         if not self._open or len(self._worlds) >= MOST:
             raise Missing(f"There is no sandbox {name}.", code="sandbox_not_found")
         world = self._worlds[name] = self._seed_world(name, self.scenario, self.seed, None)
+        self.keyring.adopt(world)
         return world
 
     def reset(self, name: str, scenario: str | None = None, seed: int | None = None, now: int | None = None) -> Sandbox:
@@ -61,6 +65,8 @@ class Sandboxes:
         world = self._seed_world(name, scenario or old.scenario, old.seed if seed is None else seed, now)
         old.log.close()
         self._worlds[name] = world
+        self.keyring.forget(name)
+        self.keyring.adopt(world)
         if name == DEFAULT:
             self.default = world
         return world
@@ -71,6 +77,7 @@ class Sandboxes:
             world = self._worlds.pop(name, None)
             if world is not None:
                 world.log.close()
+                self.keyring.forget(name)
 
     def names(self) -> list[str]:
         """The worlds that exist."""

@@ -7,6 +7,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..calls.call import CONTROL, Call
+from ..domain.api_keys import digest
 from ..engine.sandbox import Sandbox
 from ..engine.sandboxes import DEFAULT, Sandboxes
 from ..engine.scheduler import tick
@@ -114,7 +115,7 @@ class Edge:
             call.sandbox.journal.append(trace)
 
     def _choose(self, path: str, headers: Mapping[bytes, bytes]) -> tuple[str, str, Sandbox]:
-        """Which world: the path's prefix, else the header, else the token's claim, else the default one."""
+        """Which world: the path's prefix, else the header, else the credential, else the default one."""
         if path.startswith("/s/"):
             name, slash, rest = path[3:].partition("/")
             sandbox = self._named(name, headers)
@@ -123,11 +124,22 @@ class Edge:
         if header is not None:
             return "", path, self._named(header.decode("latin-1"), headers)
         authorization = headers.get(b"authorization")
-        if authorization is not None and authorization[:9].lower() == b"bearer ey":
-            world = self._tokens.sandbox_named(authorization)
+        if authorization is not None:
+            world = self._world_of(authorization)
             if world is not None and world != DEFAULT:
                 return "", path, self._named(world, headers)
         return "", path, self.sandboxes.default
+
+    def _world_of(self, authorization: bytes) -> str | None:
+        """The world that a credential is of. Nobody is let in by that: the gate looks at the credential itself."""
+        start = authorization[:9].lower()
+        if start == b"bearer ey":
+            return self._tokens.sandbox_named(authorization)
+        if start == b"bearer sk":
+            return self.sandboxes.keyring.world_of(digest(authorization[7:].decode("latin-1").strip()))
+        if start == b"bearer pk":
+            return self.sandboxes.keyring.world_of(authorization[7:].decode("latin-1").strip())
+        return None
 
     def _named(self, name: str, headers: Mapping[bytes, bytes]) -> Sandbox:
         # A page of a stranger must not make worlds in a developer's server: there is room for so many only.
