@@ -100,7 +100,13 @@ def create_app(settings: Settings | None = None) -> Edge:
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback, admin_key=settings.admin_key)
     documents = {"": document, CONTROL: control}
     compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
-    terminal = Terminal(documents, compiled, shipped, ignore_unknown=settings.ignore_unknown)
+    terminal = Terminal(
+        documents,
+        compiled,
+        shipped,
+        ignore_unknown=settings.ignore_unknown,
+        reject_unknown_query=settings.reject_unknown_query,
+    )
     api = ConnexionMiddleware(terminal, import_name=__name__, middlewares=[Router, Security])
     for base, part, package in (
         ("", document, OPERATIONS),

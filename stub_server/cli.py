@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from .kernel.clock import parse_iso
+from .kernel.clock import EARLIEST_START, LATEST_START, parse_iso
 from .settings import Settings
 from .version import __version__
 
@@ -38,9 +38,12 @@ class Instant(click.ParamType[int]):
         if isinstance(value, int):
             return value
         try:
-            return parse_iso(value)
+            now = parse_iso(value)
         except ValueError:
             self.fail(f"{value!r} is not a date-time with an offset, such as 2026-11-20T14:32:05Z.", param, ctx)
+        if not EARLIEST_START <= now < LATEST_START:
+            self.fail(f"{value} is out of reach: a world begins between 1970 and 8999.", param, ctx)
+        return now
 
 
 class BaseUrl(click.ParamType[str]):
@@ -101,6 +104,7 @@ def main() -> None:
 @_overlay
 @click.option("--auth", type=click.Choice(["strict", "lenient"]), default="strict", help="lenient takes any bearer.")
 @click.option("--unknown-fields", type=click.Choice(["reject", "ignore"]), default="reject", help="In request bodies.")
+@click.option("--unknown-query", type=click.Choice(["warn", "reject"]), default="warn", help="Query parameters.")
 @click.option("--check-digits", type=click.Choice(["on", "off"]), default="on", help="Of CPF and CNPJ.")
 @click.option("--autopay", type=click.IntRange(0), metavar="SECONDS", help="Pay every PIX order after so long.")
 @click.option("--history", type=click.IntRange(0), default=10_000, help="Steps that a world keeps; 0 keeps none.")
@@ -131,7 +135,14 @@ def main() -> None:
 )
 @click.option("--reload", is_flag=True, help="Start anew when contract, fixtures or code change.")
 def serve(
-    auth: str, unknown_fields: str, check_digits: str, store: str, jwt_secret: str | None, reload: bool, **plain: Any
+    auth: str,
+    unknown_fields: str,
+    unknown_query: str,
+    check_digits: str,
+    store: str,
+    jwt_secret: str | None,
+    reload: bool,
+    **plain: Any,
 ) -> None:
     """Start the sandbox."""
     if store != "memory":
@@ -145,6 +156,7 @@ def serve(
         **plain,
         lenient_auth=auth == "lenient",
         ignore_unknown=unknown_fields == "ignore",
+        reject_unknown_query=unknown_query == "reject",
         check_digits=check_digits == "on",
         secret=jwt_secret.encode() if jwt_secret else None,
     )

@@ -11,9 +11,9 @@ from typing import TextIO
 
 import orjson
 
+from .engine.sandbox import DEFAULT
 from .kernel.clock import iso, wall_ms
 from .kernel.trace import Trace
-from .worlds.sandboxes import DEFAULT
 
 KEPT = 2_000  # requests that wait to be written; older ones are dropped
 AT_ONCE = 200  # lines in one go: more than that nobody reads, and writing them would slow the server

@@ -20,6 +20,7 @@ class Settings:
     overlays: tuple[Path, ...] = ()
     lenient_auth: bool = False
     ignore_unknown: bool = False
+    reject_unknown_query: bool = False
     check_digits: bool = True
     autopay: int | None = None
     history: int = 10_000

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from ..contract.formats import date_time_ms
+from ..contract.formats import range_end_ms
 from ..domain.documents import normalise
 from ..kernel.page import Page
 from ..kernel.record import Body
@@ -30,9 +30,9 @@ def query_of(call: Call, table: Table, query: Body, handled: Collection[str] = (
         limit=query.get("limit", 20),
     )
     if "created_since" in query:
-        found.since = date_time_ms(query["created_since"])
+        found.since = range_end_ms(query["created_since"])
     if "created_until" in query:
-        found.until = date_time_ms(query["created_until"])
+        found.until = range_end_ms(query["created_until"])
     for name, value in query.items():
         if name in _SHAPING:
             continue
@@ -52,7 +52,7 @@ def _same(value: Any) -> Any:
 _PLAIN: Mapping[str, Any] = {
     "email": str.lower,
     "document": normalise,
-    **dict.fromkeys(("projectId", "planId", "customerId", "webhookId"), str.lower),
+    **dict.fromkeys(("projectId", "planId", "customerId", "subscriptionId", "webhookId"), str.lower),
 }
 
 

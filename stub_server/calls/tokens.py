@@ -1,6 +1,5 @@
 """Credentials: JWTs of our own making, and API keys found by the digest of their secret."""
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -16,11 +15,6 @@ from .call import Caller
 ISSUER = "membership-sandbox"
 REALM = 'Bearer realm="membership-sandbox"'
 _REMEMBERED = 4096
-
-
-def digest(secret: str) -> str:
-    """What is stored of a key's secret."""
-    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def no_credentials() -> Unauthenticated:

@@ -6,6 +6,7 @@ from typing import Any
 
 from .names import Enums, Names
 from .overlay import apply
+from .payloads import Payloads
 from .source import ContractError, Json, json_path, line_of, read
 
 METHODS = ("get", "put", "post", "delete", "patch")
@@ -31,11 +32,14 @@ def load(
     names = Names(dict(names_of))
     if "x-names-from" in document:
         _follow_events(document, names)
+    payloads = Payloads()
     enums.fold(document, names)
+    payloads.fold(document)
     for overlay in overlays:
         document = apply(document, overlay)
         try:
             enums.fold(document, Names(document))
+            payloads.fold(document)
         except ContractError as error:
             raise ContractError(f"{overlay}: {error}") from None
     try:

@@ -5,24 +5,26 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from ..kernel.clock import parse_iso
+from ..kernel.clock import LATEST, parse_iso
 
 Format = Callable[[str], bool]
 
 _DATE_TIME = re.compile(
-    r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+    r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)"
     r"(?:\.[0-9]+)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 ).fullmatch
 _FINE = re.compile(r"(\.[0-9]{6})[0-9]+")
+_BELOW_MS = re.compile(r"\.[0-9]{3}([0-9]+)").search
 _LONGEST_READ = len("2026-11-20T14:32:05.123456")  # what is no longer than this has no finer fraction
 UUID = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
 # An IPv6 address with an IPv4 tail and a netmask of the same form; zone names have no use here.
 _LONGEST_NETWORK = 100
+_PADDED = re.compile(r"/0[0-9]+$").search
 is_uuid = re.compile(UUID[1:-1]).fullmatch
 
 
 def is_date_time(text: str) -> bool:
-    """RFC 3339, the year 1 to 9999 also in UTC, no leap second."""
+    """RFC 3339: with an offset, and a leap second only where there may be one, at the end of a day in UTC."""
     if _DATE_TIME(text) is None:
         return False
     try:
@@ -42,10 +44,17 @@ def date_time_ms(text: str) -> int:
     return parse_iso(_cut(text))
 
 
+def range_end_ms(text: str) -> int:
+    """The first whole millisecond that is not before a date-time: what either end of a range parts records at."""
+    ms = date_time_ms(text)
+    finer = _BELOW_MS(text)
+    return ms if finer is None or not finer[1].strip("0") else min(ms + 1, LATEST)
+
+
 def is_ip_network(text: str) -> bool:
-    """An IPv4 or IPv6 address or network; host bits are allowed."""
+    """An IPv4 or IPv6 address or network; host bits are allowed, zeros in front of a length are not."""
     # Longer texts are none, and would only fill the cache.
-    return len(text) <= _LONGEST_NETWORK and text.isascii() and _is_ip_network(text)
+    return len(text) <= _LONGEST_NETWORK and text.isascii() and not _PADDED(text) and _is_ip_network(text)
 
 
 @lru_cache(maxsize=1024)
@@ -55,6 +64,10 @@ def _is_ip_network(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+STRICT = frozenset(("document", "ip-network"))
+"""Formats that refuse whatever the pattern beside them refuses: that one is for generators that do not know them."""
 
 
 def formats(is_document: Format) -> dict[str, Format]:

@@ -6,6 +6,7 @@ The events stand in `x-webhooks`, the scopes in `x-scopes`. A list of their name
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from .payloads import payload_reference
 from .source import ContractError, Json, json_path
 
 SOURCE = "x-enum-from"
@@ -151,11 +152,8 @@ def _may_hold(key: str | int, value: Json) -> bool:
 
 def _payload(item: Json) -> str | None:
     """The component that describes the payload of an event."""
-    try:
-        reference = item["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"]
-    except (KeyError, TypeError):
-        return None
-    return str(reference).rpartition("/")[2]
+    reference = payload_reference(item)
+    return None if reference is None else reference.rpartition("/")[2]
 
 
 def _emitted_by(item: Json) -> list[str]:

@@ -33,8 +33,8 @@ def check_answers(document: Document) -> None:
     for name, event in document.events.items():
         entry = {member: event[member] for member in ("description", "emitted_by", "payload_key")}
         entry |= {"type": name, "resource": name.partition(".")[0], "api_version": "v2"}
-        entries.append(("WebhookEvent", ["x-webhooks", name], entry))
-    compiled = {name: schemas.component(name) for name in ("Scope", "WebhookEvent") if name in known}
+        entries.append(("WebhookEventType", ["x-webhooks", name], entry))
+    compiled = {name: schemas.component(name) for name in ("Scope", "WebhookEventType") if name in known}
     for component, place, entry in entries:
         error = compiled[component].first_error(entry) if component in compiled else None
         if error is not None:

@@ -38,6 +38,11 @@ def known_projects(asked: Iterable[str], known: Collection[str]) -> list[str]:
     return projects
 
 
+def digest(private_key: str) -> str:
+    """What is stored of a private half."""
+    return hashlib.sha256(private_key.encode()).hexdigest()
+
+
 def new_key(
     body: Body, blank: Body, ident: str, public_key: str, private_key: str, projects: list[str], now: str
 ) -> tuple[Body, Body]:
@@ -52,7 +57,7 @@ def new_key(
         "last_used_at": None,
         "created_at": now,
     }
-    hidden = {"digest": hashlib.sha256(private_key.encode()).hexdigest(), "allowed_projects": projects}
+    hidden = {"digest": digest(private_key), "allowed_projects": projects}
     return public, hidden
 
 

@@ -72,13 +72,13 @@ def kind(text: str, check_digits: bool = True) -> Kind | None:
 
 
 def is_document(text: str) -> bool:
-    """The schema format `document`: a CPF or CNPJ with right check digits, or a passport. Never raises."""
-    return _is_document(text) if len(text) <= _LONGEST_CACHED else kind(text) is not None
+    """The schema format `document`: a CPF or CNPJ with right check digits, or a passport; no spaces. Never raises."""
+    return _is_document(text) if len(text) <= _LONGEST_CACHED else " " not in text and kind(text) is not None
 
 
 def is_document_unchecked(text: str) -> bool:
     """The schema format `document` when check digits are off: any document of the right length and alphabet."""
-    return kind(text, check_digits=False) is not None
+    return " " not in text and kind(text, check_digits=False) is not None
 
 
 @lru_cache(maxsize=4096)  # of documents that a request brought, and so are short
@@ -136,7 +136,7 @@ def cpf_region(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _is_document(text: str) -> bool:
-    return kind(text) is not None
+    return " " not in text and kind(text) is not None
 
 
 def _digits_hold(plain: str, checksum_holds: bool) -> bool:

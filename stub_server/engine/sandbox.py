@@ -22,6 +22,7 @@ from ..store.tables import Layout
 from .log import Log
 from .step import Put, ReplyKey, Saved, Step
 
+DEFAULT = "default"  # the world that is there from the start
 JOURNAL = 2_000
 log = logging.getLogger("stub_server")
 
@@ -54,7 +55,8 @@ class Sandbox:
 
     State, which steps alone change: `stores`, `events`, `timers`, `replies`, the clock's setting, the positions of
     `ids`. Beside it, and no state: the journal, `in_progress` (Idempotency-Keys whose request still runs) and
-    `subscribers` (who wants which events, remembered until a webhook changes). `recorded_clock` is the clock's setting
+    `subscribers` (who wants which events, remembered until a webhook changes); `seeded_keys` are the ids of the API
+    keys that came with the seed, whose secrets follow the world's name. `recorded_clock` is the clock's setting
     after the newest step; a running clock shows a later instant by now.
     """
 
@@ -73,6 +75,7 @@ class Sandbox:
     credentials: dict[str, str] = field(default_factory=dict, repr=False)
     sample: dict[str, str] = field(default_factory=dict)
     personas: dict[str, str] = field(default_factory=dict)
+    seeded_keys: frozenset[str] = frozenset()
     journal: deque[Trace] = field(default_factory=lambda: deque(maxlen=JOURNAL))
     in_progress: set[ReplyKey] = field(default_factory=set)
     subscribers: dict[tuple[str, str, str | None], list[Wish]] = field(default_factory=dict)
@@ -223,6 +226,7 @@ class Sandbox:
             credentials=dict(self.credentials),
             sample=dict(self.sample),
             personas=dict(self.personas),
+            seeded_keys=self.seeded_keys,
         )
 
     def counts(self) -> dict[str, Any]:

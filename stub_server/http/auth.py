@@ -11,8 +11,9 @@ from connexion.operations import AbstractOperation
 from starlette.types import Receive, Scope, Send
 
 from ..calls.call import Call, Caller
-from ..calls.tokens import REALM, Tokens, bad_credentials, digest, no_credentials
+from ..calls.tokens import REALM, Tokens, bad_credentials, no_credentials
 from ..contract.document import Document, Operation
+from ..domain.api_keys import digest
 from ..engine.sandbox import Sandbox
 from ..kernel.clock import iso
 from ..kernel.problem import Forbidden, Unauthenticated, detail
@@ -47,9 +48,9 @@ class Gate:
             raise no_credentials()
         sandbox = call.sandbox
         if token.startswith("sk_"):
-            caller = self._private(sandbox, token, operation)
+            caller = self._private(call, token, operation)
         elif token.startswith("pk_"):
-            caller = self._public(sandbox, token, operation)
+            caller = self._public(call, token, operation)
         elif self.lenient:
             caller = self._anyone(sandbox, token)
         else:
@@ -80,20 +81,36 @@ class Gate:
         except Unauthenticated:
             return _seeded_merchant(sandbox)
 
-    def _private(self, sandbox: Sandbox, token: str, operation: Operation) -> Caller:
-        value = digest(token)
-        if operation.scheme == "jwt" and any(s.api_keys.holder("digest", value) for s in sandbox.stores.values()):
+    def _private(self, call: Call, token: str, operation: Operation) -> Caller:
+        value, stores = digest(token), call.sandbox.stores.values()
+        if operation.scheme == "jwt" and any(store.api_keys.holder("digest", value) for store in stores):
             raise Forbidden(
                 "API keys are managed with a JWT, never with an API key. POST /_sandbox/tokens issues one.",
                 code="jwt_required",
                 details=[detail("Authorization", "jwt_required", "Send a JWT.", "header")],
             )
-        return _key_caller(sandbox, "digest", value, "private_key", self.lenient)
+        return self._key_caller(call, "digest", value, "private_key")
 
-    def _public(self, sandbox: Sandbox, token: str, operation: Operation) -> Caller:
+    def _public(self, call: Call, token: str, operation: Operation) -> Caller:
         if operation.scheme != "publicBearer" and not self.lenient:
             raise bad_credentials("A public key only identifies; use the private key or a token here.")
-        return _key_caller(sandbox, "public_key", token, "public_key", self.lenient)
+        return self._key_caller(call, "public_key", token, "public_key")
+
+    def _key_caller(self, call: Call, unique: str, value: str, kind: str) -> Caller:
+        sandbox = call.sandbox
+        for store in sandbox.stores.values():
+            ident = store.api_keys.holder(unique, value)
+            if ident is not None:
+                return _caller_of(sandbox, store, ident, kind)
+        if self.lenient:
+            return _seeded_merchant(sandbox)
+        other = call.server.sandboxes.keyring.world_of(value)
+        if other is not None and other != sandbox.name:
+            raise bad_credentials(
+                f"This API key is one of the sandbox {other}, and the request is for {sandbox.name}, whose own are at "
+                f"/s/{sandbox.name}/_sandbox/credentials."
+            )
+        raise bad_credentials("No API key of this sandbox has this value.")
 
     def _check_address(self, call: Call, caller: Caller) -> None:
         claimed = call.headers.get(b"x-sandbox-client-ip")
@@ -125,16 +142,6 @@ def _lacks(scope: str) -> Forbidden:
 def _seeded_merchant(sandbox: Sandbox) -> Caller:
     merchant = sandbox.store.merchant
     return Caller("jwt", merchant.user_id, merchant.id, frozenset("*"))
-
-
-def _key_caller(sandbox: Sandbox, unique: str, value: str, kind: str, lenient: bool) -> Caller:
-    for store in sandbox.stores.values():
-        ident = store.api_keys.holder(unique, value)
-        if ident is not None:
-            return _caller_of(sandbox, store, ident, kind)
-    if lenient:
-        return _seeded_merchant(sandbox)
-    raise bad_credentials("No API key of this sandbox has this value.")
 
 
 class _Key(NamedTuple):

@@ -20,7 +20,8 @@ _COMMON = (
     b"Authorization, Content-Type, Accept, Idempotency-Key, Prefer, X-Sandbox, X-Sandbox-Admin-Key, "
     b"X-Sandbox-Client-IP, X-Sandbox-Simulate"
 )
-_VARY = (b"vary", b"Origin")
+VARY = (b"vary", b"Origin")
+"""On every answer, whoever asks: what a cache holds of one page's visit must not be given to another."""
 
 
 class Origins:
@@ -42,7 +43,6 @@ def answer_headers(origin: bytes) -> Headers:
         (b"access-control-allow-origin", origin),
         (b"access-control-allow-credentials", b"true"),
         _EXPOSED,
-        _VARY,
     ]
 
 

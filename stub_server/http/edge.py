@@ -8,11 +8,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..calls.call import CONTROL, Call
 from ..calls.tokens import Tokens
-from ..engine.sandbox import Sandbox
+from ..domain.api_keys import digest
+from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.scheduler import tick
 from ..kernel.problem import Forbidden, Missing
 from ..kernel.trace import Trace
-from ..worlds.sandboxes import DEFAULT, Sandboxes
+from ..worlds.sandboxes import Sandboxes
 from . import cors
 from .errors import Headers, render
 from .hosts import Hosts
@@ -87,7 +88,7 @@ class Edge:
         async def reply(message: Message) -> None:
             if message["type"] == "http.response.start":
                 trace.status = message["status"]
-                message["headers"].append(stamp)
+                message["headers"] += (stamp, cors.VARY)
                 if origin is not None and self._readable(path, origin, headers):
                     message["headers"].extend(cors.answer_headers(origin))
             await send(message)
@@ -108,7 +109,7 @@ class Edge:
         except Exception as error:
             if trace.status:  # the answer has begun: nothing can be said any more, the server cuts the connection
                 raise
-            status, answer, body = render(error, trace, headers.get(b"accept"))
+            status, answer, body = render(error, trace)
             await reply({"type": "http.response.start", "status": status, "headers": answer})
             await reply({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
         finally:
@@ -118,19 +119,31 @@ class Edge:
                 self.listener(trace, call.warnings)
 
     def _choose(self, path: str, headers: Mapping[bytes, bytes]) -> tuple[str, str, Sandbox]:
-        """Which world: the path's prefix, else the header, else the token's claim, else the default one."""
+        """Which world: the path's prefix, else the header, else the credential, else the default one."""
         if path.startswith("/s/"):
             name, slash, rest = path[3:].partition("/")
-            return f"/s/{name}", (slash or "/") + rest, self._named(name, headers)
+            sandbox = self._named(name, headers)
+            return f"/s/{sandbox.name}", (slash or "/") + rest, sandbox
         header = headers.get(b"x-sandbox")
         if header is not None:
             return "", path, self._named(header.decode("latin-1"), headers)
         authorization = headers.get(b"authorization")
-        if authorization is not None and authorization[:9].lower() == b"bearer ey":
-            world = self._tokens.sandbox_named(authorization)
+        if authorization is not None:
+            world = self._world_of(authorization)
             if world is not None and world != DEFAULT:
                 return "", path, self._named(world, headers)
         return "", path, self.sandboxes.default
+
+    def _world_of(self, authorization: bytes) -> str | None:
+        """The world that a credential is of. Nobody is let in by that: the gate looks at the credential itself."""
+        start = authorization[:9].lower()
+        if start == b"bearer ey":
+            return self._tokens.sandbox_named(authorization)
+        if start == b"bearer sk":
+            return self.sandboxes.keyring.world_of(digest(authorization[7:].decode("latin-1").strip()))
+        if start == b"bearer pk":
+            return self.sandboxes.keyring.world_of(authorization[7:].decode("latin-1").strip())
+        return None
 
     def _named(self, name: str, headers: Mapping[bytes, bytes]) -> Sandbox:
         # A page of a stranger must not make worlds in a developer's server: there is room for so many only.
@@ -166,7 +179,7 @@ class Edge:
         if guarded and self._admin_key is None and not cors.is_local_origin(origin):
             raise _closed("The control surface answers pages of this machine alone. Start with --admin-key for others.")
         if not guarded and path not in OPEN_CONTROL and not self._origins.may_read(origin):
-            return [(b"vary", b"Origin")]  # nothing is allowed, and the browser keeps the page from it
+            return [cors.VARY]  # nothing is allowed, and the browser keeps the page from it
         return cors.preflight_headers(origin, headers.get(b"access-control-request-headers"))
 
 

@@ -13,7 +13,6 @@ log = logging.getLogger("stub_server")
 
 Headers = list[tuple[bytes, bytes]]
 JSON = (b"content-type", b"application/json")
-PROBLEM = (b"content-type", b"application/problem+json")
 
 
 def as_refusal(error: Exception, trace: Trace) -> Refusal:
@@ -31,15 +30,12 @@ def as_refusal(error: Exception, trace: Trace) -> Refusal:
     )
 
 
-def render(error: Exception, trace: Trace, accept: bytes | None) -> tuple[int, Headers, bytes]:
-    """Status, headers and body of a refusal; as `application/problem+json` (RFC 9457) for whoever asks for that."""
+def render(error: Exception, trace: Trace) -> tuple[int, Headers, bytes]:
+    """Status, headers and body of a refusal."""
     refusal = as_refusal(error, trace)
     trace.code = refusal.code
-    if accept is not None and b"application/problem+json" in accept.lower():
-        media, body = PROBLEM, _problem(refusal, trace)
-    else:
-        media, body = JSON, _envelope(refusal, trace)
-    headers: Headers = [media, (b"content-length", b"%d" % len(body))]
+    body = _envelope(refusal, trace)
+    headers: Headers = [JSON, (b"content-length", b"%d" % len(body))]
     headers.extend((name.lower().encode(), text.encode("latin-1", "replace")) for name, text in refusal.headers.items())
     return refusal.status, headers, body
 
@@ -55,27 +51,3 @@ def _envelope(refusal: Refusal, trace: Trace) -> bytes:
             "details": refusal.details,
         }
     )
-
-
-def _problem(refusal: Refusal, trace: Trace) -> bytes:
-    return orjson.dumps(
-        {
-            "type": f"urn:membership-sandbox:problem:{refusal.code}",
-            "title": HTTPStatus(refusal.status).phrase,
-            "status": refusal.status,
-            "detail": refusal.message,
-            "instance": f"urn:membership-sandbox:request:{trace.id}",
-            "code": refusal.code,
-            "errors": [
-                {"detail": d["message"], "pointer": _pointer(d["field"], d["in"]), "code": d["code"]}
-                for d in refusal.details
-            ],
-        }
-    )
-
-
-def _pointer(field: str, place: str) -> str:
-    """`items[0].amount` of the body -> `#/items/0/amount`; elsewhere the parameter's place and name."""
-    path = field.replace("[", ".").replace("]", "")
-    steps = [step.replace("~", "~0").replace("/", "~1") for step in path.split(".") if step]
-    return "#/" + "/".join(steps) if place == "body" else f"{place}:{field}"

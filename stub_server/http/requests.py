@@ -14,13 +14,16 @@ from ..contract.document import Document, Operation
 from ..contract.formats import is_uuid
 from ..contract.schema import Schemas, Validator, prune
 from ..contract.source import Json
-from ..kernel.problem import Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
+from ..kernel.problem import Conflict, Detail, Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
 from .fitting import Takes, skeleton
+from .maps import NAME_ADVICE, NAME_CODE, free_maps, wrong_names
 from .violations import details_of
 
 DEEPEST = 32
 # Past so many commas only the first violation is told: finding all of a wide body's would hold up everybody else.
 WIDEST = 1_000
+_MOST_WRONG = 100
+_SEVERAL = "The request has {} violations of the contract."
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
 # A larger integer is beyond every page there can be; JSON readers lose digits of one, so it is read as this.
 _MOST = 10**18
@@ -56,13 +59,22 @@ class Requests:
     """The compiled demands of one operation."""
 
     def __init__(
-        self, operation: Operation, document: Document, schemas: Schemas, takes: Takes, *, ignore_unknown: bool
+        self,
+        operation: Operation,
+        document: Document,
+        schemas: Schemas,
+        takes: Takes,
+        *,
+        ignore_unknown: bool,
+        reject_unknown_query: bool = False,
     ) -> None:
         """`takes` is what the handler is called with.
 
-        `ignore_unknown` drops body members that the contract does not name instead of refusing them.
+        `ignore_unknown` drops body members that the contract does not name instead of refusing them,
+        `reject_unknown_query` refuses query parameters that it does not name instead of warning of them.
         """
         self._document, self._schemas, self._takes = document, schemas, takes
+        self._reject_unknown_query = reject_unknown_query
         self._relied_on: Draft4Validator | None = None
         self.has_body = operation.body is not None
         self._gives_body = self.has_body and (takes.body or takes.anything)
@@ -97,6 +109,7 @@ class Requests:
             {"required": required_places} if required_places else {}
         )
         self._nothing = not members
+        self._maps = tuple(free_maps(operation.body, document.resolve)) if operation.body is not None else ()
         missing = operation.responses.get(404)
         self._missing_code = missing.codes[0] if missing and missing.codes else None
 
@@ -141,6 +154,17 @@ class Requests:
         values = call.path_values
         return (self._ids(values) if values else values), arguments
 
+    def check_names(self, body: Any) -> None:
+        """Refuse names in free maps that OpenAPI 3.0 cannot refuse: a conflict, so it is told after all others.
+
+        Raises Conflict.
+        """
+        if self._maps and isinstance(body, dict):
+            wrong = [detail(place, NAME_CODE, NAME_ADVICE) for place in wrong_names(body, self._maps)]
+            if wrong:
+                places = ", ".join(entry["field"] for entry in wrong)
+                raise Conflict(f"{places}: a key has 1 to 64 characters and no NUL.", code=NAME_CODE, details=wrong)
+
     def _value(self, call: Call) -> dict[str, Any]:
         value: dict[str, Any] = {}
         if call.query_string:
@@ -158,26 +182,35 @@ class Requests:
 
     def _query(self, call: Call) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        twice: list[str] = []
+        wrong: list[Detail] = []
         for part in call.query_string.decode("latin-1").split("&"):
             if not part:
                 continue
+            if len(wrong) >= _MOST_WRONG:
+                break
             name, _, text = part.partition("=")
             if "%" in part or "+" in part or not part.isascii():
                 name, text = unquote_plus(name, errors="replace"), unquote_plus(text, errors="replace")
             if name not in self.query_names:
-                call.warn("unknown_query_parameter:" + (name if _HEADER_SAFE(name) else "unnamed"))
+                if self._reject_unknown_query:
+                    wrong.append(detail(name[:200], "unknown_parameter", self._query_advice(), "query"))
+                else:
+                    call.warn("unknown_query_parameter:" + (name if _HEADER_SAFE(name) else "unnamed"))
                 continue
             if name in found:
-                twice.append(name)
+                wrong.append(detail(name, "duplicate", "Send it once.", "query"))
             cast = self._casts[name]
             found[name] = text if cast is None else cast(text)
-        if twice:
-            raise Invalid(
-                "A query parameter stands more than once.",
-                details=[detail(name, "duplicate", "Send it once.", "query") for name in dict.fromkeys(twice)],
-            )
+        if wrong:
+            details = list({entry["field"]: entry for entry in wrong}.values())
+            first = details[0]
+            told = f"{first['field']}: {first['message']}" if len(details) == 1 else _SEVERAL.format(len(details))
+            raise Invalid(told, details=details)
         return found
+
+    def _query_advice(self) -> str:
+        names = ", ".join(sorted(self.query_names))
+        return f"There is no such query parameter here. This operation takes {names or 'none'}."
 
     def _body(self, media: bytes | None, raw: bytes) -> Any:
         if not raw:
@@ -216,7 +249,7 @@ class Requests:
         details = [d for error in errors for d in details_of(error)]
         if len(details) == 1:
             return Invalid(f"{details[0]['field']}: {details[0]['message']}", details=details)
-        return Invalid(f"The request has {len(details)} violations of the contract.", details=details[:100])
+        return Invalid(_SEVERAL.format(len(details)), details=details[:_MOST_WRONG])
 
     def _ids(self, values: tuple[str, ...]) -> tuple[str, ...]:
         checked = []

@@ -46,6 +46,7 @@ class Bound:
         """Call a handler that waits, and hold its answer to the contract."""
         call.trace.step = "handler"
         reply: Reply = await self.handler(call, *values, **arguments)  # type: ignore[misc]
+        self.requests.check_names(arguments.get("body"))
         call.trace.step = "respond"
         self.check(reply)
         return reply
@@ -54,6 +55,7 @@ class Bound:
         """Call a handler, and hold its answer to the contract before anything that it drafted is recorded."""
         call.trace.step = "handler"
         reply: Reply = self.handler(call, *values, **arguments)  # type: ignore[assignment]
+        self.requests.check_names(arguments.get("body"))
         call.trace.step = "respond"
         self.check(reply)
         return reply
@@ -102,9 +104,11 @@ class Terminal(SpecMiddleware):
         shipped: Document | None,
         *,
         ignore_unknown: bool,
+        reject_unknown_query: bool,
     ) -> None:
         """`documents` and `schemas` by base path; `shipped` is the API's contract before it was corrected, if any."""
         self._documents, self._schemas, self._ignore_unknown = documents, schemas, ignore_unknown
+        self._reject_unknown_query = reject_unknown_query
         self._shipped = shipped
         self._bound: dict[str, dict[str, Bound]] = {}
 
@@ -122,7 +126,14 @@ class Terminal(SpecMiddleware):
                 uri_parser_class=None,
             )
             takes = takes_of(parsed.function)
-            requests = Requests(operation, document, schemas, takes, ignore_unknown=self._ignore_unknown)
+            requests = Requests(
+                operation,
+                document,
+                schemas,
+                takes,
+                ignore_unknown=self._ignore_unknown,
+                reject_unknown_query=self._reject_unknown_query and not base,
+            )
             made_for = self._shipped.operations.get(operation.id) if self._shipped is not None and not base else None
             if self._shipped is not None and made_for is not None:
                 requests.rely_on(Requests(made_for, self._shipped, schemas, takes, ignore_unknown=False))

@@ -81,6 +81,8 @@ def _message(error: Any, kind: str) -> str:
             return "The items must differ from each other."
         case "MinProperties":
             return "Send at least one field."
+        case "Not":
+            return "These fields do not go together. The contract says which do."
     # The value may be a whole object or a megabyte of text: say it shortened.
     return error.message if len(error.message) <= 200 else f"{shown} does not satisfy {kind}."
 

@@ -170,7 +170,7 @@ class Wire(HttpToolsProtocol):
 
     def _message(self, refusal: Refusal) -> bytes:
         trace = Trace("req_" + secrets.token_hex(12), 0, "", "", b"", "")
-        status, headers, body = render(refusal, trace, None)
+        status, headers, body = render(refusal, trace)
         headers += [*self.server_state.default_headers, (b"x-request-id", trace.id.encode()), (b"connection", b"close")]
         lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
         lines += [name + b": " + value for name, value in headers]

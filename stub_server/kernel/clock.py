@@ -13,6 +13,10 @@ DAY = 24 * HOUR
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EARLIEST = -62_135_596_800_000  # 0001-01-01T00:00:00.000Z
 LATEST = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z: the contract knows no later date-time
+EARLIEST_START = 0  # 1970: the years of history that a world is seeded with must be in reach
+LATEST_START = 221_845_392_000_000  # 9000: past it a period of a plan might end after the last date-time
+_FOUR_YEARS = 1_461 * DAY
+_LAST_SECOND = DAY - SECOND
 
 # The parts of a date-time after the date: looking them up is faster than writing numbers with leading zeros.
 _MINUTES = tuple(f"T{hour:02d}:{minute:02d}" for hour in range(24) for minute in range(60))
@@ -40,16 +44,23 @@ def _date(day: int) -> str:
 def parse_iso(text: str) -> int:
     """An RFC 3339 date-time -> milliseconds since 1970 (finer fractions are cut).
 
-    Raises ValueError for what is not one, has no offset, or leaves the years 1 to 9999 in UTC.
+    An instant outside the years 1 to 9999 of UTC counts as the first or the last one inside them, a leap second as the
+    second after it. Raises ValueError for what is no date-time or has no offset.
     """
-    moment = datetime.fromisoformat(text.upper())
+    text, added = text.upper(), 0
+    if text[:5] == "0000-":  # Python has no year 0; four years later the days are the same
+        text, added = "0004-" + text[5:], -_FOUR_YEARS
+    is_leap_second = text[16:19] == ":60"
+    if is_leap_second:
+        text, added = f"{text[:17]}59{text[19:]}", added + SECOND
+    moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError("a date-time needs an offset such as Z")
     since = moment - EPOCH
-    ms = since.days * DAY + since.seconds * SECOND + since.microseconds // 1_000
-    if not EARLIEST <= ms <= LATEST:
-        raise ValueError("the date-time leaves the years 1 to 9999")
-    return ms
+    if is_leap_second and since.seconds * SECOND != _LAST_SECOND:
+        raise ValueError("a leap second is the last one of a day in UTC")
+    ms = since.days * DAY + since.seconds * SECOND + since.microseconds // 1_000 + added
+    return min(max(ms, EARLIEST), LATEST)
 
 
 class ClockState(NamedTuple):

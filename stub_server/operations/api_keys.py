@@ -87,6 +87,7 @@ def create_api_key(call: Call, body: Body) -> Reply:
     record = draft.create(table, ident, public, hidden)
     draft.emit_move(table, record, call.lifecycle("ApiKey").find("new", "active"))
     _expire_later(draft, ident, public)
+    call.server.sandboxes.keyring.add(call.sandbox.name, (hidden["digest"], public_key))
     answer = reply.message("API key created.", api_key={**public, "private_key": private_key}, warning=WARNING)
     answer.status = 201
     return answer.located(f"{call.prefix}/api-keys/{ident}")

@@ -5,7 +5,7 @@ from ..calls.call import Call
 from ..calls.listing import page_of, query_of
 from ..calls.reply import Reply
 from ..contract.document import Move
-from ..contract.formats import date_time_ms
+from ..contract.formats import range_end_ms
 from ..domain import projects as rules
 from ..domain.lifecycle import move
 from ..domain.stats import ORDER_STATES, SUBSCRIPTION_STATES, OrderFold, monthly_revenue
@@ -100,7 +100,7 @@ def get_project_stats(call: Call, ident: str, query: Body) -> Reply:
     call.find(call.store.projects, ident, "project")
     call.allow_project(ident)
     store = call.store
-    since, until = (date_time_ms(query[name]) if name in query else None for name in ("from", "to"))
+    since, until = (range_end_ms(query[name]) if name in query else None for name in ("from", "to"))
     orders = _everything(store, ident) if since is None and until is None else OrderFold()
     if since is not None or until is not None:
         asked = Query(equal={"projectId": ident}, since=since, until=until, limit=max(1, len(store.orders)))

@@ -3,22 +3,27 @@
 from ..calls.call import Call
 from ..calls.listing import page_of, query_of
 from ..calls.reply import Reply, listed
-from ..contract.formats import date_time_ms
+from ..contract.formats import range_end_ms
 from ..kernel.clock import iso
 from ..kernel.record import Body
 
 # What is billed no more stands under "" in the order of billing: before every date-time, and in no range of them.
 _EARLIEST = "0"
+_HANDLED = ("orderId", "next_billing_since", "next_billing_until")
 
 
 def list_subscriptions(call: Call, query: Body) -> Reply:
     """200 with a page of subscriptions."""
     table = call.store.subscriptions
-    found = query_of(call, table, query, handled=("next_billing_since", "next_billing_until"))
+    found = query_of(call, table, query, handled=_HANDLED)
     since, until = query.get("next_billing_since"), query.get("next_billing_until")
     if since is not None or until is not None:
-        low = _EARLIEST if since is None else iso(date_time_ms(since))
-        high = None if until is None else iso(date_time_ms(until))
+        low = _EARLIEST if since is None else iso(range_end_ms(since))
+        high = None if until is None else iso(range_end_ms(until))
         found.between["next_billing_at"] = (low, high)
+    if "orderId" in query:
+        order = call.store.orders.open(query["orderId"].lower())
+        opened = None if order is None else order.hidden["subscriptionId"]
+        found.ids = () if opened is None else (opened,)
     rows, page = page_of(call, table, found)
     return listed("Subscriptions retrieved.", "subscriptions", rows, page)

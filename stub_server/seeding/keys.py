@@ -8,6 +8,7 @@ from typing import Any
 
 from ..contract.formats import date_time_ms
 from ..domain.api_keys import new_key
+from ..engine.sandbox import DEFAULT
 from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..kernel.ids import derived_text, named_uuid
 from ..kernel.record import Body
@@ -22,9 +23,9 @@ MAIN: Body = {
 }
 
 
-def pair_of(secret: bytes, seed: int, key: str) -> tuple[str, str]:
-    """Public and private half of a named key: the same in every world of one server and seed."""
-    names = (str(seed), "api_key", key)
+def pair_of(secret: bytes, seed: int, key: str, world: str = DEFAULT) -> tuple[str, str]:
+    """Public and private half of a named key: others in every world, so that a key tells the world it is of."""
+    names = (str(seed), "api_key", key) if world == DEFAULT else (str(seed), "api_key", key, world)
     return (
         "pk_sandbox_" + derived_text(secret, 24, *names, "public"),
         "sk_sandbox_" + derived_text(secret, 40, *names, "private"),

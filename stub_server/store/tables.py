@@ -31,7 +31,8 @@ def _casefolded_name(shown: Body, kept: Body) -> Any:
 
 
 def _name_and_description(shown: Body, kept: Body) -> str:
-    return fold(f"{shown['name'] or ''}\n{shown.get('description') or ''}")
+    # No text that is searched for holds the sign between them, so none runs from the one into the other.
+    return fold(f"{shown['name'] or ''}\0{shown.get('description') or ''}")
 
 
 def _name_in_project(shown: Body, kept: Body) -> tuple[str, str]:
@@ -120,6 +121,7 @@ def table_specs(running: tuple[str, ...]) -> Mapping[str, TableSpec]:
                 "planId": _order_plan,
                 "status": public("status"),
                 "customerId": hidden("customerId"),
+                "subscriptionId": hidden("subscriptionId"),
                 "document": hidden("document"),
                 "paymentMethod": public("paymentMethod"),
             },

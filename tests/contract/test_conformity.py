@@ -182,7 +182,7 @@ UNFIT = {
     ),
     "an event that the catalogue cannot list": (
         removed("$.components.schemas.EventType.enum[?@ == 'order.paid']"),
-        "$['x-webhooks']['order.paid']: cannot be listed as WebhookEvent of the contract: "
+        "$['x-webhooks']['order.paid']: cannot be listed as WebhookEventType of the contract: "
         '"order.paid" is not one of ',
     ),
     # What the rules of the server need, though the contract is sound in itself.

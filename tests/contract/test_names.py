@@ -10,7 +10,7 @@ from stub_server.contract import bundle
 from stub_server.contract.document import Document
 from stub_server.contract.source import ContractError, read
 
-from ..support.contract import OPENAPI, document
+from ..support.contract import OPENAPI, component, document, violations
 from ..support.overlays import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, copied, corrected, overlay, removed, updated
 
 API = document()
@@ -54,7 +54,7 @@ def test_the_lists_are_made_of_the_tables_in_their_order() -> None:
         "EventType": EVENTS,
         "TestSend.event_type": EVENTS,
         "EventPattern": patterns,
-        "WebhookEvent.resource": RESOURCES,
+        "WebhookEventType.resource": RESOURCES,
         "OrderEvent.type": [name for name in EVENTS if name.startswith("order.")],
         "WebhookTestEvent.type": ["webhook.test"],
         "Scope.name": SCOPES,
@@ -86,7 +86,7 @@ def test_the_last_event_of_a_resource_takes_the_resource_along(tmp_path: Path) -
         "$.paths..['x-emits'][?@ == 'customer.created' || @ == 'customer.updated']",
     )
     contract = corrected(tmp_path, gone)
-    assert [name for name in RESOURCES if name != "customer"] == enum_of(contract, "WebhookEvent.resource")
+    assert [name for name in RESOURCES if name != "customer"] == enum_of(contract, "WebhookEventType.resource")
     assert "customer.*" not in enum_of(contract, "EventPattern")
     assert "enum" not in contract.schema("CustomerEvent")["properties"]["type"]
 
@@ -101,7 +101,7 @@ def test_a_renamed_event_is_in_every_list_under_its_new_name(tmp_path: Path) -> 
 def test_an_added_event_is_in_every_list(tmp_path: Path) -> None:
     contract = corrected(tmp_path, copied("$['x-webhooks'] invoice.sent", "$['x-webhooks']['order.paid']"))
     assert [*EVENTS, "invoice.sent"] == enum_of(contract, "EventType")
-    assert [*RESOURCES, "invoice"] == enum_of(contract, "WebhookEvent.resource")
+    assert [*RESOURCES, "invoice"] == enum_of(contract, "WebhookEventType.resource")
     assert {"invoice.*", "invoice.sent"} <= set(enum_of(contract, "EventPattern"))
     assert "invoice.sent" in enum_of(contract, "OrderEvent.type")
 
@@ -204,3 +204,54 @@ def test_the_moves_of_an_overlay_are_found_by_name(tmp_path: Path) -> None:
     assert (("order.partially_refunded",), ("order.paid",)) == (first.events, second.events)
     assert order.find("paid", "paid", "nameless") is None
     assert order.find("pending", "paid", "settled") is None
+
+
+# -- the choice of payloads
+
+
+def payloads(contract: Document) -> tuple[list[str], dict[str, str]]:
+    """The schemas that a delivery may be of, and the one of each event, by name."""
+    schema = contract.schema("WebhookPayload")
+    mapping = schema["discriminator"]["mapping"]
+    assert schema["discriminator"]["propertyName"] == "type"
+    names = [entry["$ref"].rpartition("/")[2] for entry in schema["oneOf"]]
+    return names, {event: reference.rpartition("/")[2] for event, reference in mapping.items()}
+
+
+def test_a_delivery_is_of_one_schema_that_its_type_names() -> None:
+    """Every example of an event fits the choice, and fits its own schema alone."""
+    names, mapping = payloads(API)
+    assert EVENTS == list(mapping)
+    assert sorted(set(mapping.values())) == sorted(names)
+    choice = component("WebhookPayload")
+    for event, entry in API.events.items():
+        assert violations(choice, entry["example"]) == [], event
+        assert [mapping[event]] == [name for name in names if component(name).is_valid(entry["example"])]
+        other = next(name for name in EVENTS if mapping[name] != mapping[event])
+        assert violations(choice, entry["example"] | {"type": other}) != []
+    assert violations(choice, API.events["order.paid"]["example"] | {"type": "order.lost"}) != []
+
+
+def test_the_choice_follows_an_overlay(tmp_path: Path) -> None:
+    removed_event = payloads(corrected(tmp_path, NO_PAID))[1]
+    assert "order.paid" not in removed_event
+    renamed = payloads(corrected(tmp_path, SETTLED))[1]
+    assert renamed["order.settled"] == "OrderEvent"
+    added = payloads(corrected(tmp_path, copied("$['x-webhooks'] invoice.sent", "$['x-webhooks']['order.paid']")))[1]
+    assert added["invoice.sent"] == "OrderEvent"
+    gone = removed(
+        "$['x-webhooks']['customer.created','customer.updated']",
+        "$.components.schemas.Customer['x-events']",
+        "$.paths..['x-emits'][?@ == 'customer.created' || @ == 'customer.updated']",
+    )
+    assert "CustomerEvent" not in payloads(corrected(tmp_path, gone))[0]
+
+
+def test_a_choice_that_an_overlay_writes_stays_as_written(tmp_path: Path) -> None:
+    target = "$.components.schemas.WebhookPayload"
+    own = removed(f"{target}.oneOf", f"{target}.discriminator") + updated(
+        target, '{ oneOf: [{ $ref: "#/components/schemas/OrderEvent" }] }'
+    )
+    schema = corrected(tmp_path, own, NO_PAID).schema("WebhookPayload")
+    assert [{"$ref": "#/components/schemas/OrderEvent"}] == schema["oneOf"]
+    assert "discriminator" not in schema

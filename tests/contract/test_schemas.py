@@ -5,14 +5,21 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stub_server.domain.documents import is_document_unchecked
 
 from ..support.contract import document, schemas, violations
+from . import formats
 
 ENTRIES = ["openapi.yaml", "sandbox.yaml"]
 API = document()
 COMPONENTS = [(entry, name) for entry in ENTRIES for name in document(entry).raw["components"]["schemas"]]
 OPERATIONS = [(entry, name) for entry in ENTRIES for name in document(entry).operations]
+RECEIVED = {"WebhookPayload"}  # what clients are sent: no operation takes it or answers with it
 BASES = {"documented", "assumed"}
+DOCUMENT = r"^[./-]*([0-9A-Za-z][./-]*){5,20}$"
 
 
 def objects(node: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -114,7 +121,7 @@ def test_every_body_has_named_examples_and_every_example_is_valid(entry: str, na
     doc = document(entry)
     for place, schema, examples, is_request in bodies(entry, name):
         if not examples:
-            assert place.endswith(("problem+json", "image/svg+xml", "image/png")), f"{place} has no example"
+            assert place.endswith(("image/svg+xml", "image/png")), f"{place} has no example"
             continue
         validator = schemas(entry).compile(schema, request=is_request)
         for key, raw in examples.items():
@@ -140,7 +147,8 @@ def test_every_component_is_used() -> None:
     for entry in ENTRIES:
         for kind, components in document(entry).raw["components"].items():
             for name in components if kind != "securitySchemes" else ():
-                assert f"'#/components/{kind}/{name}'" in texts[entry], f"{kind}/{name}"
+                used = f"'#/components/{kind}/{name}'" in texts[entry] or name in RECEIVED
+                assert used, f"{kind}/{name}"
 
 
 def test_every_file_of_the_folder_is_part_of_a_contract() -> None:
@@ -172,3 +180,31 @@ def test_the_contradictions_of_the_source_bite_where_they_say() -> None:
         for place in entry["bites"]:
             schema, _, member = place.partition(".")
             assert place in API.operations or member in API.schema(schema)["properties"], place
+
+
+@pytest.mark.parametrize(("entry", "name"), COMPONENTS)
+def test_no_default_is_null(entry: str, name: str) -> None:
+    """Generators read a member with a default as one that must be sent."""
+    found = [where for where, member in members(schema_of(entry, name), name) if member.get("default", 0) is None]
+    assert [] == found
+
+
+def patterns_of(wanted: str) -> set[str]:
+    """The patterns that stand beside a format in requests."""
+    nodes = [member for entry, name in COMPONENTS for _, member in members(schema_of(entry, name), name)]
+    return {node["pattern"] for node in nodes if node.get("format") == wanted and "pattern" in node}
+
+
+@given(formats.documents(), formats.networks())
+def test_the_pattern_beside_a_format_lets_every_value_of_it_through(document: str, network: str) -> None:
+    """Generators that do not know our formats go by the patterns."""
+    (of_networks,) = patterns_of("ip-network")
+    assert {DOCUMENT} == patterns_of("document")
+    assert re.search(DOCUMENT, document) is not None
+    assert re.search(of_networks, network) is not None
+
+
+@given(st.from_regex(DOCUMENT, fullmatch=True), st.text())
+def test_a_document_that_the_pattern_refuses_is_none(likely: str, text: str) -> None:
+    for value in (likely, f"{likely[:3]} {likely[3:]}", text):
+        assert re.search(DOCUMENT, value) is not None or not is_document_unchecked(value)

@@ -115,7 +115,12 @@ def log_of_deleted(shop: Estate, operation: str) -> Answer:
     return ask(shop.api, OPERATIONS[operation], shop.ids)
 
 
+def long_name(shop: Estate, operation: str) -> Answer:
+    return create(shop, operation, metadata={"x" * 65: "1"})
+
+
 CAUSES: dict[str, Callable[[Estate, str], Answer]] = {
+    "metadata_key_invalid": long_name,
     "duplicate_name": name_taken,
     "duplicate_document": document_taken,
     "document_type_conflict": document_of_another_type,

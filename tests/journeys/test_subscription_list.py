@@ -83,6 +83,39 @@ def test_what_is_billed_no_more_is_in_no_range(api: httpx2.Client, opened: Opene
     assert len(early) == 3
 
 
+def test_an_order_leads_to_its_subscription_and_back(
+    api: httpx2.Client, control: httpx2.Client, opened: Opened, make_order: Maker
+) -> None:
+    """The order that opened it and those that renew it, paid or not; ids match in letters of either case."""
+    first, ident = opened.month["orderId"], opened.month["id"]
+    renewal = done(control.post(f"/subscriptions/{ident}/renew"))["order"]["id"]
+    assert [ident] == ids(api, orderId=first)
+    assert [ident] == ids(api, orderId=renewal.upper(), status="active")
+    assert [] == ids(api, orderId=renewal, status="canceled")
+    assert [] == ids(api, orderId=renewal, projectId=UNKNOWN)
+    listed = done(api.get("/v2/orders", params={"subscriptionId": ident.upper()}))["orders"]
+    assert {first, renewal} == {order["id"] for order in listed}
+    assert [] == done(api.get("/v2/orders", params={"subscriptionId": ident, "status": "pending"}))["orders"]
+    unpaid = make_order()
+    assert [] == ids(api, orderId=unpaid["id"])
+    assert [] == ids(api, orderId=UNKNOWN)
+    assert [] == done(api.get("/v2/orders", params={"subscriptionId": UNKNOWN}))["orders"]
+    for path, name in (("/v2/subscriptions", "orderId"), ("/v2/orders", "subscriptionId")):
+        refused = api.get(path, params={name: "PLANO"})
+        assert (422, name) == (refused.status_code, refused.json()["details"][0]["field"])
+
+
+def test_a_restricted_key_finds_no_subscription_by_a_foreign_order(
+    api: httpx2.Client, opened: Opened, make_project: Maker
+) -> None:
+    """Neither way says that the other exists."""
+    for allowed, expected in ((opened.project_id, 1), (make_project()["id"], 0)):
+        with restricted_key(api, allowed, "subscriptions:read", "orders:read") as client:
+            assert expected == len(ids(client, orderId=opened.month["orderId"]))
+            orders = done(client.get("/v2/orders", params={"subscriptionId": opened.month["id"]}))["orders"]
+            assert expected == len(orders)
+
+
 def test_a_restricted_key_sees_its_own_projects(api: httpx2.Client, opened: Opened, make_project: Maker) -> None:
     """Filtered silently, in a range of billing as well."""
     for allowed, expected in ((opened.project_id, 3), (make_project()["id"], 0)):

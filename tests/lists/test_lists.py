@@ -206,9 +206,6 @@ def test_any_query_answers_what_reading_everything_gives(reader: Reader, operati
 # -- finer points
 
 
-@pytest.mark.xfail(
-    reason="the server cuts the ends of a range off after the millisecond", raises=AssertionError, strict=True
-)
 @every_list
 def test_an_end_between_two_milliseconds_parts_what_it_should(reader: Reader, operation: str) -> None:
     """A record is older than an end that is a part of a millisecond later."""
@@ -218,11 +215,6 @@ def test_an_end_between_two_milliseconds_parts_what_it_should(reader: Reader, op
     reader.hold(operation, {"created_until": end, "limit": "100"})
 
 
-@pytest.mark.xfail(
-    reason="the server joins name and description with a line break before it searches",
-    raises=AssertionError,
-    strict=True,
-)
 def test_a_search_does_not_run_from_the_name_into_the_description(reader: Reader) -> None:
     """Text is in the one or in the other."""
     named = next(project for project in reader.records("listProjects") if project["description"])

@@ -5,8 +5,6 @@ from typing import Any
 from .contract import component, violations
 from .wire import Answer
 
-PROBLEM = "application/problem+json"
-
 
 def refused(answer: Answer, status: int, code: str) -> dict[str, Any]:
     """Hold an answer to the one shape, to a status and to a code; answers the body for a closer look."""
@@ -17,17 +15,6 @@ def refused(answer: Answer, status: int, code: str) -> dict[str, Any]:
     assert list(body) == ["error", "message", "code", "status", "request_id", "details"]
     assert body["status"] == status
     assert body["request_id"] == answer.header("x-request-id")
-    return body
-
-
-def refused_as_problem(answer: Answer, status: int, code: str) -> dict[str, Any]:
-    """The same for a client that asked for RFC 9457."""
-    assert (status, code) == (answer.status, answer.json().get("code")), answer.body[:600]
-    assert answer.header("content-type") == PROBLEM
-    body: dict[str, Any] = answer.json()
-    assert violations(component("Problem"), body) == []
-    assert body["status"] == status
-    assert body["instance"].endswith(f":{answer.header('x-request-id')}")
     return body
 
 

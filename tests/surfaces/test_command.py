@@ -67,6 +67,8 @@ def test_a_verb_may_be_left_out_but_not_misspelt() -> None:
     [
         (("--now", "tomorrow"), "2026-11-20T14:32:05Z"),
         (("--now", "2026-11-20T14:32:05"), "offset"),
+        (("--now", "1969-12-31T23:59:59Z"), "between 1970 and 8999"),
+        (("--unknown-query", "ignore"), "'warn', 'reject'"),
         (("--base-url", "sandbox.example"), "not an address"),
         (("--seed", "-1"), "--seed"),
         (("--allow-host", "http://dev.box"), "is not a host"),

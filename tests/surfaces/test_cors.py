@@ -1,5 +1,7 @@
 """What a browser may do: pages of this machine, and pages that the user names, may read the API."""
 
+from urllib.parse import quote
+
 import pytest
 
 from ..conftest import Serve
@@ -116,6 +118,27 @@ def test_the_user_names_pages_that_read_the_api(
 def test_without_an_origin_nothing_is_said_about_origins(door: Door) -> None:
     answer = door.ask("GET", "/v2/customers?limit=1")
     assert [name for name, _ in answer.headers if name.startswith("access-control")] == []
+
+
+@pytest.mark.parametrize("origin", [None, LOCAL[0], FOREIGN[0]])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v2/customers?limit=1", "/v2/nothing", "/openapi.json", "/", "/static/console.css", "/_sandbox/clock",
+        "/_sandbox/health", "/_sandbox/qr.svg?code=x", "/_sandbox/qr.png?code=x",
+    ],
+)  # fmt: skip
+def test_every_answer_says_that_it_depends_on_the_origin(door: Door, path: str, origin: str | None) -> None:
+    """A cache that kept an answer without would show it to a page for which it was not meant."""
+    headers: list[Header] = [] if origin is None else [("Origin", origin)]
+    assert "Origin" == door.ask("GET", path, headers=headers).header("vary")
+
+
+def test_the_image_of_a_code_says_so_too(door: Door) -> None:
+    ident = door.ask("GET", "/_sandbox/credentials").json()["sample"]["orderId"]
+    code = door.ask("GET", f"/v2/orders/{ident}").json()["last_transaction"]["qr_code"]
+    image = door.ask("GET", f"/_sandbox/qr.svg?code={quote(code)}", token=None)
+    assert (200, "Origin") == (image.status, image.header("vary"))
 
 
 @pytest.mark.parametrize("path", ["/_sandbox/credentials", "/_sandbox/clock", "/_sandbox"])

@@ -138,14 +138,14 @@ def test_a_date_time_is_rfc_3339(door: Door, instant: str) -> None:
     "instant",
     [
         "2026-11-20", "2026-11-20T14:32:05", "2026-11-20%2014:32:05Z", "2026-11-20T14:32Z", "2026-13-01T00:00:00Z",
-        "2026-02-30T00:00:00Z", "2026-11-20T24:00:00Z", "2026-11-20T23:59:60Z", "0000-01-01T00:00:00Z",
-        "0001-01-01T00:00:00%2B23:59", "9999-12-31T23:59:59-00:01", "20261120T143205Z", "1763649125", "now", "",
+        "2026-02-30T00:00:00Z", "2026-11-20T24:00:00Z", "2026-11-20T22:59:60Z", "2026-11-20T23:59:60-03:00",
+        "10000-01-01T00:00:00Z", "20261120T143205Z", "1763649125", "now", "",
         "2026-11-20T14:32:05+00:00",
         "2026-11-20T14:32:05%2B0000", "%D9%A2026-11-20T14:32:05Z", "2026-11-20T14:32:05Z%0A",
     ],
 )  # fmt: skip
 def test_a_date_time_is_nothing_else(door: Door, instant: str) -> None:
-    """An unescaped plus is a blank, and years end at 9999 in UTC too."""
+    """An unescaped plus is a blank, and a leap second ends a day of UTC."""
     answer = door.ask("GET", f"/v2/customers?created_since={instant}")
     assert fields(refused(answer, 422, "validation_error")) == {"created_since": "format"}
 

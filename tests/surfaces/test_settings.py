@@ -92,3 +92,21 @@ def test_a_base_url_of_ones_own_is_shown(serve: Serve) -> None:
     server = serve(base_url="https://sandbox.example/")
     shown = httpx2.get(f"{server.url}/s/x/_sandbox/credentials").json()["base_url"]
     assert shown == "https://sandbox.example/s/x"
+
+
+def test_unknown_query_parameters_can_be_refused(serve: Serve) -> None:
+    """All of them at once, with what the operation takes; what is known is read as ever."""
+    door = door_to(serve(reject_unknown_query=True))
+    assert door.ask("GET", "/v2/customers?limit=1&name=a").status == 200
+    body = refused(door.ask("GET", "/v2/customers?limit=1&colour=red&size=2&colour=blue"), 422, "validation_error")
+    assert fields(body) == {"colour": "unknown_parameter", "size": "unknown_parameter"}
+    assert {entry["in"] for entry in body["details"]} == {"query"}
+    one = refused(door.ask("GET", "/v2/analytics?form=2026-01-01T00:00:00Z"), 422, "validation_error")
+    assert one["message"] == "form: There is no such query parameter here. This operation takes from, projectId, to."
+    writes = door.ask("POST", "/v2/customers?dry=1", b"{}")
+    assert fields(refused(writes, 422, "validation_error")) == {"dry": "unknown_parameter"}
+    assert door.ask("GET", "/_sandbox/clock?x=1").status == 200
+    both = door.ask("GET", "/v2/customers?limit=1&limit=2&" + "&".join(f"p{n}" for n in range(500)))
+    told = refused(both, 422, "validation_error")["details"]
+    assert len(told) == 100
+    assert told[0] == {"field": "limit", "in": "query", "code": "duplicate", "message": "Send it once."}

@@ -46,7 +46,7 @@ def test_the_well_known_test_tax_id_of_zeros_is_refused() -> None:
         ("529.982.247-25", "52998224725"),
         ("11.222.333/0001-81", "11222333000181"),
         ("12.abc.345/01de-35", "12ABC34501DE35"),
-        ("fx 123456", "FX123456"),
+        ("fx-123456", "FX123456"),
     ],
 )
 def test_a_mask_is_stripped_and_letters_become_capitals(masked: str, plain: str) -> None:
@@ -105,7 +105,7 @@ def test_without_check_digits_any_document_of_the_right_form_is_accepted() -> No
 
 @given(st.one_of(st.text(), st.text(st.characters(categories=["Cs", "Nd", "Pd", "Lu"])), st.text(min_size=41)))
 def test_the_formats_survive_any_string_and_agree_with_kind(text: str) -> None:
-    assert documents.is_document(text) is (documents.kind(text) is not None)
+    assert documents.is_document(text) is (" " not in text and documents.kind(text) is not None)
     if documents.is_document(text):
         assert documents.is_document_unchecked(text) is True
 

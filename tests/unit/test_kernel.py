@@ -23,9 +23,9 @@ def test_an_instant_survives_being_written(ms: int) -> None:
     assert (24, "Z") == (len(text), text[-1])
 
 
-@pytest.mark.parametrize("text", ["2026-11-20", "2026-11-20T10:00:00", "0001-01-01T00:00:00+01:00", "soon"])
+@pytest.mark.parametrize("text", ["2026-11-20", "2026-11-20T10:00:00", "2016-12-31T23:58:60Z", "soon"])
 def test_what_is_no_instant_is_refused(text: str) -> None:
-    """No offset, no time, no such year in UTC."""
+    """No offset, no time, no such second."""
     with pytest.raises(ValueError, match=r"."):
         parse_iso(text)
 

@@ -5,8 +5,9 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
 from ...contract.assumptions import assumptions_of
-from ...kernel.clock import iso
-from ...kernel.problem import Missing
+from ...contract.formats import date_time_ms
+from ...kernel.clock import EARLIEST_START, LATEST_START, iso
+from ...kernel.problem import Conflict, Missing, detail
 from ...kernel.record import Body
 from ...seeding.scenario import ScenarioError
 
@@ -110,8 +111,12 @@ def reset_sandbox(call: Call, body: Body | None) -> Reply:
     # A file of the user's is for the command line alone: nobody opens files of this machine through HTTP.
     if scenario is not None and scenario != call.server.sandboxes.scenario and not scenario.isidentifier():
         raise Missing("A scenario is asked for by its name.", code="scenario_not_found")
+    now = date_time_ms(asked["now"]) if "now" in asked else None
+    if now is not None and not EARLIEST_START <= now < LATEST_START:
+        message = "A world begins between 1970 and 8999."
+        raise Conflict(message, code="clock_too_far", details=[detail("now", "clock_too_far", message)])
     try:
-        sandbox = call.server.sandboxes.reset(call.sandbox.name, scenario, asked.get("seed"))
+        sandbox = call.server.sandboxes.reset(call.sandbox.name, scenario, asked.get("seed"), now)
     except ScenarioError as error:
         raise Missing(str(error), code="scenario_not_found") from None
     call.sandbox = sandbox

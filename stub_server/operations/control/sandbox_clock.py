@@ -1,16 +1,18 @@
 """The clock that rules expiry, billing and retries: forward only, and everything due on the way is done."""
 
+from types import MappingProxyType
+
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
 from ...contract.formats import date_time_ms
 from ...engine.scheduler import Fired, advance
-from ...kernel.clock import DAY, iso
+from ...kernel.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, iso
 from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body
 
+_UNITS = MappingProxyType({"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": SECOND})
 FARTHEST = 3650 * DAY
-END = 221_845_392_000_000  # 9000-01-01: past it a period of a plan might end after the last year a date-time can show
 
 
 def get_clock(call: Call) -> Reply:
@@ -30,7 +32,7 @@ def advance_clock(call: Call, body: Body) -> Reply:
     """200 with the jobs that were done on the way."""
     if "to" in body:
         return _jump(call, date_time_ms(body["to"]))
-    return _jump(call, call.now + round(body["seconds"] * 1000))
+    return _jump(call, call.now + sum(round(body.get(name, 0) * unit) for name, unit in _UNITS.items()))
 
 
 def freeze_clock(call: Call, body: Body | None) -> Reply:
@@ -64,7 +66,7 @@ def _check(call: Call, to: int) -> None:
     if to < call.now:
         message = f"The clock stands at {call.now_text} and moves forward only. POST /_sandbox/reset begins anew."
         raise Conflict(message, code="clock_moves_forward_only", details=[_where(message, "clock_moves_forward_only")])
-    farthest = min(call.now + FARTHEST, END)
+    farthest = min(call.now + FARTHEST, LATEST_START)
     if to > farthest:
         message = f"One step reaches to {iso(farthest)}: at most 3650 days from now, and never past the year 8999."
         raise Conflict(message, code="clock_too_far", details=[_where(message, "clock_too_far")])

@@ -1,0 +1,48 @@
+"""The choice of all webhook payloads, folded in where a schema says `x-one-of-from`: clients read deliveries by it."""
+
+from .source import Json
+
+SOURCE = "x-one-of-from"
+
+
+class Payloads:
+    """The choices of one document. What an overlay has written itself is left alone from then on."""
+
+    def __init__(self) -> None:
+        self._written: dict[str, Json] = {}
+
+    def fold(self, document: dict[str, Json]) -> None:
+        """Write every choice anew that is still as it was written before: a schema for each kind of payload."""
+        components = document.get("components")
+        schemas = components.get("schemas") if isinstance(components, dict) else None
+        items = document.get("x-webhooks")
+        if not isinstance(schemas, dict) or not isinstance(items, dict):
+            return
+        for name, schema in schemas.items():
+            if not isinstance(schema, dict) or SOURCE not in schema:
+                continue
+            before = {key: schema[key] for key in ("oneOf", "discriminator") if key in schema}
+            if before != self._written.get(name, {}):
+                continue
+            mapping = {
+                event: reference for event, item in items.items() if (reference := payload_reference(item)) is not None
+            }
+            choice: Json = {
+                "oneOf": [{"$ref": reference} for reference in dict.fromkeys(mapping.values())],
+                "discriminator": {"propertyName": "type", "mapping": mapping},
+            }
+            if not mapping:  # a choice of nothing fits nothing
+                choice = {}
+                schema.pop("oneOf", None)
+                schema.pop("discriminator", None)
+            schema.update(choice)
+            self._written[name] = choice
+
+
+def payload_reference(item: Json) -> str | None:
+    """Where the payload of an event is described, if a component of its own does that."""
+    try:
+        reference = item["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+    except (KeyError, TypeError):
+        return None
+    return reference if isinstance(reference, str) else None

@@ -1,0 +1,35 @@
+"""Maps with free names, such as metadata: where a body holds them, and which names do not serve."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..contract.source import Json
+
+LONGEST_NAME = 64
+NAME_CODE = "metadata_key_invalid"
+NAME_ADVICE = f"A key has 1 to {LONGEST_NAME} characters and no NUL."
+_DEEPEST = 8
+
+Place = tuple[str, ...]
+
+
+def free_maps(schema: Json, resolve: Callable[[Json], Json], place: Place = ()) -> Iterator[Place]:
+    """Where a body of a schema holds maps from free names to texts, as the members that lead there."""
+    schema = resolve(schema)
+    if not isinstance(schema, dict) or len(place) > _DEEPEST:
+        return
+    rest = resolve(schema.get("additionalProperties"))
+    if isinstance(rest, dict) and rest.get("type") == "string":
+        yield place
+    for name, member in schema.get("properties", {}).items():
+        yield from free_maps(member, resolve, (*place, name))
+
+
+def wrong_names(body: Json, places: tuple[Place, ...]) -> Iterator[str]:
+    """The maps of a body with a name that is empty, too long or holds NUL."""
+    for place in places:
+        node: Any = body
+        for step in place:
+            node = node.get(step) if isinstance(node, dict) else None
+        if isinstance(node, dict) and any(not 0 < len(name) <= LONGEST_NAME or "\0" in name for name in node):
+            yield ".".join(place)
