@@ -36,6 +36,8 @@ class Store:
         self.tables = {name: Table(name, spec, layout.checks[spec.schema]) for name, spec in layout.tables.items()}
         self.usage: dict[str, Usage] = {}
         self.unrecorded: dict[str, Usage | None] = {}
+        self._rendered: dict[str, dict[str, bytes]] = {name: {} for name in self.tables}
+        self._shared: set[str] = set()  # tables that another store reads too: whoever writes first takes a copy
         self._name_tables()
 
     def _name_tables(self) -> None:
@@ -51,9 +53,10 @@ class Store:
         """A record's public bytes, its live members (counters) as they are now."""
         if not table.spec.live:
             return record.json
-        known = table.shown.get(record.id)
+        remembered = self._rendered[table.name]
+        known = remembered.get(record.id)
         if known is None:
-            known = table.shown[record.id] = self.rendered(table, record)
+            known = remembered[record.id] = self.rendered(table, record)
         return known
 
     def rendered(self, table: Table, record: Record) -> bytes:
@@ -93,23 +96,39 @@ class Store:
         before = self.usage.get(ident)
         self.unrecorded.setdefault(ident, before)
         self.usage[ident] = ((before or UNUSED)[0] + 1, at)
-        self.api_keys.shown.pop(ident, None)
+        self._rendered["api_keys"].pop(ident, None)
 
     # -- writing, which only the fold of a step does, and seeding
 
     def put(self, table: Table, record: Record, public: Body, hidden: Body, before: Row | None) -> None:
         """Store a version in place of the one before."""
+        if self._shared:
+            table = self._own(table)
         if before is None:
             table.enter(record, public, hidden)
         else:
             table.put(record, public, hidden, before)
             self._moved(table, before.public, before.hidden)
+        if table.spec.live:
+            self._rendered[table.name].pop(record.id, None)
         self._moved(table, public, hidden)
 
     def drop(self, table: Table, row: Row) -> None:
         """Take a record out."""
+        if self._shared:
+            table = self._own(table)
         table.drop(row)
+        self._rendered[table.name].pop(row.id, None)
         self._moved(table, row.public, row.hidden)
+
+    def _own(self, table: Table) -> Table:
+        """The table that this store alone writes: a copy of one that it shares."""
+        name = table.name
+        if name in self._shared:
+            self._shared.discard(name)
+            self.tables[name] = self.tables[name].copy()
+            self._name_tables()
+        return self.tables[name]
 
     def set_usage(self, ident: str, usage: Usage | None) -> None:
         """Have a key been used so often; None forgets it."""
@@ -117,11 +136,14 @@ class Store:
             self.usage.pop(ident, None)
         else:
             self.usage[ident] = usage
-        self.api_keys.shown.pop(ident, None)
+        self._rendered["api_keys"].pop(ident, None)
 
     def rebuild(self) -> None:
         """Make anew all that is derived from the records: after a defect has left it half done."""
         self.tables = {name: table.rebuilt() for name, table in self.tables.items()}
+        self._shared.clear()
+        for remembered in self._rendered.values():
+            remembered.clear()
         self._name_tables()
 
     def add(self, name: str, ident: str, public: Body, hidden: Body, at: int | None = None) -> None:
@@ -142,20 +164,22 @@ class Store:
                 table.settle()
                 table.sorts.settle()
                 table.loading = False
-                table.shown.clear()  # counters have moved
+                self._rendered[table.name].clear()  # counters have moved
 
     def _moved(self, table: Table, public: Body, hidden: Body) -> None:
         """What was remembered of records that this one feeds is out of date."""
         for name, ident_of in table.touches:
-            shown = self.tables[name].shown
-            if shown:
-                shown.pop(ident_of(public, hidden), None)
+            remembered = self._rendered[name]
+            if remembered:
+                remembered.pop(ident_of(public, hidden), None)
 
     def copy(self) -> "Store":
-        """An independent copy; records are shared, for they never change."""
+        """An independent copy. Tables are shared until one of the two writes to them."""
         twin = Store.__new__(Store)
         twin.merchant, twin._layout = self.merchant, self._layout
-        twin.tables = {name: table.copy() for name, table in self.tables.items()}
+        twin.tables = dict(self.tables)
+        self._shared, twin._shared = set(self.tables), set(self.tables)
+        twin._rendered = {name: {} for name in self.tables}
         twin.usage, twin.unrecorded = dict(self.usage), dict(self.unrecorded)
         twin._name_tables()
         return twin

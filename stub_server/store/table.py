@@ -33,7 +33,6 @@ class Table:
         positions = {name: number for number, name in enumerate(self.indexes)}
         self.tallies = Tallies(spec, positions)
         self._tallied = bool(spec.sums or spec.distinct)
-        self.shown: dict[str, bytes] = {}
         self.views = Views(positions)
         self.loading = False  # many records come at once, and lists are put in order when they have
         self._unsorted = False
@@ -162,7 +161,6 @@ class Table:
         key = record.key
         self.settle()
         self.rows[key] = record
-        self.shown.pop(record.id, None)
         self._move(key, record.id, (before.public, before.hidden), (shown, kept))
 
     def drop(self, row: Row) -> None:
@@ -171,7 +169,6 @@ class Table:
         key = row.record.key
         del self.rows[key], self.keys[row.id]
         self.order = ordered.remove(self.order, key)
-        self.shown.pop(row.id, None)
         self._move(key, row.id, (row.public, row.hidden), None)
 
     def settle(self) -> None:
@@ -295,5 +292,4 @@ class Table:
         for name, texts in self.texts.items():
             twin.texts[name].update(texts)
         self.tallies.copy_to(twin.tallies)
-        twin.shown = self.shown.copy()
         return twin

@@ -34,10 +34,9 @@ def test_a_world_that_was_used_is_gone_with_its_last_reference(end: str) -> None
     draft.record()
     advance(world, world.clock.now + 40 * DAY, Cause("control", "", "test"))
     twin = world.fork("twin")
-    held = [
-        weakref.ref(part) for one in (world, twin) for part in (one, one.store, one.log, *one.store.tables.values())
-    ]
-    del world, twin, draft, row
+    parts = [(one, one.store, one.log, one.store.customers, one.store.orders) for one in (world, twin)]
+    held = [weakref.ref(part) for many in parts for part in many]
+    del world, twin, draft, row, parts
     if end == "reset":
         worlds.reset("short")
     else:
