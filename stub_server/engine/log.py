@@ -51,7 +51,8 @@ class Log:
         self._budget.used -= size
 
     def close(self) -> None:
-        """Give the memory of a world that is no more back to the others."""
+        """Give the memory of a world that is no more back to the others; what it still records is not kept."""
+        self._most = 0
         while self._steps:
             self._forget()
 

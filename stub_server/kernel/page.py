@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from .record import Body
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -16,8 +18,19 @@ class Page:
         """How many pages there are."""
         return -(-self.total // self.limit)
 
-    def json(self) -> bytes:
+    def body(self) -> Body:
         """The contract's Pagination object."""
+        return {
+            "page": self.page,
+            "limit": self.limit,
+            "total": self.total,
+            "total_pages": self.pages,
+            "has_next": self.page < self.pages,
+            "has_prev": self.page > 1 and self.pages > 0,
+        }
+
+    def json(self) -> bytes:
+        """The same, written."""
         page, pages = self.page, self.pages
         return b'{"page":%d,"limit":%d,"total":%d,"total_pages":%d,"has_next":%b,"has_prev":%b}' % (
             page,

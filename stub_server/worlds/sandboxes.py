@@ -1,18 +1,23 @@
-"""The worlds of one server: chosen by name, made at first mention, reset to their seed."""
+"""The worlds of one server: chosen by name, made, forked, reset and dropped, and never more than fit."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from ..engine.log import Budget, Log
+from ..engine.past import state_at
 from ..engine.sandbox import DEFAULT, Rules, Sandbox
-from ..kernel.clock import Clock
-from ..kernel.ids import Ids
-from ..kernel.problem import Missing
+from ..kernel.clock import SECOND, Clock, wall_ms
+from ..kernel.ids import Ids, named_uuid
+from ..kernel.problem import Conflict, Missing, detail
 from ..seeding.own_keys import derive_keys, mark_seeded
+from ..seeding.scenario import ScenarioError
 from ..seeding.world import Seeding
 from .keyring import Keyring
 
 MOST = 1_000
+NAMING = "1 to 63 of the characters a-z, 0-9, -, _ and ., the first and the last of them a letter or a digit"
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_.-]{0,61}[a-z0-9])?").fullmatch
 
 
@@ -32,6 +37,26 @@ class Origin:
     secret: bytes = field(repr=False)
 
 
+@dataclass(slots=True)
+class Entry:
+    """A world and what the server knows of it. Times are the machine's, in ms.
+
+    `mentioned` says that a mere mention of its name made it: such a world makes room for others.
+    """
+
+    world: Sandbox
+    parent: str | None
+    mentioned: bool
+    created_at: int
+    last_used_at: int
+    expires_at: int | None
+
+
+def _letters(digits: str) -> str:
+    """Eight letters for as many hexadecimal digits."""
+    return digits[:8].translate(str.maketrans("0123456789", "ghijklmnop"))
+
+
 def folded(name: str) -> str:
     """A sandbox's name without capitals; other alphabets stay as they are, for some of their capitals fold to ours."""
     return name.lower() if name.isascii() else name
@@ -44,9 +69,101 @@ class Sandboxes:
         """`open_names`: a name that is mentioned for the first time makes its world; else it is unknown."""
         self._origin, self.scenario, self.seed, self._open = origin, origin.scenario, origin.seed, open_names
         self._budget, self.keyring = Budget(), Keyring()
-        self._worlds: dict[str, Sandbox] = {DEFAULT: self._make(DEFAULT, origin.scenario, origin.seed, None)}
-        self.keyring.adopt(self._worlds[DEFAULT])
-        self.default = self._worlds[DEFAULT]
+        self._entries: dict[str, Entry] = {}
+        self.default = self._enter(self._make(DEFAULT, origin.scenario, origin.seed, None), None).world
+
+    # -- finding
+
+    def find(self, name: str) -> Sandbox | None:
+        """A world that exists already."""
+        entry = self._entries.get(name) or self._entries.get(folded(name))
+        return None if entry is None or self._has_expired(entry) else entry.world
+
+    def choose(self, name: str) -> Sandbox:
+        """The world of this name, which a mention makes where names are open. Raises Missing."""
+        entry = self._entries.get(name) or self._entries.get(folded(name))
+        if entry is not None and not self._has_expired(entry):
+            entry.last_used_at = wall_ms()
+            return entry.world
+        name = folded(name)
+        if _NAME(name) is None:
+            raise Missing(f"The name of a sandbox has {NAMING}.", code="sandbox_not_found")
+        if not self._open:
+            raise Missing(f"There is no sandbox {name}. POST /_sandbox/sandboxes makes one.", code="sandbox_not_found")
+        try:
+            self._make_room()
+        except Conflict as error:  # no operation was asked to make a world: there is none of this name
+            raise Missing(f"There is no sandbox {name}. {error.message}", code="sandbox_not_found") from None
+        return self._enter(self._begin(name, self.scenario, self.seed, None), None, mentioned=True).world
+
+    def entry(self, name: str) -> Entry:
+        """What is known of a world that exists. Raises Missing."""
+        entry = self._entries.get(folded(name))
+        if entry is None or self._has_expired(entry):
+            raise Missing(f"There is no sandbox {name[:63]}.", code="sandbox_not_found")
+        return entry
+
+    def entries(self, pattern: str = "*") -> list[Entry]:
+        """The worlds whose name matches a glob, those made last first."""
+        for entry in list(self._entries.values()):
+            self._has_expired(entry)
+        return [entry for name, entry in reversed(self._entries.items()) if fnmatchcase(name, pattern)]
+
+    # -- making and dropping
+
+    def create(
+        self, name: str | None, scenario: str | None, seed: int | None, now: int | None, ttl: int | None
+    ) -> Entry:
+        """A new world by request; without a name one is made. `ttl` is seconds. Raises Conflict, Missing."""
+        name = self._free_name(name, "world")
+        self._make_room()
+        world = self._begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
+        return self._enter(world, None, ttl=ttl)
+
+    def fork(self, parent: str, name: str | None, step: int | None, ttl: int | None) -> Entry:
+        """A world with the past of another, up to one of its kept steps if asked. Raises Missing, Conflict."""
+        origin = self.entry(parent).world
+        name = self._free_name(name, "fork")
+        self._make_room()
+        world = state_at(origin, origin.log.number if step is None else step, name)
+        derive_keys(world, self._origin.secret)
+        return self._enter(world, origin.name, ttl=ttl)
+
+    def reset(self, name: str, scenario: str | None = None, seed: int | None = None, now: int | None = None) -> Sandbox:
+        """Throw a world away and seed it anew; without scenario or seed with what it was seeded with last.
+
+        `now` freezes the clock at that instant; without it the clock is as at the server's start. Raises Missing.
+        """
+        entry = self._entries[name]
+        old = entry.world
+        world = self._begin(name, scenario or old.scenario, old.seed if seed is None else seed, now)
+        old.log.close()
+        entry.world, entry.parent = world, None
+        self.keyring.forget(name)
+        self.keyring.adopt(world)
+        if name == DEFAULT:
+            self.default = world
+        return world
+
+    def delete(self, name: str) -> None:
+        """Drop a world. Raises Missing, and Conflict for the default one."""
+        entry = self.entry(name)
+        if entry.world.name == DEFAULT:
+            message = "The default sandbox stays. POST /_sandbox/reset begins it anew."
+            raise Conflict(message, code="sandbox_protected", details=[detail("name", "sandbox_protected", message)])
+        self.forget(entry.world.name)
+
+    def forget(self, name: str) -> None:
+        """Drop a world, if it is there; the next mention of its name makes it anew. The default one stays."""
+        if name != DEFAULT:
+            entry = self._entries.pop(name, None)
+            if entry is not None:
+                entry.world.log.close()
+                self.keyring.forget(name)
+
+    def names(self) -> Iterator[str]:
+        """The worlds that exist."""
+        return iter(list(self._entries))
 
     def _make(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         """A freshly seeded world; without `now` (ms) its clock is as at the server's start. Raises ScenarioError."""
@@ -58,54 +175,53 @@ class Sandboxes:
         derive_keys(sandbox, origin.secret)
         return sandbox
 
-    def find(self, name: str) -> Sandbox | None:
-        """A world that exists already."""
-        return self._worlds.get(name) or self._worlds.get(folded(name))
+    def _begin(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
+        """`_make` for a request: a scenario that cannot be used, or not any more, is refused. Raises Missing."""
+        try:
+            return self._make(name, scenario, seed, now)
+        except ScenarioError as error:
+            raise Missing(str(error), code="scenario_not_found") from None
 
-    def choose(self, name: str) -> Sandbox:
-        """The world of this name. Raises Missing for one that does not and may not exist."""
-        world = self._worlds.get(name)
-        if world is not None:
-            return world
+    def _enter(self, world: Sandbox, parent: str | None, *, mentioned: bool = False, ttl: int | None = None) -> Entry:
+        now = wall_ms()
+        expires_at = None if ttl is None else now + ttl * SECOND
+        entry = self._entries[world.name] = Entry(world, parent, mentioned, now, now, expires_at)
+        self.keyring.adopt(world)
+        return entry
+
+    def _free_name(self, name: str | None, prefix: str) -> str:
+        """A name as it was asked for, or a new one. Raises Conflict for one that is taken."""
+        if name is None:
+            number = len(self._entries)
+            while (made := f"{prefix}-{_letters(named_uuid(prefix, str(number)))}") in self._entries:
+                number += 1
+            return made
         name = folded(name)
-        world = self._worlds.get(name)
-        if world is not None:
-            return world
-        if _NAME(name) is None:
-            raise Missing(
-                "The name of a sandbox has 1 to 63 of the characters a-z, 0-9, -, _ and ., the first and the last of "
-                "them a letter or a digit.",
-                code="sandbox_not_found",
+        if self.find(name) is not None:
+            message = f"There is a sandbox {name} already. DELETE /_sandbox/sandboxes/{name} drops it."
+            raise Conflict(message, code="duplicate_sandbox", details=[detail("name", "duplicate_sandbox", message)])
+        return name
+
+    def _make_room(self) -> None:
+        """Past the limit the longest unused of those that a mention made goes. Raises Conflict when there is none."""
+        if len(self._entries) < MOST:
+            return
+        for entry in list(self._entries.values()):
+            self._has_expired(entry)
+        if len(self._entries) < MOST:
+            return
+        mentioned = [entry for entry in self._entries.values() if entry.mentioned]
+        if not mentioned:
+            message = (
+                f"There are {MOST} sandboxes, the most that a server keeps. DELETE /_sandbox/sandboxes/NAME frees one, "
+                "and one that is made with ttl_seconds frees itself."
             )
-        if not self._open or len(self._worlds) >= MOST:
-            raise Missing(f"There is no sandbox {name}.", code="sandbox_not_found")
-        world = self._worlds[name] = self._make(name, self.scenario, self.seed, None)
-        self.keyring.adopt(world)
-        return world
+            raise Conflict(message, code="too_many_sandboxes", details=[detail("name", "too_many_sandboxes", message)])
+        self.forget(min(mentioned, key=lambda entry: entry.last_used_at).world.name)
 
-    def reset(self, name: str, scenario: str | None = None, seed: int | None = None, now: int | None = None) -> Sandbox:
-        """Throw a world away and seed it anew; without scenario or seed with what it was seeded with last.
-
-        `now` freezes the clock at that instant; without it the clock is as at the server's start.
-        """
-        old = self._worlds[name]
-        world = self._make(name, scenario or old.scenario, old.seed if seed is None else seed, now)
-        old.log.close()
-        self._worlds[name] = world
-        self.keyring.forget(name)
-        self.keyring.adopt(world)
-        if name == DEFAULT:
-            self.default = world
-        return world
-
-    def forget(self, name: str) -> None:
-        """Drop a world; the next mention of its name makes it anew. The default one stays."""
-        if name != DEFAULT:
-            world = self._worlds.pop(name, None)
-            if world is not None:
-                world.log.close()
-                self.keyring.forget(name)
-
-    def names(self) -> list[str]:
-        """The worlds that exist."""
-        return list(self._worlds)
+    def _has_expired(self, entry: Entry) -> bool:
+        """Whether a world's time is over; it is dropped then."""
+        if entry.expires_at is None or entry.expires_at > wall_ms():
+            return False
+        self.forget(entry.world.name)
+        return True

@@ -2,14 +2,12 @@
 
 from ...audit.invariants import check
 from ...calls import reply
+from ...calls.beginning import checked_scenario, checked_start, credentials_of
 from ...calls.call import Call
 from ...calls.reply import Reply
 from ...contract.assumptions import assumptions_of
-from ...contract.formats import date_time_ms
-from ...kernel.clock import EARLIEST_START, LATEST_START, iso
-from ...kernel.problem import Conflict, Missing, detail
+from ...kernel.clock import iso
 from ...kernel.record import Body
-from ...seeding.scenario import ScenarioError
 
 
 def get_sandbox_index(call: Call) -> Reply:
@@ -50,19 +48,7 @@ def get_health(call: Call) -> Reply:
 
 def get_credentials(call: Call) -> Reply:
     """200 with a ready token, an API key pair and ids to try them on."""
-    sandbox, server = call.sandbox, call.server
-    merchant = sandbox.store.merchant
-    return reply.value(
-        {
-            "sandbox": sandbox.name,
-            "base_url": server.url + call.prefix,
-            "merchant": {"id": merchant.id, "name": merchant.name},
-            "jwt": server.ready_token(sandbox),
-            "public_key": sandbox.credentials["public_key"],
-            "private_key": sandbox.credentials["private_key"],
-            "sample": {name: sandbox.sample.get(name) for name in ("projectId", "planId", "customerId", "orderId")},
-        }
-    )
+    return reply.value(credentials_of(call, call.sandbox, call.prefix))
 
 
 def issue_token(call: Call, body: Body | None) -> Reply:
@@ -107,19 +93,9 @@ def check_invariants(call: Call) -> Reply:
 def reset_sandbox(call: Call, body: Body | None) -> Reply:
     """200 with the sandbox seeded anew; everything else that was in it is gone."""
     asked = body or {}
-    scenario = asked.get("scenario")
-    # A file of the user's is for the command line alone: nobody opens files of this machine through HTTP.
-    if scenario is not None and scenario != call.server.sandboxes.scenario and not scenario.isidentifier():
-        raise Missing("A scenario is asked for by its name.", code="scenario_not_found")
-    now = date_time_ms(asked["now"]) if "now" in asked else None
-    if now is not None and not EARLIEST_START <= now < LATEST_START:
-        message = "A world begins between 1970 and 8999."
-        raise Conflict(message, code="clock_too_far", details=[detail("now", "clock_too_far", message)])
-    try:
-        sandbox = call.server.sandboxes.reset(call.sandbox.name, scenario, asked.get("seed"), now)
-    except ScenarioError as error:
-        raise Missing(str(error), code="scenario_not_found") from None
-    call.sandbox = sandbox
+    scenario = checked_scenario(call, asked.get("scenario"))
+    now = checked_start(asked["now"]) if "now" in asked else None
+    call.sandbox = sandbox = call.server.sandboxes.reset(call.sandbox.name, scenario, asked.get("seed"), now)
     return reply.value(
         {
             "status": "ok",

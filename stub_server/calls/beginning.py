@@ -1,0 +1,41 @@
+"""What a world may be asked to begin with, and what the first request to it needs."""
+
+from ..contract.formats import date_time_ms
+from ..engine.sandbox import Sandbox
+from ..kernel.clock import EARLIEST_START, LATEST_START
+from ..kernel.problem import Conflict, Missing, detail
+from ..kernel.record import Body
+from .call import Call
+
+
+def credentials_of(call: Call, sandbox: Sandbox, prefix: str) -> Body:
+    """What the first request to a sandbox needs; `prefix` is that of its paths."""
+    merchant = sandbox.store.merchant
+    return {
+        "sandbox": sandbox.name,
+        "base_url": call.server.url + prefix,
+        "merchant": {"id": merchant.id, "name": merchant.name},
+        "jwt": call.server.ready_token(sandbox),
+        "public_key": sandbox.credentials["public_key"],
+        "private_key": sandbox.credentials["private_key"],
+        "sample": {name: sandbox.sample.get(name) for name in ("projectId", "planId", "customerId", "orderId")},
+    }
+
+
+def checked_scenario(call: Call, scenario: str | None) -> str | None:
+    """The scenario that was asked for. Raises Missing for what is no name.
+
+    A file of the user's is for the command line alone: nobody opens files of this machine through HTTP.
+    """
+    if scenario is not None and scenario != call.server.sandboxes.scenario and not scenario.isidentifier():
+        raise Missing("A scenario is asked for by its name.", code="scenario_not_found")
+    return scenario
+
+
+def checked_start(text: str) -> int:
+    """The instant (ms) that a world is to begin at. Raises Conflict for one that no world reaches."""
+    now = date_time_ms(text)
+    if not EARLIEST_START <= now < LATEST_START:
+        message = "A world begins between 1970 and 8999."
+        raise Conflict(message, code="clock_too_far", details=[detail("now", "clock_too_far", message)])
+    return now

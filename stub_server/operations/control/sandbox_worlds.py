@@ -1,0 +1,73 @@
+"""The sandboxes of this server: list, make, look at, fork and drop them."""
+
+from ...calls import reply
+from ...calls.beginning import checked_scenario, checked_start, credentials_of
+from ...calls.call import Call
+from ...calls.reply import Reply
+from ...kernel.clock import iso
+from ...kernel.page import Page
+from ...kernel.record import Body
+from ...worlds.sandboxes import Entry
+
+
+def list_sandboxes(call: Call, query: Body) -> Reply:
+    """200 with a page of sandboxes, those made last first."""
+    page, limit = query["page"], query["limit"]
+    entries = call.server.sandboxes.entries(query.get("name", "*"))
+    shown = [_summary(call, entry) for entry in entries[(page - 1) * limit : page * limit]]
+    return reply.value({"sandboxes": shown, "pagination": Page(page, limit, len(entries)).body()})
+
+
+def create_sandbox(call: Call, body: Body | None) -> Reply:
+    """201 with the new sandbox and its credentials."""
+    asked = body or {}
+    scenario = checked_scenario(call, asked.get("scenario"))
+    now = checked_start(asked["now"]) if "now" in asked else None
+    entry = call.server.sandboxes.create(asked.get("name"), scenario, asked.get("seed"), now, asked.get("ttl_seconds"))
+    return _made(call, entry)
+
+
+def get_sandbox(call: Call, name: str) -> Reply:
+    """200 with the sandbox and its credentials."""
+    return reply.value({"sandbox": _shown(call, call.server.sandboxes.entry(name))})
+
+
+def delete_sandbox(call: Call, name: str) -> Reply:
+    """204; the sandbox and all that was in it is gone."""
+    call.server.sandboxes.delete(name)
+    return Reply(204, ())
+
+
+def fork_sandbox(call: Call, name: str, body: Body | None) -> Reply:
+    """201 with a new sandbox that has the same past."""
+    asked = body or {}
+    entry = call.server.sandboxes.fork(name, asked.get("name"), asked.get("step"), asked.get("ttl_seconds"))
+    return _made(call, entry)
+
+
+def _made(call: Call, entry: Entry) -> Reply:
+    answer = reply.value({"sandbox": _shown(call, entry)}, 201)
+    return answer.located(f"{call.prefix}/_sandbox/sandboxes/{entry.world.name}")
+
+
+def _summary(call: Call, entry: Entry) -> Body:
+    world = entry.world
+    now = world.clock.read()
+    return {
+        "name": world.name,
+        "scenario": world.scenario,
+        "seed": world.seed,
+        "parent": entry.parent,
+        "step": world.log.number,
+        "now": iso(now),
+        "frozen": world.clock.frozen,
+        "records": sum(sum(store.counts().values()) for store in world.stores.values()),
+        "base_url": f"{call.server.url}/s/{world.name}",
+        "created_at": iso(entry.created_at),
+        "last_used_at": iso(entry.last_used_at),
+        "expires_at": None if entry.expires_at is None else iso(entry.expires_at),
+    }
+
+
+def _shown(call: Call, entry: Entry) -> Body:
+    return {**_summary(call, entry), "credentials": credentials_of(call, entry.world, f"/s/{entry.world.name}")}

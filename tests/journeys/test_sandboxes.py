@@ -1,0 +1,247 @@
+"""Worlds by request: listed, made, forked and dropped over HTTP; forks that do not see each other."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx2
+import pytest
+
+from stub_server.kernel import clock
+from stub_server.worlds import sandboxes
+
+from ..conftest import Serve
+from ..support.live import NO_TLS, Live
+from ..support.make import Json, created, customer_body
+from .steps import refused as fields_of
+
+Make = Callable[..., Json]
+NOW = "2027-03-01T12:00:00.000Z"
+SPRING = {"name": "Spring", "scenario": "past_due", "seed": 7, "now": NOW, "ttl_seconds": 60}
+
+
+@pytest.fixture(scope="module")
+def server(serve: Serve) -> Live:
+    """A server whose worlds are counted here."""
+    return serve(seed=11)
+
+
+@pytest.fixture
+def worlds(server: Live) -> Iterator[httpx2.Client]:
+    """The control surface of a server on which every world but the default one goes after the test."""
+    with httpx2.Client(base_url=f"{server.url}/_sandbox", timeout=30, verify=NO_TLS) as client:
+        yield client
+    for name in server.app.sandboxes.names():
+        server.app.sandboxes.forget(name)
+
+
+@pytest.fixture
+def make(worlds: httpx2.Client) -> Make:
+    """`make(name="a")`: a new world."""
+
+    def made(**body: Any) -> Json:
+        return dict(created(worlds.post("/sandboxes", json=body))["sandbox"])
+
+    return made
+
+
+def refused(response: httpx2.Response, status: int, code: str) -> str:
+    """The message of a refusal."""
+    fields_of(response, status, code)
+    return str(response.json()["message"])
+
+
+def api(world: Json) -> httpx2.Client:
+    """The API in a world, with its own key."""
+    headers = {"Authorization": f"Bearer {world['credentials']['private_key']}"}
+    return httpx2.Client(base_url=world["base_url"], headers=headers, timeout=30, verify=NO_TLS)
+
+
+def test_a_world_is_made_as_asked(worlds: httpx2.Client, make: Make, server: Live) -> None:
+    """Scenario, seed, instant and time to live; its address and credentials work at once."""
+    response = worlds.post("/sandboxes", json=SPRING)
+    world = created(response)["sandbox"]
+    assert ("spring", "past_due", 7, None, 0, NOW, True) == tuple(
+        world[name] for name in ("name", "scenario", "seed", "parent", "step", "now", "frozen")
+    )
+    assert f"{server.url}/s/spring" == world["base_url"] == world["credentials"]["base_url"]
+    assert "/_sandbox/sandboxes/spring" == response.headers["location"]
+    assert world["created_at"] < world["expires_at"]
+    with api(world) as client:
+        customers = client.get("/v2/customers").json()["pagination"]["total"]
+    assert 0 < customers < world["records"]
+    shown = worlds.get("/sandboxes/SPRING").json()["sandbox"]
+    assert world == shown | {"last_used_at": world["last_used_at"], "credentials": world["credentials"]}
+    plain = make()
+    assert ("default", 11, None, None) == tuple(plain[n] for n in ("scenario", "seed", "parent", "expires_at"))
+    assert plain["name"].startswith("world-")
+
+
+def test_worlds_are_listed_newest_first_without_credentials(worlds: httpx2.Client, make: Make) -> None:
+    for name in ("a-one", "a-two", "b-one"):
+        make(name=name)
+    page = worlds.get("/sandboxes", params={"limit": 2}).json()
+    assert ["b-one", "a-two"] == [world["name"] for world in page["sandboxes"]]
+    assert (4, 2, True) == tuple(page["pagination"][name] for name in ("total", "total_pages", "has_next"))
+    assert all("credentials" not in world for world in page["sandboxes"])
+    found = worlds.get("/sandboxes", params={"name": "*-one"}).json()
+    assert ["b-one", "a-one"] == [world["name"] for world in found["sandboxes"]]
+    assert ["a-one", "default"] == [
+        w["name"] for w in worlds.get("/sandboxes", params={"limit": 2, "page": 2}).json()["sandboxes"]
+    ]
+
+
+def test_a_fork_has_the_past_and_a_future_of_its_own(worlds: httpx2.Client, make: Make) -> None:
+    parent = make(name="parent", now=NOW)
+    with api(parent) as first:
+        one = created(first.post("/v2/customers", json=customer_body()))["customer"]
+        response = worlds.post("/sandboxes/parent/fork", json={"name": "child"})
+        child = created(response)["sandbox"]
+        assert ("parent", 1, NOW, True) == tuple(child[name] for name in ("parent", "step", "now", "frozen"))
+        assert worlds.get("/sandboxes/parent").json()["sandbox"]["records"] == child["records"]
+        assert parent["credentials"]["private_key"] != child["credentials"]["private_key"]
+        with api(child) as second:
+            assert one == second.get(f"/v2/customers/{one['id']}").json()["customer"]
+            body = customer_body()
+            here, there = (created(c.post("/v2/customers", json=body))["customer"] for c in (first, second))
+            assert here["id"] == there["id"]  # both sides did the same
+            second.put(f"/v2/customers/{one['id']}", json={"name": "Outra"})
+            assert one == first.get(f"/v2/customers/{one['id']}").json()["customer"]
+            assert "Outra" == second.get(f"/v2/customers/{one['id']}").json()["customer"]["name"]
+            refused(second.get("/v2/customers", headers=dict(first.headers)), 401, "invalid_token")
+    made = created(worlds.post("/sandboxes/child/fork"))["sandbox"]
+    assert ("child", 3) == (made["parent"], made["step"])
+    assert made["name"].startswith("fork-")
+    assert made["name"].removeprefix("fork-").isalpha()
+    assert 13 == len(made["name"])
+
+
+def test_a_fork_of_an_earlier_step_has_the_state_after_it(worlds: httpx2.Client, make: Make) -> None:
+    parent = make(name="steps", now=NOW)
+    with api(parent) as client:
+        ids = [created(client.post("/v2/customers", json=customer_body()))["customer"]["id"] for _ in range(3)]
+    for step in range(4):
+        fork = created(worlds.post("/sandboxes/steps/fork", json={"step": step}))["sandbox"]
+        assert (step, parent["records"] + step) == (fork["step"], fork["records"])
+        with api(fork) as client:
+            known = [client.get(f"/v2/customers/{ident}").status_code for ident in ids]
+        assert [200] * step + [404] * (3 - step) == known
+    body = refused(worlds.post("/sandboxes/steps/fork", json={"step": 4}), 409, "step_not_kept")
+    assert "The newest step of this sandbox is 3." == body
+
+
+def test_a_step_that_is_not_kept_cannot_be_forked(serve: Serve) -> None:
+    """`--history 2` keeps two steps, so the state after the one before them is the oldest."""
+    server = serve(seed=11, history=2)
+    root = f"{server.url}/_sandbox/sandboxes"
+    world = created(httpx2.post(root, json={"name": "short"}, verify=NO_TLS))["sandbox"]
+    with api(world) as client:
+        for _ in range(3):
+            created(client.post("/v2/customers", json=customer_body()))
+    body = refused(httpx2.post(f"{root}/short/fork", json={"step": 0}, verify=NO_TLS), 409, "step_not_kept")
+    assert "the oldest state that is is that after step 1" in body
+    assert 1 == created(httpx2.post(f"{root}/short/fork", json={"step": 1}, verify=NO_TLS))["sandbox"]["step"]
+
+
+def test_a_deleted_world_is_gone_with_its_keys(worlds: httpx2.Client, make: Make) -> None:
+    world = make(name="gone")
+    with api(world) as client:
+        created(client.post("/v2/customers", json=customer_body()))
+        response = worlds.delete("/sandboxes/GONE")
+        assert (204, b"") == (response.status_code, response.content)
+        refused(worlds.get("/sandboxes/gone"), 404, "sandbox_not_found")
+        refused(worlds.delete("/sandboxes/gone"), 404, "sandbox_not_found")
+        refused(worlds.post("/sandboxes/gone/fork"), 404, "sandbox_not_found")
+        root = str(client.base_url).partition("/s/")[0]
+        refused(client.get(f"{root}/v2/customers"), 401, "invalid_token")
+    body = refused(worlds.delete("/sandboxes/default"), 409, "sandbox_protected")
+    assert "POST /_sandbox/reset" in body
+
+
+def test_what_cannot_be_made_says_why(worlds: httpx2.Client, make: Make) -> None:
+    make(name="taken")
+    for path in ("", "/taken/fork"):
+        refused(worlds.post(f"/sandboxes{path}", json={"name": "TAKEN"}), 409, "duplicate_sandbox")
+        refused(worlds.post(f"/sandboxes{path}", json={"name": "default"}), 409, "duplicate_sandbox")
+        wrong = worlds.post(f"/sandboxes{path}", json={"name": "-x"})
+        assert {"name": "format"} == fields_of(wrong, 422, "validation_error")
+        wrong = worlds.post(f"/sandboxes{path}", json={"ttl_seconds": 0})
+        assert {"ttl_seconds": "min"} == fields_of(wrong, 422, "validation_error")
+    refused(worlds.post("/sandboxes", json={"scenario": "nowhere"}), 404, "scenario_not_found")
+    refused(worlds.post("/sandboxes", json={"scenario": "../../etc/passwd"}), 404, "scenario_not_found")
+    refused(worlds.post("/sandboxes", json={"now": "9999-01-01T00:00:00Z"}), 409, "clock_too_far")
+    refused(worlds.get("/sandboxes/-x"), 404, "sandbox_not_found")
+    assert ["taken", "default"] == [world["name"] for world in worlds.get("/sandboxes").json()["sandboxes"]]
+
+
+def test_a_world_with_a_time_to_live_is_dropped(
+    worlds: httpx2.Client, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the machine's clock; its name is free again."""
+    make(name="brief", ttl_seconds=60)
+    make(name="lasting")
+    wall = clock.wall_ms
+    monkeypatch.setattr(sandboxes, "wall_ms", lambda: wall() + 59_000)
+    assert 200 == worlds.get("/sandboxes/brief").status_code
+    monkeypatch.setattr(sandboxes, "wall_ms", lambda: wall() + 61_000)
+    assert ["lasting", "default"] == [world["name"] for world in worlds.get("/sandboxes").json()["sandboxes"]]
+    refused(worlds.get("/sandboxes/brief"), 404, "sandbox_not_found")
+    make(name="brief")
+
+
+def test_past_the_limit_the_longest_unused_mention_makes_room(
+    worlds: httpx2.Client, make: Make, server: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Worlds that were asked for stay; when only such are left, the next one is refused with the limit."""
+    monkeypatch.setattr(sandboxes, "MOST", 5)
+    make(name="asked")
+
+    def mention(name: str) -> int:
+        return httpx2.get(f"{server.url}/s/{name}/_sandbox/health", verify=NO_TLS).status_code
+
+    assert [200] * 4 == [mention(name) for name in ("m-one", "m-two", "m-three", "m-one")]
+    assert [200] * 2 == [mention(name) for name in ("m-four", "m-five")]
+    assert ["m-five", "m-four", "asked", "m-one", "default"] == sorted(
+        (world["name"] for world in worlds.get("/sandboxes").json()["sandboxes"]),
+        key=["m-five", "m-four", "asked", "m-one", "default"].index,
+    )
+    for name in ("a", "b", "c"):
+        make(name=name)
+    body = refused(worlds.post("/sandboxes", json={"name": "d"}), 409, "too_many_sandboxes")
+    assert "There are 5 sandboxes" in body
+    refused(worlds.post("/sandboxes/a/fork"), 409, "too_many_sandboxes")
+    assert 404 == mention("m-six")
+    assert 204 == worlds.delete("/sandboxes/a").status_code
+    make(name="d")
+
+
+def test_many_forks_at_once_do_not_see_each_other(worlds: httpx2.Client, make: Make) -> None:
+    """Eight clients and 200 forks: each finds its own customer and no other's."""
+    parent = make(name="many", now=NOW)
+    before = parent["records"]
+
+    def one(number: int) -> tuple[int, int, list[str]]:
+        fork = created(worlds.post("/sandboxes/many/fork", json={"name": f"many-{number}"}))["sandbox"]
+        with api(fork) as client:
+            created(client.post("/v2/customers", json=customer_body(name=f"Pessoa {number}")))
+            found = client.get("/v2/customers", params={"name": "Pessoa "}).json()["customers"]
+        return number, worlds.get(f"/sandboxes/{fork['name']}").json()["sandbox"]["records"], [c["name"] for c in found]
+
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(one, range(200)))
+    assert [(n, before + 1, [f"Pessoa {n}"]) for n in range(200)] == results
+    assert before == worlds.get("/sandboxes/many").json()["sandbox"]["records"]
+
+
+def test_a_public_server_has_worlds_with_the_admin_key(serve: Serve) -> None:
+    """There a mention makes none; made with the key, a world answers under its prefix to its own credentials."""
+    server = serve(host="0.0.0.0", admin_key="sesame", seed=11)  # noqa: S104 - what the settings say, nothing is bound
+    root = f"{server.url}/_sandbox/sandboxes".replace("0.0.0.0", "127.0.0.1")  # noqa: S104
+    key = {"X-Sandbox-Admin-Key": "sesame"}
+    refused(httpx2.post(root, json={"name": "team"}, verify=NO_TLS), 403, "admin_key_required")
+    base = root.removesuffix("/_sandbox/sandboxes")
+    refused(httpx2.get(f"{base}/s/team/v2/customers", verify=NO_TLS), 404, "sandbox_not_found")
+    world = created(httpx2.post(root, json={"name": "team"}, headers=key, verify=NO_TLS))["sandbox"]
+    headers = {"Authorization": f"Bearer {world['credentials']['private_key']}"}
+    assert 200 == httpx2.get(f"{base}/s/team/v2/customers", headers=headers, verify=NO_TLS).status_code
+    assert 204 == httpx2.delete(f"{root}/team", headers=key, verify=NO_TLS).status_code
