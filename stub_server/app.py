@@ -132,7 +132,7 @@ def create_app(settings: Settings | None = None) -> Edge:
         (CONTROL, control, "stub_server.operations.control"),
     ):
         api.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), gate=gate, documents=documents)
-    pages = contract_pages({"/openapi": document.raw, f"{CONTROL}/openapi": control.raw})
+    pages = contract_pages(document.raw, control.raw, CONTROL)
     console = Pages(partial(_console, document, control, settings.url))
     pages |= dict.fromkeys(("/", "/static/console.css", "/static/console.js"), console)
     return Edge(

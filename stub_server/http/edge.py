@@ -70,6 +70,8 @@ class Edge:
             tick(sandbox)
         except Exception as error:  # refused, or a defect in seeding or in a due job: both are answered below
             refusal = error
+        is_bare = refusal is None and not path  # a world's prefix without the slash that its pages stand below
+        path = path or "/"
         scope["path"] = path
         trace = Trace(
             sandbox.ids.request(), sandbox.clock.now, scope["method"], path, scope["query_string"], sandbox.name
@@ -94,6 +96,9 @@ class Edge:
         try:
             if refusal is not None:
                 raise refusal
+            if is_bare:
+                await _redirect(prefix + "/", scope["query_string"], reply)
+                return
             if origin is not None and scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
                 answer = self._preflight(path, origin, headers)
                 trace.status = 204
@@ -119,7 +124,7 @@ class Edge:
         if path.startswith("/s/"):
             name, slash, rest = path[3:].partition("/")
             sandbox = self._named(name, headers)
-            return f"/s/{sandbox.name}", (slash or "/") + rest, sandbox
+            return f"/s/{sandbox.name}", slash + rest, sandbox
         header = headers.get(b"x-sandbox")
         if header is not None:
             return "", path, self._named(header.decode("latin-1"), headers)
@@ -182,6 +187,12 @@ class Edge:
 def _is_open(path: str) -> bool:
     """Whether a path, with or without a sandbox's prefix, is one that everybody may ask for."""
     return (path[path.find("/", 3) :] if path.startswith("/s/") else path) in OPEN_CONTROL
+
+
+async def _redirect(to: str, query: bytes, send: Send) -> None:
+    location = to.encode() + (b"?" + query if query else b"")
+    await send({"type": "http.response.start", "status": 307, "headers": [(b"location", location)]})
+    await send({"type": "http.response.body", "body": b""})
 
 
 def _closed(message: str) -> Forbidden:

@@ -22,7 +22,7 @@ def get_api_info(call: Call) -> Reply:
         "version": "2",
         "environment": "sandbox",
         "base_url": call.server.url + call.prefix,
-        "documentation_url": f"{call.server.url}/openapi.json",
+        "documentation_url": f"{call.server.url}{call.prefix}/openapi.json",
         "status": "operational",
         "server_time": call.now_text,
         "authentication": {"schemes": ["bearer_jwt", "bearer_api_key"]},
