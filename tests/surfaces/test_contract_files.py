@@ -1,4 +1,4 @@
-"""/openapi.json and /openapi.yaml: the contract as the server follows it, with the records of the sandbox, and an ETag."""
+"""/openapi.json and /openapi.yaml: the contract as the server follows it, with a world's own records, and an ETag."""
 
 import json
 import re
