@@ -97,8 +97,7 @@ def update_api_key(call: Call, ident: str, body: Body) -> Reply:
     """200 with the key as it is now."""
     table = call.store.api_keys
     row = call.open(table, ident, "API key")
-    if "scopes" in body:
-        rules.check_escalation(call.who.may, body["scopes"])
+    rules.check_update(call.who.may, row, body, call.now)
     projects = None
     if "allowed_projects" in body:
         projects = rules.known_projects(body["allowed_projects"], call.store.projects.keys)
