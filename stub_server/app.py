@@ -115,8 +115,9 @@ def create_app(settings: Settings | None = None) -> Edge:
         sandboxes,
         tokens,
         loopback=settings.loopback,
+        admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty one would open to everybody
     )
-    gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback, admin_key=settings.admin_key)
+    gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback)
     documents = {"": document, CONTROL: control}
     compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
     terminal = Terminal(
@@ -141,7 +142,6 @@ def create_app(settings: Settings | None = None) -> Edge:
         sandboxes,
         tokens,
         server,
-        admin_key=settings.admin_key,
         loopback=settings.loopback,
         cors_origins=settings.cors_origins,
         hosts=settings.hosts,

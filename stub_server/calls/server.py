@@ -1,7 +1,8 @@
 """What a handler may ask of the server itself: its address, its contract, its worlds, and tokens."""
 
+import hmac
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..contract.document import Document
@@ -31,6 +32,11 @@ class Server:
     sandboxes: Sandboxes
     tokens: Issuer
     loopback: bool
+    admin_key: bytes | None = field(default=None, repr=False)
+
+    def knows_admin(self, given: bytes | None) -> bool:
+        """Whether this is the admin key. There is none to know where none is set."""
+        return given is not None and self.admin_key is not None and hmac.compare_digest(given, self.admin_key)
 
     def ready_token(self, sandbox: Sandbox) -> str:
         """A JWT of a sandbox's seeded merchant with every scope, valid for thirty days."""

@@ -1,6 +1,5 @@
 """The outermost layer: which world, request id, journal, CORS, the door of the control surface, and every refusal."""
 
-import hmac
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -37,7 +36,6 @@ class Edge:
         tokens: Tokens,
         server: Any,
         *,
-        admin_key: str | None,
         loopback: bool,
         cors_origins: Iterable[str] = (),
         hosts: Iterable[str] = (),
@@ -48,7 +46,6 @@ class Edge:
         """
         self._origins = cors.Origins(cors_origins, loopback=loopback)
         self.api, self.sandboxes, self._pages, self._tokens, self.server = api, sandboxes, pages, tokens, server
-        self._admin_key = admin_key.encode() if admin_key else None  # an empty one would open to everybody
         self._loopback = loopback
         self._hosts = Hosts(hosts, loopback=loopback)
 
@@ -157,9 +154,8 @@ class Edge:
         """The control surface: with a key where one is set, else only for this machine and pages from it."""
         if b"webhook-id" in headers:
             raise _closed("A webhook delivery cannot reach the control surface.")
-        given = headers.get(b"x-sandbox-admin-key")
-        if self._admin_key is not None:
-            if given is not None and hmac.compare_digest(given, self._admin_key):
+        if self.server.admin_key is not None:
+            if self.server.knows_admin(headers.get(b"x-sandbox-admin-key")):
                 return
             raise _closed("Send the server's admin key as X-Sandbox-Admin-Key.")
         if not self._loopback:
@@ -177,7 +173,7 @@ class Edge:
     def _preflight(self, path: str, origin: bytes, headers: Mapping[bytes, bytes]) -> Headers:
         """What a preflight is told. A stranger's page gets through to the control surface with the admin key only."""
         guarded = path.startswith(CONTROL) and path not in OPEN_CONTROL
-        if guarded and self._admin_key is None and not cors.is_local_origin(origin):
+        if guarded and self.server.admin_key is None and not cors.is_local_origin(origin):
             raise _closed("The control surface answers pages of this machine alone. Start with --admin-key for others.")
         if not guarded and path not in OPEN_CONTROL and not self._origins.may_read(origin):
             return [cors.VARY]  # nothing is allowed, and the browser keeps the page from it
