@@ -79,6 +79,13 @@ class Sandboxes:
                 world.log.close()
                 self.keyring.forget(name)
 
+    def seeded_owner(self, unique: str, value: str) -> str | None:
+        """The world that was seeded with an API key: everybody may know that one. Of made keys nothing is told."""
+        world = self._worlds.get(self.keyring.world_of(value) or "")
+        if world is None or world.store.api_keys.holder(unique, value) not in world.seeded_keys:
+            return None
+        return world.name
+
     def names(self) -> list[str]:
         """The worlds that exist."""
         return list(self._worlds)

@@ -103,7 +103,7 @@ class Gate:
                 return _caller_of(sandbox, store, ident, kind)
         if self.lenient:
             return _seeded_merchant(sandbox)
-        other = call.server.sandboxes.keyring.world_of(value)
+        other = call.server.sandboxes.seeded_owner(unique, value)
         if other is not None and other != sandbox.name:
             raise bad_credentials(
                 f"This API key is one of the sandbox {other}, and the request is for {sandbox.name}, whose own are at "
