@@ -96,8 +96,9 @@ def create_app(settings: Settings | None = None) -> Edge:
         sandboxes,
         tokens,
         loopback=settings.loopback,
+        admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty one would open to everybody
     )
-    gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback, admin_key=settings.admin_key)
+    gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback)
     documents = {"": document, CONTROL: control}
     compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
     terminal = Terminal(
@@ -113,7 +114,7 @@ def create_app(settings: Settings | None = None) -> Edge:
         (CONTROL, control, "stub_server.operations.control"),
     ):
         api.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), gate=gate, documents=documents)
-    pages = contract_pages({"/openapi": document.raw, f"{CONTROL}/openapi": control.raw})
+    pages = contract_pages(document.raw, control.raw, CONTROL)
     console = Pages(partial(_console, document, control, settings.url))
     pages |= dict.fromkeys(("/", "/static/console.css", "/static/console.js"), console)
     return Edge(
@@ -122,7 +123,6 @@ def create_app(settings: Settings | None = None) -> Edge:
         sandboxes,
         tokens,
         server,
-        admin_key=settings.admin_key,
         loopback=settings.loopback,
         cors_origins=settings.cors_origins,
         hosts=settings.hosts,

@@ -1,6 +1,7 @@
 """What a handler may ask of the server itself: its address, its contract, its worlds, and tokens."""
 
-from dataclasses import dataclass
+import hmac
+from dataclasses import dataclass, field
 
 from ..contract.document import Document
 from ..engine.sandbox import Sandbox
@@ -21,6 +22,11 @@ class Server:
     sandboxes: Sandboxes
     tokens: Tokens
     loopback: bool
+    admin_key: bytes | None = field(default=None, repr=False)
+
+    def knows_admin(self, given: bytes | None) -> bool:
+        """Whether this is the admin key. There is none to know where none is set."""
+        return given is not None and self.admin_key is not None and hmac.compare_digest(given, self.admin_key)
 
     def ready_token(self, sandbox: Sandbox) -> str:
         """A JWT of a sandbox's seeded merchant with every scope, valid for thirty days."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from flask import Flask, Response, render_template
+from flask import Flask, Response, render_template, request
 
 from ..contract.document import Document, Operation
 
@@ -34,7 +34,7 @@ def create_console(document: Document, control: Document, version: str, url: str
             "front.html",
             info=document.raw["info"],
             version=version,
-            url=url,
+            url=url + request.script_root,
             groups=list(_groups(document)),
             controls=list(_groups(control)),
             events=sorted(document.events),

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
 from ..contract.formats import date_time_ms
@@ -26,6 +27,51 @@ def check_escalation(may: Callable[[str], bool], scopes: Iterable[str]) -> None:
             f"You do not hold {', '.join(beyond)} yourself and cannot give it to a key.",
             code="scope_escalation",
             details=[detail("scopes", "scope_escalation", scope) for scope in beyond],
+        )
+
+
+def lifted(row: Row, body: Body, now: int) -> list[str]:
+    """The restrictions of a key that an update takes away or loosens: afterwards it serves more than before."""
+    public, found = row.public, []
+    if "allowed_projects" in body:
+        before, after = set(row.hidden["allowed_projects"]), {ident.lower() for ident in body["allowed_projects"]}
+        if before and not (after and after <= before):
+            found.append("allowed_projects")
+    if "allowed_ips" in body and public["allowed_ips"] and not _inside(body["allowed_ips"], public["allowed_ips"]):
+        found.append("allowed_ips")
+    if "expires_at" in body and public["expires_at"] is not None:
+        ends = body["expires_at"]
+        if ends is None or date_time_ms(ends) > max(now, date_time_ms(public["expires_at"])):
+            found.append("expires_at")
+    if body.get("is_active") is True and not public["is_active"]:
+        found.append("is_active")
+    return found
+
+
+def _inside(after: Collection[str], before: Collection[str]) -> bool:
+    """Whether every address of some networks, of which there are any, is in one of others."""
+    outer = [ip_network(text, strict=False) for text in before]
+    return bool(after) and all(_is_in(ip_network(text, strict=False), outer) for text in after)
+
+
+def _is_in(inner: IPv4Network | IPv6Network, outer: Iterable[IPv4Network | IPv6Network]) -> bool:
+    # Supernets are of one family: mypy knows the method for two of the same alone.
+    return any(inner.version == other.version and inner.subnet_of(other) for other in outer)  # type: ignore[arg-type]
+
+
+def check_update(may: Callable[[str], bool], row: Row, body: Body, now: int) -> None:
+    """Who gives a key scopes, or lifts a restriction of it, holds every scope that it would have. Raises Forbidden.
+
+    Else a caller of few scopes could make a key of many usable for himself.
+    """
+    beyond = lifted(row, body, now)
+    if "scopes" in body:
+        check_escalation(may, body["scopes"])
+    elif beyond and (missing := sorted(scope for scope in row.public["scopes"] if not may(scope))):
+        raise Forbidden(
+            f"This key has {', '.join(missing)}, which you do not hold yourself, so you cannot lift its restrictions.",
+            code="scope_escalation",
+            details=[detail(name, "scope_escalation", f"The key has {', '.join(missing)}.") for name in beyond],
         )
 
 

@@ -1,9 +1,12 @@
 """Moves between states: what the contract's tables allow, and how a refused one is explained."""
 
+import re
 from collections import deque
 
 from ..contract.document import Lifecycle, Move
 from ..kernel.problem import Conflict, detail
+
+_CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def move(lifecycle: Lifecycle, from_: str, to: str) -> Move | None:
@@ -23,9 +26,15 @@ def refused(lifecycle: Lifecycle, from_: str, to: str) -> Conflict:
     route = path(lifecycle, from_, to)
     way = f" To reach {to}: {' → '.join(route)}." if len(route) > 2 else ""
     return Conflict(
-        f"A {lifecycle.resource.lower()} cannot go from {from_} to {to}. {allowed}{way}",
+        f"{one(lifecycle.resource)} cannot go from {from_} to {to}. {allowed}{way}",
         details=[detail(lifecycle.field, "not_allowed", f"{from_} → {to}")],
     )
+
+
+def one(resource: str) -> str:
+    """`Order` -> `An order`, `ApiKey` -> `An API key`."""
+    words = _CAPITALS.sub(" ", resource).lower().replace("api ", "API ")
+    return f"{'An' if words[0] in 'aeiouA' else 'A'} {words}"
 
 
 def path(lifecycle: Lifecycle, from_: str, to: str) -> list[str]:

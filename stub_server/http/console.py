@@ -6,7 +6,9 @@ from typing import Any, cast
 from a2wsgi import WSGIMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..calls.call import Call
 from .pages import refuse_method
+from .router import CALL
 
 WORKERS = 4
 
@@ -31,4 +33,5 @@ class Pages:
                 message["headers"] = list(message["headers"])
             await send(message)
 
-        await self._app(scope, receive, listed)
+        call: Call = scope[CALL]
+        await self._app({**scope, "root_path": call.prefix}, receive, listed)

@@ -1,6 +1,5 @@
 """The outermost layer: which world, request id, journal, CORS, the door of the control surface, and every refusal."""
 
-import hmac
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -37,7 +36,6 @@ class Edge:
         tokens: Tokens,
         server: Any,
         *,
-        admin_key: str | None,
         loopback: bool,
         cors_origins: Iterable[str] = (),
         hosts: Iterable[str] = (),
@@ -48,7 +46,6 @@ class Edge:
         """
         self._origins = cors.Origins(cors_origins, loopback=loopback)
         self.api, self.sandboxes, self._pages, self._tokens, self.server = api, sandboxes, pages, tokens, server
-        self._admin_key = admin_key.encode() if admin_key else None  # an empty one would open to everybody
         self._loopback = loopback
         self._hosts = Hosts(hosts, loopback=loopback)
 
@@ -72,6 +69,8 @@ class Edge:
             tick(sandbox)
         except Exception as error:  # refused, or a defect in seeding or in a due job: both are answered below
             refusal = error
+        is_bare = refusal is None and not path  # a world's prefix without the slash that its pages stand below
+        path = path or "/"
         scope["path"] = path
         trace = Trace(
             sandbox.ids.request(), sandbox.clock.now, scope["method"], path, scope["query_string"], sandbox.name
@@ -96,6 +95,9 @@ class Edge:
         try:
             if refusal is not None:
                 raise refusal
+            if is_bare:
+                await _redirect(prefix + "/", scope["query_string"], reply)
+                return
             if origin is not None and scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
                 answer = self._preflight(path, origin, headers)
                 trace.status = 204
@@ -123,7 +125,7 @@ class Edge:
         if path.startswith("/s/"):
             name, slash, rest = path[3:].partition("/")
             sandbox = self._named(name, headers)
-            return f"/s/{sandbox.name}", (slash or "/") + rest, sandbox
+            return f"/s/{sandbox.name}", slash + rest, sandbox
         header = headers.get(b"x-sandbox")
         if header is not None:
             return "", path, self._named(header.decode("latin-1"), headers)
@@ -156,9 +158,8 @@ class Edge:
         """The control surface: with a key where one is set, else only for this machine and pages from it."""
         if b"webhook-id" in headers:
             raise _closed("A webhook delivery cannot reach the control surface.")
-        given = headers.get(b"x-sandbox-admin-key")
-        if self._admin_key is not None:
-            if given is not None and hmac.compare_digest(given, self._admin_key):
+        if self.server.admin_key is not None:
+            if self.server.knows_admin(headers.get(b"x-sandbox-admin-key")):
                 return
             raise _closed("Send the server's admin key as X-Sandbox-Admin-Key.")
         if not self._loopback:
@@ -176,7 +177,7 @@ class Edge:
     def _preflight(self, path: str, origin: bytes, headers: Mapping[bytes, bytes]) -> Headers:
         """What a preflight is told. A stranger's page gets through to the control surface with the admin key only."""
         guarded = path.startswith(CONTROL) and path not in OPEN_CONTROL
-        if guarded and self._admin_key is None and not cors.is_local_origin(origin):
+        if guarded and self.server.admin_key is None and not cors.is_local_origin(origin):
             raise _closed("The control surface answers pages of this machine alone. Start with --admin-key for others.")
         if not guarded and path not in OPEN_CONTROL and not self._origins.may_read(origin):
             return [cors.VARY]  # nothing is allowed, and the browser keeps the page from it
@@ -186,6 +187,12 @@ class Edge:
 def _is_open(path: str) -> bool:
     """Whether a path, with or without a sandbox's prefix, is one that everybody may ask for."""
     return (path[path.find("/", 3) :] if path.startswith("/s/") else path) in OPEN_CONTROL
+
+
+async def _redirect(to: str, query: bytes, send: Send) -> None:
+    location = to.encode() + (b"?" + query if query else b"")
+    await send({"type": "http.response.start", "status": 307, "headers": [(b"location", location)]})
+    await send({"type": "http.response.body", "body": b""})
 
 
 def _closed(message: str) -> Forbidden:

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..contract.source import Json
+from ..kernel.problem import Conflict, detail
 
 LONGEST_NAME = 64
-NAME_CODE = "metadata_key_invalid"
-NAME_ADVICE = f"A key has 1 to {LONGEST_NAME} characters and no NUL."
+CODE = "metadata_key_invalid"
+ADVICE = f"A key has 1 to {LONGEST_NAME} characters and no NUL."
 _DEEPEST = 8
 
 Place = tuple[str, ...]
@@ -25,11 +26,16 @@ def free_maps(schema: Json, resolve: Callable[[Json], Json], place: Place = ()) 
         yield from free_maps(member, resolve, (*place, name))
 
 
-def wrong_names(body: Json, places: tuple[Place, ...]) -> Iterator[str]:
-    """The maps of a body with a name that is empty, too long or holds NUL."""
-    for place in places:
-        node: Any = body
-        for step in place:
-            node = node.get(step) if isinstance(node, dict) else None
-        if isinstance(node, dict) and any(not 0 < len(name) <= LONGEST_NAME or "\0" in name for name in node):
-            yield ".".join(place)
+def check_names(body: Json, places: tuple[Place, ...]) -> None:
+    """Refuse names that OpenAPI 3.0 cannot refuse: empty, too long, or with NUL. Raises Conflict."""
+    wrong = [detail(".".join(place), CODE, ADVICE) for place in places if _is_wrong(body, place)]
+    if wrong:
+        named = ", ".join(entry["field"] for entry in wrong)
+        raise Conflict(f"{named}: a key has 1 to {LONGEST_NAME} characters and no NUL.", code=CODE, details=wrong)
+
+
+def _is_wrong(body: Json, place: Place) -> bool:
+    node: Any = body
+    for step in place:
+        node = node.get(step) if isinstance(node, dict) else None
+    return isinstance(node, dict) and any(not 0 < len(name) <= LONGEST_NAME or "\0" in name for name in node)

@@ -1,4 +1,4 @@
-"""The contract as a file: our own bytes, once, with an ETag."""
+"""The contract as a file: our own bytes with the server and the records of the world that is asked, and an ETag."""
 
 import hashlib
 from collections.abc import Mapping
@@ -7,39 +7,69 @@ import orjson
 import yaml
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ..calls.call import Call
 from ..contract.source import Json
 from ..kernel.problem import NotAllowed
+from .examples import replacements, stand_ins
+from .router import CALL
+
+NAMED = "x-example-records"
+# Stands in the bytes where the address of the world's server belongs.
+_HERE = b"/the-server-of-this-world"
 
 
 class File:
-    """One file, written when it is first asked for."""
+    """One file. It is written when it is first asked for; what differs by world is put in at every request.
 
-    def __init__(self, data: Json, media: bytes) -> None:
-        self._data, self._media = data, media
+    So a world costs nothing until somebody asks, nothing is kept for it, and what it shows is never out of date.
+    """
+
+    def __init__(self, data: Json, media: bytes, named: Mapping[str, list[str]], *, absolute: bool) -> None:
+        """`named` are the values of examples by the kind of record; `absolute` shows the server with its host."""
+        self._data, self._media, self._named, self._absolute = data, media, named, absolute
         self._bytes: tuple[bytes, bytes] | None = None
 
     def _content(self) -> tuple[bytes, bytes]:
+        """The bytes that every world begins with, and their digest."""
         if self._bytes is None:
+            servers = [
+                {**server, "url": _HERE.decode() + server["url"].rstrip("/")} if server["url"][:1] == "/" else server
+                for server in self._data.get("servers", [])
+            ]
+            data = {key: servers if key == "servers" else value for key, value in self._data.items() if key != NAMED}
             if self._media == b"application/json":
-                body = orjson.dumps(self._data)
+                body = orjson.dumps(data)
             else:
-                text = yaml.dump(self._data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+                text = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
                 body = text.encode()
-            self._bytes = body, b'"' + hashlib.sha256(body).hexdigest()[:32].encode() + b'"'
+            self._bytes = body, hashlib.sha256(body).digest()
         return self._bytes
+
+    def _changes(self, call: Call) -> dict[bytes, bytes]:
+        """What is put in for a world. An overlay's server elsewhere stays as it is."""
+        url = call.server.url if self._absolute else ""
+        base = (url + call.prefix).encode()
+        changes = replacements(self._named, stand_ins(call.sandbox, call.server.url + call.prefix))
+        if not base:  # a server's address is at least a slash
+            changes |= {quote + _HERE + end: quote + b"/" + end for quote, end in ((b'"', b'"'), (b" ", b"\n"))}
+        return changes | {_HERE: base}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method = scope["method"]
         if method not in ("GET", "HEAD"):
             await refuse_method(method, send)
             return
-        body, etag = self._content()
-        asked = dict(scope["headers"]).get(b"if-none-match", b"")
-        headers = [(b"etag", etag), (b"cache-control", b"no-cache")]
-        if etag in [part.strip().removeprefix(b"W/") for part in asked.split(b",")] or asked == b"*":
+        body, digest = self._content()
+        changes = self._changes(scope[CALL])
+        etag = hashlib.sha256(digest + b"\n".join(changes.values())).hexdigest()[:32]
+        asked = dict(scope["headers"]).get(b"if-none-match", b"").decode("latin-1")
+        headers = [(b"etag", f'"{etag}"'.encode()), (b"cache-control", b"no-cache")]
+        if f'"{etag}"' in [part.strip().removeprefix("W/") for part in asked.split(",")] or asked == "*":
             await send({"type": "http.response.start", "status": 304, "headers": headers})
             await send({"type": "http.response.body", "body": b""})
             return
+        for old, new in changes.items():
+            body = body.replace(old, new)
         headers += [(b"content-type", self._media), (b"content-length", b"%d" % len(body))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if method == "HEAD" else body})
@@ -60,10 +90,12 @@ class _Dumper(yaml.CSafeDumper):
         return True
 
 
-def contract_pages(documents: Mapping[str, Json]) -> dict[str, ASGIApp]:
-    """`/openapi.json` and `/openapi.yaml` for each contract by its stem."""
+def contract_pages(api: Json, control: Json, base: str) -> dict[str, ASGIApp]:
+    """`/openapi.json` and `/openapi.yaml`, and those of the control surface below its base path."""
+    named = api.get(NAMED, {})
     pages: dict[str, ASGIApp] = {}
-    for stem, raw in documents.items():
-        pages[f"{stem}.json"] = File(raw, b"application/json")
-        pages[f"{stem}.yaml"] = File(raw, b"application/yaml")
+    for stem, raw in (("/openapi", api), (f"{base}/openapi", control)):
+        for ending, media in (("json", b"application/json"), ("yaml", b"application/yaml")):
+            # Clients made from a contract on its own know no host but the one in it; the API's is chosen by its user.
+            pages[f"{stem}.{ending}"] = File(raw, media, named, absolute=raw is control)
     return pages

@@ -1,7 +1,7 @@
 """What an operation accepts: parameters and body as one value, held to one compiled schema, every violation at once."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 from urllib.parse import unquote_plus
@@ -14,10 +14,10 @@ from ..contract.document import Document, Operation
 from ..contract.formats import is_uuid
 from ..contract.schema import Schemas, Validator, prune
 from ..contract.source import Json
-from ..kernel.problem import Conflict, Detail, Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
+from ..kernel.problem import Detail, Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
 from .fitting import Takes, skeleton
-from .maps import NAME_ADVICE, NAME_CODE, free_maps, wrong_names
-from .violations import details_of
+from .maps import check_names, free_maps
+from .violations import details_of, members_at
 
 DEEPEST = 32
 # Past so many commas only the first violation is told: finding all of a wide body's would hold up everybody else.
@@ -67,14 +67,16 @@ class Requests:
         *,
         ignore_unknown: bool,
         reject_unknown_query: bool = False,
+        further: str = "",
     ) -> None:
         """`takes` is what the handler is called with.
 
         `ignore_unknown` drops body members that the contract does not name instead of refusing them,
-        `reject_unknown_query` refuses query parameters that it does not name instead of warning of them.
+        `reject_unknown_query` refuses query parameters that it does not name instead of warning of them. `further` is
+        said to whoever sends a member that it does not name.
         """
         self._document, self._schemas, self._takes = document, schemas, takes
-        self._reject_unknown_query = reject_unknown_query
+        self._reject_unknown_query, self._further = reject_unknown_query, further
         self._relied_on: Draft4Validator | None = None
         self.has_body = operation.body is not None
         self._gives_body = self.has_body and (takes.body or takes.anything)
@@ -155,15 +157,9 @@ class Requests:
         return (self._ids(values) if values else values), arguments
 
     def check_names(self, body: Any) -> None:
-        """Refuse names in free maps that OpenAPI 3.0 cannot refuse: a conflict, so it is told after all others.
-
-        Raises Conflict.
-        """
+        """What is to be checked of a body when nothing else is wrong. Raises Conflict."""
         if self._maps and isinstance(body, dict):
-            wrong = [detail(place, NAME_CODE, NAME_ADVICE) for place in wrong_names(body, self._maps)]
-            if wrong:
-                places = ", ".join(entry["field"] for entry in wrong)
-                raise Conflict(f"{places}: a key has 1 to 64 characters and no NUL.", code=NAME_CODE, details=wrong)
+            check_names(body, self._maps)
 
     def _value(self, call: Call) -> dict[str, Any]:
         value: dict[str, Any] = {}
@@ -246,10 +242,14 @@ class Requests:
             errors = iter(() if first is None else (first,))
         else:
             errors = self.validator.iter_errors(value)
-        details = [d for error in errors for d in details_of(error)]
+        found = [d for error in errors for d in details_of(error, self._names_at, self._further)]
+        details = list({tuple(entry.values()): entry for entry in found}.values())
         if len(details) == 1:
             return Invalid(f"{details[0]['field']}: {details[0]['message']}", details=details)
         return Invalid(_SEVERAL.format(len(details)), details=details[:_MOST_WRONG])
+
+    def _names_at(self, path: Sequence[str | int]) -> list[str]:
+        return members_at(self._shape, path, self._document.resolve)
 
     def _ids(self, values: tuple[str, ...]) -> tuple[str, ...]:
         checked = []

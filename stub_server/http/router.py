@@ -1,16 +1,22 @@
 """Path and method to operation, in one walk; Connexion's middlewares downstream read what it leaves in the scope."""
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
 from connexion.spec import Specification
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..calls.call import Call
+from ..calls.call import CONTROL, Call
 from ..contract.bundle import METHODS
 from ..kernel.problem import Missing, NotAllowed
+from .violations import nearest
 
 CALL = "stub_server.call"
+_VERSION = re.compile(r"api|v[0-9]+").fullmatch
+_DEEPEST = 8
+_SHOWN = 60
 
 
 class _Node:
@@ -70,10 +76,7 @@ class Router(SpecMiddleware):
         if node is None:
             node, values = _walk(self._root, path.split("/"), 1, ())
         if node is None:
-            raise Missing(
-                f"The API has no path {path[:200]}. The contract at /openapi.json lists every path.",
-                code="route_not_found",
-            )
+            raise self._no_route(scope[CALL].prefix, scope["method"], path)
         method = scope["method"]
         routed = node.methods.get(method)
         if routed is None:
@@ -86,6 +89,46 @@ class Router(SpecMiddleware):
         call.path_values = values
         scope["extensions"][ROUTING_CONTEXT] = routed
         await self.app(scope, receive, send)
+
+    def _no_route(self, prefix: str, method: str, path: str) -> Missing:
+        """404 of a path, with the one that was probably meant."""
+        below = CONTROL if path.startswith(CONTROL) else ""
+        what = "control surface" if below else "API"
+        meant = self._meant(method, path)
+        hint = f" Did you mean {meant}?" if meant else ""
+        return Missing(
+            f"The {what} has no path {path[:200]}.{hint} {prefix}{below}/openapi.json lists every path.",
+            code="route_not_found",
+        )
+
+    def _meant(self, method: str, path: str) -> str | None:
+        segments = [segment for segment in path.split("/") if segment]
+        if len(segments) > _DEEPEST:
+            return None
+        is_control = segments[:1] == [CONTROL[1:]]
+        rest = segments[1:] if is_control else segments
+        while rest and _VERSION(rest[0]):
+            rest = rest[1:]
+        for base in [[CONTROL[1:]]] if is_control else [["v2"], [], [CONTROL[1:]]]:
+            found = _like(self._root, [*base, *rest]) if rest else None
+            if found is not None:
+                node, spelled = found
+                shown = method if method in node.methods else next(iter(node.methods))
+                return f"{shown} /{'/'.join(spelled)}"
+        return None
+
+
+def _like(node: _Node, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
+    """The node that these segments probably mean, and how they are spelled there."""
+    spelled: list[str] = []
+    for segment in segments:
+        name = segment if segment in node.literals else nearest(segment, list(node.literals))
+        child = node.template if name is None else node.literals[name]
+        if child is None:
+            return None
+        spelled.append(segment[:_SHOWN] if name is None else name)
+        node = child
+    return (node, spelled) if node.methods else None
 
 
 def _walk(

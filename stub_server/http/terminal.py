@@ -22,6 +22,9 @@ from .fitting import takes_of
 from .requests import Requests
 from .router import CALL
 
+# The control surface is the sandbox's own: nobody corrects its contract.
+_OVERLAYS = " An overlay (--overlay) adds one; --unknown-fields ignore drops it."
+
 Handler = Callable[..., Reply | Awaitable[Reply]]
 
 
@@ -135,6 +138,7 @@ class Terminal(SpecMiddleware):
                 takes,
                 ignore_unknown=self._ignore_unknown,
                 reject_unknown_query=self._reject_unknown_query and not base,
+                further="" if base else _OVERLAYS,
             )
             made_for = self._shipped.operations.get(operation.id) if self._shipped is not None and not base else None
             if self._shipped is not None and made_for is not None:

@@ -1,42 +1,89 @@
-"""What the validator found, in the words of the contract: one detail per violation."""
+"""What the validator found, in words: one detail per violation, with what to send instead."""
 
+from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any
 
+import orjson
+
+from ..contract.formats import UUID
+from ..contract.source import Json
 from ..kernel.problem import Detail, detail
 
 _SHOWN = 80
-_CODES = {
-    "Required": "required",
-    "Type": "type",
-    "Format": "format",
-    "Pattern": "format",
-    "Enum": "enum",
-    "Constant": "enum",
-    "Minimum": "min",
-    "ExclusiveMinimum": "min",
-    "MinLength": "min",
-    "MinItems": "min",
-    "MinProperties": "min",
-    "Maximum": "max",
-    "ExclusiveMaximum": "max",
-    "MaxLength": "max",
-    "MaxItems": "max",
-    "MaxProperties": "max",
-    "MultipleOf": "multiple_of",
-    "UniqueItems": "unique",
-    "AdditionalProperties": "unknown_field",
-}
+_GUESSED = 20  # so many unknown members are compared with the known ones: that takes a while
+_LONGEST_GUESSED = 64
+_MOST_OPTIONS = 20
+_CODES = MappingProxyType(
+    {
+        "Required": "required",
+        "Type": "type",
+        "Format": "format",
+        "Pattern": "format",
+        "Enum": "enum",
+        "Constant": "enum",
+        "Minimum": "min",
+        "ExclusiveMinimum": "min",
+        "MinLength": "min",
+        "MinItems": "min",
+        "MinProperties": "min",
+        "Maximum": "max",
+        "ExclusiveMaximum": "max",
+        "MaxLength": "max",
+        "MaxItems": "max",
+        "MaxProperties": "max",
+        "MultipleOf": "multiple_of",
+        "UniqueItems": "unique",
+        "AdditionalProperties": "unknown_field",
+    }
+)
+_TYPES = MappingProxyType(
+    {
+        "string": "a string",
+        "integer": "a whole number",
+        "number": "a number",
+        "boolean": "true or false",
+        "object": "an object",
+        "array": "a list",
+        "null": "null",
+    }
+)
+_WEB = "is no web address: begin with http:// or https://, and encode spaces."
+_FORMATS = MappingProxyType(
+    {
+        "uri": _WEB,
+        "email": "is no e-mail address, such as marina@example.com.",
+        "date-time": "is no date-time with an offset, such as 2026-11-20T14:32:05Z.",
+        "ip-network": "is neither an address nor a network, such as 203.0.113.7 or 203.0.113.0/24.",
+    }
+)
+_PATTERNS = MappingProxyType(
+    {
+        UUID: "is no UUID, such as 0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55.",
+        r"^[^\u0000]*$": "holds the character NUL (U+0000). Leave it out.",
+        "^[A-Z]{2}$": "has not two capital letters, such as BR or SP.",
+    }
+)
+
+Names = Callable[[Sequence[str | int]], Sequence[str]]
+"""The members that the contract knows at a place of the request."""
 
 
-def details_of(error: Any) -> list[Detail]:
-    """A validator's error as details; an object with three unknown members gives three."""
+def details_of(error: Any, names: Names, further: str) -> list[Detail]:
+    """A validator's error as details; an object with three unknown members gives three.
+
+    `further` is said of unknown members beside what they may have been meant to be.
+    """
     kind = type(error.kind).__name__.rpartition("_")[2]
     path = list(error.instance_path)
     place, inside = str(path[0]) if path else "body", path[1:]
     code = _CODES.get(kind, "invalid")
     if kind == "AdditionalProperties":
-        advice = "The contract has no such field. An overlay (--overlay) adds one; --unknown-fields ignore drops it."
-        return [detail(field_name([*inside, name]), code, advice, place) for name in error.kind.unexpected]
+        return [
+            detail(field_name([*inside, name]), code, advice, place)
+            for name, advice in _unknown(error.kind.unexpected, names(path), further)
+        ]
     if kind == "Required":
         inside = [*inside, error.kind.property]
     if not path:
@@ -56,27 +103,59 @@ def field_name(path: list[Any]) -> str:
 
 def document_advice(value: object) -> str:
     """Why a text is no Brazilian document."""
-    digits = "".join(c for c in str(value) if c not in ".-/ ")
+    digits = "".join(c for c in str(value) if c not in ".-/")
     if len(digits) == 11 and digits.isdigit():
         return "CPF check digits do not match."
-    if len(digits) == 14:
+    if len(digits) == 14 and " " not in digits:
         return "CNPJ check digits do not match."
     return "Send a CPF (11 digits), a CNPJ (14 characters) or a passport (5 to 20 letters A-Z and digits)."
 
 
+def members_at(schema: Json, path: Sequence[str | int], resolve: Callable[[Json], Json]) -> list[str]:
+    """The members that a schema names at a place."""
+    for step in path:
+        node = resolve(schema)
+        inner = node.get("items") if isinstance(step, int) else node.get("properties", {}).get(step)
+        if inner is None:
+            return []
+        schema = inner
+    return list(resolve(schema).get("properties", ()))
+
+
+def nearest(word: str, known: Sequence[str]) -> str | None:
+    """The known word that was probably meant."""
+    if len(word) > _LONGEST_GUESSED:
+        return None
+    by_fold = {name.lower().replace("_", ""): name for name in known}
+    found = get_close_matches(word.lower().replace("_", ""), by_fold, 1, 0.7)
+    return by_fold[found[0]] if found else None
+
+
+def _unknown(found: Sequence[str], known: Sequence[str], further: str) -> Iterator[tuple[str, str]]:
+    listed = f" Known are {', '.join(known)}." if 0 < len(known) <= _MOST_OPTIONS else ""
+    for number, name in enumerate(found):
+        meant = nearest(name, known) if number < _GUESSED else None
+        hint = f" Did you mean {meant}?" if meant else listed if number < _GUESSED else ""
+        yield name, f"The contract has no such field here.{hint}{further}"
+
+
 def _message(error: Any, kind: str) -> str:
-    value = error.instance
-    shown = repr(value) if not isinstance(value, str) else f'"{value}"'
-    shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
+    shown = _shown(error.instance)
     match kind:
         case "Required":
             return "This field is required."
         case "Type":
-            return f"{shown} has the wrong type; expected {_types(error.kind)}."
+            return f"{shown} has the wrong type: send {_types(error.kind.types)}."
         case "Format":
-            return f"{shown} is not a valid {error.kind.format}."
+            name = error.kind.format
+            return f"{shown} {_FORMATS.get(name, f'is no valid {name}.')}"
+        case "Pattern":
+            return f"{shown} {_form(error.kind.pattern)}"
         case "Enum":
-            return f"{shown} is not one of {', '.join(map(_plain, error.kind.options))}."
+            return f"{shown} is not one of {_options(error.instance, list(error.kind.options))}"
+        case "MinLength" | "MaxLength":
+            side = "shorter" if kind == "MinLength" else "longer"
+            return f"{shown} is {side} than {error.kind.limit} character{'' if error.kind.limit == 1 else 's'}."
         case "UniqueItems":
             return "The items must differ from each other."
         case "MinProperties":
@@ -84,13 +163,32 @@ def _message(error: Any, kind: str) -> str:
         case "Not":
             return "These fields do not go together. The contract says which do."
     # The value may be a whole object or a megabyte of text: say it shortened.
-    return error.message if len(error.message) <= 200 else f"{shown} does not satisfy {kind}."
+    return f"{error.message}." if len(error.message) <= 200 else f"{shown} does not satisfy {kind}."
 
 
-def _types(kind: Any) -> str:
-    types = kind.types
-    return types if isinstance(types, str) else " or ".join(map(str, types))
+def _shown(value: Any) -> str:
+    """A value as JSON, cut short."""
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
-def _plain(option: object) -> str:
-    return "null" if option is None else str(option)
+def _types(types: Any) -> str:
+    names = [types] if isinstance(types, str) else sorted(map(str, types), key=lambda name: name == "null")
+    return " or ".join(_TYPES.get(name, name) for name in names)
+
+
+def _form(pattern: str) -> str:
+    if pattern.startswith("^https?://"):
+        return _WEB
+    if pattern in _PATTERNS:
+        return _PATTERNS[pattern]
+    return f"has not the form {pattern}" if len(pattern) <= _SHOWN else "has not the form that the contract asks for."
+
+
+def _options(value: Any, options: list[Any]) -> str:
+    texts = [option if isinstance(option, str) else _shown(option) for option in options]
+    meant = nearest(value, texts) if isinstance(value, str) else None
+    hint = f" Did you mean {meant}?" if meant else ""
+    if len(texts) > _MOST_OPTIONS:
+        return f"the {len(texts)} that the contract lists.{hint}"
+    return f"{', '.join(texts)}.{hint}"

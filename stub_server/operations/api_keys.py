@@ -22,7 +22,7 @@ def get_api_info(call: Call) -> Reply:
         "version": "2",
         "environment": "sandbox",
         "base_url": call.server.url + call.prefix,
-        "documentation_url": f"{call.server.url}/openapi.json",
+        "documentation_url": f"{call.server.url}{call.prefix}/openapi.json",
         "status": "operational",
         "server_time": call.now_text,
         "authentication": {"schemes": ["bearer_jwt", "bearer_api_key"]},
@@ -97,8 +97,7 @@ def update_api_key(call: Call, ident: str, body: Body) -> Reply:
     """200 with the key as it is now."""
     table = call.store.api_keys
     row = call.open(table, ident, "API key")
-    if "scopes" in body:
-        rules.check_escalation(call.who.may, body["scopes"])
+    rules.check_update(call.who.may, row, body, call.now)
     projects = None
     if "allowed_projects" in body:
         projects = rules.known_projects(body["allowed_projects"], call.store.projects.keys)

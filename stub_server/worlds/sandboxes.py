@@ -109,6 +109,13 @@ class Sandboxes:
             self._has_expired(entry)
         return [entry for name, entry in reversed(self._entries.items()) if fnmatchcase(name, pattern)]
 
+    def seeded_owner(self, unique: str, value: str) -> str | None:
+        """The world that was seeded with an API key: everybody may know that one. Of made keys nothing is told."""
+        world = self.find(self.keyring.world_of(value) or "")
+        if world is None or world.store.api_keys.holder(unique, value) not in world.seeded_keys:
+            return None
+        return world.name
+
     # -- making and dropping
 
     def create(

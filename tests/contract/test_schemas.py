@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stub_server.domain.documents import is_document_unchecked
@@ -196,6 +196,7 @@ def patterns_of(wanted: str) -> set[str]:
 
 
 @given(formats.documents(), formats.networks())
+@settings(deadline=None)
 def test_the_pattern_beside_a_format_lets_every_value_of_it_through(document: str, network: str) -> None:
     """Generators that do not know our formats go by the patterns."""
     (of_networks,) = patterns_of("ip-network")
@@ -208,3 +209,34 @@ def test_the_pattern_beside_a_format_lets_every_value_of_it_through(document: st
 def test_a_document_that_the_pattern_refuses_is_none(likely: str, text: str) -> None:
     for value in (likely, f"{likely[:3]} {likely[3:]}", text):
         assert re.search(DOCUMENT, value) is not None or not is_document_unchecked(value)
+
+
+def idents(node: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Members that name a record, with what they hold."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield from idents(value, key)
+    elif isinstance(node, list):
+        for value in node:
+            yield from idents(value, name)
+    elif isinstance(node, str) and name.endswith(("Id", "Ids")):
+        yield name, node
+
+
+def test_every_record_that_a_request_example_names_has_one_of_the_world_in_its_place() -> None:
+    """Each stands in the table once, so that it is sent as it is shown."""
+    table = API.raw["x-example-records"]
+    values = [example for examples in table.values() for example in examples]
+    assert len(values) == len(set(values))
+    sent = {
+        ident
+        for entry, name in OPERATIONS
+        for _, _, examples, is_request in bodies(entry, name)
+        if is_request
+        for raw in (examples or {}).values()
+        for _, ident in idents(document(entry).resolve(raw)["value"])
+    }
+    assert len(sent) >= 4
+    assert sent <= set(values)
+    text = str(API.raw["paths"]) + str(API.raw["components"]) + str(API.raw["x-webhooks"])
+    assert [] == [value for value in values if value not in text + str(document("sandbox.yaml").raw)]

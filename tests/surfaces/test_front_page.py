@@ -49,3 +49,23 @@ def test_another_method_is_refused_in_the_one_shape(live: Live) -> None:
         response.headers["allow"],
         response.json()["code"],
     )
+
+
+@pytest.mark.parametrize("name", ["front", "Front"])
+def test_the_page_of_a_sandbox_stands_below_its_prefix_and_speaks_of_it(live: Live, name: str) -> None:
+    """Without the slash, links would lead elsewhere: the browser is sent there."""
+    moved = httpx2.get(f"{live.url}/s/{name}?x=1")
+    assert (307, "/s/front/?x=1", b"") == (moved.status_code, moved.headers["location"], moved.content)
+    assert moved.headers["x-request-id"]
+    page = httpx2.get(f"{live.url}/s/{name}", follow_redirects=True)
+    assert page.status_code == 200
+    assert f"<code>{live.url}/s/front</code>" in page.text
+    assert f"<code>{live.url}</code>" in httpx2.get(f"{live.url}/").text
+    assert httpx2.post(f"{live.url}/s/{name}").status_code == 307
+    live.app.sandboxes.forget("front")
+
+
+def test_a_prefix_that_names_no_sandbox_leads_nowhere(live: Live) -> None:
+    assert httpx2.get(f"{live.url}/s/-bad-").json()["code"] == "sandbox_not_found"
+    assert httpx2.get(f"{live.url}/s/").json()["code"] == "sandbox_not_found"
+    assert httpx2.get(f"{live.url}/s").json()["code"] == "route_not_found"

@@ -92,14 +92,13 @@ def test_a_key_of_default_stays_in_default(live: Live) -> None:
     assert answer.status == 200
 
 
-def test_a_key_under_another_world_is_refused_and_told_whose_it_is(live: Live, worlds: tuple[Door, Door]) -> None:
-    """By prefix and by header, seeded and made, and a key of `default` too."""
-    one, two = worlds
-    scopes = ["customers:read"]
-    made = one.send("POST", "/api-keys", {"name": "Minha", "scopes": scopes}).json()["api_key"]["private_key"]
+def test_a_seeded_key_under_another_world_is_refused_and_told_whose_it_is(
+    live: Live, worlds: tuple[Door, Door]
+) -> None:
+    """By prefix and by header; either half, and one of `default` too."""
+    two = worlds[1]
     for key, owner in (
         (credentials(live, WORLDS[0])["private_key"], WORLDS[0]),
-        (made, WORLDS[0]),
         (credentials(live, "default")["private_key"], "default"),
     ):
         by_header = bare(two, key).ask("GET", "/v2/customers", headers=[("X-Sandbox", WORLDS[1])])
@@ -107,7 +106,20 @@ def test_a_key_under_another_world_is_refused_and_told_whose_it_is(live: Live, w
             message = refused(answer, 401, "invalid_token")["message"]
             assert f"one of the sandbox {owner}," in message
             assert f"/s/{WORLDS[1]}/_sandbox/credentials" in message
-    refused(two.ask("GET", "/v2/customers", token="sk_sandbox_nobody"), 401, "invalid_token")
+    public = two.ask("GET", "/api-keys/info", token=credentials(live, "default")["public_key"])
+    assert "one of the sandbox default," in refused(public, 401, "invalid_token")["message"]
+
+
+def test_a_made_key_under_another_world_is_refused_as_one_that_never_was(worlds: tuple[Door, Door]) -> None:
+    """Whose it is would be told to whoever found it."""
+    one, two = worlds
+    made = one.send("POST", "/api-keys", {"name": "Minha", "scopes": ["customers:read"]}).json()["api_key"]
+    for half, nobody, path in (
+        ("private_key", "sk_sandbox_nobody", "/v2/customers"),
+        ("public_key", "pk_no", "/api-keys/info"),
+    ):
+        answers = [two.ask("GET", path, token=token) for token in (made[half], nobody)]
+        assert 1 == len({refused(answer, 401, "invalid_token")["message"] for answer in answers})
 
 
 def test_a_key_that_somebody_made_finds_its_world(worlds: tuple[Door, Door]) -> None:

@@ -1,6 +1,7 @@
 """A server that others can reach: the control surface is shut, and nobody makes worlds by naming them."""
 
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -28,6 +29,22 @@ def test_without_an_admin_key_the_control_surface_is_shut(serve: Serve, path: st
 
 def test_health_stays_open(serve: Serve) -> None:
     assert httpx2.get(f"{serve(**PUBLIC).url}/_sandbox/health").status_code == 200
+
+
+def test_health_tells_strangers_neither_a_path_nor_the_seed(serve: Serve, tmp_path: Path) -> None:
+    """A file of the user's is named without its folders; whoever has the admin key is told all."""
+    file = tmp_path / "loja.yaml"
+    file.write_text("merchant: { name: Loja, city: Recife }\n", encoding="utf-8")
+    server = serve(**PUBLIC, admin_key="a-long-admin-key", scenario=str(file))
+    health = f"{server.url}/_sandbox/health"
+    for headers in ({}, {"X-Sandbox-Admin-Key": "wrong"}, {"X-Sandbox-Admin-Key": ""}):
+        body = httpx2.get(health, headers=headers).json()
+        assert ("loja", False) == (body["scenario"], "seed" in body)
+        assert str(tmp_path) not in str(body)
+    told = httpx2.get(health, headers={"X-Sandbox-Admin-Key": "a-long-admin-key"}).json()
+    assert (str(file), 42) == (told["scenario"], told["seed"])
+    local = httpx2.get(f"{serve(scenario=str(file)).url}/_sandbox/health").json()
+    assert (str(file), 42) == (local["scenario"], local["seed"])
 
 
 def test_a_world_that_was_not_made_is_404(serve: Serve) -> None:

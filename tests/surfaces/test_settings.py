@@ -66,7 +66,10 @@ def test_maps_keep_every_name_when_unknown_fields_are_ignored(serve: Serve) -> N
 
 
 def test_the_served_contract_still_names_every_field(serve: Serve) -> None:
-    strict, ignoring = (httpx2.get(f"{s.url}/openapi.json").content for s in (serve(), serve(ignore_unknown=True)))
+    strict, ignoring = (
+        httpx2.get(f"{server.url}/openapi.json").text.replace(server.url, "http://here")
+        for server in (serve(), serve(ignore_unknown=True))
+    )
     assert strict == ignoring
 
 

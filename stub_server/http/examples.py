@@ -1,0 +1,82 @@
+"""Records of a world that stand in for those of the contract's examples: what is shown can be sent as it is."""
+
+from collections.abc import Iterator, Mapping
+
+from ..engine.sandbox import Sandbox
+from ..store.memory import Store
+from ..store.table import Table
+
+
+def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
+    """By the names of the contract's `x-example-records`; a kind of which the world has no record is left out."""
+    store, sample = sandbox.store, sandbox.sample
+    plan = _kept(store.plans, sample.get("planId"))
+    project = _project_of(store, plan) or _kept(store.projects, sample.get("projectId"))
+    subscription = _first(_newest(store.subscriptions, "planId", plan)) or _kept(store.subscriptions, None)
+    webhook = _first(_newest(store.webhooks, "is_active", True)) or _kept(store.webhooks, None)
+    public_key = sandbox.credentials.get("public_key")
+    found = {
+        "projectId": project,
+        "planId": plan,
+        "otherPlanId": _other_plan(store, project, plan),
+        "customerId": _kept(store.customers, sample.get("customerId")),
+        "orderId": _kept(store.orders, sample.get("orderId")),
+        "lastOrderId": _last_order(store, subscription),
+        "subscriptionId": subscription,
+        "productId": _first(_newest(store.products, "projectId", project)) or _kept(store.products, None),
+        "webhookId": webhook,
+        "logId": _first(_newest(store.webhook_logs, "webhookId", webhook)) or _kept(store.webhook_logs, None),
+        "apiKeyId": None if public_key is None else store.api_keys.holder("public_key", public_key),
+        "merchantId": store.merchant.id,
+        "userId": store.merchant.user_id,
+        "publicKey": public_key,
+        "baseUrl": base_url,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def replacements(named: Mapping[str, list[str]], found: Mapping[str, str]) -> dict[bytes, bytes]:
+    """What to write in place of what; `named` are the values in the contract's examples."""
+    return {
+        example.encode(): found[name].encode()
+        for name, examples in named.items()
+        if name in found
+        for example in examples
+    }
+
+
+def _kept(table: Table, ident: str | None) -> str | None:
+    """A record that may have gone since, or the newest one in its place."""
+    if ident is not None and ident in table.keys:
+        return ident
+    return table.rows[table.order[-1]].id if len(table) else None
+
+
+def _newest(table: Table, index: str, value: object) -> Iterator[str]:
+    return (table.rows[key].id for key in reversed(table.bucket(index, value)))
+
+
+def _first(idents: Iterator[str]) -> str | None:
+    return next(idents, None)
+
+
+def _project_of(store: Store, plan: str | None) -> str | None:
+    public = None if plan is None else store.plans.peek(plan)
+    return None if public is None else str(public["projectId"])
+
+
+def _other_plan(store: Store, project: str | None, plan: str | None) -> str | None:
+    """A further plan of the project, best one that takes more than PIX: an example pays by boleto."""
+    others = [ident for ident in _newest(store.plans, "projectId", project) if ident != plan]
+    return max(others, key=lambda ident: _serves(store, ident), default=None)
+
+
+def _serves(store: Store, plan: str) -> tuple[bool, bool]:
+    public = store.plans.peek(plan)
+    assert public is not None
+    return public["status"] == "active", "boleto" in public["payment_methods"]
+
+
+def _last_order(store: Store, subscription: str | None) -> str | None:
+    public = None if subscription is None else store.subscriptions.peek(subscription)
+    return None if public is None else str(public["lastOrderId"])

@@ -1,0 +1,150 @@
+"""What refusals say: JSON and no Python, what to send instead, which path was meant, and where the contract is."""
+
+import json
+from typing import Any
+
+import pytest
+
+from stub_server.domain.lifecycle import one
+
+from ..support.make import order_body
+from ..support.refusal import refused
+from ..support.wire import Door
+
+NOBODY = "00000000-0000-4000-8000-000000000000"
+
+
+def told(door: Door, path: str, body: Any, method: str = "POST") -> dict[str, str]:
+    """What is said of each field of a body that the schema refuses."""
+    answer = refused(door.send(method, path, body), 422, "validation_error")
+    return {entry["field"]: entry["message"] for entry in answer["details"]}
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        (None, "null has the wrong type: send a string."),
+        (True, "true has the wrong type: send a string."),
+        ([1, None], "[1,null] has the wrong type: send a string."),
+        ({"a": False}, '{"a":false} has the wrong type: send a string.'),
+        ("", '"" is shorter than 1 character.'),
+        ("a\0", '"a\\u0000" holds the character NUL (U+0000). Leave it out.'),
+    ],
+)
+def test_a_value_is_shown_as_json(door: Door, customer_id: str, sent: object, expected: str) -> None:
+    assert {"name": expected} == told(door, f"/v2/customers/{customer_id}", {"name": sent}, "PUT")
+
+
+def test_a_long_value_is_shown_shortened(door: Door, customer_id: str) -> None:
+    said = told(door, f"/v2/customers/{customer_id}", {"name": "x" * 900_000}, "PUT")["name"]
+    assert said.endswith("… is longer than 120 characters.")
+    assert len(said) < 150
+
+
+def test_what_to_send_instead_is_said(door: Door) -> None:
+    """Of a web address once, although both its form and its format are wrong."""
+    order = order_body("x", NOBODY, success_url="example.com", cancel_url="http:// x", totalAmount="10")
+    said = told(door, "/v2/orders/pix", order)
+    assert said["success_url"].endswith("begin with http:// or https://, and encode spaces.")
+    assert said["projectId"] == '"x" is no UUID, such as 0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55.'
+    assert said["totalAmount"] == '"10" has the wrong type: send a number.'
+    answer = door.send("POST", "/v2/orders/pix", order)
+    assert len(answer.json()["details"]) == len(said) == 4
+    assert answer.json()["message"] == "The request has 4 violations of the contract."
+    key = {"name": "Chave", "scopes": ["order:read"], "expires_at": "2027-01-01", "allowed_ips": ["casa"]}
+    said = told(door, "/api-keys", key)
+    assert said["scopes[0]"].endswith(" Did you mean orders:read?")
+    assert said["expires_at"].endswith("such as 2026-11-20T14:32:05Z.")
+    assert said["allowed_ips[0]"].endswith("such as 203.0.113.7 or 203.0.113.0/24.")
+    hook = told(door, "/v2/webhooks", {"url": "https://example.com/a", "events": ["order.pay"]})
+    assert hook == {"events[0]": '"order.pay" is not one of the 42 that the contract lists. Did you mean order.paid?'}
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "hint"),
+    [
+        ({"full_name": "A"}, "full_name", "Known are type, name, email, "),
+        ({"Email": "a@b.co"}, "Email", "Did you mean email?"),
+        ({"documentType": "cpf"}, "documentType", "Did you mean document_type?"),
+        ({"address": {"zipcode": "1"}}, "address.zipcode", "Did you mean zip_code?"),
+    ],
+)
+def test_an_unknown_field_is_told_what_was_meant(
+    door: Door, customer_id: str, body: dict[str, Any], field: str, hint: str
+) -> None:
+    """Or what there is; and how the contract is corrected."""
+    said = told(door, f"/v2/customers/{customer_id}", body, "PUT")[field]
+    assert said.startswith("The contract has no such field here. ")
+    assert hint in said
+    assert "--overlay" in said
+
+
+def test_the_control_surface_says_nothing_of_overlays(door: Door) -> None:
+    """Nobody corrects its contract: it is the sandbox's own."""
+    said = told(door, "/_sandbox/clock/advance", {"day": 1})
+    assert said == {"day": "The contract has no such field here. Did you mean days?"}
+    both = told(door, "/_sandbox/clock/advance", {"days": 1, "to": "2030-01-01T00:00:00Z"})
+    assert both == {"body": "These fields do not go together. The contract says which do."}
+
+
+def test_thousands_of_unknown_fields_are_not_compared_with_the_known_ones(door: Door, customer_id: str) -> None:
+    body = {f"nome{number}": "A" for number in range(900)}
+    details = refused(door.send("PUT", f"/v2/customers/{customer_id}", body), 422, "validation_error")["details"]
+    assert len(details) == 100
+    assert sum("Did you mean" in entry["message"] for entry in details) <= 20
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "meant"),
+    [
+        ("GET", "/customers", "GET /v2/customers"),
+        ("GET", "/v2/customer", "GET /v2/customers"),
+        ("GET", "/v2/customers/", "GET /v2/customers"),
+        ("POST", "/v1/orders/pix", "POST /v2/orders/pix"),
+        ("POST", "/api/v2/orders", "POST /v2/orders"),
+        ("PUT", f"/v2/costumers/{NOBODY}", f"PUT /v2/customers/{NOBODY}"),
+        ("DELETE", "/v2/orders/x/y", None),
+        ("PATCH", "/v2/project", "GET /v2/projects"),
+        ("GET", "/v2/api-keys", "GET /api-keys"),
+        ("GET", "/v2/webhook/events", "GET /v2/webhooks/events"),
+        ("GET", "/_sandbox/credential", "GET /_sandbox/credentials"),
+        ("GET", "/credentials", "GET /_sandbox/credentials"),
+        ("POST", "/_sandbox/clock/advanced", "POST /_sandbox/clock/advance"),
+        ("GET", "/nothing", None),
+        ("GET", "/v2/" + "x" * 5_000, None),
+        ("GET", "/" + "a/" * 500, None),
+        ("GET", "//", None),
+    ],
+)
+def test_an_unknown_path_is_told_which_was_meant(door: Door, method: str, path: str, meant: str | None) -> None:
+    message = refused(door.ask(method, path), 404, "route_not_found")["message"]
+    assert (meant is None) == ("Did you mean" not in message)
+    assert meant is None or f"Did you mean {meant}?" in message
+    assert len(message) < 500
+
+
+@pytest.mark.parametrize(
+    ("path", "document"),
+    [("/v2/nothing", "/s/surfaces/openapi.json"), ("/_sandbox/nothing", "/s/surfaces/_sandbox/openapi.json")],
+)
+def test_an_unknown_path_is_told_where_the_right_contract_is(door: Door, path: str, document: str) -> None:
+    message = refused(door.ask("GET", path), 404, "route_not_found")["message"]
+    assert f" {document} lists every path." in message
+    assert json.loads(Door(door.port, "", door.token).ask("GET", document).body)["openapi"] == "3.0.3"
+
+
+def test_a_resource_is_called_by_its_name(door: Door) -> None:
+    """An order, and no "A order"."""
+    ident = door.ask("GET", "/_sandbox/credentials").json()["sample"]["orderId"]
+    assert door.ask("POST", f"/_sandbox/orders/{ident}/cancel").status == 200
+    answer = door.ask("POST", f"/_sandbox/orders/{ident}/expire")
+    message = refused(answer, 409, "invalid_state_transition")["message"]
+    assert message.startswith("An order cannot go from canceled to expired.")
+
+
+@pytest.mark.parametrize(
+    ("resource", "name"),
+    [("Order", "An order"), ("ApiKey", "An API key"), ("Project", "A project"), ("Invoice", "An invoice")],
+)
+def test_every_resource_has_its_article(resource: str, name: str) -> None:
+    assert name == one(resource)
