@@ -1,0 +1,360 @@
+"""What a random sequence may ask of the server: every operation that writes, and readings that keep lists warm."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from stub_server.domain.documents import cpf_with_check_digits
+from stub_server.domain.orders import MAGIC
+from stub_server.engine.sandbox import Sandbox
+from stub_server.kernel.clock import DAY, HOUR, SECOND, iso
+from stub_server.store.memory import Store
+from stub_server.store.table import Table
+
+from ..support.contract import document
+from .inside import Answer, Inside, Json
+from .state import LISTS, token_of
+
+Item = TypeVar("Item")
+UNKNOWN = "00000000-0000-4000-8000-000000000000"
+MERCHANTS = ("", "1c1d2e3f-4a5b-4c6d-8e7f-001122334455", "2c1d2e3f-4a5b-4c6d-8e7f-001122334455")
+"""The seeded one, and two whom the world gets to know on the way."""
+DOCUMENTS = tuple(cpf_with_check_digits(f"{987_000_000 + number}") for number in range(5))
+METHODS = ("pix", "pix", "credit_card", "boleto")
+PLANS: tuple[Json, ...] = (
+    {},
+    {"interval": "day", "interval_count": 2, "payment_methods": ["pix", "boleto", "credit_card"]},
+    {"trial_period_days": 7},
+    {"interval": "week", "max_subscribers": 2},
+    {"billing_type": "one_time"},
+)
+LEAPS = (SECOND, 2 * SECOND, 200 * SECOND, HOUR, HOUR, 25 * HOUR, 3 * DAY, 8 * DAY, 33 * DAY)
+EVENTS = (["*"], ["order.*"], ["subscription.*", "plan.*"], ["webhook.test", "customer.created"])
+FAILURES = ("insufficient_funds", "card_declined", "nonsense")
+SCOPES = [scope["name"] for scope in document().scopes if scope["assignable"]]
+STATES = ("active", "draft", "suspended", "active", "suspended", "active", "archived")
+
+
+class Step(NamedTuple):
+    """One request of a sequence: an action, who asks, two numbers that choose what for, and an Idempotency-Key."""
+
+    action: str
+    who: int
+    a: int
+    b: int
+    idem: str | None
+
+
+class Request(NamedTuple):
+    """What is sent."""
+
+    method: str
+    target: str
+    body: object = None
+
+
+class Shop:
+    """Who asks, with whose credentials, in a world that it looks into to find what there is to ask about."""
+
+    def __init__(self, inside: Inside, world: Sandbox, hooks: tuple[str, ...]) -> None:
+        """`hooks` are addresses of webhooks."""
+        self.inside, self.world, self.hooks = inside, world, hooks
+        self.keys: list[str] = []
+        self.serial = 0
+        self.statuses: dict[str, set[int]] = {}
+
+    def copy(self, world: Sandbox) -> "Shop":
+        """The same callers in another world that has the same past."""
+        twin = Shop(self.inside, world, self.hooks)
+        twin.keys, twin.serial = list(self.keys), self.serial
+        return twin
+
+    def play(self, step: Step) -> Answer:
+        """Send one request of a sequence."""
+        merchant = MERCHANTS[(0, 0, 0, 0, 0, 0, 0, 0, 1, 2)[step.who]] or self.world.home
+        store = self.world.store_of(merchant)
+        token = token_of(self.inside, self.world, merchant)
+        if step.who in (6, 7) and self.keys:
+            token = pick(self.keys, step.a)
+        self.serial += 1
+        request = ACTIONS[step.action](self, store, step.a, step.b)
+        answer = self.inside.ask(*request, token=token, idem=step.idem)
+        assert answer.status < 500, (step, request, answer)
+        self.statuses.setdefault(step.action, set()).add(answer.status)
+        if step.action == "create key" and answer.status == 201:
+            self.keys.append(answer.json()["api_key"]["private_key"])
+        return answer
+
+    def open(self) -> None:
+        """A shop that sells, with a member, a webhook for everything and two keys: sequences must get deep."""
+        opening = (
+            ("create project", 1), ("create plan", 1), ("create plan", 2), ("create product", 0), ("create customer", 0),
+            ("create webhook", 0), ("create key", 0), ("create key", 1), ("place order", 0), ("pay order", 0),
+            ("place order", 5), ("advance", 1),
+        )  # fmt: skip
+        for name, number in opening:
+            self.play(Step(name, 0, number, number, None))
+
+
+def pick(items: Sequence[Item], number: int) -> Item:
+    """One of the items, the newest for 0."""
+    return items[-1 - number % len(items)]
+
+
+def one(table: Table, number: int) -> str:
+    """The id of a record, the newest for 0; one in eleven times of none, and where there is none."""
+    if not len(table) or number == 10:
+        return UNKNOWN
+    return table.rows[pick(list(table.order), number)].id
+
+
+# -- what is sold
+
+
+def create_project(shop: Shop, store: Store, a: int, b: int) -> Request:
+    name = f"Clube {shop.serial if a else 0}"
+    return Request("POST", "/v2/projects", {"name": name, "status": ("draft", "active")[b % 2]})
+
+
+def update_project(shop: Shop, store: Store, a: int, b: int) -> Request:
+    body: tuple[Json, ...] = ({"description": f"d{shop.serial}"}, {"visibility": "private"}, {"name": f"Outro {b}"})
+    return Request("PUT", f"/v2/projects/{one(store.projects, a)}", pick(body, b))
+
+
+def delete_project(shop: Shop, store: Store, a: int, b: int) -> Request:
+    return Request("DELETE", f"/v2/projects/{one(store.projects, a)}")
+
+
+def set_status(shop: Shop, store: Store, a: int, b: int) -> Request:
+    return Request("PATCH", f"/v2/projects/{one(store.projects, a)}/status", {"status": STATES[b % len(STATES)]})
+
+
+def move_project(shop: Shop, store: Store, a: int, b: int) -> Request:
+    verb = ("activate", "activate", "suspend", "archive", "activate")[b % 5]
+    return Request("POST", f"/v2/projects/{one(store.projects, a)}/{verb}")
+
+
+def create_plan(shop: Shop, store: Store, a: int, b: int) -> Request:
+    name = f"Plano {shop.serial if a else 0}"
+    body = {"projectId": one(store.projects, b // 5), "name": name, "amount": 10 + a, **PLANS[b % len(PLANS)]}
+    return Request("POST", "/v2/plans", body)
+
+
+def update_plan(shop: Shop, store: Store, a: int, b: int) -> Request:
+    changes: list[Json] = [
+        {"description": f"d{shop.serial}"}, {"status": "inactive"}, {"status": "active"}, {"amount": 20 + b},
+        {"max_subscribers": 1}, {"name": "Plano 0"},
+    ]  # fmt: skip
+    return Request("PUT", f"/v2/plans/{one(store.plans, a)}", pick(changes, b))
+
+
+def delete_plan(shop: Shop, store: Store, a: int, b: int) -> Request:
+    return Request("DELETE", f"/v2/plans/{one(store.plans, a)}")
+
+
+def create_product(shop: Shop, store: Store, a: int, b: int) -> Request:
+    body = {"projectId": one(store.projects, a), "name": f"Curso {shop.serial}", "sku": f"SKU-{b}" if b % 3 else None}
+    body |= {"type": ("course", "ebook")[b % 2], "planIds": [one(store.plans, b)] if b % 4 == 1 else []}
+    return Request("POST", "/v2/products", body)
+
+
+def update_product(shop: Shop, store: Store, a: int, b: int) -> Request:
+    changes: list[Json] = [{"status": "archived"}, {"sku": f"SKU-{b}"}, {"name": f"Aula {b}"}, {"status": "active"}]
+    return Request("PUT", f"/v2/products/{one(store.products, a)}", pick(changes, b))
+
+
+def delete_product(shop: Shop, store: Store, a: int, b: int) -> Request:
+    return Request("DELETE", f"/v2/products/{one(store.products, a)}")
+
+
+# -- who buys
+
+
+def create_customer(shop: Shop, store: Store, a: int, b: int) -> Request:
+    body = {"name": f"Rosa {a}", "email": f"rosa{b}@example.com", "document": DOCUMENTS[a % len(DOCUMENTS)]}
+    return Request("POST", "/v2/customers", body)
+
+
+def update_customer(shop: Shop, store: Store, a: int, b: int) -> Request:
+    changes: list[Json] = [{"name": f"Ana {b}"}, {"document": DOCUMENTS[b % len(DOCUMENTS)]}, {"email": "a@example.com"}]
+    return Request("PUT", f"/v2/customers/{one(store.customers, a)}", pick(changes, b))
+
+
+def place_order(shop: Shop, store: Store, a: int, b: int) -> Request:
+    plan = store.plans.open(one(store.plans, a % 3))
+    project = one(store.projects, b) if plan is None else plan.public["projectId"]
+    method = METHODS[b % 4]
+    local = (None, None, *MAGIC)[a % (2 + len(MAGIC))] or "rosa"
+    body = {
+        "projectId": project,
+        "planId": UNKNOWN if plan is None else plan.id,
+        "paymentMethod": method,
+        "totalAmount": 10 + b / 4,
+        "items": [{"description": "Plano", "quantity": 1, "amount": 10 + b / 4}],
+        "customer": {"name": "Rosa", "email": f"{local}@example.com", "document": DOCUMENTS[b % len(DOCUMENTS)]},
+    }
+    return Request("POST", "/v2/orders/pix" if method == "pix" and b % 3 else "/v2/orders", body)
+
+
+def _order(verb: str) -> Callable[[Shop, Store, int, int], Request]:
+    def action(shop: Shop, store: Store, a: int, b: int) -> Request:
+        wanted = "paid" if verb == "refund" else "pending"
+        fitting = [store.orders.rows[key].id for key in store.orders.bucket("status", wanted)]
+        ident = pick(fitting, a) if fitting and b != 9 else one(store.orders, a)
+        body: Json | None = None
+        if verb == "fail":
+            body = {"code": FAILURES[b % 3]} if b % 2 else None
+        if verb == "refund" and b % 2:
+            body = {"amount": 1 + b}
+        if verb == "pay" and b == 7:
+            body = {"payer": {"name": "Outra", "document": DOCUMENTS[0]}, "paid_at": iso(shop.world.clock.now)}
+        return Request("POST", f"/_sandbox/orders/{ident}/{verb}", body)
+
+    return action
+
+
+def _subscription(verb: str) -> Callable[[Shop, Store, int, int], Request]:
+    def action(shop: Shop, store: Store, a: int, b: int) -> Request:
+        body = {"at_period_end": True} if verb == "cancel" and b % 2 else None
+        return Request("POST", f"/_sandbox/subscriptions/{one(store.subscriptions, a)}/{verb}", body)
+
+    return action
+
+
+# -- keys and tokens
+
+
+def create_key(shop: Shop, store: Store, a: int, b: int) -> Request:
+    body: Json = {"name": f"Chave {shop.serial}", "scopes": SCOPES if b % 3 else ["orders:read"]}
+    if a % 4 == 3:
+        body["allowed_projects"] = [one(store.projects, b)]
+    if b % 4 == 3:
+        body["expires_at"] = iso(shop.world.clock.now + (b - 5) * HOUR)
+    return Request("POST", "/api-keys", body)
+
+
+def update_key(shop: Shop, store: Store, a: int, b: int) -> Request:
+    later = iso(shop.world.clock.now + 2 * DAY)
+    changes: list[Json] = [{"description": f"d{b}"}, {"is_active": False}, {"is_active": True}, {"expires_at": later}]
+    return Request("PUT", f"/api-keys/{one(store.api_keys, a)}", pick(changes, b))
+
+
+def delete_key(shop: Shop, store: Store, a: int, b: int) -> Request:
+    return Request("DELETE", f"/api-keys/{one(store.api_keys, a)}")
+
+
+def ask_token(shop: Shop, store: Store, a: int, b: int) -> Request:
+    body: Json = {"merchant_id": MERCHANTS[a % 3]} if a % 3 else {}
+    return Request("POST", "/_sandbox/tokens", body)
+
+
+# -- webhooks
+
+
+def create_webhook(shop: Shop, store: Store, a: int, b: int) -> Request:
+    body: Json = {"url": f"{pick(shop.hooks, b)}/{a}", "events": EVENTS[b % len(EVENTS)]}
+    if b % 5 == 4:
+        body["projectId"] = one(store.projects, a)
+    return Request("POST", "/v2/webhooks", body)
+
+
+def update_webhook(shop: Shop, store: Store, a: int, b: int) -> Request:
+    changes: list[Json] = [{"name": "Loja"}, {"is_active": False}, {"is_active": True}, {"events": EVENTS[b % 4]}]
+    return Request("PUT", f"/v2/webhooks/{one(store.webhooks, a)}", pick(changes, b))
+
+
+def delete_webhook(shop: Shop, store: Store, a: int, b: int) -> Request:
+    return Request("DELETE", f"/v2/webhooks/{one(store.webhooks, a)}")
+
+
+def rotate_webhook(shop: Shop, store: Store, a: int, b: int) -> Request:
+    body = {"grace_period_seconds": b * 1000} if b % 2 else None
+    return Request("POST", f"/v2/webhooks/{one(store.webhooks, a)}/regenerate-key", body)
+
+
+def try_webhook(shop: Shop, store: Store, a: int, b: int) -> Request:
+    body = {"event_type": "order.paid"} if b % 2 else None
+    return Request("POST", f"/v2/webhooks/{one(store.webhooks, a)}/test", body)
+
+
+def retry(shop: Shop, store: Store, a: int, b: int) -> Request:
+    logs = store.webhook_logs
+    fitting = [logs.rows[key].id for status in ("delivered", "failed") for key in logs.bucket("status", status)]
+    return Request("POST", f"/v2/webhooks/logs/{pick(fitting, a) if fitting else one(logs, b)}/retry")
+
+
+# -- the clock, readings, and what is wrong with every request
+
+
+def advance(shop: Shop, store: Store, a: int, b: int) -> Request:
+    return Request("POST", "/_sandbox/clock/advance", {"seconds": LEAPS[b % len(LEAPS)] / 1000})
+
+
+def to_next(shop: Shop, store: Store, a: int, b: int) -> Request:
+    due = shop.world.timers.next_due() or shop.world.clock.now
+    return Request("POST", "/_sandbox/clock/advance", {"to": iso(max(due, shop.world.clock.now + 5_000) + b % 2)})
+
+
+def set_clock(shop: Shop, store: Store, a: int, b: int) -> Request:
+    return Request("PATCH", "/_sandbox/clock", {"to": iso(shop.world.clock.now + (b - 1) * HOUR)})
+
+
+def freeze(shop: Shop, store: Store, a: int, b: int) -> Request:
+    body = {"at": iso(shop.world.clock.now + HOUR)} if b % 2 else None
+    return Request("POST", "/_sandbox/clock/freeze", body)
+
+
+def resume(shop: Shop, store: Store, a: int, b: int) -> Request:
+    return Request("POST", "/_sandbox/clock/resume")
+
+
+def read(shop: Shop, store: Store, a: int, b: int) -> Request:
+    path = pick(list(LISTS), a)
+    query = pick(list(LISTS[path]), b)
+    return Request("GET", f"{path}?{query}" if query else path)
+
+
+def malformed(shop: Shop, store: Store, a: int, b: int) -> Request:
+    paths = ("/v2/customers", "/v2/projects", "/v2/orders", "/v2/plans", "/api-keys", "/v2/webhooks", "/_sandbox/tokens")
+    return Request("POST", paths[a % len(paths)], {"no_such_member": b})
+
+
+ACTIONS: Mapping[str, Callable[[Shop, Store, int, int], Request]] = {
+    "create project": create_project,
+    "update project": update_project,
+    "delete project": delete_project,
+    "set project status": set_status,
+    "move project": move_project,
+    "create plan": create_plan,
+    "update plan": update_plan,
+    "delete plan": delete_plan,
+    "create product": create_product,
+    "update product": update_product,
+    "delete product": delete_product,
+    "create customer": create_customer,
+    "update customer": update_customer,
+    "place order": place_order,
+    **{f"{verb} order": _order(verb) for verb in ("pay", "fail", "expire", "cancel", "refund")},
+    **{f"{verb} subscription": _subscription(verb) for verb in ("cancel", "renew", "expire")},
+    "create key": create_key,
+    "update key": update_key,
+    "delete key": delete_key,
+    "ask token": ask_token,
+    "create webhook": create_webhook,
+    "update webhook": update_webhook,
+    "delete webhook": delete_webhook,
+    "rotate webhook": rotate_webhook,
+    "test webhook": try_webhook,
+    "retry delivery": retry,
+    "advance": advance,
+    "advance to next": to_next,
+    "set clock": set_clock,
+    "freeze": freeze,
+    "resume": resume,
+    "read": read,
+    "malformed": malformed,
+}
+OFTEN = (
+    "place order", "place order", "pay order", "pay order", "refund order", "fail order", "read", "advance",
+    "advance to next", "create plan", "renew subscription", "test webhook", "retry delivery", "expire subscription",
+)  # fmt: skip
+"""Asked more often than the rest."""

@@ -1,0 +1,213 @@
+"""A world is its origin and its steps: folding them elsewhere, or undoing and doing them again, gives the same world."""
+
+import pickle
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from stub_server.engine import step as engine
+from stub_server.engine.sandbox import Sandbox
+from stub_server.engine.usage import flush_usage
+
+from ..support.receiver import receiving
+from .actions import ACTIONS, OFTEN, Shop, Step
+from .inside import Inside
+from .small import Wall, origin, serve, set_wall, small_server
+from .state import same, stale, state, whole
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = 40
+NAMES = sorted(ACTIONS) + sorted(OFTEN) * 2
+STEPS = st.builds(
+    Step,
+    st.sampled_from(NAMES),
+    st.integers(0, 9),
+    st.integers(0, 10),
+    st.integers(0, 10),
+    st.sampled_from((None, None, None, None, "one", "two", '"two"', "three", "four", "five")),
+)
+Kept = list[engine.Step]
+
+
+@pytest.fixture(scope="module")
+def inside() -> Iterator[Inside]:
+    """A server with small bounds, and a caller."""
+    with small_server() as app:
+        caller = Inside(app)
+        yield caller
+        caller.close()
+
+
+@pytest.fixture(scope="module")
+def hooks() -> Iterator[tuple[str, ...]]:
+    """Addresses that take a webhook, that fail, and that say they are gone."""
+    with receiving() as good, receiving() as bad, receiving() as gone:
+        bad.status, gone.status = 500, 410
+        yield good.url, good.url + "/too", bad.url, gone.url
+
+
+def shop_in(inside: Inside, hooks: tuple[str, ...]) -> Shop:
+    """A new world with an opened shop in it."""
+    world = origin(inside.app)
+    set_wall(world.clock, Wall(world.clock.now))
+    serve(inside.app, world)
+    shop = Shop(inside, world, hooks)
+    shop.open()
+    return shop
+
+
+def at_rest(shop: Shop) -> Kept:
+    """The steps of a world in which nothing is left to be done or recorded now."""
+    while (due := shop.world.timers.next_due()) is not None and due <= shop.world.clock.now:
+        shop.inside.ask("GET", "/_sandbox/clock")
+    flush_usage(shop.world)
+    log = shop.world.log
+    assert 1 == log.oldest, "the log has let steps go that the test needs"
+    return list(log)
+
+
+def written(kept: Kept) -> Kept:
+    """Steps as another day finds them: written down and read again, so that nothing is shared with the world."""
+    read: Kept = pickle.loads(pickle.dumps(kept))  # noqa: S301 - our own
+    return read
+
+
+class TestSequences:
+    """Random sequences over the whole surface, each looked at in every way."""
+
+    reached: Counter[str] = Counter()
+    apart: list[tuple[Kept, dict[str, Any]]] = []
+
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate,),  # a shorter example is not worth minutes: what differs is named
+    )
+    @given(
+        steps=st.lists(STEPS, min_size=50, max_size=90),
+        more=st.lists(STEPS, min_size=10, max_size=20),
+        cut=st.floats(0, 1),
+    )
+    def test_a_world_is_its_origin_and_its_steps(
+        self, inside: Inside, hooks: tuple[str, ...], steps: list[Step], more: list[Step], cut: float
+    ) -> None:
+        shop = shop_in(inside, hooks)
+        for step in steps:
+            shop.play(step)
+        kept = at_rest(shop)
+        world = shop.world
+        self.note(shop, kept)
+        assert {} == stale(world)
+        laws = inside.ask("GET", "/_sandbox/invariants")
+        assert 200 == laws.status, laws.body
+        expected = whole(inside, world)
+        middle = round(cut * len(kept))
+
+        # The same steps, folded over a new origin without the versions that the handlers had at hand.
+        folded, begun, halfway = origin(inside.app), state(origin(inside.app)), {}
+        for step in written(kept):
+            if step.number == middle + 1:
+                halfway = whole(inside, folded)
+            folded.fold(step)
+        halfway = halfway or expected
+        same(expected, whole(inside, folded))
+        assert {} == stale(folded)
+        self.apart.append((kept, expected))
+
+        # Undone to a step on the way, done again; undone to the origin, done again.
+        for newest in reversed(written(kept[middle:])):
+            world.unfold(newest)
+        same(halfway, whole(inside, world))
+        assert {} == stale(world)
+        other_way(inside, shop, halfway, written(kept[:middle]), more)
+        for step in written(kept[middle:]):
+            world.fold(step)
+        same(expected, whole(inside, world))
+        for newest in reversed(kept):
+            world.unfold(newest)
+        same(begun, state(world))
+        assert {} == stale(world)
+        for step in kept:
+            world.fold(step)
+        same(expected, whole(inside, world))
+        assert {} == stale(world)
+
+    def note(self, shop: Shop, kept: Kept) -> None:
+        """How far the sequences have come."""
+        self.reached.update(f"{action} {status}" for action, seen in shop.statuses.items() for status in seen)
+        for step in kept:
+            for name in ("drops", "forgotten_events", "forgotten_replies", "timers_taken", "used", "saved"):
+                self.reached[name] += bool(getattr(step, name))
+            self.reached["opens a store"] += step.opens_store
+            self.reached["ring"] += any(drop.table == "webhook_logs" for drop in step.drops)
+            self.reached[f"job {step.cause.operation}"] += step.cause.kind == "job"
+            self.reached["usage of a deleted key"] += any(used.after is None for used in step.used)
+
+    def test_the_sequences_got_everywhere(self) -> None:
+        """Every action was granted at least once, and everything that a step can hold was in one."""
+        granted = {name for name in ACTIONS if any(self.reached[f"{name} {status}"] for status in (200, 201))}
+        assert set(ACTIONS) - {"malformed"} == granted
+        held = ("drops", "forgotten_events", "forgotten_replies", "timers_taken", "used", "saved", "opens a store")
+        jobs = (
+            "order.pay", "order.expire", "order.refund", "subscription.activate", "subscription.renew",
+            "subscription.end", "subscription.expire", "api_key.expire", "project.close", "webhook.call_off",
+        )  # fmt: skip
+        wanted = {*held, "ring", "usage of a deleted key", *(f"job {job}" for job in jobs)}
+        assert set() == {name for name in wanted if not self.reached[name]}
+
+    def test_another_process_folds_the_same_worlds(self, tmp_path: Path) -> None:
+        """Of the steps alone, written down here and read there."""
+        assert len(self.apart) >= EXAMPLES
+        file = tmp_path / "steps"
+        file.write_bytes(pickle.dumps(self.apart))
+        command = [sys.executable, "-m", "tests.engine.refold", str(file)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+        assert (0, f"{len(self.apart)} worlds, none of them different\n") == (done.returncode, done.stdout), done.stderr
+
+
+def other_way(inside: Inside, shop: Shop, halfway: dict[str, Any], kept: Kept, more: list[Step]) -> None:
+    """From a state that was reached backwards the future is open: it goes as from the same state reached forwards."""
+    forwards, backwards = origin(inside.app), shop.world.fork(shop.world.name)
+    for step in kept:
+        forwards.fold(step)
+    found = []
+    for world in (forwards, backwards):
+        world.clock.set(world.recorded_clock)
+        set_wall(world.clock, Wall(world.clock.now))
+        serve(inside.app, world)
+        twin = shop.copy(world)
+        for step in more:
+            if step.action not in ("test webhook", "retry delivery"):  # how long an attempt takes is no part of them
+                twin.play(step)
+        found.append(whole(inside, world))
+    same(*found)
+    assert halfway.keys() <= found[0].keys() | halfway.keys()
+
+
+def test_usage_is_recorded_for_every_merchant(inside: Inside, hooks: tuple[str, ...]) -> None:
+    """Readings by key make no step; recording them makes one for each merchant, and then there is nothing left."""
+    shop = shop_in(inside, hooks)
+    world: Sandbox = shop.world
+    shop.play(Step("create key", 8, 0, 0, None))
+    assert 3 == len(shop.keys)
+    flush_usage(world)
+    number = world.log.number
+    for key in (*shop.keys, *shop.keys):
+        assert 200 == inside.ask("GET", "/v2/orders", token=key).status
+    assert number == world.log.number
+    assert {2} == {count for store in world.stores.values() for count, _ in store.usage.values()}
+    assert [world.home, world.store_of("1c1d2e3f-4a5b-4c6d-8e7f-001122334455").merchant.id] == [
+        step.merchant.id for step in flush_usage(world)
+    ]
+    assert number + 2 == world.log.number
+    assert [] == flush_usage(world)
