@@ -216,6 +216,7 @@ class Draft:
         for part in (self._versions, self._rings, self._drops, self._events, self._later, self._taken):
             part.clear()
         self.clock, self.ids = None, Cutter(self.sandbox.ids)
+        self._size, self._opens_store = OVERHEAD, False
 
     def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> Step | None:
         """Record the step and answer it; None where nothing changes. `saved` is the reply to be kept for its key."""

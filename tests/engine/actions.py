@@ -1,21 +1,17 @@
 """What a random sequence may ask of the server: every operation that writes, and readings that keep lists warm."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Mapping
 
 from stub_server.domain.documents import cpf_with_check_digits
 from stub_server.domain.orders import MAGIC
-from stub_server.engine.sandbox import Sandbox
 from stub_server.kernel.clock import DAY, HOUR, SECOND, iso
 from stub_server.store.memory import Store
-from stub_server.store.table import Table
 
 from ..support.contract import document
-from .inside import Answer, Inside, Json
-from .state import LISTS, token_of
+from .inside import Json
+from .scene import UNKNOWN, Request, Scene, one, pick
+from .state import LISTS
 
-Item = TypeVar("Item")
-UNKNOWN = "00000000-0000-4000-8000-000000000000"
 MERCHANTS = ("", "1c1d2e3f-4a5b-4c6d-8e7f-001122334455", "2c1d2e3f-4a5b-4c6d-8e7f-001122334455")
 """The seeded one, and two whom the world gets to know on the way."""
 DOCUMENTS = tuple(cpf_with_check_digits(f"{987_000_000 + number}") for number in range(5))
@@ -34,152 +30,89 @@ SCOPES = [scope["name"] for scope in document().scopes if scope["assignable"]]
 STATES = ("active", "draft", "suspended", "active", "suspended", "active", "archived")
 
 
-class Step(NamedTuple):
-    """One request of a sequence: an action, who asks, two numbers that choose what for, and an Idempotency-Key."""
-
-    action: str
-    who: int
-    a: int
-    b: int
-    idem: str | None
-
-
-class Request(NamedTuple):
-    """What is sent."""
-
-    method: str
-    target: str
-    body: object = None
-
-
-class Shop:
-    """Who asks, with whose credentials, in a world that it looks into to find what there is to ask about."""
-
-    def __init__(self, inside: Inside, world: Sandbox, hooks: tuple[str, ...]) -> None:
-        """`hooks` are addresses of webhooks."""
-        self.inside, self.world, self.hooks = inside, world, hooks
-        self.keys: list[str] = []
-        self.serial = 0
-        self.statuses: dict[str, set[int]] = {}
-
-    def copy(self, world: Sandbox) -> "Shop":
-        """The same callers in another world that has the same past."""
-        twin = Shop(self.inside, world, self.hooks)
-        twin.keys, twin.serial = list(self.keys), self.serial
-        return twin
-
-    def play(self, step: Step) -> Answer:
-        """Send one request of a sequence."""
-        merchant = MERCHANTS[(0, 0, 0, 0, 0, 0, 0, 0, 1, 2)[step.who]] or self.world.home
-        store = self.world.store_of(merchant)
-        token = token_of(self.inside, self.world, merchant)
-        if step.who in (6, 7) and self.keys:
-            token = pick(self.keys, step.a)
-        self.serial += 1
-        request = ACTIONS[step.action](self, store, step.a, step.b)
-        answer = self.inside.ask(*request, token=token, idem=step.idem)
-        assert answer.status < 500, (step, request, answer)
-        self.statuses.setdefault(step.action, set()).add(answer.status)
-        if step.action == "create key" and answer.status == 201:
-            self.keys.append(answer.json()["api_key"]["private_key"])
-        return answer
-
-    def open(self) -> None:
-        """A shop that sells, with a member, a webhook for everything and two keys: sequences must get deep."""
-        opening = (
-            ("create project", 1), ("create plan", 1), ("create plan", 2), ("create product", 0), ("create customer", 0),
-            ("create webhook", 0), ("create key", 0), ("create key", 1), ("place order", 0), ("pay order", 0),
-            ("place order", 5), ("advance", 1),
-        )  # fmt: skip
-        for name, number in opening:
-            self.play(Step(name, 0, number, number, None))
-
-
-def pick(items: Sequence[Item], number: int) -> Item:
-    """One of the items, the newest for 0."""
-    return items[-1 - number % len(items)]
-
-
-def one(table: Table, number: int) -> str:
-    """The id of a record, the newest for 0; one in eleven times of none, and where there is none."""
-    if not len(table) or number == 10:
-        return UNKNOWN
-    return table.rows[pick(list(table.order), number)].id
-
-
 # -- what is sold
 
 
-def create_project(shop: Shop, store: Store, a: int, b: int) -> Request:
-    name = f"Clube {shop.serial if a else 0}"
+def create_project(scene: Scene, store: Store, a: int, b: int) -> Request:
+    name = f"Clube {scene.serial if a else 0}"
     return Request("POST", "/v2/projects", {"name": name, "status": ("draft", "active")[b % 2]})
 
 
-def update_project(shop: Shop, store: Store, a: int, b: int) -> Request:
-    body: tuple[Json, ...] = ({"description": f"d{shop.serial}"}, {"visibility": "private"}, {"name": f"Outro {b}"})
+def update_project(scene: Scene, store: Store, a: int, b: int) -> Request:
+    body: tuple[Json, ...] = ({"description": f"d{scene.serial}"}, {"visibility": "private"}, {"name": f"Outro {b}"})
     return Request("PUT", f"/v2/projects/{one(store.projects, a)}", pick(body, b))
 
 
-def delete_project(shop: Shop, store: Store, a: int, b: int) -> Request:
+def delete_project(scene: Scene, store: Store, a: int, b: int) -> Request:
     return Request("DELETE", f"/v2/projects/{one(store.projects, a)}")
 
 
-def set_status(shop: Shop, store: Store, a: int, b: int) -> Request:
+def set_status(scene: Scene, store: Store, a: int, b: int) -> Request:
     return Request("PATCH", f"/v2/projects/{one(store.projects, a)}/status", {"status": STATES[b % len(STATES)]})
 
 
-def move_project(shop: Shop, store: Store, a: int, b: int) -> Request:
+def move_project(scene: Scene, store: Store, a: int, b: int) -> Request:
     verb = ("activate", "activate", "suspend", "archive", "activate")[b % 5]
+    if verb == "archive" and len(store.projects):  # the oldest, which has sold most
+        a = len(store.projects) - 1
     return Request("POST", f"/v2/projects/{one(store.projects, a)}/{verb}")
 
 
-def create_plan(shop: Shop, store: Store, a: int, b: int) -> Request:
-    name = f"Plano {shop.serial if a else 0}"
+def create_plan(scene: Scene, store: Store, a: int, b: int) -> Request:
+    name = f"Plano {scene.serial if a else 0}"
     body = {"projectId": one(store.projects, b // 5), "name": name, "amount": 10 + a, **PLANS[b % len(PLANS)]}
     return Request("POST", "/v2/plans", body)
 
 
-def update_plan(shop: Shop, store: Store, a: int, b: int) -> Request:
+def update_plan(scene: Scene, store: Store, a: int, b: int) -> Request:
     changes: list[Json] = [
-        {"description": f"d{shop.serial}"}, {"status": "inactive"}, {"status": "active"}, {"amount": 20 + b},
+        {"description": f"d{scene.serial}"}, {"status": "inactive"}, {"status": "active"}, {"amount": 20 + b},
         {"max_subscribers": 1}, {"name": "Plano 0"},
     ]  # fmt: skip
     return Request("PUT", f"/v2/plans/{one(store.plans, a)}", pick(changes, b))
 
 
-def delete_plan(shop: Shop, store: Store, a: int, b: int) -> Request:
+def delete_plan(scene: Scene, store: Store, a: int, b: int) -> Request:
     return Request("DELETE", f"/v2/plans/{one(store.plans, a)}")
 
 
-def create_product(shop: Shop, store: Store, a: int, b: int) -> Request:
-    body = {"projectId": one(store.projects, a), "name": f"Curso {shop.serial}", "sku": f"SKU-{b}" if b % 3 else None}
+def create_product(scene: Scene, store: Store, a: int, b: int) -> Request:
+    body: Json = {
+        "projectId": one(store.projects, a),
+        "name": f"Curso {scene.serial}",
+        "sku": f"SKU-{b}" if b % 3 else None,
+    }
     body |= {"type": ("course", "ebook")[b % 2], "planIds": [one(store.plans, b)] if b % 4 == 1 else []}
     return Request("POST", "/v2/products", body)
 
 
-def update_product(shop: Shop, store: Store, a: int, b: int) -> Request:
+def update_product(scene: Scene, store: Store, a: int, b: int) -> Request:
     changes: list[Json] = [{"status": "archived"}, {"sku": f"SKU-{b}"}, {"name": f"Aula {b}"}, {"status": "active"}]
     return Request("PUT", f"/v2/products/{one(store.products, a)}", pick(changes, b))
 
 
-def delete_product(shop: Shop, store: Store, a: int, b: int) -> Request:
+def delete_product(scene: Scene, store: Store, a: int, b: int) -> Request:
     return Request("DELETE", f"/v2/products/{one(store.products, a)}")
 
 
 # -- who buys
 
 
-def create_customer(shop: Shop, store: Store, a: int, b: int) -> Request:
+def create_customer(scene: Scene, store: Store, a: int, b: int) -> Request:
     body = {"name": f"Rosa {a}", "email": f"rosa{b}@example.com", "document": DOCUMENTS[a % len(DOCUMENTS)]}
     return Request("POST", "/v2/customers", body)
 
 
-def update_customer(shop: Shop, store: Store, a: int, b: int) -> Request:
-    changes: list[Json] = [{"name": f"Ana {b}"}, {"document": DOCUMENTS[b % len(DOCUMENTS)]}, {"email": "a@example.com"}]
+def update_customer(scene: Scene, store: Store, a: int, b: int) -> Request:
+    changes: list[Json] = [
+        {"name": f"Ana {b}"},
+        {"document": DOCUMENTS[b % len(DOCUMENTS)]},
+        {"email": "a@example.com"},
+    ]
     return Request("PUT", f"/v2/customers/{one(store.customers, a)}", pick(changes, b))
 
 
-def place_order(shop: Shop, store: Store, a: int, b: int) -> Request:
+def place_order(scene: Scene, store: Store, a: int, b: int) -> Request:
     plan = store.plans.open(one(store.plans, a % 3))
     project = one(store.projects, b) if plan is None else plan.public["projectId"]
     method = METHODS[b % 4]
@@ -195,8 +128,8 @@ def place_order(shop: Shop, store: Store, a: int, b: int) -> Request:
     return Request("POST", "/v2/orders/pix" if method == "pix" and b % 3 else "/v2/orders", body)
 
 
-def _order(verb: str) -> Callable[[Shop, Store, int, int], Request]:
-    def action(shop: Shop, store: Store, a: int, b: int) -> Request:
+def _order(verb: str) -> Callable[[Scene, Store, int, int], Request]:
+    def action(scene: Scene, store: Store, a: int, b: int) -> Request:
         wanted = "paid" if verb == "refund" else "pending"
         fitting = [store.orders.rows[key].id for key in store.orders.bucket("status", wanted)]
         ident = pick(fitting, a) if fitting and b != 9 else one(store.orders, a)
@@ -206,16 +139,20 @@ def _order(verb: str) -> Callable[[Shop, Store, int, int], Request]:
         if verb == "refund" and b % 2:
             body = {"amount": 1 + b}
         if verb == "pay" and b == 7:
-            body = {"payer": {"name": "Outra", "document": DOCUMENTS[0]}, "paid_at": iso(shop.world.clock.now)}
+            body = {"payer": {"name": "Outra", "document": DOCUMENTS[0]}, "paid_at": iso(scene.world.clock.now)}
         return Request("POST", f"/_sandbox/orders/{ident}/{verb}", body)
 
     return action
 
 
-def _subscription(verb: str) -> Callable[[Shop, Store, int, int], Request]:
-    def action(shop: Shop, store: Store, a: int, b: int) -> Request:
+def _subscription(verb: str) -> Callable[[Scene, Store, int, int], Request]:
+    def action(scene: Scene, store: Store, a: int, b: int) -> Request:
         body = {"at_period_end": True} if verb == "cancel" and b % 2 else None
-        return Request("POST", f"/_sandbox/subscriptions/{one(store.subscriptions, a)}/{verb}", body)
+        held = store.subscriptions
+        wanted = {"cancel": "active", "renew": "active", "expire": "past_due"}[verb]
+        fitting = [held.rows[key].id for key in held.bucket("status", wanted)]
+        ident = pick(fitting, a) if fitting and b != 9 else one(held, a)
+        return Request("POST", f"/_sandbox/subscriptions/{ident}/{verb}", body)
 
     return action
 
@@ -223,26 +160,26 @@ def _subscription(verb: str) -> Callable[[Shop, Store, int, int], Request]:
 # -- keys and tokens
 
 
-def create_key(shop: Shop, store: Store, a: int, b: int) -> Request:
-    body: Json = {"name": f"Chave {shop.serial}", "scopes": SCOPES if b % 3 else ["orders:read"]}
+def create_key(scene: Scene, store: Store, a: int, b: int) -> Request:
+    body: Json = {"name": f"Chave {scene.serial}", "scopes": SCOPES if b % 3 else ["orders:read"]}
     if a % 4 == 3:
         body["allowed_projects"] = [one(store.projects, b)]
     if b % 4 == 3:
-        body["expires_at"] = iso(shop.world.clock.now + (b - 5) * HOUR)
+        body["expires_at"] = iso(scene.world.clock.now + (b - 5) * HOUR)
     return Request("POST", "/api-keys", body)
 
 
-def update_key(shop: Shop, store: Store, a: int, b: int) -> Request:
-    later = iso(shop.world.clock.now + 2 * DAY)
+def update_key(scene: Scene, store: Store, a: int, b: int) -> Request:
+    later = iso(scene.world.clock.now + 2 * DAY)
     changes: list[Json] = [{"description": f"d{b}"}, {"is_active": False}, {"is_active": True}, {"expires_at": later}]
     return Request("PUT", f"/api-keys/{one(store.api_keys, a)}", pick(changes, b))
 
 
-def delete_key(shop: Shop, store: Store, a: int, b: int) -> Request:
+def delete_key(scene: Scene, store: Store, a: int, b: int) -> Request:
     return Request("DELETE", f"/api-keys/{one(store.api_keys, a)}")
 
 
-def ask_token(shop: Shop, store: Store, a: int, b: int) -> Request:
+def ask_token(scene: Scene, store: Store, a: int, b: int) -> Request:
     body: Json = {"merchant_id": MERCHANTS[a % 3]} if a % 3 else {}
     return Request("POST", "/_sandbox/tokens", body)
 
@@ -250,33 +187,33 @@ def ask_token(shop: Shop, store: Store, a: int, b: int) -> Request:
 # -- webhooks
 
 
-def create_webhook(shop: Shop, store: Store, a: int, b: int) -> Request:
-    body: Json = {"url": f"{pick(shop.hooks, b)}/{a}", "events": EVENTS[b % len(EVENTS)]}
+def create_webhook(scene: Scene, store: Store, a: int, b: int) -> Request:
+    body: Json = {"url": f"{pick(scene.hooks, b)}/{a}", "events": EVENTS[b % len(EVENTS)]}
     if b % 5 == 4:
         body["projectId"] = one(store.projects, a)
     return Request("POST", "/v2/webhooks", body)
 
 
-def update_webhook(shop: Shop, store: Store, a: int, b: int) -> Request:
+def update_webhook(scene: Scene, store: Store, a: int, b: int) -> Request:
     changes: list[Json] = [{"name": "Loja"}, {"is_active": False}, {"is_active": True}, {"events": EVENTS[b % 4]}]
     return Request("PUT", f"/v2/webhooks/{one(store.webhooks, a)}", pick(changes, b))
 
 
-def delete_webhook(shop: Shop, store: Store, a: int, b: int) -> Request:
+def delete_webhook(scene: Scene, store: Store, a: int, b: int) -> Request:
     return Request("DELETE", f"/v2/webhooks/{one(store.webhooks, a)}")
 
 
-def rotate_webhook(shop: Shop, store: Store, a: int, b: int) -> Request:
+def rotate_webhook(scene: Scene, store: Store, a: int, b: int) -> Request:
     body = {"grace_period_seconds": b * 1000} if b % 2 else None
     return Request("POST", f"/v2/webhooks/{one(store.webhooks, a)}/regenerate-key", body)
 
 
-def try_webhook(shop: Shop, store: Store, a: int, b: int) -> Request:
+def try_webhook(scene: Scene, store: Store, a: int, b: int) -> Request:
     body = {"event_type": "order.paid"} if b % 2 else None
     return Request("POST", f"/v2/webhooks/{one(store.webhooks, a)}/test", body)
 
 
-def retry(shop: Shop, store: Store, a: int, b: int) -> Request:
+def retry(scene: Scene, store: Store, a: int, b: int) -> Request:
     logs = store.webhook_logs
     fitting = [logs.rows[key].id for status in ("delivered", "failed") for key in logs.bucket("status", status)]
     return Request("POST", f"/v2/webhooks/logs/{pick(fitting, a) if fitting else one(logs, b)}/retry")
@@ -285,40 +222,48 @@ def retry(shop: Shop, store: Store, a: int, b: int) -> Request:
 # -- the clock, readings, and what is wrong with every request
 
 
-def advance(shop: Shop, store: Store, a: int, b: int) -> Request:
+def advance(scene: Scene, store: Store, a: int, b: int) -> Request:
     return Request("POST", "/_sandbox/clock/advance", {"seconds": LEAPS[b % len(LEAPS)] / 1000})
 
 
-def to_next(shop: Shop, store: Store, a: int, b: int) -> Request:
-    due = shop.world.timers.next_due() or shop.world.clock.now
-    return Request("POST", "/_sandbox/clock/advance", {"to": iso(max(due, shop.world.clock.now + 5_000) + b % 2)})
+def to_next(scene: Scene, store: Store, a: int, b: int) -> Request:
+    due = scene.world.timers.next_due() or scene.world.clock.now
+    return Request("POST", "/_sandbox/clock/advance", {"to": iso(max(due, scene.world.clock.now + 5_000) + b % 2)})
 
 
-def set_clock(shop: Shop, store: Store, a: int, b: int) -> Request:
-    return Request("PATCH", "/_sandbox/clock", {"to": iso(shop.world.clock.now + (b - 1) * HOUR)})
+def set_clock(scene: Scene, store: Store, a: int, b: int) -> Request:
+    return Request("PATCH", "/_sandbox/clock", {"to": iso(scene.world.clock.now + (b - 1) * HOUR)})
 
 
-def freeze(shop: Shop, store: Store, a: int, b: int) -> Request:
-    body = {"at": iso(shop.world.clock.now + HOUR)} if b % 2 else None
+def freeze(scene: Scene, store: Store, a: int, b: int) -> Request:
+    body = {"at": iso(scene.world.clock.now + HOUR)} if b % 2 else None
     return Request("POST", "/_sandbox/clock/freeze", body)
 
 
-def resume(shop: Shop, store: Store, a: int, b: int) -> Request:
+def resume(scene: Scene, store: Store, a: int, b: int) -> Request:
     return Request("POST", "/_sandbox/clock/resume")
 
 
-def read(shop: Shop, store: Store, a: int, b: int) -> Request:
+def read(scene: Scene, store: Store, a: int, b: int) -> Request:
     path = pick(list(LISTS), a)
     query = pick(list(LISTS[path]), b)
     return Request("GET", f"{path}?{query}" if query else path)
 
 
-def malformed(shop: Shop, store: Store, a: int, b: int) -> Request:
-    paths = ("/v2/customers", "/v2/projects", "/v2/orders", "/v2/plans", "/api-keys", "/v2/webhooks", "/_sandbox/tokens")
+def malformed(scene: Scene, store: Store, a: int, b: int) -> Request:
+    paths = (
+        "/v2/customers",
+        "/v2/projects",
+        "/v2/orders",
+        "/v2/plans",
+        "/api-keys",
+        "/v2/webhooks",
+        "/_sandbox/tokens",
+    )
     return Request("POST", paths[a % len(paths)], {"no_such_member": b})
 
 
-ACTIONS: Mapping[str, Callable[[Shop, Store, int, int], Request]] = {
+ACTIONS: Mapping[str, Callable[[Scene, Store, int, int], Request]] = {
     "create project": create_project,
     "update project": update_project,
     "delete project": delete_project,
@@ -355,6 +300,7 @@ ACTIONS: Mapping[str, Callable[[Shop, Store, int, int], Request]] = {
 }
 OFTEN = (
     "place order", "place order", "pay order", "pay order", "refund order", "fail order", "read", "advance",
-    "advance to next", "create plan", "renew subscription", "test webhook", "retry delivery", "expire subscription",
+    "advance to next", "create plan", "renew subscription", "test webhook", "cancel order", "retry delivery",
+    "expire subscription",
 )  # fmt: skip
 """Asked more often than the rest."""

@@ -16,7 +16,7 @@ from ..support.live import FROZEN
 
 NAME = "default"
 BOUNDS = (
-    (events, "KEPT", 60),
+    (events, "KEPT", 25),
     (draft, "KEPT_REPLIES", 3),
     (tables, "LOG_ROWS", 6),
     (jobs, "SLICE", 2),

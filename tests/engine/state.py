@@ -114,7 +114,9 @@ def differences(expected: Facts, actual: Facts) -> dict[str, tuple[Any, Any]]:
 def same(expected: Facts, actual: Facts) -> None:
     """Hold two worlds to be equal; names what is not, and shows the first of it."""
     found = differences(expected, actual)
-    shown = [f"{name}\n  expected {str(pair[0])[:600]}\n  actual   {str(pair[1])[:600]}" for name, pair in found.items()]
+    shown = [
+        f"{name}\n  expected {str(pair[0])[:600]}\n  actual   {str(pair[1])[:600]}" for name, pair in found.items()
+    ]
     assert not found, f"{len(found)} facts differ: {', '.join(sorted(found)[:20])}\n" + "\n".join(shown[:4])
 
 

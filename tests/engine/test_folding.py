@@ -1,76 +1,35 @@
-"""A world is its origin and its steps: folding them elsewhere, or undoing and doing them again, gives the same world."""
+"""A world is its origin and its steps: folded elsewhere, or undone and done again, they give the same world."""
 
 import pickle
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from stub_server.engine import step as engine
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.usage import flush_usage
 
-from ..support.receiver import receiving
-from .actions import ACTIONS, OFTEN, Shop, Step
+from .actions import ACTIONS, OFTEN
 from .inside import Inside
-from .small import Wall, origin, serve, set_wall, small_server
+from .shop import Kept, Shop, Turn, at_rest, shop_in
+from .small import Wall, origin, serve, set_wall
 from .state import same, stale, state, whole
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = 40
+EXAMPLES = 80
 NAMES = sorted(ACTIONS) + sorted(OFTEN) * 2
-STEPS = st.builds(
-    Step,
+TURNS = st.builds(
+    Turn,
     st.sampled_from(NAMES),
     st.integers(0, 9),
     st.integers(0, 10),
     st.integers(0, 10),
     st.sampled_from((None, None, None, None, "one", "two", '"two"', "three", "four", "five")),
 )
-Kept = list[engine.Step]
-
-
-@pytest.fixture(scope="module")
-def inside() -> Iterator[Inside]:
-    """A server with small bounds, and a caller."""
-    with small_server() as app:
-        caller = Inside(app)
-        yield caller
-        caller.close()
-
-
-@pytest.fixture(scope="module")
-def hooks() -> Iterator[tuple[str, ...]]:
-    """Addresses that take a webhook, that fail, and that say they are gone."""
-    with receiving() as good, receiving() as bad, receiving() as gone:
-        bad.status, gone.status = 500, 410
-        yield good.url, good.url + "/too", bad.url, gone.url
-
-
-def shop_in(inside: Inside, hooks: tuple[str, ...]) -> Shop:
-    """A new world with an opened shop in it."""
-    world = origin(inside.app)
-    set_wall(world.clock, Wall(world.clock.now))
-    serve(inside.app, world)
-    shop = Shop(inside, world, hooks)
-    shop.open()
-    return shop
-
-
-def at_rest(shop: Shop) -> Kept:
-    """The steps of a world in which nothing is left to be done or recorded now."""
-    while (due := shop.world.timers.next_due()) is not None and due <= shop.world.clock.now:
-        shop.inside.ask("GET", "/_sandbox/clock")
-    flush_usage(shop.world)
-    log = shop.world.log
-    assert 1 == log.oldest, "the log has let steps go that the test needs"
-    return list(log)
 
 
 def written(kept: Kept) -> Kept:
@@ -82,8 +41,8 @@ def written(kept: Kept) -> Kept:
 class TestSequences:
     """Random sequences over the whole surface, each looked at in every way."""
 
-    reached: Counter[str] = Counter()
-    apart: list[tuple[Kept, dict[str, Any]]] = []
+    reached: ClassVar[Counter[str]] = Counter()
+    apart: ClassVar[list[tuple[Kept, dict[str, Any]]]] = []
 
     @settings(
         max_examples=EXAMPLES,
@@ -94,16 +53,16 @@ class TestSequences:
         phases=(Phase.generate,),  # a shorter example is not worth minutes: what differs is named
     )
     @given(
-        steps=st.lists(STEPS, min_size=50, max_size=90),
-        more=st.lists(STEPS, min_size=10, max_size=20),
+        turns=st.lists(TURNS, min_size=50, max_size=90),
+        more=st.lists(TURNS, min_size=10, max_size=20),
         cut=st.floats(0, 1),
     )
     def test_a_world_is_its_origin_and_its_steps(
-        self, inside: Inside, hooks: tuple[str, ...], steps: list[Step], more: list[Step], cut: float
+        self, inside: Inside, hooks: tuple[str, ...], turns: list[Turn], more: list[Turn], cut: float
     ) -> None:
         shop = shop_in(inside, hooks)
-        for step in steps:
-            shop.play(step)
+        for turn in turns:
+            shop.play(turn)
         kept = at_rest(shop)
         world = shop.world
         self.note(shop, kept)
@@ -129,7 +88,7 @@ class TestSequences:
             world.unfold(newest)
         same(halfway, whole(inside, world))
         assert {} == stale(world)
-        other_way(inside, shop, halfway, written(kept[:middle]), more)
+        other_way(inside, shop, written(kept[:middle]), more)
         for step in written(kept[middle:]):
             world.fold(step)
         same(expected, whole(inside, world))
@@ -175,7 +134,7 @@ class TestSequences:
         assert (0, f"{len(self.apart)} worlds, none of them different\n") == (done.returncode, done.stdout), done.stderr
 
 
-def other_way(inside: Inside, shop: Shop, halfway: dict[str, Any], kept: Kept, more: list[Step]) -> None:
+def other_way(inside: Inside, shop: Shop, kept: Kept, more: list[Turn]) -> None:
     """From a state that was reached backwards the future is open: it goes as from the same state reached forwards."""
     forwards, backwards = origin(inside.app), shop.world.fork(shop.world.name)
     for step in kept:
@@ -186,19 +145,18 @@ def other_way(inside: Inside, shop: Shop, halfway: dict[str, Any], kept: Kept, m
         set_wall(world.clock, Wall(world.clock.now))
         serve(inside.app, world)
         twin = shop.copy(world)
-        for step in more:
-            if step.action not in ("test webhook", "retry delivery"):  # how long an attempt takes is no part of them
-                twin.play(step)
+        for turn in more:
+            if turn.action not in ("test webhook", "retry delivery"):  # how long an attempt takes is no part of them
+                twin.play(turn)
         found.append(whole(inside, world))
     same(*found)
-    assert halfway.keys() <= found[0].keys() | halfway.keys()
 
 
 def test_usage_is_recorded_for_every_merchant(inside: Inside, hooks: tuple[str, ...]) -> None:
     """Readings by key make no step; recording them makes one for each merchant, and then there is nothing left."""
     shop = shop_in(inside, hooks)
     world: Sandbox = shop.world
-    shop.play(Step("create key", 8, 0, 0, None))
+    shop.play(Turn("create key", 8, 0, 0, None))
     assert 3 == len(shop.keys)
     flush_usage(world)
     number = world.log.number
