@@ -9,11 +9,9 @@ from stub_server.store.memory import Store
 
 from ..support.contract import document
 from .inside import Json
-from .scene import UNKNOWN, Request, Scene, one, pick
+from .scene import MERCHANTS, UNKNOWN, Request, Scene, one, pick
 from .state import LISTS
 
-MERCHANTS = ("", "1c1d2e3f-4a5b-4c6d-8e7f-001122334455", "2c1d2e3f-4a5b-4c6d-8e7f-001122334455")
-"""The seeded one, and two whom the world gets to know on the way."""
 DOCUMENTS = tuple(cpf_with_check_digits(f"{987_000_000 + number}") for number in range(5))
 METHODS = ("pix", "pix", "credit_card", "boleto")
 PLANS: tuple[Json, ...] = (
@@ -298,9 +296,3 @@ ACTIONS: Mapping[str, Callable[[Scene, Store, int, int], Request]] = {
     "read": read,
     "malformed": malformed,
 }
-OFTEN = (
-    "place order", "place order", "pay order", "pay order", "refund order", "fail order", "read", "advance",
-    "advance to next", "create plan", "renew subscription", "test webhook", "cancel order", "retry delivery",
-    "expire subscription",
-)  # fmt: skip
-"""Asked more often than the rest."""

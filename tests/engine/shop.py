@@ -6,9 +6,9 @@ from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
 from stub_server.engine.usage import flush_usage
 
-from .actions import ACTIONS, MERCHANTS
+from .actions import ACTIONS
 from .inside import Answer, Inside
-from .scene import Scene, pick
+from .scene import MERCHANTS, Scene, pick
 from .small import Wall, origin, serve, set_wall
 from .state import token_of
 
