@@ -19,6 +19,15 @@ def inside() -> Iterator[Inside]:
 
 
 @pytest.fixture(scope="module")
+def lived() -> Iterator[Inside]:
+    """The same over a merchant with a past."""
+    with small_server("default") as app:
+        caller = Inside(app)
+        yield caller
+        caller.close()
+
+
+@pytest.fixture(scope="module")
 def hooks() -> Iterator[tuple[str, ...]]:
     """Addresses that take a webhook, that fail, and that say they are gone."""
     with receiving() as good, receiving() as bad, receiving() as gone:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from unittest.mock import patch
 
 from stub_server.app import create_app
@@ -27,13 +28,13 @@ BOUNDS = (
 
 
 @contextmanager
-def small_server() -> Iterator[Edge]:
-    """The application over an empty world, with small bounds for as long as the block runs."""
+def small_server(scenario: str = "empty") -> Iterator[Edge]:
+    """The application over worlds of a scenario, with small bounds for as long as the block runs."""
     undo = [patch.object(module, name, value) for module, name, value in BOUNDS]
     for each in undo:
         each.start()
     try:
-        yield create_app(FROZEN.__class__(now=FROZEN.now, scenario="empty"))
+        yield create_app(replace(FROZEN, scenario=scenario))
     finally:
         for each in undo:
             each.stop()

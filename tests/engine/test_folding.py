@@ -1,12 +1,14 @@
 """A world is its origin and its steps: folded elsewhere, or undone and done again, they give the same world."""
 
 import pickle
+import random
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -18,10 +20,10 @@ from .inside import Inside
 from .scene import MERCHANTS
 from .shop import Kept, Shop, Turn, at_rest, shop_in
 from .small import Wall, origin, serve, set_wall
-from .state import same, stale, state, whole
+from .state import answers, same, stale, state, whole
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = 80
+EXAMPLES = 60
 OFTEN = (
     "place order", "place order", "pay order", "pay order", "refund order", "fail order", "read", "advance",
     "advance to next", "create plan", "renew subscription", "test webhook", "cancel order", "retry delivery",
@@ -174,3 +176,28 @@ def test_usage_is_recorded_for_every_merchant(inside: Inside, hooks: tuple[str, 
     assert [world.home, MERCHANTS[1]] == [step.merchant.id for step in flush_usage(world)]
     assert number + 2 == world.log.number
     assert [] == flush_usage(world)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_world_with_a_past_is_its_origin_and_its_steps(lived: Inside, hooks: tuple[str, ...], seed: int) -> None:
+    """The same of a world that was seeded: with timers, usage, deliveries and lists that steps find there."""
+    draw = random.Random(seed)
+    shop = shop_in(lived, hooks)
+    for _ in range(60):
+        who, a, b = draw.randrange(10), draw.randrange(11), draw.randrange(11)
+        shop.play(Turn(draw.choice(NAMES), who, a, b, None))
+    kept, world = at_rest(shop), shop.world
+    expected, begun = state(world), state(origin(lived.app))
+    assert {} == stale(world)
+    folded = origin(lived.app)
+    for step in written(kept):
+        folded.fold(step)
+    same(expected, state(folded))
+    same(answers(lived, world), answers(lived, folded))
+    for step in reversed(written(kept)):
+        world.unfold(step)
+    same(begun, state(world))
+    assert {} == stale(world)
+    for step in kept:
+        world.fold(step)
+    same(expected, state(world))
