@@ -120,9 +120,11 @@ class Draft:
                 raise UniqueViolation(f"{name}: {ident} and {record.id} have the same key")
 
     def drop(self, table: Table, row: Row) -> None:
-        """Take a stored record out."""
-        self._versions.pop(row.id, None)
-        self._drops.append(Drop(table.name, row.record))
+        """Take a record out. What the step drops is the stored version; what only the draft holds leaves no trace."""
+        version = self._versions.pop(row.id, None)
+        stored = row if version is None else version[3]
+        if stored is not None:
+            self._drops.append(Drop(table.name, stored.record))
 
     def at(self, due: int, job: str, subject: str) -> None:
         """Have a job done for a record at a time (ms)."""

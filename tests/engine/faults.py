@@ -4,6 +4,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NamedTuple
 
+NEVER = -1
+
 
 class Planted(Exception):
     """A defect of ours."""
@@ -21,17 +23,22 @@ class Place(NamedTuple):
 
 
 class Fault:
-    """Fails the `turn`-th call (from 0) of a place while the block runs, and no other; `fired` says whether it came."""
+    """Fails the `turn`-th call (from 0) of a place while the block runs, and no other; `fired` says whether it came.
+
+    `calls` counts them; NEVER as the turn only counts.
+    """
 
     def __init__(self, place: Place, turn: int = 0, error: Callable[[str], Exception] = Planted) -> None:
         self._place, self._turn, self._error = place, turn, error
         self.fired = False
+        self.calls = 0
 
     def __enter__(self) -> "Fault":
         owner, name, afterwards = self._place
         original = self._original = getattr(owner, name)
 
         def failing(*args: Any, **options: Any) -> Any:
+            self.calls += 1
             left, self._turn = self._turn, self._turn - 1
             if left == 0 and not afterwards:
                 self._fire()

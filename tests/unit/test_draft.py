@@ -78,6 +78,22 @@ def test_a_dropped_record_is_gone_for_the_draft_alone(world: Sandbox, customers:
     assert customers.find(row.id) is None
 
 
+def test_what_is_dropped_is_the_stored_version(world: Sandbox, customers: Table) -> None:
+    """Also where the draft had changed the record before; one that the draft has made is not in the step at all."""
+    draft, row = drafted(world), next(customers.all_rows())
+    draft.update(customers, row, row.public | {"name": "Antes"})
+    for ident in (row.id, added(draft, "11144477735").id):
+        opened = draft.open(customers, ident)
+        assert opened is not None
+        draft.drop(customers, opened)
+    step = draft.record()
+    assert step is not None
+    assert ((), [row.record]) == (step.puts, [drop.record for drop in step.drops])
+    assert (None, None) == (customers.find(row.id), customers.holder("document", "11144477735"))
+    world.unfold(step)
+    assert row == customers.open(row.id)
+
+
 def test_two_updates_in_one_draft_are_one_version(world: Sandbox, customers: Table) -> None:
     draft, row = drafted(world), next(customers.all_rows())
     draft.update(customers, row, row.public | {"name": "Primeira"})
