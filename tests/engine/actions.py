@@ -111,7 +111,7 @@ def update_customer(scene: Scene, store: Store, a: int, b: int) -> Request:
 
 
 def place_order(scene: Scene, store: Store, a: int, b: int) -> Request:
-    plan = store.plans.open(one(store.plans, a % 3))
+    plan = store.plans.open(one(store.plans, a // 3))
     project = one(store.projects, b) if plan is None else plan.public["projectId"]
     method = METHODS[b % 4]
     local = (None, None, *MAGIC)[a % (2 + len(MAGIC))] or "rosa"

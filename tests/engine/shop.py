@@ -8,11 +8,13 @@ from stub_server.engine.usage import flush_usage
 
 from .actions import ACTIONS
 from .inside import Answer, Inside
-from .scene import MERCHANTS, Scene, pick
+from .scene import MERCHANTS, Request, Scene, pick
 from .small import Wall, origin, serve, set_wall
 from .state import token_of
 
 Kept = list[Step]
+REPEAT = "repeat"
+"""An action: the newest request that was granted under an Idempotency-Key is sent again, key and all."""
 
 
 class Turn(NamedTuple):
@@ -33,12 +35,13 @@ class Shop:
         self.inside, self.world = inside, world
         self.scene = Scene(world, hooks)
         self.keys: list[str] = []
+        self.granted: tuple[Request, str, str | None] | None = None
         self.statuses: dict[str, set[int]] = {}
 
     def copy(self, world: Sandbox) -> "Shop":
         """The same callers in another world that has the same past."""
         twin = Shop(self.inside, world, self.scene.hooks)
-        twin.keys, twin.scene.serial = list(self.keys), self.scene.serial
+        twin.keys, twin.scene.serial, twin.granted = list(self.keys), self.scene.serial, self.granted
         return twin
 
     def play(self, turn: Turn) -> Answer:
@@ -49,10 +52,18 @@ class Shop:
         if turn.who in (6, 7) and self.keys:
             token = pick(self.keys, turn.a)
         self.scene.serial += 1
-        request = ACTIONS[turn.action](self.scene, store, turn.a, turn.b)
-        answer = self.inside.ask(*request, token=token, idem=turn.idem)
+        idem = turn.idem
+        if turn.action == REPEAT:
+            request, token, idem = self.granted or (Request("GET", "/v2/orders"), token, None)
+        else:
+            request = ACTIONS[turn.action](self.scene, store, turn.a, turn.b)
+        answer = self.inside.ask(*request, token=token, idem=idem)
         assert answer.status < 500, (turn, request, answer)
         self.statuses.setdefault(turn.action, set()).add(answer.status)
+        if "idempotent-replayed" in answer.headers:
+            self.statuses.setdefault("replayed", set()).add(answer.status)
+        elif idem is not None and answer.status < 300 and request.target.startswith("/v2/"):
+            self.granted = request, token, idem
         if turn.action == "create key" and answer.status == 201:
             self.keys.append(answer.json()["api_key"]["private_key"])
         return answer

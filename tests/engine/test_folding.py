@@ -19,7 +19,7 @@ from stub_server.engine.usage import flush_usage
 from .actions import ACTIONS
 from .inside import Inside
 from .scene import MERCHANTS
-from .shop import Kept, Shop, Turn, at_rest, shop_in
+from .shop import REPEAT, Kept, Shop, Turn, at_rest, shop_in
 from .small import Wall, origin, serve, set_wall
 from .state import Facts, answers, remembered_wrongly, same, stale, state, whole
 
@@ -28,10 +28,10 @@ CODA = [
     for action, a, b in (
         ("create project", 1, 1), ("create plan", 1, 1), ("place order", 0, 0), ("pay order", 0, 0), ("advance", 0, 8),
         ("place order", 0, 4), ("pay order", 0, 0), ("advance", 0, 6), ("expire subscription", 0, 0),
-        ("place order", 0, 8), ("set project status", 0, 6),
+        ("place order", 2, 8), ("advance", 0, 2), ("place order", 0, 12), ("set project status", 0, 6),
     )
 ]  # fmt: skip
-"""A project that sells by days: one member lapses, one is ended, one still waits when it is archived."""
+"""A project that sells by days: a member lapses, one is ended, one is paid back, one waits when it is archived."""
 HELD = ("drops", "forgotten_events", "forgotten_replies", "timers_taken", "used", "saved", "opens_store")
 """Members of a step that most steps have nothing in."""
 ROOT = Path(__file__).parents[2]
@@ -42,7 +42,7 @@ OFTEN = (
     "expire subscription",
 )  # fmt: skip
 """Asked more often than the rest."""
-NAMES = sorted(ACTIONS) + sorted(OFTEN) * 2
+NAMES = [*sorted(ACTIONS), *sorted(OFTEN) * 2, *[REPEAT] * 6]
 TURNS = st.builds(
     Turn,
     st.sampled_from(NAMES),
@@ -80,6 +80,7 @@ class Seen:
         """Actions that were never granted, members of a step that were never filled, jobs that were never done."""
         granted = {name for name in ACTIONS if self.reached[f"{name} 200"] or self.reached[f"{name} 201"]}
         wanted = {*HELD, *JOBS, "deliveries that made room", "usage of a deleted key"} - {"project.reopen"}
+        wanted |= {"replayed 200", "replayed 201"}
         return (set(ACTIONS) - {"malformed"} - granted) | {name for name in wanted if not self.reached[name]}
 
 
