@@ -120,9 +120,11 @@ class Draft:
                 raise UniqueViolation(f"{name}: {ident} and {record.id} have the same key")
 
     def drop(self, table: Table, row: Row) -> None:
-        """Take a stored record out."""
-        self._versions.pop(row.id, None)
-        self._drops.append(Drop(table.name, row.record))
+        """Take a record out. What the step drops is the stored version; what only the draft holds leaves no trace."""
+        version = self._versions.pop(row.id, None)
+        stored = row if version is None else version[3]
+        if stored is not None:
+            self._drops.append(Drop(table.name, stored.record))
 
     def at(self, due: int, job: str, subject: str) -> None:
         """Have a job done for a record at a time (ms)."""
@@ -215,6 +217,7 @@ class Draft:
         for part in (self._versions, self._rings, self._drops, self._events, self._later, self._taken):
             part.clear()
         self.clock, self.ids = None, Cutter(self.sandbox.ids)
+        self._size, self._opens_store = OVERHEAD, False
 
     def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> Step | None:
         """Record the step and answer it; None where nothing changes. `saved` is the reply to be kept for its key."""
@@ -228,10 +231,9 @@ class Draft:
         versions = list(self._versions.values())
         timers, events, merchant = sandbox.timers, sandbox.events, store.merchant
         recorded = sandbox.recorded_clock
-        clock = self.clock
-        if clock is None:
-            clock = recorded if recorded.now == self.now else sandbox.clock.at(self.now)
+        clock = self.clock or (recorded if recorded.now == self.now else sandbox.clock.at(self.now))
         forgotten = () if saved is None else self._forgotten()
+        outgoing = events.outgoing(len(self._events)) if events.raised + len(self._events) > KEPT else ()
         step = Step(
             log.number + 1,
             self.now,
@@ -242,7 +244,7 @@ class Draft:
             tuple(self._drops),
             tuple(self._events),
             events.raised,
-            events.outgoing(len(self._events)) if events.raised + len(self._events) > KEPT else (),
+            outgoing,
             tuple(self._later),
             timers.last,
             (*self._taken, *timers.aside.values()) if self._taken or timers.aside else (),
@@ -253,16 +255,23 @@ class Draft:
             recorded,
             self.ids.position,
             sandbox.ids.position,
-            self._size_of(saved, forgotten),
+            self._size_of(saved, forgotten, outgoing),
         )
         sandbox.take(step, versions)
         return step
 
-    def _size_of(self, saved: tuple[ReplyKey, Saved] | None, forgotten: Sequence[tuple[ReplyKey, Saved]]) -> int:
+    def _size_of(
+        self,
+        saved: tuple[ReplyKey, Saved] | None,
+        forgotten: Sequence[tuple[ReplyKey, Saved]],
+        outgoing: Sequence[Event],
+    ) -> int:
         """About how many bytes the step keeps alive; versions count in full, though the store may share them."""
         size = self._size + OVERHEAD_EACH * (len(self._events) + len(self._later) + len(self._taken))
         for drop in self._drops:
             size += len(drop.record.json) + len(drop.record.hidden)
+        for event in outgoing:
+            size += len(event.resource) + len(event.hidden)
         return size if saved is None else size + len(saved[1].body) + sum(len(old.body) for _, old in forgotten)
 
     def _make_room(self) -> None:

@@ -51,7 +51,10 @@ class Log:
         self._budget.used -= size
 
     def close(self) -> None:
-        """Give the memory of a world that is no more back to the others; what it still records is not kept."""
+        """Give the memory of a world that is no more back to the others.
+
+        A request that waited meanwhile may still take a step in it; that one is not kept.
+        """
         self._most = 0
         while self._steps:
             self._forget()

@@ -13,6 +13,7 @@ from ..domain.webhooks import Wish
 from ..events.log import EventLog
 from ..kernel.clock import Clock, ClockState, iso
 from ..kernel.ids import Ids, named_uuid
+from ..kernel.problem import Unavailable
 from ..kernel.record import Body, Row
 from ..kernel.timers import Timers
 from ..kernel.trace import Trace
@@ -24,6 +25,7 @@ from .step import Put, ReplyKey, Saved, Step
 
 DEFAULT = "default"  # the world that is there from the start
 JOURNAL = 2_000
+BROKEN = "A defect has left the sandbox {} half changed; the server's log names it. POST /_sandbox/reset seeds it anew."
 log = logging.getLogger("stub_server")
 
 Opened: TypeAlias = tuple[Put, Body, Body, Row | None]
@@ -110,7 +112,10 @@ class Sandbox:
         """Append a step to the log and fold it. When appending fails the world is as it was.
 
         Folding cannot refuse. Should it fail all the same, what is derived from the records is made anew from them.
+        Should that fail too, the world is broken: it takes no step any more. Raises Unavailable.
         """
+        if self.is_broken:
+            raise Unavailable(BROKEN.format(self.name))
         self.log.append(step)
         try:
             self.fold(step, opened)
@@ -157,7 +162,10 @@ class Sandbox:
         self.ids.position = step.position
 
     def unfold(self, step: Step) -> None:
-        """Undo the newest step: have what it replaced. The log is not told."""
+        """Undo the newest step: have what it replaced. The log is not told.
+
+        What keys were used since must have been recorded (`flush_usage`).
+        """
         store = self._store_for(step)
         tables = store.tables
         for name, record in reversed(step.drops):

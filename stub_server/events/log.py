@@ -71,7 +71,7 @@ class EventLog:
 
     def retract(self, count: int, forgotten: Sequence[Event]) -> None:
         """Take back the newest events, and have those again that had gone to make room."""
-        for _ in range(count):
+        for _ in range(min(count, len(self._events))):  # of very many at once the first have gone already
             self._events.pop()
         self._events.extendleft(reversed(forgotten))
         self.raised -= count

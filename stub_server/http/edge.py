@@ -8,9 +8,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..calls.call import CONTROL, Call
 from ..calls.tokens import Tokens
 from ..domain.api_keys import digest
-from ..engine.sandbox import DEFAULT, Sandbox
+from ..engine.sandbox import BROKEN, DEFAULT, Sandbox
 from ..engine.scheduler import tick
-from ..kernel.problem import Forbidden, Missing
+from ..kernel.problem import Forbidden, Missing, Unavailable
 from ..kernel.trace import Trace
 from ..worlds.sandboxes import Sandboxes
 from . import cors
@@ -19,6 +19,7 @@ from .hosts import Hosts
 from .router import CALL
 
 OPEN_CONTROL = frozenset((f"{CONTROL}/health", f"{CONTROL}/qr.svg", f"{CONTROL}/qr.png"))
+SERVED_WHEN_BROKEN = frozenset((f"{CONTROL}/health", f"{CONTROL}/reset"))
 
 _FOREIGN_HOST = (
     "The Host header names another machine. Call the server by localhost or 127.0.0.1, or start it with --allow-host."
@@ -66,7 +67,10 @@ class Edge:
             if not self._hosts.admits(headers.get(b"host")) and not _is_open(path):
                 raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
             prefix, path, sandbox = self._choose(path, headers)
-            tick(sandbox)
+            if not sandbox.is_broken:
+                tick(sandbox)
+            if sandbox.is_broken and path not in SERVED_WHEN_BROKEN:
+                raise Unavailable(BROKEN.format(sandbox.name))
         except Exception as error:  # refused, or a defect in seeding or in a due job: both are answered below
             refusal = error
         is_bare = refusal is None and not path  # a world's prefix without the slash that its pages stand below

@@ -14,7 +14,8 @@ Refusal
 ├── Limited          429  too many
 ├── HeadTooLarge     431  more headers than the server reads
 ├── NotBuilt         501  in the contract, with no handler behind it
-└── Busy             503  no connection is free
+├── Busy             503  no connection is free
+└── Unavailable      503  this sandbox is broken and must be reset
 """
 
 from collections.abc import Mapping, Sequence
@@ -139,6 +140,13 @@ class Busy(Refusal):
 
     status = 503
     code = "too_many_connections"
+
+
+class Unavailable(Refusal):
+    """503."""
+
+    status = 503
+    code = "sandbox_unavailable"
 
 
 def detail(field: str, code: str, message: str, where: str = "body") -> Detail:

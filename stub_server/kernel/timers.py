@@ -28,13 +28,14 @@ class Timers:
 
     No rule cancels a job: a job looks at the record when it is due and does nothing if the moment has passed. A timer
     that is taken out before its time stays in the heap until it comes to the top; what is not in `_live` is not there.
+    `_live` holds timers by number, not numbers alone: after a step was undone, another one gives its numbers again.
     """
 
     __slots__ = ("_heap", "_live", "aside", "last")
 
     def __init__(self) -> None:
         self._heap: list[TimerData] = []
-        self._live: set[int] = set()
+        self._live: dict[int, TimerData] = {}
         self.aside: dict[int, Timer] = {}  # passed over, and not yet taken by a step
         self.last = 0  # the number of the newest timer ever set
 
@@ -42,25 +43,26 @@ class Timers:
         """Add a timer: a new one, or one that was taken before."""
         number = timer[1]
         if number not in self._live:
-            self._live.add(number)
+            self._live[number] = timer
             heappush(self._heap, timer)
             if number > self.last:
                 self.last = number
 
     def discard(self, timer: TimerData) -> None:
         """Take a timer out, if it is there."""
-        self._live.discard(timer[1])
+        self._live.pop(timer[1], None)
         self.aside.pop(timer[1], None)
 
     def set_all(self, jobs: Iterable[Later], merchant_id: str) -> None:
         """Set many new timers, in the order of their time."""
         in_time = sorted(jobs, key=itemgetter(0))
-        self._heap += [
+        timers: list[TimerData] = [
             (due, number, job, merchant_id, subject)
             for number, (due, job, subject) in enumerate(in_time, self.last + 1)
         ]
-        self._live.update(range(self.last + 1, self.last + len(in_time) + 1))
-        self.last += len(in_time)
+        self._heap += timers
+        self._live.update((timer[1], timer) for timer in timers)
+        self.last += len(timers)
         heapify(self._heap)
 
     def next_due(self) -> int | None:
@@ -68,7 +70,7 @@ class Timers:
         heap, live = self._heap, self._live
         while heap:  # every request asks
             top = heap[0]
-            if top[1] in live:
+            if live.get(top[1]) == top:
                 return top[0]
             heappop(heap)
         return None
@@ -96,12 +98,11 @@ class Timers:
 
     def pending(self) -> list[Timer]:
         """Every timer, in the order of time."""
-        held = {timer for timer in (*self._heap, *self.aside.values()) if timer[1] in self._live}
-        return [Timer(*timer) for timer in sorted(held)]
+        return [Timer(*timer) for timer in sorted(self._live.values())]
 
     def copy(self) -> "Timers":
         """An independent copy."""
         twin = Timers()
         twin._heap, twin.last = list(self._heap), self.last
-        twin._live, twin.aside = set(self._live), dict(self.aside)
+        twin._live, twin.aside = dict(self._live), dict(self.aside)
         return twin

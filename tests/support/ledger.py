@@ -22,6 +22,7 @@ OF_THE_SERVER = frozenset(
         "simulated_fault",
         "host_not_allowed",
         "request_timeout",
+        "sandbox_unavailable",
     )
 )
 """Codes that any path may answer: `info` of the contract says so once, no operation repeats it."""

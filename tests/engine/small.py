@@ -1,0 +1,72 @@
+"""A server whose every bound is small, so that short sequences reach all of them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from unittest.mock import patch
+
+from stub_server.app import create_app
+from stub_server.engine import draft, jobs
+from stub_server.engine.sandbox import Sandbox
+from stub_server.events import log as events
+from stub_server.http.edge import Edge
+from stub_server.kernel.clock import Clock
+from stub_server.store import ordered, query, tables
+
+from ..support.live import FROZEN
+
+NAME = "default"
+BOUNDS = (
+    (events, "KEPT", 25),
+    (draft, "KEPT_REPLIES", 3),
+    (tables, "LOG_ROWS", 6),
+    (jobs, "SLICE", 2),
+    (query, "SMALL", 1),
+    (query, "FEW", 1),
+    (ordered, "LONG", 8),
+)
+
+
+@contextmanager
+def small_server(scenario: str = "empty") -> Iterator[Edge]:
+    """The application over worlds of a scenario, with small bounds for as long as the block runs."""
+    undo = [patch.object(module, name, value) for module, name, value in BOUNDS]
+    for each in undo:
+        each.start()
+    try:
+        yield create_app(replace(FROZEN, scenario=scenario))
+    finally:
+        for each in undo:
+            each.stop()
+
+
+def origin(app: Edge) -> Sandbox:
+    """The world as it is seeded, apart from the server; `serve` has the server answer from it."""
+    sandboxes = app.sandboxes
+    return sandboxes._make(NAME, sandboxes.scenario, sandboxes.seed, None)
+
+
+def serve(app: Edge, world: Sandbox) -> None:
+    """Have the server answer from a world."""
+    sandboxes = app.sandboxes
+    sandboxes._entries[NAME].world = sandboxes.default = world
+    sandboxes.keyring.forget(NAME)
+    sandboxes.keyring.adopt(world)
+
+
+class Wall:
+    """A wall clock that moves by 37 ms whenever somebody looks."""
+
+    def __init__(self, start: int) -> None:
+        """`start` in ms."""
+        self.now = start
+
+    def __call__(self) -> int:
+        """The next instant."""
+        self.now += 37
+        return self.now
+
+
+def set_wall(clock: Clock, wall: Wall) -> None:
+    """Give a clock another wall: what runs by it is the same in every run."""
+    clock._wall = wall

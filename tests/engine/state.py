@@ -1,0 +1,232 @@
+"""What a world is, as plain data that two worlds can be compared by: its state, and every answer it gives."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from unittest.mock import patch
+
+from stub_server.engine.sandbox import Sandbox
+from stub_server.http import edge
+from stub_server.kernel.clock import Clock
+from stub_server.kernel.ids import Cutter
+from stub_server.store.memory import Store
+from stub_server.store.table import Table
+from stub_server.store.views import Conditions
+
+from .inside import Inside
+from .small import Wall, serve
+
+Facts = dict[str, Any]
+LISTS: Mapping[str, tuple[str, ...]] = {
+    "/v2/customers": ("", "sort=name", "type=individual&sort=-name", "type=individual&document_type=cpf"),
+    "/v2/projects": ("", "sort=-name", "status=active&sort=name", "status=active&visibility=public"),
+    "/v2/plans": ("", "sort=amount", "status=active&sort=-amount", "status=active&billing_type=recurring"),
+    "/v2/products": ("", "sort=name", "status=active&type=course", "status=active&sort=name"),
+    "/v2/orders": (
+        "",
+        "sort=totalAmount",
+        "status=paid&sort=-totalAmount",
+        "status=pending&paymentMethod=pix",
+        "status=canceled",
+    ),
+    "/v2/subscriptions": ("", "sort=next_billing_at", "status=active&sort=-next_billing_at", "status=canceled"),
+    "/v2/webhooks": ("", "is_active=true"),
+    "/v2/webhooks/logs": ("", "status=pending", "status=canceled&event_type=order.created"),
+    "/api-keys": ("", "is_active=true&sort=name", "sort=-name"),
+}
+"""What is asked of every list: plainly, in another order, and by filters that together need a view."""
+ITEMS: Mapping[str, tuple[str, ...]] = {
+    "customers": ("/v2/customers/{}",),
+    "projects": ("/v2/projects/{}", "/v2/projects/{}/stats", "/v2/orders?projectId={}&status=paid"),
+    "plans": ("/v2/plans/{}", "/v2/subscriptions?planId={}&sort=next_billing_at"),
+    "products": ("/v2/products/{}",),
+    "orders": ("/v2/orders/{}", "/_sandbox/orders/{}"),
+    "subscriptions": ("/v2/subscriptions?limit=100",),
+    "webhooks": ("/v2/webhooks/{}", "/v2/webhooks/{}/logs"),
+    "webhook_logs": ("/v2/webhooks/logs/{}",),
+    "api_keys": (),
+}
+CONTROL = ("/_sandbox/clock", "/_sandbox/events?limit=100", "/_sandbox/health")
+
+
+# -- state
+
+
+def state(world: Sandbox) -> Facts:
+    """Everything that steps change, indexes and sums included; what is only remembered to save work is not in it."""
+    cutter = Cutter(world.ids)
+    return {
+        "clock": world.recorded_clock,
+        "position": world.ids.position,
+        "next ids": (cutter.uuid(), cutter.code(), cutter.event(), cutter.alnum(11), cutter.secret(24)),
+        "next secret": Cutter(world.ids).secret_bytes(),
+        "events": list(world.events),
+        "events raised": world.events.raised,
+        "timers": world.timers.pending(),
+        "number of timers": (len(world.timers), world.timers.last, world.timers.next_due()),
+        "replies": list(world.replies.items()),
+        "merchants": [store.merchant for store in world.stores.values()],
+        **{f"{ident} {name}": value for ident, store in world.stores.items() for name, value in _store(store)},
+    }
+
+
+def _store(store: Store) -> Iterator[tuple[str, Any]]:
+    yield "usage", dict(store.usage)
+    yield "unrecorded usage", dict(store.unrecorded)
+    for name, table in store.tables.items():
+        for part, value in derived(table).items():
+            yield f"{name} {part}", value
+
+
+def derived(table: Table) -> Facts:
+    """A table's rows and all that follows from them."""
+    return {
+        "rows": dict(table.rows),
+        "keys": dict(table.keys),
+        "order": list(table.order),
+        "unique": {name: dict(held) for name, held in table.unique.items()},
+        "indexes": {
+            name: {value: list(bucket) for value, bucket in index.items()} for name, index in table.indexes.items()
+        },
+        "sort orders": {name: list(table.sorts.read(name)) for name in table.spec.sorts},
+        "texts": {name: dict(texts) for name, texts in table.texts.items()},
+        # A sum that has come back to nothing may stand there as 0.
+        "sums": {
+            name: {group: amount for group, amount in sums.items() if amount}
+            for name, sums in table.tallies.sums.items()
+        },
+        "distinct": {
+            name: {group: dict(members) for group, members in groups.items() if members}
+            for name, groups in table.tallies.distinct.items()
+        },
+    }
+
+
+def differences(expected: Facts, actual: Facts) -> dict[str, tuple[Any, Any]]:
+    """The facts that are not the same, by name; empty for equal worlds."""
+    names = [*expected, *(name for name in actual if name not in expected)]
+    return {
+        name: (expected.get(name, "absent"), actual.get(name, "absent"))
+        for name in names
+        if name not in expected or name not in actual or expected[name] != actual[name]
+    }
+
+
+def same(expected: Facts, actual: Facts) -> None:
+    """Hold two worlds to be equal; names what is not, and shows the first of it."""
+    found = differences(expected, actual)
+    shown = [
+        f"{name}\n  expected {str(pair[0])[:600]}\n  actual   {str(pair[1])[:600]}" for name, pair in found.items()
+    ]
+    assert not found, f"{len(found)} facts differ: {', '.join(sorted(found)[:20])}\n" + "\n".join(shown[:4])
+
+
+def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
+    """What is kept beside the rows and does not follow from them: (what follows, what is kept)."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for ident, store in world.stores.items():
+        if not store.usage.keys() <= store.api_keys.keys.keys():
+            found[f"{ident} usage"] = list(store.api_keys.keys), list(store.usage)
+        for name, table in store.tables.items():
+            wrong = differences(derived(table.rebuilt()), derived(table))
+            found |= {f"{ident} {name} {part}": pair for part, pair in wrong.items()}
+            for (conditions, sort), view in list(table.views._held.items()):
+                kept = table.views.find(conditions, sort)
+                assert kept is view.keys
+                fresh_keys = _matching(table, conditions, sort)
+                if fresh_keys != list(kept):
+                    found[f"{ident} {name} view {conditions} {sort}"] = fresh_keys, list(kept)
+    return found | remembered_wrongly(world)
+
+
+def remembered_wrongly(world: Sandbox) -> dict[str, tuple[Any, Any]]:
+    """Records with counters whose remembered bytes are out of date; all of them are remembered afterwards."""
+    found = {}
+    for ident, store in world.stores.items():
+        for name, table in store.tables.items():
+            if not table.spec.live:
+                continue
+            fresh = {record.id: store.rendered(table, record) for record in table.rows.values()}
+            remembered = store._rendered[name]
+            for record_id, shown in remembered.items():
+                if fresh.get(record_id) != shown:
+                    found[f"{ident} {name} {record_id}"] = fresh.get(record_id), shown
+            remembered.update(fresh)
+    return found
+
+
+def _matching(table: Table, conditions: Conditions, sort: str | None) -> list[Any]:
+    """What a view holds, found by looking at every record."""
+    keys: list[Any] = []
+    for key in sorted(table.rows):
+        row = table.parse(table.rows[key])
+
+        def value(index: str, public: Any = row.public, hidden: Any = row.hidden) -> Any:
+            return table.spec.indexes[index](public, hidden)
+
+        if all(
+            (tuple(value(part) for part in index.split("+")) if "+" in index else value(index)) in wanted
+            for index, wanted in conditions
+        ):
+            keys.append(key if sort is None else (table.spec.sorts[sort](row.public, row.hidden), key))
+    return sorted(keys)
+
+
+# -- answers
+
+
+class _At:
+    """A clock that stands while a world is read, and its wall with it; no job is done meanwhile."""
+
+    def __init__(self, clock: Clock, now: int) -> None:
+        self._clock, self._now = clock, now
+        self._was, self._wall = clock.state, clock._wall
+
+    def __enter__(self) -> None:
+        self._clock.set(self._was._replace(now=self._now, frozen=True))
+        self._clock._wall = Wall(self._now)
+
+    def __exit__(self, *_: object) -> None:
+        self._clock.set(self._was)
+        self._clock._wall = self._wall
+
+
+def answers(inside: Inside, world: Sandbox) -> Facts:
+    """What every reading operation says of every record and list, at the instant of the newest step."""
+    found: Facts = {}
+    serve(inside.app, world)
+    standing = patch.object(edge, "tick", lambda sandbox: sandbox.clock.now)
+    with standing, _At(world.clock, world.recorded_clock.now):
+        for path in CONTROL:
+            found[path] = _said(inside, path, None)
+        for ident, store in world.stores.items():
+            token = token_of(inside, world, ident)
+            for path in _paths(store):
+                found[f"{ident} {path}"] = _said(inside, path, token)
+    return found
+
+
+def token_of(inside: Inside, world: Sandbox, merchant_id: str) -> str:
+    """A token of a merchant with every scope."""
+    user = world.store_of(merchant_id).merchant.user_id
+    return inside.app.server.tokens.issue(world.name, merchant_id, user, ["*"], 3600)[0]  # type: ignore[no-any-return]
+
+
+def _said(inside: Inside, path: str, token: str | None) -> tuple[int, bytes]:
+    answer = inside.ask("GET", path, token=token)
+    assert answer.status == 200, (path, answer)
+    return answer.status, answer.body
+
+
+def _paths(store: Store) -> Iterator[str]:
+    for path, queries in LISTS.items():
+        for query in queries:
+            yield f"{path}?limit=100&{query}" if query else path
+    for name, forms in ITEMS.items():
+        for record in list(store.tables[name].rows.values()):
+            for form in forms:
+                yield form.format(record.id)
+
+
+def whole(inside: Inside, world: Sandbox) -> Facts:
+    """State and answers of a world."""
+    return state(world) | answers(inside, world)

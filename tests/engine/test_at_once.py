@@ -1,0 +1,170 @@
+"""Many clients at once: a key acts once, and what operations that wait do between the steps of others still folds."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import httpx2
+import pytest
+
+from stub_server.engine.usage import flush_usage
+from stub_server.http.watch import Limits
+
+from ..support.live import NO_TLS, serving
+from ..support.make import customer_body
+from ..support.receiver import Receiver, receiving
+from .inside import Inside, Json
+from .shop import Shop, shop_in
+from .small import origin
+from .state import same, stale, state, token_of, whole
+
+CLIENTS = 12
+
+
+@pytest.fixture
+def shop(inside: Inside, hooks: tuple[str, ...]) -> Shop:
+    """A new world with a shop in it."""
+    return shop_in(inside, hooks)
+
+
+@pytest.fixture
+def url(shop: Shop) -> Iterator[str]:
+    """Where the same application is served over HTTP."""
+    with serving(shop.inside.app, Limits()) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """An address that answers when it is told to."""
+    with receiving() as made:
+        yield made
+
+
+def at_once(shop: Shop, url: str, work: Callable[[httpx2.Client, int], list[httpx2.Response]]) -> list[httpx2.Response]:
+    """Have twelve clients do their work at the same time."""
+    headers = {"Authorization": f"Bearer {token_of(shop.inside, shop.world, shop.world.home)}"}
+    with ExitStack() as stack, ThreadPoolExecutor(CLIENTS) as pool:
+        clients = [
+            stack.enter_context(httpx2.Client(base_url=url, headers=headers, timeout=60, verify=NO_TLS))
+            for _ in range(CLIENTS)
+        ]
+        return [response for several in pool.map(work, clients, range(CLIENTS)) for response in several]
+
+
+def order_body(shop: Shop) -> Json:
+    """Of a plan that sells."""
+    plan = next(shop.world.store.plans.all_rows()).public
+    buyer = {"name": "Nova", "email": "nova@example.com", "document": "34712695846"}
+    body: Json = {"projectId": plan["projectId"], "planId": plan["id"], "paymentMethod": "pix", "totalAmount": 11}
+    return body | {"items": [{"description": "Plano", "quantity": 1, "amount": 11}], "customer": buyer}
+
+
+def webhook(shop: Shop, receiver: Receiver) -> str:
+    """The id of a new webhook at a receiver."""
+    body = {"url": receiver.url, "events": ["order.*", "customer.*"]}
+    made = shop.inside.ask("POST", "/v2/webhooks", body, token_of(shop.inside, shop.world, shop.world.home))
+    assert 201 == made.status
+    ident: str = made.json()["webhook"]["id"]
+    return ident
+
+
+def test_twelve_clients_with_one_key_act_once(shop: Shop, url: str) -> None:
+    """One of them acts; all are answered with what it was answered with."""
+    body, orders, number = order_body(shop), len(shop.world.store.orders), shop.world.log.number
+    headers = {"Idempotency-Key": "one"}
+    answers = at_once(shop, url, lambda api, n: [api.post("/v2/orders/pix", json=body, headers=headers) for _ in "ab"])
+    assert {201} == {answer.status_code for answer in answers}
+    assert 1 == len({answer.content for answer in answers})
+    assert 1 == sum("idempotent-replayed" not in answer.headers for answer in answers)
+    assert orders + 1 == len(shop.world.store.orders)
+    assert number + 1 == shop.world.log.number
+
+
+def test_twelve_clients_with_one_key_send_one_test(shop: Shop, url: str, receiver: Receiver) -> None:
+    """While the first waits for the receiver, the others are told that it does; afterwards they get its answer."""
+    receiver.hold = threading.Event()
+    path, headers = f"/v2/webhooks/{webhook(shop, receiver)}/test", {"Idempotency-Key": "one"}
+    refused = threading.Semaphore(0)
+
+    def work(api: httpx2.Client, n: int) -> list[httpx2.Response]:
+        assert receiver.hold is not None
+        response = api.post(path, headers=headers)
+        if response.status_code == 409:
+            refused.release()
+        return [response]
+
+    def let_go() -> None:
+        for _ in range(CLIENTS - 1):
+            if not refused.acquire(timeout=20):
+                break
+        assert receiver.hold is not None
+        receiver.hold.set()
+
+    waiter = threading.Thread(target=let_go)
+    waiter.start()
+    answers = at_once(shop, url, work)
+    waiter.join(30)
+    assert {200: 1, 409: CLIENTS - 1} == Counter(answer.status_code for answer in answers)
+    assert {"idempotency_in_progress"} == {a.json()["code"] for a in answers if a.status_code == 409}
+    again = at_once(shop, url, lambda api, n: [api.post(path, headers=headers)])
+    assert {"true"} == {answer.headers["idempotent-replayed"] for answer in again}
+    assert {answer.content for answer in answers if answer.status_code == 200} == {a.content for a in again}
+    assert 1 == len(receiver.requests)
+
+
+def test_attempts_between_other_writes_fold(shop: Shop, url: str, receiver: Receiver) -> None:
+    """Tests and retries wait for their receiver while others write, delete their webhook and move the clock."""
+    receiver.delay = 0.02
+    idents = [webhook(shop, receiver)]
+    receiver.url += "/other"
+    idents.append(webhook(shop, receiver))
+    body = order_body(shop)
+
+    def work(api: httpx2.Client, n: int) -> list[httpx2.Response]:
+        mine, found = idents[n % 2], []
+        for turn in range(6):
+            if n < 4:
+                sent = api.post(f"/v2/webhooks/{mine}/test", json={"event_type": "order.paid"})
+                found.append(sent)
+                if sent.status_code == 200:
+                    found.append(api.post(f"/v2/webhooks/logs/{sent.json()['log']['id']}/retry"))
+            elif n < 8:
+                found.append(api.post("/v2/customers", json=customer_body()))
+                found.append(api.post(f"/v2/webhooks/{mine}/regenerate-key"))
+            elif n < 10:
+                found.append(api.post("/v2/orders/pix", json=body))
+                found.append(api.get("/v2/orders", headers={"Authorization": f"Bearer {shop.keys[0]}"}))
+            elif n == 10:
+                found.append(api.post("/_sandbox/clock/advance", json={"seconds": 3600}))
+                found.append(api.post(f"/_sandbox/orders/{next(iter(shop.world.store.orders.keys))}/refund"))
+            elif turn == 3:
+                found.append(api.delete(f"/v2/webhooks/{idents[1]}"))
+        return found
+
+    answers = at_once(shop, url, work)
+    assert [] == [answer.text for answer in answers if answer.status_code >= 500]
+    world, inside = shop.world, shop.inside
+    inside.ask("GET", "/_sandbox/clock")
+    flush_usage(world)
+    kept = list(world.log)
+    operations = [step.cause.operation for step in kept]
+    own: dict[str, list[int]] = {}
+    for step in kept:
+        own.setdefault(step.cause.id, []).append(step.number)
+    assert any(numbers[-1] - numbers[0] > 1 for numbers in own.values()), "nothing came between the steps of a test"
+    assert {"sendTestWebhook", "retryWebhook", "createCustomer", "createPixOrder", "deleteWebhook"} <= set(operations)
+    expected, begun = whole(inside, world), state(origin(inside.app))
+    folded = origin(inside.app)
+    for step in kept:
+        folded.fold(step)
+    same(expected, whole(inside, folded))
+    for step in reversed(kept):
+        world.unfold(step)
+    same(begun, state(world))
+    assert {} == stale(world)
+    for step in kept:
+        world.fold(step)
+    same(expected, whole(inside, world))

@@ -1,0 +1,248 @@
+"""What the engine does about defects that it cannot undo: a job that fails, a void draft, a world that is broken."""
+
+import asyncio
+from collections.abc import Iterator
+from types import MappingProxyType
+
+import pytest
+
+from stub_server.engine import scheduler
+from stub_server.engine.draft import Draft
+from stub_server.engine.jobs import JOBS, Job
+from stub_server.engine.sandbox import Sandbox
+from stub_server.engine.step import Cause
+from stub_server.events.sender import Sender
+from stub_server.http.terminal import Bound
+from stub_server.kernel.clock import DAY, HOUR
+from stub_server.kernel.ids import Cutter
+from stub_server.kernel.problem import Unavailable
+from stub_server.store.table import Table
+
+from .faults import Fault, Place, Planted
+from .inside import Answer, Inside, Json
+from .shop import Shop, Turn, shop_in
+from .small import Wall, origin, serve, set_wall
+from .state import same, stale, state, token_of
+from .test_faults import is_a_defect
+
+CUSTOMER: Json = {"name": "Rosa", "email": "rosa@example.com", "document": "34712695846"}
+
+
+@pytest.fixture
+def shop(inside: Inside, hooks: tuple[str, ...]) -> Shop:
+    """A world of the test's own, its clock standing."""
+    return shop_in(inside, hooks)
+
+
+def create(shop: Shop, idem: str | None = None) -> Answer:
+    """One writing request."""
+    return shop.inside.ask("POST", "/v2/customers", CUSTOMER, token_of(shop.inside, shop.world, shop.world.home), idem)
+
+
+def read(shop: Shop) -> Answer:
+    """One reading request."""
+    return shop.inside.ask("GET", "/v2/orders", token=token_of(shop.inside, shop.world, shop.world.home))
+
+
+# -- jobs
+
+
+def failing(name: str, turn: int = 0) -> MappingProxyType[str, Job]:
+    """The jobs, one of which fails at its `turn`-th run."""
+    left = [turn]
+
+    def fail(draft: Draft, subject: str) -> None:
+        if left[0] == 0:
+            raise Planted(name)
+        left[0] -= 1
+        JOBS[name](draft, subject)
+
+    return MappingProxyType({**JOBS, name: fail})
+
+
+@pytest.fixture
+def waiting(shop: Shop) -> Shop:
+    """Two orders that expire tomorrow at one instant, after two timers that have nothing to do any more."""
+    for number in (0, 4, 8):
+        assert 201 == shop.play(Turn("place order", 0, 0, number, None)).status
+    first = next(row.id for row in shop.world.store.orders.rows_of("status", "pending"))
+    assert 200 == shop.inside.ask("POST", f"/_sandbox/orders/{first}/pay").status
+    return shop
+
+
+def expired(world: Sandbox) -> int:
+    """How many orders have expired."""
+    return world.store.orders.count("status", "expired")
+
+
+def test_time_waits_before_a_job_that_fails_and_requests_are_served(
+    waiting: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next request tries it again; when it works, it is done at its own time."""
+    world = waiting.world
+    wall = Wall(world.clock.now)
+    set_wall(world.clock, wall)
+    assert 200 == waiting.inside.ask("POST", "/_sandbox/clock/resume").status
+    pending = {row.id for row in world.store.orders.rows_of("status", "pending")}
+    (due,) = {timer.due for timer in world.timers.pending() if timer.subject in pending}
+    wall.now += 2 * DAY
+    before, stood, was = state(world), world.clock.now, expired(world)
+    with monkeypatch.context() as patched:
+        patched.setattr(scheduler, "JOBS", failing("order.expire"))
+        for _ in range(2):
+            assert 200 == read(waiting).status
+            assert stood == world.clock.now < due
+            same(before, state(world))
+        assert 201 == create(waiting).status
+        assert stood == world.clock.now
+        assert was == expired(world)
+    assert 200 == read(waiting).status
+    assert was + 2 == expired(world)
+    assert world.clock.now >= stood + 2 * DAY
+    last = [event for event in world.events if event.type == "order.expired"]
+    assert [due, due] == [event.at for event in last[-2:]]
+    assert {} == stale(world)
+
+
+def test_an_advance_over_a_job_that_fails_is_500_and_goes_on_from_there(
+    waiting: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was done before it stays done, what is passed over is kept; asked again, it comes to the same world."""
+    world, other = waiting.world, waiting.world.fork(waiting.world.name)
+    was = expired(world)
+    with monkeypatch.context() as patched:
+        patched.setattr(scheduler, "JOBS", failing("order.expire", turn=3))
+        is_a_defect(waiting.inside.ask("POST", "/_sandbox/clock/advance", {"seconds": 40 * HOUR / 1000}))
+        assert was + 1 == expired(world)
+        assert {} == world.timers.aside
+        middle = state(world)
+        is_a_defect(waiting.inside.ask("POST", "/_sandbox/clock/advance", {"seconds": 30 * HOUR / 1000}))
+        same(middle, state(world))
+    to = {"to": "2026-11-23T00:00:00Z"}
+    # The clock stands at the very instant of the job: it is tried before the request, and not by it.
+    assert [] == waiting.inside.ask("POST", "/_sandbox/clock/advance", to).json()["fired"]
+    assert was + 2 == expired(world)
+    serve(waiting.inside.app, other)
+    assert 2 == len(waiting.inside.ask("POST", "/_sandbox/clock/advance", to).json()["fired"])
+    same(state(other), state(world))
+    assert {} == stale(world)
+
+
+# -- drafts
+
+
+def test_a_draft_that_spans_another_step_is_void(shop: Shop) -> None:
+    """Two drafts of one world: whichever is recorded first makes the other one void."""
+    world = shop.world
+    drafts = [Draft(world, world.store, Cause("control", "", name)) for name in ("first", "second")]
+    for draft in drafts:
+        draft.at(world.clock.now + DAY, "order.expire", draft.ids.uuid())
+    assert drafts[1].record() is not None
+    before, number = state(world), world.log.number
+    with pytest.raises(RuntimeError, match="the draft of first is void"):
+        drafts[0].record()
+    same(before, state(world))
+    assert number == world.log.number
+
+
+def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, check = shop.world, Bound.check
+    twin = world.fork(world.name)
+
+    def meddle(somewhere: Sandbox) -> None:
+        draft = Draft(somewhere, somewhere.store, Cause("control", "", "meddling"))
+        draft.at(somewhere.clock.now + DAY, "order.expire", Cutter(somewhere.ids).uuid())
+        draft.record()
+
+    def checked(bound: Bound, reply: object) -> None:
+        check(bound, reply)  # type: ignore[arg-type]
+        meddle(world)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Bound, "check", checked)
+        is_a_defect(create(shop, "once"))
+    meddle(twin)
+    same(state(twin), state(world))
+    assert 201 == create(shop, "once").status
+
+
+# -- broken worlds
+
+
+@pytest.fixture
+def broken(shop: Shop) -> Iterator[Shop]:
+    """A world in which folding a step has failed, and so has the repair."""
+    with Fault(Place(Table, "put")), Fault(Place(Sandbox, "_repair")):
+        is_a_defect(create(shop, "lost"))
+    assert shop.world.is_broken
+    yield shop
+    serve(shop.inside.app, origin(shop.inside.app))
+
+
+def unavailable(answer: Answer) -> None:
+    """503 in the one shape of every refusal, with what to do."""
+    body = answer.json()
+    assert (503, "sandbox_unavailable") == (answer.status, body.get("code")), answer.body
+    assert ["error", "message", "code", "status", "request_id", "details"] == list(body)
+    assert "POST /_sandbox/reset" in body["message"]
+
+
+def test_a_broken_world_answers_503_until_it_is_reset(broken: Shop) -> None:
+    inside, world = broken.inside, broken.world
+    number = world.log.number
+    for answer in (
+        read(broken),
+        create(broken),
+        create(broken, "lost"),
+        inside.ask("GET", "/_sandbox/clock"),
+        inside.ask("POST", "/_sandbox/clock/advance", {"seconds": DAY}),
+        inside.ask("GET", "/_sandbox/credentials"),
+        inside.ask("GET", "/nowhere"),
+    ):
+        unavailable(answer)
+    assert 200 == inside.ask("GET", "/_sandbox/health").status
+    assert number == world.log.number
+    elsewhere = inside.ask("GET", "/s/elsewhere/_sandbox/clock")
+    inside.app.sandboxes.forget("elsewhere")
+    assert 200 == elsewhere.status
+    assert 200 == inside.ask("POST", "/_sandbox/reset").status
+    healed = inside.app.sandboxes.default
+    assert healed is not world
+    same(state(origin(inside.app)), state(healed))
+    token = token_of(inside, healed, healed.home)
+    assert 201 == inside.ask("POST", "/v2/customers", CUSTOMER, token, "lost").status
+
+
+def test_a_world_that_a_job_breaks_answers_503_at_once(waiting: Shop) -> None:
+    """The request before which the job was done is not served from what is left."""
+    world = waiting.world
+    wall = Wall(world.clock.now)
+    set_wall(world.clock, wall)
+    assert 200 == waiting.inside.ask("POST", "/_sandbox/clock/resume").status
+    wall.now += 2 * DAY
+    with Fault(Place(Table, "put")), Fault(Place(Sandbox, "_repair")):
+        unavailable(read(waiting))
+    assert world.is_broken
+    unavailable(read(waiting))
+
+
+def test_an_operation_that_waited_takes_no_step_in_a_broken_world(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The world breaks while a test delivery is under way: its outcome is not written into what is left."""
+    inside, world, attempt = shop.inside, shop.world, Sender.attempt
+    webhook = next(world.store.webhooks.all_rows()).id
+
+    async def slow(sender: Sender, *args: object) -> object:
+        outcome = await attempt(sender, *args)  # type: ignore[arg-type]
+        world.is_broken = True
+        await asyncio.sleep(0)
+        return outcome
+
+    monkeypatch.setattr(Sender, "attempt", slow)
+    number = world.log.number
+    token = token_of(inside, world, world.home)
+    unavailable(inside.ask("POST", f"/v2/webhooks/{webhook}/test", token=token))
+    assert number + 1 == world.log.number  # the delivery was opened before the wait
+    with pytest.raises(Unavailable):
+        scheduler.advance(world, world.clock.now + DAY, Cause("control", "", "test"))

@@ -1,0 +1,223 @@
+"""A world is its origin and its steps: folded elsewhere, or undone and done again, they give the same world."""
+
+import pickle
+import random
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from stub_server.engine.jobs import JOBS
+from stub_server.engine.sandbox import Sandbox
+from stub_server.engine.usage import flush_usage
+
+from .actions import ACTIONS
+from .inside import Inside
+from .scene import MERCHANTS
+from .shop import REPEAT, Kept, Shop, Turn, at_rest, shop_in
+from .small import Wall, origin, serve, set_wall
+from .state import Facts, answers, remembered_wrongly, same, stale, state, whole
+
+CODA = [
+    Turn(action, 0, a, b, None)
+    for action, a, b in (
+        ("create project", 1, 1), ("create plan", 1, 1), ("place order", 0, 0), ("pay order", 0, 0), ("advance", 0, 8),
+        ("place order", 0, 4), ("pay order", 0, 0), ("advance", 0, 6), ("expire subscription", 0, 0),
+        ("place order", 2, 8), ("advance", 0, 2), ("place order", 0, 12), ("set project status", 0, 6),
+    )
+]  # fmt: skip
+"""A project that sells by days: a member lapses, one is ended, one is paid back, one waits when it is archived."""
+HELD = ("drops", "forgotten_events", "forgotten_replies", "timers_taken", "used", "saved", "opens_store")
+"""Members of a step that most steps have nothing in."""
+ROOT = Path(__file__).parents[2]
+EXAMPLES = 40
+OFTEN = (
+    "place order", "place order", "pay order", "pay order", "refund order", "fail order", "read", "advance",
+    "advance to next", "create plan", "renew subscription", "test webhook", "cancel order", "retry delivery",
+    "expire subscription",
+)  # fmt: skip
+"""Asked more often than the rest."""
+NAMES = [*sorted(ACTIONS), *sorted(OFTEN) * 2, *[REPEAT] * 6]
+TURNS = st.builds(
+    Turn,
+    st.sampled_from(NAMES),
+    st.integers(0, 9),
+    st.integers(0, 10),
+    st.integers(0, 10),
+    st.sampled_from((None, None, None, None, "one", "two", '"two"', "three", "four", "five")),
+)
+
+
+def written(kept: Kept) -> Kept:
+    """Steps as another day finds them: written down and read again, so that nothing is shared with the world."""
+    read: Kept = pickle.loads(pickle.dumps(kept))  # noqa: S301 - our own
+    return read
+
+
+@dataclass(slots=True)
+class Seen:
+    """How far the sequences have come, and the worlds that they came to: steps and everything that is told of it."""
+
+    reached: Counter[str] = field(default_factory=Counter)
+    worlds: list[tuple[Kept, Facts]] = field(default_factory=list)
+
+    def note(self, shop: Shop, kept: Kept) -> None:
+        """Take a sequence into account."""
+        self.reached.update(f"{action} {status}" for action, seen in shop.statuses.items() for status in seen)
+        for step in kept:
+            self.reached.update(name for name in HELD if getattr(step, name))
+            self.reached["deliveries that made room"] += any(drop.table == "webhook_logs" for drop in step.drops)
+            self.reached["usage of a deleted key"] += any(used.after is None for used in step.used)
+            if step.cause.kind == "job":
+                self.reached[step.cause.operation] += 1
+
+    def missed(self) -> set[str]:
+        """Actions that were never granted, members of a step that were never filled, jobs that were never done."""
+        granted = {name for name in ACTIONS if self.reached[f"{name} 200"] or self.reached[f"{name} 201"]}
+        wanted = {*HELD, *JOBS, "deliveries that made room", "usage of a deleted key"} - {"project.reopen"}
+        wanted |= {"replayed 200", "replayed 201"}
+        return (set(ACTIONS) - {"malformed"} - granted) | {name for name in wanted if not self.reached[name]}
+
+
+def test_a_world_is_its_origin_and_its_steps(inside: Inside, hooks: tuple[str, ...], tmp_path: Path) -> None:
+    """Random sequences over the whole surface: folded here, folded in another process, undone and done again."""
+    seen = Seen()
+
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate,),  # a shorter example is not worth minutes: what differs is named
+    )
+    @given(
+        turns=st.lists(TURNS, min_size=50, max_size=90),
+        more=st.lists(TURNS, min_size=10, max_size=20),
+        cut=st.floats(0, 1),
+    )
+    def sequence(turns: list[Turn], more: list[Turn], cut: float) -> None:
+        shop = shop_in(inside, hooks)
+        for turn in turns + CODA:
+            shop.play(turn)
+        kept = at_rest(shop)
+        seen.note(shop, kept)
+        seen.worlds.append((kept, look_at(shop, kept, more, round(cut * len(kept)))))
+
+    sequence()
+    assert set() == seen.missed()
+    assert EXAMPLES == len(seen.worlds)
+    file = tmp_path / "steps"
+    file.write_bytes(pickle.dumps(seen.worlds))
+    command = [sys.executable, "-m", "tests.engine.refold", str(file)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert (0, f"{EXAMPLES} worlds, none of them different\n") == (done.returncode, done.stdout), done.stderr
+
+
+def look_at(shop: Shop, kept: Kept, more: list[Turn], middle: int) -> Facts:
+    """Hold a world to its steps in every way; answers all that is told of it."""
+    inside, world = shop.inside, shop.world
+    assert {} == stale(world)
+    laws = inside.ask("GET", "/_sandbox/invariants")
+    assert 200 == laws.status, laws.body
+    expected = whole(inside, world)
+
+    # The same steps, folded over a new origin without the versions that the handlers had at hand.
+    folded, begun = origin(inside.app), state(origin(inside.app))
+    steps = written(kept)
+    for step in steps[:middle]:
+        folded.fold(step)
+    halfway = whole(inside, folded)
+    for step in steps[middle:]:
+        folded.fold(step)
+    same(expected, whole(inside, folded))
+    assert {} == stale(folded)
+
+    # Undone to a step on the way and done again; undone to the origin and done again.
+    for step in reversed(steps[middle:]):
+        world.unfold(step)
+    same(halfway, whole(inside, world))
+    assert {} == stale(world)
+    for step in steps[middle:]:
+        world.fold(step)
+    same(expected, whole(inside, world))
+    for step in reversed(kept):
+        world.unfold(step)
+        assert {} == remembered_wrongly(world)
+    same(begun, state(world))
+    assert {} == stale(world)
+    for step in kept:
+        world.fold(step)
+    same(expected, whole(inside, world))
+    assert {} == stale(world)
+
+    # Undone to the step on the way, and the world goes another way from there: as one that was never any further.
+    for step in reversed(kept[middle:]):
+        world.unfold(step)
+    forwards = origin(inside.app)
+    for step in steps[:middle]:
+        forwards.fold(step)
+    same(other_way(shop, forwards, more), other_way(shop, world, more))
+    assert {} == stale(world)
+    return expected
+
+
+def other_way(shop: Shop, world: Sandbox, more: list[Turn]) -> Facts:
+    """A world after some more requests and two months."""
+    world.clock.set(world.recorded_clock)
+    set_wall(world.clock, Wall(world.clock.now))
+    serve(shop.inside.app, world)
+    twin = shop.copy(world)
+    for turn in more:
+        if turn.action not in ("test webhook", "retry delivery"):  # how long an attempt takes is no part of them
+            twin.play(turn)
+    for _ in range(2):
+        twin.play(Turn("advance", 0, 0, 8, None))
+    return whole(shop.inside, world)
+
+
+def test_usage_is_recorded_for_every_merchant(inside: Inside, hooks: tuple[str, ...]) -> None:
+    """Readings by key make no step; recording them makes one for each merchant, and then there is nothing left."""
+    shop = shop_in(inside, hooks)
+    world = shop.world
+    shop.play(Turn("create key", 8, 0, 0, None))
+    assert 3 == len(shop.keys)
+    flush_usage(world)
+    number = world.log.number
+    for key in (*shop.keys, *shop.keys):
+        assert 200 == inside.ask("GET", "/v2/orders", token=key).status
+    assert number == world.log.number
+    assert {2} == {count for store in world.stores.values() for count, _ in store.usage.values()}
+    assert [world.home, MERCHANTS[1]] == [step.merchant.id for step in flush_usage(world)]
+    assert number + 2 == world.log.number
+    assert [] == flush_usage(world)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_world_with_a_past_is_its_origin_and_its_steps(lived: Inside, hooks: tuple[str, ...], seed: int) -> None:
+    """The same of a world that was seeded: with timers, usage, deliveries and lists that steps find there."""
+    draw = random.Random(seed)
+    shop = shop_in(lived, hooks)
+    for _ in range(60):
+        who, a, b = draw.randrange(10), draw.randrange(11), draw.randrange(11)
+        shop.play(Turn(draw.choice(NAMES), who, a, b, None))
+    kept, world = at_rest(shop), shop.world
+    expected, begun = state(world), state(origin(lived.app))
+    assert {} == stale(world)
+    folded = origin(lived.app)
+    for step in written(kept):
+        folded.fold(step)
+    same(expected, state(folded))
+    same(answers(lived, world), answers(lived, folded))
+    for step in reversed(written(kept)):
+        world.unfold(step)
+    same(begun, state(world))
+    assert {} == stale(world)
+    for step in kept:
+        world.fold(step)
+    same(expected, state(world))

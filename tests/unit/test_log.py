@@ -1,0 +1,124 @@
+"""The log alone: steps in order, the oldest go first, and a budget that logs share."""
+
+import pytest
+
+from stub_server.engine import log as logs
+from stub_server.engine.log import Budget, Log
+from stub_server.engine.step import OVERHEAD, Cause, Saved, Step
+from stub_server.kernel.clock import ClockState
+from stub_server.kernel.record import Record
+from stub_server.store.memory import Merchant
+
+CLOCK = ClockState(0, 0, True)
+EMPTY = Step(
+    number=1,
+    at=0,
+    cause=Cause("control", "", "test"),
+    merchant=Merchant("m", "u", "Loja", "São Paulo", "2026-01-01T00:00:00.000Z"),
+    opens_store=False,
+    puts=(),
+    drops=(),
+    events=(),
+    events_before=0,
+    forgotten_events=(),
+    timers_set=(),
+    timers_before=0,
+    timers_taken=(),
+    used=(),
+    saved=None,
+    forgotten_replies=(),
+    clock=CLOCK,
+    clock_before=CLOCK,
+    position=(0, 0),
+    position_before=(0, 0),
+    size=OVERHEAD,
+)
+RECORD = Record("a", 1, 1, b"x" * 100, b"y" * 10)
+REPLY = (("m", "POST", "/v2/plans", "key"), Saved(b"", 0, 201, b"b" * 30, ()))
+
+
+def filled(log: Log, count: int) -> None:
+    """Append so many more steps."""
+    for _ in range(count):
+        log.append(EMPTY._replace(number=log.number + 1))
+
+
+def numbers(log: Log) -> list[int]:
+    """Which steps are kept."""
+    return [step.number for step in log]
+
+
+def test_steps_are_kept_in_order_and_the_oldest_go() -> None:
+    log = Log(3, Budget())
+    assert (0, 1, 0) == (log.number, log.oldest, len(log))
+    filled(log, 2)
+    assert ([1, 2], 1) == (numbers(log), log.oldest)
+    filled(log, 3)
+    assert ([3, 4, 5], 3, 5) == (numbers(log), log.oldest, log.number)
+    assert [5, 4, 3] == [step.number for step in reversed(log)]
+
+
+def test_a_log_that_keeps_nothing_counts() -> None:
+    budget = Budget()
+    log = Log(0, budget)
+    filled(log, 4)
+    assert (4, 5, 0, 0) == (log.number, log.oldest, len(log), budget.used)
+
+
+def test_a_step_must_be_the_next_one() -> None:
+    log, budget = Log(3, Budget()), Budget()
+    filled(log, 1)
+    for number in (1, 3):
+        with pytest.raises(AssertionError):
+            log.append(EMPTY._replace(number=number))
+    assert ([1], 0) == (numbers(log), budget.used)
+
+
+def test_bytes_of_one_log_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "MOST_BYTES", 2 * EMPTY.size)
+    budget = Budget()
+    log = Log(10, budget)
+    filled(log, 5)
+    assert ([4, 5], 2 * EMPTY.size) == (numbers(log), budget.used)
+    log.append(EMPTY._replace(number=6, size=2 * EMPTY.size + 1))
+    assert ([], 6, 0) == (numbers(log), log.number, budget.used)
+
+
+def test_bytes_of_all_logs_are_bounded() -> None:
+    """Whoever writes makes room, and only among his own steps."""
+    budget = Budget(3 * EMPTY.size)
+    one, two = Log(10, budget), Log(10, budget)
+    filled(one, 2)
+    filled(two, 2)
+    assert ([1, 2], [2]) == (numbers(one), numbers(two))
+    filled(one, 1)
+    assert ([2, 3], [2], 3 * EMPTY.size) == (numbers(one), numbers(two), budget.used)
+
+
+def test_a_closed_log_gives_its_bytes_back_and_keeps_nothing_more() -> None:
+    budget = Budget()
+    one, two = Log(10, budget), Log(10, budget)
+    filled(one, 3)
+    filled(two, 2)
+    one.close()
+    assert (0, 2 * EMPTY.size) == (len(one), budget.used)
+    filled(one, 1)
+    assert (4, 0, 2 * EMPTY.size) == (one.number, len(one), budget.used)
+
+
+def test_a_fresh_log_goes_on_under_the_same_bounds() -> None:
+    budget = Budget()
+    log = Log(2, budget)
+    filled(log, 3)
+    fresh = log.fresh(7)
+    assert (7, 8, 0) == (fresh.number, fresh.oldest, len(fresh))
+    filled(fresh, 3)
+    assert [9, 10] == numbers(fresh)
+    assert 4 * EMPTY.size == budget.used
+
+
+def test_what_a_step_shows_of_itself_holds_no_secret() -> None:
+    secret = RECORD._replace(hidden=b"whsec_secret")
+    step = EMPTY._replace(puts=(("webhooks", secret, None),), saved=REPLY)
+    assert "Step(number=1, at=0, cause=Cause(kind='control', id='', operation='test'))" == repr(step)
+    assert "Saved(status=201, expires=0)" == repr(REPLY[1])
