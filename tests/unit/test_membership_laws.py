@@ -56,8 +56,8 @@ def test_a_seeded_world_keeps_them(sandbox: Sandbox) -> None:
 def test_an_active_subscription_whose_period_does_not_run_is_found(sandbox: Sandbox, start: int, end: int) -> None:
     now = sandbox.clock.now
     row = some(sandbox, "subscriptions", lambda row: is_active(sandbox, row))
-    times = {"current_period_start": iso(now + start * DAY), "current_period_end": iso(now + end * DAY)}
-    ident = rewritten(sandbox, "subscriptions", row, **times)
+    began, ends = iso(now + start * DAY), iso(now + end * DAY)
+    ident = rewritten(sandbox, "subscriptions", row, current_period_start=began, current_period_end=ends)
     assert ident in broken(sandbox)[PERIOD][0]
 
 
