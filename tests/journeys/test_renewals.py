@@ -287,6 +287,17 @@ def test_money_back_for_a_later_period_takes_that_period_off(stage: Stage, which
     assert end - days(3) == at(bill_of(stage, held)["createdAt"])
 
 
+def test_what_is_due_already_when_a_period_is_taken_off_is_billed_at_once(stage: Stage) -> None:
+    held = member(stage, plan_of(stage))
+    again = pay_again(stage, held)
+    stage.advance(5 * DAY)
+    assert again["id"] == stage.get_subscription(held["id"])["lastOrderId"]
+    stage.drive("orders", again["id"], "refund")
+    bill = bill_of(stage, held)
+    assert ("pending", stage.now()) == (bill["status"], bill["createdAt"])
+    assert at(held["current_period_end"]) + days(7) == at(bill["last_transaction"]["expires_at"])
+
+
 def test_money_back_for_a_period_that_is_over_changes_nothing(stage: Stage) -> None:
     held, orders = renewed_twice(stage)
     stage.advance(8 * DAY)
