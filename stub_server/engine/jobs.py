@@ -124,7 +124,7 @@ def _close_project(draft: Draft, subject: str) -> None:
         if not row.public["cancel_at_period_end"]
     )
     for row in _some(draft, "project.close", subject, [unaware]):
-        draft.update(held, row, subscriptions.ending(row.public, draft.now))
+        billing.end_with_period(draft, row)
 
 
 def _reopen_project(draft: Draft, subject: str) -> None:

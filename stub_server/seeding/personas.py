@@ -8,50 +8,61 @@ from random import Random
 
 from ..domain.calendar import add_interval
 from ..domain.customers import new_customer
+from ..engine import resources
 from ..kernel.clock import DAY, HOUR, MINUTE, iso
 from ..kernel.ids import named_uuid
 from ..kernel.record import Body
 from .buyers import flat
-from .lives import Fate, live
-from .market import Market, Offer
+from .carts import cart
+from .fates import CANCEL, LAPSE, LATE, PAID, Fate
+from .market import Offer
 from .rhythm import moment
 from .sales import Sales
 from .scenario import PersonaSpec, ScenarioError
+from .script import Script
 from .streams import stream
 
 SWAY = 8 * HOUR  # no story depends on the hour
-PAID, LAPSE, LATE, CANCEL = "paid", "lapse", "late", "cancel"
 
 
-def settle_in(sales: Sales, spec: PersonaSpec, body: Body, seed: int) -> str:
-    """Write a persona and its story; answers the customer's id. `body` is a checked CustomerCreate."""
-    rng = stream(seed, "personas", spec.name)
-    now = sales.market.now
+def plan_persona(sales: Sales, spec: PersonaSpec, body: Body, seed: int, taken: set[str]) -> str:
+    """Plan a persona and its story; answers the customer's id. `body` is a checked CustomerCreate."""
+    rng, script = stream(seed, "personas", spec.name), sales.script
     story = _Story(sales, spec, rng)
     plans = _STORIES[spec.story](story)
-    first = min((at for _, at, _ in plans), default=moment(rng, now - 3 * HOUR, 2 * HOUR))
+    first = min((at for _, at, _ in plans), default=moment(rng, script.end - 3 * HOUR, 2 * HOUR))
     fields = dict(body)
     ident = str(fields.pop("id", None) or named_uuid("customer", spec.name)).lower()
     public = new_customer(fields, sales.buyers.blank, iso(first)) | {"id": ident}
-    held = sales.store.customers
-    if held.holder("document", public["document"]) is not None or held.find(ident) is not None:
+    if not taken.isdisjoint((ident, public["document"])):
         raise ScenarioError(str(spec.node["customer"].fail("another customer has this document or id")))
-    sales.buyers.add(public, first)
+    taken.update((ident, public["document"]))
+    sales.buyers.named += 1
+    script.add(first, enter, script, public)
     buyer = flat(public)
     for offer, at, fate in plans:
-        sales.keep(live(sales.market, rng, offer, public, buyer, at, fate))
+        sales.foresee(offer, at, fate)
+        script.add(at, _buy, sales, offer, buyer, ident, fate)
     return ident
 
 
-Plan = tuple[Offer, int, Fate]
+def enter(script: Script, public: Body) -> None:
+    """Somebody becomes a customer."""
+    draft = script.draft()
+    resources.add_customer(draft, public)
+    script.record(draft)
+
+
+def _buy(sales: Sales, offer: Offer, buyer: Body, customer_id: str, fate: Fate) -> None:
+    shop = sales.shop
+    shop.buy(shop.draft(), cart(shop.luck, offer), buyer, customer_id, "pix", fate)
 
 
 class _Story:
     """What a story is made of: the plans on sale, and ways to name moments."""
 
     def __init__(self, sales: Sales, spec: PersonaSpec, rng: Random) -> None:
-        self.market: Market = sales.market
-        self.now = sales.market.now
+        self.now = sales.script.end
         self.spec, self.rng = spec, rng
         self.offers = sorted(
             (o for o in sales.offers if o.closes >= self.now and o.plan["status"] == "active"),

@@ -3,7 +3,6 @@
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...domain import subscriptions
 from ...domain.lifecycle import refused
 from ...engine import billing
 from ...kernel.record import Body, Row
@@ -18,7 +17,7 @@ def cancel_subscription(call: Call, ident: str, body: Body | None) -> Reply:
     if not billing.is_running(call.draft, row) and row.public["status"] != "canceled":
         raise refused(call.lifecycle("Subscription"), row.public["status"], "canceled")
     if row.public["status"] != "canceled" and not row.public["cancel_at_period_end"]:
-        call.draft.update(call.store.subscriptions, row, subscriptions.ending(row.public, call.now))
+        billing.end_with_period(call.draft, row)
     return _shown(call, ident, None)
 
 
