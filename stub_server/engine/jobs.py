@@ -67,8 +67,8 @@ def _renew(draft: Draft, row: Row) -> None:
         return
     if subscriptions.renewal_at(public, hidden) > draft.now:
         return
-    project = draft.open(draft.store.projects, public["projectId"])
-    if project is not None and project.public["status"] == "active":
+    project = draft.store.projects.peek(public["projectId"])
+    if project is not None and project["status"] == "active":
         billing.renewal_due(draft, row)
 
 

@@ -1,6 +1,6 @@
 """What the clock has still to do: jobs in the order of their time."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
@@ -91,6 +91,10 @@ class Timers:
     def pending(self) -> list[Timer]:
         """Every timer, in the order of time."""
         return sorted({timer for timer in (*self._heap, *self.aside.values()) if timer.seq in self._live})
+
+    def due_by(self, until: int) -> Iterator[Timer]:
+        """The timers that are due at an instant or before, in no order."""
+        return (timer for timer in self._heap if timer.due <= until and timer.seq in self._live)
 
     def copy(self) -> "Timers":
         """An independent copy."""

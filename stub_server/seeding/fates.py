@@ -42,7 +42,7 @@ class Fate(NamedTuple):
 #: How first orders end, in percent. Renewals are paid far more often, so that all orders together come to
 #: paid 64, expired 21, canceled 4, refunded 4, failed 2, pending 5.
 OUTCOMES = Weighted(
-    (("paid", 38), ("expired", 38), ("canceled", 8.5), ("refunded", 9), ("failed", 5), ("partly", 1.5))
+    (("paid", 28), ("expired", 45), ("canceled", 9.5), ("refunded", 10), ("failed", 6), ("partly", 1.5))
 )
 
 

@@ -125,11 +125,13 @@ class Sales:
         ]
         found: list[Arrival] = []
         turns = 0
-        while self.planned + len(found) * (1 - last) < wanted and turns < 2 * wanted + 100:
+        while (room := wanted - self.planned - len(found) * (1 - last)) >= 1 and turns < 2 * wanted + 100:
             turns += 1
             number = weighted.draw(rng)
             (low, high), offer, fate = reach[number], self.offers[number], drawn(rng)
             at = max(self.rhythm.at(low + (high - low) * rng.random()), offer.opens + MINUTE)
+            if self.expected(offer, at, fate) > room:
+                fate = Fate("expired")  # nobody renews what was never paid
             again = None
             if (
                 fate.outcome in ("expired", "failed")
@@ -228,7 +230,7 @@ class Sales:
     def _fill(self, slot: int) -> None:
         """Have somebody buy for what is still lacking; what the plan did not foresee is made good here."""
         script, end = self.script, self.script.end
-        due = sum(timer.due <= end and timer.job == "subscription.renew" for timer in script.sandbox.timers.pending())
+        due = sum(timer.job == "subscription.renew" for timer in script.sandbox.timers.due_by(end))
         named = sum(at > script.now for at in self._named)
         lacking = self._wanted - len(script.store.orders) - self._waiting - named - due
         now, last = script.now, slot == SLOTS - 1

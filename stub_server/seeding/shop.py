@@ -162,9 +162,13 @@ class Shop:
         """Have a membership end with its period."""
         draft = self.draft()
         row = draft.open(self.store.subscriptions, ident)
-        if row is not None and row.public["status"] == "active" and not row.public["cancel_at_period_end"]:
-            billing.end_with_period(draft, row)
-            self.script.record(draft)
+        if row is None or not billing.is_running(draft, row) or row.public["cancel_at_period_end"]:
+            return
+        if row.public["status"] != "active":  # first what is owed is paid
+            self.script.add(self.script.now + 3 * DAY, self.leave, ident)
+            return
+        billing.end_with_period(draft, row)
+        self.script.record(draft)
 
     def billed(self, record: Record) -> None:
         """A member is asked for the next period: pays in time, late or not at all."""

@@ -240,9 +240,10 @@ class Table:
             else:
                 texts[key] = extract(*new)
         if self.tallies:
-            self.tallies.count(was, *old, -1)
-            if new is not None and now is not None:
-                self.tallies.count(now, *new, +1)
+            if new is None or now is None:
+                self.tallies.count(was, *old, -1)
+            else:
+                self.tallies.move(was, old, now, new)
 
     def _reindex(self, key: int, was: list[Any], now: list[Any]) -> None:
         for index, before, after in zip(self._buckets, was, now, strict=True):
