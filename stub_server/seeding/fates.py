@@ -42,7 +42,7 @@ class Fate(NamedTuple):
 #: How first orders end, in percent. Renewals are paid far more often, so that all orders together come to
 #: paid 64, expired 21, canceled 4, refunded 4, failed 2, pending 5.
 OUTCOMES = Weighted(
-    (("paid", 28), ("expired", 45), ("canceled", 9.5), ("refunded", 10), ("failed", 6), ("partly", 1.5))
+    (("paid", 30), ("expired", 44), ("canceled", 9), ("refunded", 9), ("failed", 6.5), ("partly", 1.5))
 )
 
 
@@ -55,7 +55,10 @@ def member(outcome: str, periods: int, end: str) -> Fate:
 def drawn(rng: Random) -> Fate:
     """The fate of somebody in the crowd."""
     outcome = OUTCOMES.draw(rng)
-    if outcome not in PAYING:
-        return member(outcome, FOR_EVER, LAPSE)
+    return paying(rng, outcome) if outcome in PAYING else Fate(outcome)
+
+
+def paying(rng: Random, outcome: str) -> Fate:
+    """Pays, and for so long by luck."""
     periods = int(math.log(1 - rng.random()) / math.log(1 - STOPS))
     return member(outcome, min(periods, FOR_EVER), LAPSE if rng.random() * (LAPSED + LEFT) < LAPSED else CANCEL)

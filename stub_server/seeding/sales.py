@@ -15,7 +15,7 @@ from ..kernel.record import Record
 from .buyers import Buyers, Known
 from .carts import cart
 from .draw import Weighted
-from .fates import ANY, LAPSE, PAID, Fate, drawn
+from .fates import LAPSE, PAID, Fate, drawn, paying
 from .market import Offer
 from .rhythm import Rhythm, moment
 from .scenario import ScenarioError
@@ -138,9 +138,12 @@ class Sales:
                 and rng.random() < SECOND_TRIES
                 and at + 2 * SETTLED < min(offer.closes, self.script.end)
             ):
-                again = drawn(rng)._replace(outcome="paid" if rng.random() < OF_THEM_PAID else "expired")
-                again = Fate(again.outcome, again.renewals if again.outcome == "paid" else (ANY,))
-                self.planned += self.expected(offer, at + DAY, again)
+                again = paying(rng, "paid") if rng.random() < OF_THEM_PAID else Fate("expired")
+                bills = self.expected(offer, at + DAY, again)
+                if bills < room:
+                    self.planned += bills
+                else:
+                    again = None
             if high > low or at < offer.closes:
                 found.append(Arrival(at, number, fate, again))
                 self.planned += self.expected(offer, at, fate)

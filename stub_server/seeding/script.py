@@ -52,16 +52,13 @@ class Script:
         """Live all of it, in the order of time; of what is due at one instant the clock comes first."""
         queue, timers, end = self._queue, self.sandbox.timers, self.end
         while True:
-            due = timers.next_due()
-            act = queue[0][0] if queue else None
-            if due is not None and due <= end and (act is None or due <= act):
-                timer = timers.next(due)
-                assert timer is not None
-                self.now = max(self.now, due)
+            timer = timers.next(queue[0][0] if queue else end)
+            if timer is not None:
+                self.now = max(self.now, timer.due)
                 step = run(self.sandbox, timer, self.now)
                 if step is not None:
                     self._look(step)
-            elif act is not None:
+            elif queue:
                 self.now, _, action, args = heappop(queue)
                 action(*args)
             else:
