@@ -147,9 +147,7 @@ class Buyers:
 
 def flat_phones(phones: Body) -> dict[str, str]:
     """Telephones as an order carries them."""
-    return {
-        name: f"+{phone['country_code']}{phone['area_code']}{phone['number']}" for name, phone in phones.items()
-    }
+    return {name: f"+{phone['country_code']}{phone['area_code']}{phone['number']}" for name, phone in phones.items()}
 
 
 def flat(customer: Body) -> Body:

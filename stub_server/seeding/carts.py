@@ -7,7 +7,7 @@ from typing import Any
 
 from ..kernel.money import cents
 from ..kernel.record import Body
-from .draw import Weighted, pick
+from .draw import pick
 from .market import Offer
 
 BUMP, COUPON = 0.12, 0.03

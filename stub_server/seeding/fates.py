@@ -41,9 +41,7 @@ class Fate(NamedTuple):
 
 #: How first orders end, in percent. Renewals are paid far more often, so that all orders together come to
 #: paid 64, expired 21, canceled 4, refunded 4, failed 2, pending 5.
-OUTCOMES = Weighted(
-    (("paid", 30), ("expired", 44), ("canceled", 9), ("refunded", 9), ("failed", 6.5), ("partly", 1.5))
-)
+OUTCOMES = Weighted((("paid", 30), ("expired", 44), ("canceled", 9), ("refunded", 9), ("failed", 6.5), ("partly", 1.5)))
 
 
 @lru_cache(maxsize=512)

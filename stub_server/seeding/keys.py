@@ -37,7 +37,9 @@ def plan_keys(
     store, now = script.store, script.end
     begun = date_time_ms(store.merchant.created_at)
     halves = pair_of(secret, seed, "main")
-    script.add(begun + 10 * MINUTE + int(rng.random() * HOUR), _cut, script, "main", MAIN | {"scopes": [*scopes]}, halves)
+    script.add(
+        begun + 10 * MINUTE + int(rng.random() * HOUR), _cut, script, "main", MAIN | {"scopes": [*scopes]}, halves
+    )
     used: list[tuple[str, int, int]] = []
     for spec in specs:
         created = max(begun + 2 * HOUR, min(office_hour(rng, now - spec.days_old * DAY), now - 5 * MINUTE))

@@ -18,7 +18,7 @@ from .fates import CANCEL, LAPSE, LATE, PAID, Fate
 from .market import Offer
 from .rhythm import moment
 from .sales import Sales
-from .scenario import PersonaSpec, ScenarioError
+from .scenario import PersonaSpec
 from .script import Script
 from .streams import stream
 
@@ -35,7 +35,7 @@ def plan_persona(sales: Sales, spec: PersonaSpec, body: Body, seed: int, taken: 
     ident = str(fields.pop("id", None) or named_uuid("customer", spec.name)).lower()
     public = new_customer(fields, sales.buyers.blank, iso(first)) | {"id": ident}
     if not taken.isdisjoint((ident, public["document"])):
-        raise ScenarioError(str(spec.node["customer"].fail("another customer has this document or id")))
+        raise spec.node["customer"].fail("another customer has this document or id")
     taken.update((ident, public["document"]))
     sales.buyers.named += 1
     script.add(first, enter, script, public)
@@ -58,6 +58,9 @@ def _buy(sales: Sales, offer: Offer, buyer: Body, customer_id: str, fate: Fate) 
     shop.buy(shop.draft(), cart(shop.luck, offer), buyer, customer_id, "pix", fate)
 
 
+Purchase = tuple[Offer, int, Fate]
+
+
 class _Story:
     """What a story is made of: the plans on sale, and ways to name moments."""
 
@@ -74,9 +77,7 @@ class _Story:
         for offer in self.offers:
             if wanted(offer.plan):
                 return offer
-        raise ScenarioError(
-            str(self.spec.node.fail(f"the story {self.spec.story!r} needs {what} on sale in an active project"))
-        )
+        raise self.spec.node.fail(f"the story {self.spec.story!r} needs {what} on sale in an active project")
 
     @property
     def monthly(self) -> Offer:
@@ -93,7 +94,7 @@ class _Story:
         trial: int = offer.plan["trial_period_days"] * DAY
         return add_interval(self.days(days, sway), "month", 1, -count) - trial
 
-    def one(self, outcome: str, days: float, *renewals: str, offer: Offer | None = None) -> list[Plan]:
+    def one(self, outcome: str, days: float, *renewals: str, offer: Offer | None = None) -> list[Purchase]:
         """One purchase of the monthly plan."""
         return [(offer or self.monthly, self.days(days), Fate(outcome, renewals or (PAID,)))]
 
@@ -102,34 +103,34 @@ def _monthly(plan: Body) -> bool:
     return bool(plan["interval"] == "month" and plan["interval_count"] == 1)
 
 
-def _past_due(story: _Story) -> list[Plan]:
+def _past_due(story: _Story) -> list[Purchase]:
     offer = story.monthly
     return [(offer, story.months(offer, 3, 1.6), Fate("paid", (PAID, PAID, LAPSE)))]
 
 
-def _lapsed(story: _Story) -> list[Plan]:
+def _lapsed(story: _Story) -> list[Purchase]:
     offer = story.monthly
     return [(offer, story.months(offer, 4, 50), Fate("paid", (PAID, PAID, LATE, LAPSE)))]
 
 
-def _left(story: _Story) -> list[Plan]:
+def _left(story: _Story) -> list[Purchase]:
     offer = story.monthly
     return [(offer, story.months(offer, 2, 35), Fate("paid", (PAID, CANCEL)))]
 
 
-def _ending(story: _Story) -> list[Plan]:
+def _ending(story: _Story) -> list[Purchase]:
     # The wish to leave falls somewhere before the period's last three days, of which none has begun yet.
     offer = story.monthly
     at = story.months(offer, 2, -3.4, HOUR)
     return [(offer, at, Fate("paid", (PAID, CANCEL)))]
 
 
-def _trial(story: _Story) -> list[Plan]:
+def _trial(story: _Story) -> list[Purchase]:
     offer = story.plan(lambda plan: plan["trial_period_days"] > 1, "a plan with a trial")
     return [(offer, story.days(offer.plan["trial_period_days"] * 0.4), Fate("paid", (PAID,)))]
 
 
-def _spender(story: _Story) -> list[Plan]:
+def _spender(story: _Story) -> list[Purchase]:
     memberships: dict[str, Offer] = {}  # of each project the dearest
     for offer in story.offers:
         dearest = memberships.get(offer.project["id"], offer)
@@ -142,18 +143,18 @@ def _spender(story: _Story) -> list[Plan]:
     return found or story.one("paid", 290)
 
 
-def _loyal(story: _Story) -> list[Plan]:
+def _loyal(story: _Story) -> list[Purchase]:
     return story.one("paid", 345)
 
 
-def _hundreds(story: _Story) -> list[Plan]:
+def _hundreds(story: _Story) -> list[Purchase]:
     offer = story.plan(lambda plan: plan["billing_type"] == "one_time", "a one-time plan")
     ways = ("paid", "paid", "expired", "canceled", "failed", "refunded")
     return [(offer, story.days(340 - number), Fate(ways[number % len(ways)])) for number in range(320)]
 
 
-def _leap(interval: str) -> Callable[[_Story], list[Plan]]:
-    def story_of(story: _Story) -> list[Plan]:
+def _leap(interval: str) -> Callable[[_Story], list[Purchase]]:
+    def story_of(story: _Story) -> list[Purchase]:
         offer = story.plan(
             lambda plan: plan["interval"] == interval and plan["interval_count"] == 1 and not plan["trial_period_days"],
             f"a plan of one {interval} without trial",
@@ -173,7 +174,7 @@ def _leap_day(year: int) -> int:
     return int(datetime(year, 2, 29, 12, tzinfo=UTC).timestamp()) * 1000
 
 
-_STORIES: dict[str, Callable[[_Story], list[Plan]]] = {
+_STORIES: dict[str, Callable[[_Story], list[Purchase]]] = {
     "none": lambda story: [],
     "pending": lambda story: [(story.monthly, moment(story.rng, story.now - 25 * MINUTE, 8 * MINUTE), Fate("pending"))],
     "expired": lambda story: story.one("expired", 6),

@@ -15,6 +15,7 @@ from ..engine.billing import lifecycle
 from ..kernel.clock import DAY, HOUR, MINUTE, iso
 from ..kernel.ids import named_uuid
 from ..kernel.record import Body
+from .files import Node
 from .market import Offer
 from .niches import ProjectBlueprint
 from .plans import PERIODS
@@ -62,7 +63,8 @@ class Merchant:
     def _project(self, shelf: Shelf, opened: int) -> None:
         spec, blueprint, rng, now = shelf.spec, shelf.blueprint, self.rng, self.script.end
         ident = named_uuid("project", blueprint.slug)
-        self.taken.update((ident, blueprint.fields["name"].casefold()))
+        self._claim(blueprint.fields["name"].casefold(), spec.node, "the project", blueprint.fields["name"])
+        self.taken.add(ident)
         first = "draft" if spec.status == "draft" else "active"
         project, hidden = new_project(
             blueprint.fields | {"status": first},
@@ -88,7 +90,8 @@ class Merchant:
                 closes = min(closes, max(at + HOUR, office_hour(rng, now - 120 * DAY)))
                 self.script.add(closes, self.withdraw, plan_id)
             plan_ids[plan["name"]] = plan_id
-            self.taken.update((plan_id, f"{ident} {plan['name'].casefold()}"))
+            for name in (plan_id, f"{ident} {plan['name'].casefold()}"):  # the id forgets accents, the name does not
+                self._claim(name, spec.node, "the plan", plan["name"])
             if spec.status != "draft" and share > 0:
                 self.offers.append(
                     Offer(project, plan, share * spec.share, at, closes, stopped, blueprint.bumps, SOURCES)
@@ -100,6 +103,12 @@ class Merchant:
             body = {"projectId": ident, **product.fields, "planIds": known}
             made = new_product(body, self.script.sandbox.rules.defaults["Product"], iso(at))
             self.script.add(at, self.add_product, made | {"id": named_uuid("product", blueprint.slug, str(number))})
+
+    def _claim(self, name: str, node: Node, what: str, shown: str) -> None:
+        """What two records cannot both have. Raises ScenarioError."""
+        if name in self.taken:
+            raise node.fail(f"{what} {shown!r} stands twice: names that differ in capitals or accents alone are one")
+        self.taken.add(name)
 
     def open_project(self, public: Body, hidden: Body) -> None:
         """A project begins."""

@@ -238,4 +238,4 @@ def _reference(text: str, kind: str) -> str:
 
 
 def _error(spec: RecordSpec, reason: str) -> ScenarioError:
-    return ScenarioError(str(spec.node.fail(reason)))
+    return spec.node.fail(reason)

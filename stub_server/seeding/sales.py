@@ -120,9 +120,7 @@ class Sales:
         """Purchases from the beginning until the last days, as many as it takes."""
         rng, last = self.rng, self.rhythm.share(self.script.end - LAST_DAYS)
         weighted = Weighted((number, offer.share) for number, offer in enumerate(self.offers))
-        reach = [
-            (self.rhythm.share(offer.opens), min(self.rhythm.share(offer.closes), last)) for offer in self.offers
-        ]
+        reach = [(self.rhythm.share(offer.opens), min(self.rhythm.share(offer.closes), last)) for offer in self.offers]
         found: list[Arrival] = []
         turns = 0
         while (room := wanted - self.planned - len(found) * (1 - last)) >= 1 and turns < 2 * wanted + 100:

@@ -49,7 +49,7 @@ class Shop:
         ident: str | None = None,
         below: int = DAY,
     ) -> Record:
-        """Place an order, and have happen to it what its fate says; who pays at once does so in less than `below` ms."""
+        """Place an order, and have happen to it what its fate says; a PIX is paid in less than `below` ms."""
         record = billing.place(draft, body, buyer, customer_id, method, None, order_rules.PIX_LIFE, ident)
         rng, at, add = self.luck, self.script.now, self.script.add
         outcome, ident = fate.outcome, record.id

@@ -14,11 +14,11 @@ from ..contract.schema import Schemas
 from ..engine.sandbox import Sandbox
 from ..kernel.clock import DAY, HOUR, Clock, iso
 from ..kernel.ids import named_uuid
-from ..kernel.record import Body
 from ..store import memory
 from ..store.memory import Store
 from .buyers import Buyers
 from .catalogue import Catalogue, load_catalogue
+from .files import Files, Node
 from .keys import plan_keys
 from .market import Offer
 from .niches import ProjectBlueprint, project_blueprint, project_blueprints, slogans_of
@@ -27,14 +27,13 @@ from .personas import plan_persona
 from .pools import seeded_faker
 from .projects import Merchant, Shelf, drawn_plans
 from .records import Records
-from .requests import Requests, check_specs, expand, fails
+from .requests import Requests, check_specs, expand
 from .rhythm import Rhythm, office_hour
 from .sales import Sales
-from .scenario import ProjectSpec, Scenario, ScenarioError, parse_scenario, read_scenario
+from .scenario import ProjectSpec, Scenario, parse_scenario, read_scenario
 from .script import Script
 from .shop import Shop
 from .streams import stream
-from .tables import Node
 from .webhooks import Webhooks
 
 # The pools of names come from one Faker for all worlds: a seed decides who is drawn, not who exists.
@@ -50,7 +49,7 @@ class Seeding:
 
     def __init__(self, fixtures: Path, document: Document, schemas: Schemas) -> None:
         """`document` is the contract as served, `schemas` its schemas: what a file says is held against them."""
-        self._fixtures, self._requests = fixtures, Requests(schemas)
+        self._files, self._requests = Files(fixtures), Requests(schemas)
         self._scopes = [scope["name"] for scope in document.scopes if scope["assignable"]]
         self._catalogue: Catalogue | None = None
         self._people: People | None = None
@@ -59,14 +58,14 @@ class Seeding:
 
     def fill(self, sandbox: Sandbox, secret: bytes) -> None:
         """Fill an empty sandbox with its scenario, up to its clock's now. Raises ScenarioError."""
-        text = read_scenario(self._fixtures, sandbox.scenario)
+        text = read_scenario(self._files.folder, sandbox.scenario)
         wanted = _Wanted(sandbox.scenario, text, sandbox.seed, secret, sandbox.rules.base_url)
         pristine = self._pristine.get(wanted)
         if pristine is not None and _still_fresh(pristine.clock.now, sandbox.clock):
             _copy(pristine, sandbox)
             return
         with _undisturbed():
-            self._pour(parse_scenario(self._fixtures, sandbox.scenario, text), sandbox, secret)
+            self._pour(parse_scenario(self._files, sandbox.scenario, text), sandbox, secret)
         if sum(sandbox.counts().values()) <= MOST_KEPT_RECORDS:
             self._pristine.pop(wanted, None)
             self._pristine[wanted] = sandbox.fork("pristine")
@@ -87,9 +86,7 @@ class Seeding:
             listening = Webhooks(script, stream(seed, "webhooks")).plan(scenario.webhooks, secret, seed, begun)
             if listening is not None:
                 script.add(listening, heard)
-            sandbox.credentials = plan_keys(
-                script, scenario.keys, self._scopes, secret, seed, stream(seed, "keys")
-            )
+            sandbox.credentials = plan_keys(script, scenario.keys, self._scopes, secret, seed, stream(seed, "keys"))
             taken = set(merchant.taken)
             rhythm = Rhythm(start, now)
             buyers = Buyers(script, people, seed, rhythm, taken)
@@ -113,7 +110,7 @@ class Seeding:
         for persona in scenario.personas:
             body = expand(persona.fields)
             said = {name: value for name, value in body.items() if name != "id"}
-            self._requests.check("CustomerCreate", said, fails(persona.node["customer"]))
+            self._requests.check("CustomerCreate", said, persona.node["customer"].fail)
             sandbox.personas[persona.name] = plan_persona(sales, persona, body, sandbox.seed, taken)
         for number, spec in enumerate(scenario.records):
             if not catalogue[number]:
@@ -124,7 +121,7 @@ class Seeding:
         """Everybody else."""
         if not sales.selling and (scenario.owing or scenario.orders > sales.planned):
             asked = scenario.root["everybody" if scenario.owing else "orders"]
-            raise ScenarioError(str(asked.fail("nothing can be bought: no active project of `projects` has a plan")))
+            raise asked.fail("nothing can be bought: no active project of `projects` has a plan")
         people = max(0, scenario.customers - sales.buyers.named)
         if scenario.owing:
             sales.owe(people)
@@ -133,7 +130,7 @@ class Seeding:
 
     def _load(self) -> People:
         if self._people is None:
-            self._catalogue = load_catalogue(self._fixtures / "catalogue")
+            self._catalogue = load_catalogue(self._files.folder / "catalogue", self._files)
             faker = seeded_faker(POOL_SEED)
             self._people = People(self._catalogue, faker)
             self._slogans = slogans_of(self._catalogue, faker)
@@ -163,7 +160,7 @@ class Seeding:
         assert self._catalogue is not None
         blueprint = project_blueprint(stream(seed, "projects", spec.slug), self._catalogue, spec.slug, self._slogans)
         if blueprint is None:
-            raise ScenarioError(str(spec.node["slug"].fail(f"the catalogue has no project {spec.slug!r}")))
+            raise spec.node["slug"].fail(f"the catalogue has no project {spec.slug!r}")
         return Shelf(spec, blueprint, spec.plans or drawn_plans(blueprint))
 
 
