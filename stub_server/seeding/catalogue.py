@@ -115,8 +115,8 @@ class Catalogue(NamedTuple):
 
 def load_catalogue(folder: Path, files: Files) -> Catalogue:
     """Read and check the tables of a folder. Raises ScenarioError."""
-    files.read(folder / "banks.yaml", "Banks")  # whose bank is whose is the engine's to say
     niches = files.read(folder / "niches.yaml", "Niches")
+    files.read(folder / "banks.yaml", "Banks")  # whose bank is whose is the engine's to say
     return Catalogue(
         places=_places(files.read(folder / "geography.yaml", "Geography")),
         names=_names(files.read(folder / "names.yaml", "Names")),

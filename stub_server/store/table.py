@@ -8,7 +8,6 @@ import orjson
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
 from . import ordered
-from .gathering import sort_gathered
 from .sorts import Sorts
 from .spec import Check, TableSpec, plain
 from .tallies import Tallies
@@ -40,8 +39,6 @@ class Table:
         self.tallies = Tallies(spec, positions)
         self.shown: dict[str, bytes] = {}
         self.views = Views(positions)
-        self.loading = False  # many records come at once, and lists are put in order when they have
-        self._unsorted = False
         self._peeked: dict[str, tuple[Record, Body]] = {}
         self._defaults = dict(spec.defaults)
         # What every write walks through, side by side with the containers that it fills.
@@ -103,7 +100,6 @@ class Table:
 
     def oldest(self, count: int) -> list[Record]:
         """The records that were created first."""
-        self.settle()
         return [self.rows[key] for key in ordered.cut(self.order, 0, max(0, count), newest_first=False)]
 
     def bucket(self, index: str, value: Hashable) -> ordered.Keys:
@@ -141,18 +137,15 @@ class Table:
 
     # -- writing: first prepare (may refuse), then put (never does)
 
-    def prepare(self, ident: str, shown: Body, kept: Body, before: Row | None, at: int | None = None) -> Record:
-        """Check a new version against the contract and the unique keys, and write its bytes.
-
-        `at` (ms) saves reading the time of creation again where it is known.
-        """
+    def prepare(self, ident: str, shown: Body, kept: Body, before: Row | None) -> Record:
+        """Check a new version against the contract and the unique keys, and write its bytes."""
         self._check(shown)
         for held, extract in self._uniques:
             value = extract(shown, kept)
             if value is not None and held.get(value, ident) != ident:
                 raise UniqueViolation(f"{self.name}: {value!r}")
         if before is None:
-            key, version = place(parse_iso(shown[self.spec.created]) if at is None else at, ident), 1
+            key, version = place(parse_iso(shown[self.spec.created]), ident), 1
         else:
             key, version = before.record.key, before.record.version + 1
             if self._defaults:  # an opened record has them all; who makes a new one need not name them
@@ -166,26 +159,17 @@ class Table:
             self.enter(record, shown, kept)
             return
         key = record.key
-        self.settle()
         self.rows[key] = record
         self.shown.pop(record.id, None)
         self._move(key, record.id, (before.public, before.hidden), (shown, kept))
 
     def drop(self, row: Row) -> None:
         """Take a record out."""
-        self.settle()
         key = row.record.key
         del self.rows[key], self.keys[row.id]
         self.order = ordered.remove(self.order, key)
         self.shown.pop(row.id, None)
         self._move(key, row.id, (row.public, row.hidden), None)
-
-    def settle(self) -> None:
-        """Put in order what a load has gathered so far."""
-        if self._unsorted:
-            self._unsorted = False
-            sort_gathered(self.spec, self.indexes, self.order)
-            self.views.clear()
 
     def _values(self, shown: Body, kept: Body) -> list[Any]:
         """A record's value in each index."""
@@ -201,12 +185,9 @@ class Table:
         self.rows[key] = record
         self.keys[ident] = key
         values = self._values(shown, kept)
-        if self.loading:
-            self._unsorted, later = True, 0
-        else:
-            later = ordered.larger(self.order, key)
-            if self.views:
-                self.views.note(Noted(key, None, values, ({}, self._ranks((shown, kept)))))
+        later = ordered.larger(self.order, key)
+        if self.views:
+            self.views.note(Noted(key, None, values, ({}, self._ranks((shown, kept)))))
         self.order = ordered.add_late(self.order, key, later)
         ordered.enter(self._buckets, values, key, later)
         self.sorts.enter(key, shown, kept)
@@ -265,13 +246,10 @@ class Table:
     def rebuilt(self) -> "Table":
         """The same records in a table whose indexes, sums and views are made anew."""
         twin = Table(self.name, self.spec, self._check)
-        twin.loading = True
         for key in sorted(self.rows):
             row = twin.parse(self.rows[key])
             twin.enter(row.record, row.public, row.hidden)
-        twin.settle()
         twin.sorts.settle()
-        twin.loading = False
         return twin
 
     def copy(self) -> "Table":
