@@ -44,7 +44,8 @@ def _attempts_told(world: World) -> Iterator[str]:
     for row in world.rows(world.store.webhook_logs):
         public, attempts = row.public, row.hidden["attempts"]
         waits = public["status"] in ("pending", "retrying") and not public["is_test"]
-        if public["attempt_count"] != len(attempts) or [a["number"] for a in attempts] != [*range(1, len(attempts) + 1)]:
+        numbers = [attempt["number"] for attempt in attempts]
+        if public["attempt_count"] != len(numbers) or numbers != [*range(1, len(numbers) + 1)]:
             yield f"delivery {row.id} counts {public['attempt_count']} attempts and tells of {len(attempts)}"
         elif waits != (public["next_attempt_at"] is not None):
             yield f"delivery {row.id} is {public['status']}, its next attempt at {public['next_attempt_at']}"

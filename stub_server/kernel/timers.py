@@ -1,12 +1,8 @@
 """What the clock has still to do: jobs in the order of their time."""
 
-from collections.abc import Iterable, Iterator
-from heapq import heapify, heappop, heappush
-from operator import itemgetter
-from typing import NamedTuple, TypeAlias
-
-Later: TypeAlias = tuple[int, str, str]
-"""Have a job done: when (ms), which, for which subject."""
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from typing import NamedTuple
 
 
 class Timer(NamedTuple):
@@ -45,17 +41,6 @@ class Timers:
         """Take a timer out, if it is there."""
         self._live.discard(timer.seq)
         self.aside.pop(timer.seq, None)
-
-    def set_all(self, jobs: Iterable[Later], merchant_id: str) -> None:
-        """Set many new timers, in the order of their time."""
-        in_time = sorted(jobs, key=itemgetter(0))
-        self._heap += [
-            Timer(due, number, job, merchant_id, subject)
-            for number, (due, job, subject) in enumerate(in_time, self.last + 1)
-        ]
-        self._live.update(range(self.last + 1, self.last + len(in_time) + 1))
-        self.last += len(in_time)
-        heapify(self._heap)
 
     def next_due(self) -> int | None:
         """When the next job is due, in ms."""

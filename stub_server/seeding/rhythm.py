@@ -119,11 +119,6 @@ def moment(rng: random.Random, at_ms: int, sway_ms: int) -> int:
     return near
 
 
-def is_night(at_ms: int) -> bool:
-    """Whether it is between eight in the evening and six, in Brasília."""
-    return not 6 <= (at_ms + BRT_MS) % DAY_MS // HOUR_MS < 20
-
-
 def bank_morning(rng: random.Random, at_ms: int) -> int:
     """When a bank slip that was paid at an instant clears: on the morning of the next working day, in Brasília."""
     return (

@@ -25,7 +25,7 @@ from .shop import Shop
 BUYERS = 0.93  # the rest of the customers have been entered and have not bought yet
 OTHER_METHODS = 0.14  # of the orders of a plan that takes more than PIX
 FAILED_BY_OTHERS = 0.8  # a payer's bank seldom tells the merchant of a PIX that it refused; an issuer always does
-PIX_FAILS = 0.25  # of the failures: the provider could not open the charge; else the code just expires
+PIX_FAILS = 0.25  # of the failures: the charge is not even opened; else the code just expires
 OF_OTHER_METHODS = ("paid", "refunded", "failed", "expired")
 SECOND_TRIES, OF_THEM_PAID = 0.28, 0.8
 SETTLED = 5 * DAY  # so long after a first try everything that comes of it has begun

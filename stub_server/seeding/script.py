@@ -20,12 +20,13 @@ class Script:
     """A queue of instants and actions that drives a world's clock up to its end.
 
     `now` is the instant that is lived, `end` the last one. An action drafts a step through the engine as a request
-    does. `on_renewal` is told of every order that the clock makes, `on_delivery` of every delivery that is opened.
+    does. `on_renewal` is told of every order that the clock makes, with the subscription that waits for it, and
+    `on_delivery` of every delivery that is opened.
     """
 
     def __init__(self, sandbox: Sandbox, store: Store, begin: int, end: int) -> None:
         self.sandbox, self.store, self.now, self.end = sandbox, store, begin, end
-        self.on_renewal: Callable[[Record], None] = lambda record: None
+        self.on_renewal: Callable[[Record, Record], None] = lambda order, subscription: None
         self.on_delivery: Callable[[Record], None] = lambda record: None
         self._queue: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._added = 0
@@ -71,9 +72,13 @@ class Script:
 
     def _look(self, step: Step) -> None:
         """Tell those who wait for it what a step has made."""
+        order = None
         for table, record, before in step.puts:
-            if before is None:
-                if table == "webhook_logs":
-                    self.on_delivery(record)
-                elif table == "orders" and step.cause is not SOMEBODY:
-                    self.on_renewal(record)
+            if before is not None:
+                if table == "subscriptions" and order is not None:
+                    self.on_renewal(order, record)
+                    order = None
+            elif table == "webhook_logs":
+                self.on_delivery(record)
+            elif table == "orders" and step.cause is not SOMEBODY:
+                order = record

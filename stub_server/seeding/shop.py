@@ -12,8 +12,8 @@ from ..domain.calendar import add_interval
 from ..engine import billing
 from ..engine.draft import Draft
 from ..kernel.clock import DAY, HOUR, MINUTE
-from ..kernel.record import Body, Record, Row
-from .draw import Weighted, pick
+from ..kernel.record import Body, Record
+from .draw import pick
 from .fates import ANY, CANCEL, LAPSE, LATE, LATE_SHARE, PAID, Fate
 from .rhythm import bank_morning, card_delay_ms, moment, office_hour, pay_delay_ms, refund_delay_ms
 from .script import Script
@@ -21,7 +21,7 @@ from .script import Script
 PARTS = (20, 30, 30, 50)  # percent of a payment that is given back in part
 STEADY = Fate("paid")
 LAST_TO_PAY = 6 * DAY  # after a period's end, where the order does not say until when it can be paid
-FAILURES = Weighted((("payer_bank_unavailable", 60), ("insufficient_funds", 40)))
+REFUSED = "suspected_fraud"  # of a PIX: its charge is not even opened
 
 
 class Shop:
@@ -53,10 +53,10 @@ class Shop:
         record = billing.place(draft, body, buyer, customer_id, method, None, order_rules.PIX_LIFE, ident)
         rng, at, add = self.luck, self.script.now, self.script.add
         outcome, ident = fate.outcome, record.id
-        if outcome == "failed" and method == "pix":  # the provider could not open the charge
+        if outcome == "failed" and method == "pix":
             row = draft.open(self.store.orders, ident)
             assert row is not None
-            billing.fail(draft, row, FAILURES.draw(rng))
+            billing.fail(draft, row, REFUSED)
         self.script.record(draft)
         if outcome in ("paid", "refunded", "partly"):
             add(self._pays(record, method, at, below), self.pay, ident, fate)
@@ -170,28 +170,24 @@ class Shop:
         billing.end_with_period(draft, row)
         self.script.record(draft)
 
-    def billed(self, record: Record) -> None:
+    def billed(self, record: Record, subscription: Record) -> None:
         """A member is asked for the next period: pays in time, late or not at all."""
-        subscription = orjson.loads(record.hidden).get("subscriptionId")
-        row = None if subscription is None else self.store.subscriptions.open(subscription)
-        if row is None:
-            return
-        fate = self.members.get(row.id, STEADY)
-        renewal = fate.renewal(row.public["cycle"])
+        public = orjson.loads(subscription.json)
+        renewal = self.members.get(subscription.id, STEADY).renewal(public["cycle"])
         rng, now = self.luck, self.script.now
         if renewal == ANY:
             renewal = LATE if rng.random() < LATE_SHARE else PAID
-        if row.public["paymentMethod"] == "credit_card":  # charged or refused without anybody's doing
+        if public["paymentMethod"] == "credit_card":  # charged or refused without anybody's doing
             act = self.decline if renewal == LAPSE else self.pay
             self.script.add(now + card_delay_ms(rng), act, record.id)
         elif renewal != LAPSE:
-            self.script.add(self._pays_renewal(record, row, late=renewal == LATE), self.pay, record.id)
+            self.script.add(self._pays_renewal(record, public, late=renewal == LATE), self.pay, record.id)
 
-    def _pays_renewal(self, record: Record, row: Row, *, late: bool) -> int:
+    def _pays_renewal(self, record: Record, subscription: Body, *, late: bool) -> int:
         """When a reminder is paid: it is read at some hour of the day, and paid soon or on the last day."""
         rng, now = self.luck, self.script.now
-        end = date_time_ms(row.public["current_period_end"])
-        slip = row.public["paymentMethod"] == "boleto"
+        end = date_time_ms(subscription["current_period_end"])
+        slip = subscription["paymentMethod"] == "boleto"
         if late or slip or end <= now:
             ends = order_rules.expires_at(orjson.loads(record.json))
             grace = end + LAST_TO_PAY if ends is None else ends
