@@ -193,7 +193,8 @@ class Shop:
             grace = end + LAST_TO_PAY if ends is None else ends
         if late or end <= now:
             first = max(now, end) + HOUR
-            pays = first + int(max(0, grace - first - HOUR) * rng.random())
+            pays = moment(rng, first + int(max(0, grace - first - HOUR) * rng.random()), 6 * HOUR)
+            pays = min(max(pays, first), max(first, grace - MINUTE))
         elif slip:
             pays = now + int((end - now) * (0.2 + 0.5 * rng.random()))
         else:
