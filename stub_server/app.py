@@ -78,7 +78,7 @@ def create_app(settings: Settings | None = None) -> Edge:
         changes=document.changes,
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
         defaults=defaults,
-        banks=tuple((b["ispb"], b["name"]) for b in read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]),
+        banks=_banks(),
         base_url=settings.url,
         autopay=settings.autopay,
     )
@@ -162,6 +162,12 @@ def thin(raw: Body) -> Body:
         "components": {"securitySchemes": schemes},
         "paths": paths,
     }
+
+
+def _banks() -> tuple[tuple[str, str], ...]:
+    """ISPB and name of the banks of payers, each as often as its weight says."""
+    banks = read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]
+    return tuple((bank["ispb"], bank["name"]) for bank in banks for _ in range(bank["weight"]))
 
 
 def _check(schemas: Schemas, name: str) -> Check:

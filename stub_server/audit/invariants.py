@@ -1,10 +1,11 @@
-"""The twenty laws that the records of a sandbox obey at every moment, checked over a live world."""
+"""The laws that the records of a sandbox obey at every moment, checked over a live world."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from ..engine.sandbox import Sandbox
+from .chronology import CHRONOLOGY
 from .inspection import World
 from .laws import LAWS
 
@@ -28,7 +29,7 @@ def check(sandbox: Sandbox, seeded: bool) -> list[Check]:
     """
     world = World(sandbox, sandbox.store, BUDGET)
     checks = []
-    for number, law in enumerate(LAWS, start=1):
+    for number, law in enumerate((*LAWS, *CHRONOLOGY), start=1):
         if law.seeds_only and not seeded:
             checks.append(Check(number, law.name, True, 0, []))
             continue

@@ -10,11 +10,13 @@ from ..kernel.clock import HOUR, LATEST, MINUTE, SECOND, iso
 from ..kernel.problem import Conflict, detail, duplicate
 from ..kernel.record import Body, Row
 
+AUTOMATIC, MANUAL, TEST = "automatic", "manual", "test"  # what brings an attempt about
 MOST = 20
 KEYS = 10
 GONE = 410
 SCHEDULE = (0, 5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR)
 """What an attempt waits after the one before: the example schedule of Standard Webhooks 1.0."""
+MOST_FAILURES = 3  # events in a row that used up their attempts
 DETAILS = ("request_headers", "request_body", "response_headers", "attempts")
 """What one delivery shows beyond its entry in a list."""
 
@@ -187,12 +189,15 @@ def check_retryable(public: Body, *, webhook_exists: bool) -> None:
 
 
 def attempted(row: Row, outcome: Outcome, url: str, trigger: str, at: int, now: int) -> tuple[Body, Body]:
-    """A delivery after an attempt by hand or as a test, begun at `at` and answered at `now` (ms).
+    """A delivery after an attempt that was begun at `at` and answered at `now` (ms).
 
-    It is decided by this attempt and leaves the automatic schedule; one that was canceled meanwhile stays canceled.
+    An automatic one follows the schedule. One by hand or as a test decides the delivery, which leaves the schedule; one
+    that was canceled meanwhile stays canceled.
     """
     delivered = outcome.error is None
     number = row.public["attempt_count"] + 1
+    retries = not delivered and trigger == AUTOMATIC and outcome.status != GONE and number < row.public["max_attempts"]
+    canceled = row.public["status"] == "canceled"
     public = row.public | {
         "url": url,
         "attempt_count": number,
@@ -200,14 +205,14 @@ def attempted(row: Row, outcome: Outcome, url: str, trigger: str, at: int, now: 
         "response_body": outcome.body,
         "duration_ms": outcome.duration_ms,
         "error": outcome.error,
-        "next_attempt_at": None,
+        "next_attempt_at": iso(now + SCHEDULE[number]) if retries and not canceled else None,
         "last_attempt_at": iso(at),
         "updatedAt": iso(now),
     }
     if delivered:
         public["delivered_at"] = iso(now)
-    if row.public["status"] != "canceled":
-        public["status"] = "delivered" if delivered else "failed"
+    if not canceled:
+        public["status"] = "delivered" if delivered else "retrying" if retries else "failed"
     attempt: dict[str, Any] = {
         "number": number,
         "at": iso(at),
@@ -225,9 +230,24 @@ def attempted(row: Row, outcome: Outcome, url: str, trigger: str, at: int, now: 
     return public, hidden
 
 
-def after_delivery(old: Body, status: str, at: int) -> Body:
-    """A webhook after an attempt: what it shows of the latest one. `updatedAt` stays: nobody changed it."""
-    return old | {"last_delivery_at": iso(at), "last_delivery_status": status}
+def after_delivery(old: Body, log: Body, outcome: Outcome, trigger: str, at: int) -> Body:
+    """A webhook after an attempt of a delivery: what it shows of the latest one, and whether it is switched off.
+
+    `updatedAt` stays unless it is: nobody changed it. Failures count when an event has used up its attempts.
+    """
+    if trigger != AUTOMATIC:
+        status = "delivered" if outcome.error is None else "failed"
+        failures = old["consecutive_failures"]
+    else:
+        status = log["status"] if log["status"] != "canceled" else "failed"
+        failures = {"delivered": 0, "failed": old["consecutive_failures"] + 1}.get(status, old["consecutive_failures"])
+    public = old | {"last_delivery_at": iso(at), "last_delivery_status": status, "consecutive_failures": failures}
+    if public["is_active"] and trigger != TEST:
+        if outcome.status == GONE:
+            return disabled_webhook(public, "gone", iso(at))
+        if trigger == AUTOMATIC and failures >= MOST_FAILURES:
+            return disabled_webhook(public, "too_many_failures", iso(at))
+    return public
 
 
 def called_off(public: Body, now: str) -> Body:

@@ -131,21 +131,23 @@ def _renewed_by(draft: Draft, order: Body) -> Row | None:
 def _opened_by(draft: Draft, order: Body, hidden: Body) -> tuple[Body, Body] | None:
     """The subscription that the first payment on a recurring plan opens: its public and hidden part."""
     store = draft.store
-    plan = store.plans.open(hidden["planId"])
-    customer = store.customers.open(hidden["customerId"])
-    if plan is None or customer is None or plan.public["billing_type"] != "recurring":
+    plan = store.plans.peek(hidden["planId"])
+    if plan is None or plan["billing_type"] != "recurring":
         return None
-    first = store.subscriptions.count("customerId+planId", (customer.id, plan.id)) == 0
+    customer = store.customers.open(hidden["customerId"])
+    if customer is None:
+        return None
+    first = store.subscriptions.count("customerId+planId", (customer.id, plan["id"])) == 0
     return subscriptions.opened(
         ident=draft.ids.uuid(),
         code=draft.code_for(store.subscriptions),
         defaults=dict(draft.sandbox.rules.defaults["Subscription"]),
-        plan=plan.public,
+        plan=plan,
         order=order,
         order_hidden=hidden,
         customer=customer.public,
         now=draft.now,
-        trial=first and plan.public["trial_period_days"] > 0,
+        trial=first and plan["trial_period_days"] > 0,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from zlib import crc32
 
 from ..contract.document import Lifecycle, Move
 from ..domain import orders
@@ -39,15 +40,25 @@ def is_refundable(draft: Draft, row: Row) -> bool:
 
 
 def place(
-    draft: Draft, body: Body, customer: Body, customer_id: str, method: str, subscription_id: str | None, life: int
+    draft: Draft,
+    body: Body,
+    customer: Body,
+    customer_id: str,
+    method: str,
+    subscription_id: str | None,
+    life: int,
+    ident: str | None = None,
 ) -> Record:
-    """A new order, with the timers that end or pay it. `life` is how long it can be paid, in ms."""
+    """A new order, with the timers that end or pay it. `life` is how long it can be paid, in ms.
+
+    An order that a scenario names has the id `ident`.
+    """
     rules, store, now = draft.sandbox.rules, draft.store, draft.now
     code = draft.code_for(store.orders)
     magic = orders.magic_of(customer["email"])
     outcome = orders.NOTHING if magic is None else orders.MAGIC[magic]
     expires = now + (life if outcome.life is None else outcome.life)
-    ident = draft.ids.uuid()
+    ident = ident or draft.ids.uuid()
     names = (ident, code, draft.ids.uuid())
     seller = (store.merchant.name, store.merchant.city, rules.base_url)
     public, hidden = orders.new_order(
@@ -72,8 +83,8 @@ def payer_of(draft: Draft, row: Row, sent: Body | None = None) -> Payer:
     """Who pays: what was said of the payer, the order's customer for the rest, and one of the banks."""
     sent = sent or {}
     customer, banks = row.public["customer"], draft.sandbox.rules.banks
-    # The order's own transaction decides the bank: asking twice gives the same one.
-    ispb, bank = banks[int(row.public["last_transaction"]["id"][:8], 16) % len(banks)]
+    # Everybody has one account: the document decides the bank.
+    ispb, bank = banks[crc32(customer["document"].encode()) % len(banks)]
     if "bank" in sent:
         ispb = next((code for code, name in banks if name == sent["bank"]), ispb)
     return Payer(

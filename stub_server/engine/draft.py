@@ -70,7 +70,9 @@ class Draft:
         version = self._versions.get(ident)
         if version is not None:
             return version[0][1]
-        return None if any(drop.record.id == ident for drop in self._drops) else table.find(ident)
+        if self._drops and any(drop.record.id == ident for drop in self._drops):
+            return None
+        return table.find(ident)
 
     def open(self, table: Table, ident: str) -> Row | None:
         """A record as the draft leaves it, parsed."""
@@ -78,7 +80,9 @@ class Draft:
         if version is not None:
             put, public, hidden, _ = version
             return Row(put[1], public, table.completed(hidden))
-        return None if any(drop.record.id == ident for drop in self._drops) else table.open(ident)
+        if self._drops and any(drop.record.id == ident for drop in self._drops):
+            return None
+        return table.open(ident)
 
     def shown(self, table: Table, record: Record) -> bytes:
         """A record's public bytes with its counters, which a draft does not move."""

@@ -78,3 +78,12 @@ class Log:
         twin = Log(self._most, self._budget)
         twin.number = number
         return twin
+
+
+class Unkept(Log):
+    """The log of a world's past while it is lived: what comes of its steps is the origin, and they are not kept."""
+
+    __slots__ = ()
+
+    def append(self, step: Step) -> None:
+        """Let the step go."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -20,7 +21,7 @@ from ..kernel.trace import Trace
 from ..store.memory import Merchant, Store
 from ..store.table import Table
 from ..store.tables import Layout
-from .log import Log
+from .log import Budget, Log, Unkept
 from .step import Put, ReplyKey, Saved, Step
 
 DEFAULT = "default"  # the world that is there from the start
@@ -37,8 +38,8 @@ class Rules:
     """What every sandbox of a server shares and none of them changes.
 
     `lifecycles` and `changes` (the event types of each change that moves no state) by schema name; `payload_keys` by
-    event type; `defaults` by schema name; `banks` are ISPB and name of where payers have their accounts; `autopay` is
-    seconds.
+    event type; `defaults` by schema name; `banks` are ISPB and name of where payers have their accounts, each as often
+    as it is likely; `autopay` is seconds.
     """
 
     layout: Layout
@@ -213,6 +214,21 @@ class Sandbox:
         store.rebuild()
         self.subscribers.clear()
         self._fold_rest(step, store)
+
+    @contextmanager
+    def living_past(self, since: int) -> Iterator[None]:
+        """The time before the world begins, from an instant on: with a clock and ids of its own, and steps not kept.
+
+        What comes of it is the world's origin: its log is empty, its clock as it was set, its ids not begun.
+        """
+        clock, ids, steps = self.clock, self.ids, self.log
+        self.clock, self.ids, self.log = Clock(since), ids.before(), Unkept(0, Budget())
+        self.recorded_clock = self.clock.state
+        try:
+            yield
+        finally:
+            self.clock, self.ids, self.log = clock, ids, steps
+            self.recorded_clock = clock.state
 
     # -- copies
 

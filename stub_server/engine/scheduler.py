@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from typing import NamedTuple
 
+from ..kernel.timers import Timer
 from .draft import Draft
 from .jobs import JOBS
 from .sandbox import Sandbox
-from .step import Cause
+from .step import Cause, Step
 
 MOST_JOBS = 100_000  # of one run: nobody else is served meanwhile
 log = logging.getLogger("stub_server")
@@ -68,18 +69,9 @@ def run_due(sandbox: Sandbox, until: int) -> list[Fired]:
             if timer is None:
                 break
             now = max(now, timer.due)
-            store = sandbox.stores.get(timer.merchant_id)
-            draft = None
-            if store is not None:
-                draft = Draft(sandbox, store, Cause("job", timer.subject, timer.job), now)
-                JOBS[timer.job](draft, timer.subject)
-            if draft is None or draft.is_empty:
-                timers.set_aside(timer)  # its moment has passed: the next step says that it was taken
-                continue
-            draft.taken(timer)
-            step = draft.record()
-            assert step is not None  # a draft that is not empty
-            fired.append(Fired(timer.due, timer.job, timer.subject, tuple(event.type for event in step.events)))
+            step = run(sandbox, timer, now)
+            if step is not None:
+                fired.append(Fired(timer.due, timer.job, timer.subject, tuple(event.type for event in step.events)))
         if timers.aside:
             last = Draft(sandbox, sandbox.store, Cause("clock", "", "passing"), now)
             last.taken()
@@ -89,3 +81,16 @@ def run_due(sandbox: Sandbox, until: int) -> list[Fired]:
         timers.put_back()
         raise
     return fired
+
+
+def run(sandbox: Sandbox, timer: Timer, now: int) -> Step | None:
+    """Do the next timer's job at an instant; None where its moment has passed, which the next step will say."""
+    store = sandbox.stores.get(timer.merchant_id)
+    if store is not None:
+        draft = Draft(sandbox, store, Cause("job", timer.subject, timer.job), now)
+        JOBS[timer.job](draft, timer.subject)
+        if not draft.is_empty:
+            draft.taken(timer)
+            return draft.record()
+    sandbox.timers.set_aside(timer)
+    return None

@@ -13,7 +13,7 @@ import httpx2
 from ..domain.webhooks import Outcome
 from ..kernel.clock import wall_ms
 from .addresses import allowed, resolve
-from .signing import signatures
+from .signing import signatures, signed_headers
 
 KEPT_BYTES = 4096
 KEPT_HEADERS = 100
@@ -65,14 +65,7 @@ class Sender:
         """
         timestamp = self.wall() // 1000
         signature = signatures(delivery.keys, delivery.event_id, timestamp, delivery.body)
-        headers = [
-            ("content-type", "application/json"),
-            ("user-agent", f"membership-sandbox/{self.version}"),
-            ("webhook-id", delivery.event_id),
-            ("webhook-timestamp", str(timestamp)),
-            ("webhook-signature", signature),
-            *delivery.headers,
-        ]
+        headers = signed_headers(self.version, delivery.event_id, timestamp, signature, delivery.headers)
         begun = perf_counter_ns()
         answer, error = None, None
         try:

@@ -23,3 +23,17 @@ def sign(key: str, event_id: str, timestamp: int, body: bytes) -> str:
 def signatures(keys: Iterable[str], event_id: str, timestamp: int, body: bytes) -> str:
     """The `webhook-signature` header: one signature by each key, a receiver accepts any of them."""
     return " ".join(sign(key, event_id, timestamp, body) for key in keys)
+
+
+def signed_headers(
+    version: str, event_id: str, timestamp: int, signature: str, own: Iterable[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """The headers of one attempt; `own` are those that the merchant wants sent with each, `version` is the server's."""
+    return [
+        ("content-type", "application/json"),
+        ("user-agent", f"membership-sandbox/{version}"),
+        ("webhook-id", event_id),
+        ("webhook-timestamp", str(timestamp)),
+        ("webhook-signature", signature),
+        *own,
+    ]

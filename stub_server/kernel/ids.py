@@ -83,6 +83,14 @@ class Ids:
         """A request's id. Requests are the observer's: their ids are no part of a world's state."""
         return "req_" + self._requests.getrandbits(96).to_bytes(12, "big").hex()
 
+    def before(self) -> "Ids":
+        """The ids of the time before: streams of their own, from their beginning on."""
+        twin = Ids.__new__(Ids)
+        twin.key, twin._root = hashlib.sha256(self.key + b"/before").digest(), self._root
+        twin.position = (0, 0)
+        twin._name("", twin.key.hex())
+        return twin
+
     def copy(self, world: str) -> "Ids":
         """The same ids from the same position on; secrets and request ids are those of the new world."""
         twin = Ids.__new__(Ids)

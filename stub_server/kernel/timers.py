@@ -1,12 +1,8 @@
 """What the clock has still to do: jobs in the order of their time."""
 
-from collections.abc import Iterable
-from heapq import heapify, heappop, heappush
-from operator import itemgetter
+from collections.abc import Iterator
+from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
-
-Later: TypeAlias = tuple[int, str, str]
-"""Have a job done: when (ms), which, for which subject."""
 
 
 class Timer(NamedTuple):
@@ -53,18 +49,6 @@ class Timers:
         self._live.pop(timer[1], None)
         self.aside.pop(timer[1], None)
 
-    def set_all(self, jobs: Iterable[Later], merchant_id: str) -> None:
-        """Set many new timers, in the order of their time."""
-        in_time = sorted(jobs, key=itemgetter(0))
-        timers: list[TimerData] = [
-            (due, number, job, merchant_id, subject)
-            for number, (due, job, subject) in enumerate(in_time, self.last + 1)
-        ]
-        self._heap += timers
-        self._live.update((timer[1], timer) for timer in timers)
-        self.last += len(timers)
-        heapify(self._heap)
-
     def next_due(self) -> int | None:
         """When the next job is due, in ms."""
         heap, live = self._heap, self._live
@@ -99,6 +83,10 @@ class Timers:
     def pending(self) -> list[Timer]:
         """Every timer, in the order of time."""
         return [Timer(*timer) for timer in sorted(self._live.values())]
+
+    def due_by(self, until: int) -> Iterator[Timer]:
+        """The timers that are due at an instant or before, in no order."""
+        return (Timer(*timer) for timer in self._live.values() if timer[0] <= until)
 
     def copy(self) -> "Timers":
         """An independent copy."""

@@ -4,11 +4,10 @@ from ..calls import reply
 from ..calls.call import LARGEST_BODY, Call
 from ..calls.listing import list_reply
 from ..calls.reply import Reply
-from ..contract.formats import date_time_ms
 from ..domain import api_keys as rules
-from ..engine.draft import Draft
+from ..engine import resources
 from ..kernel.problem import Missing
-from ..kernel.record import Body, moved_from
+from ..kernel.record import Body
 
 WARNING = "Store the private key now: it is shown this once and never again."
 
@@ -77,16 +76,14 @@ def create_api_key(call: Call, body: Body) -> Reply:
     """201 with the private key, this once."""
     rules.check_escalation(call.who.may, body["scopes"])
     projects = rules.known_projects(body.get("allowed_projects", []), call.store.projects.keys)
-    draft, table = call.draft, call.store.api_keys
+    draft = call.draft
     public_key, private_key = "pk_sandbox_" + draft.ids.secret(24), "sk_sandbox_" + draft.ids.secret(40)
     public, hidden = rules.new_key(
         body, call.defaults("ApiKey"), call.draft.ids.uuid(), public_key, private_key, projects, call.now
     )
     hidden["user_id"] = call.who.subject
     ident = public["id"]
-    record = draft.create(table, ident, public, hidden)
-    draft.emit_move(table, record, call.lifecycle("ApiKey").find("new", rules.state(public, call.now)))
-    _expire_later(draft, ident, public)
+    resources.add_key(draft, public, hidden)
     call.server.sandboxes.keyring.add(call.sandbox.name, (hidden["digest"], public_key))
     answer = reply.message("API key created.", api_key={**public, "private_key": private_key}, warning=WARNING)
     answer.status = 201
@@ -102,14 +99,8 @@ def update_api_key(call: Call, ident: str, body: Body) -> Reply:
     if "allowed_projects" in body:
         projects = rules.known_projects(body["allowed_projects"], call.store.projects.keys)
     public, hidden = rules.changed_key(row, body, projects, call.now)
-    draft, before = call.draft, rules.state(row.public, call.now)
-    record = draft.update(table, row, public, hidden)
-    draft.emit_change(table, record, "updated", beside=moved_from(before))
-    if before == "active" and rules.state(public, call.now) == "expired":
-        draft.emit_move(table, record, call.lifecycle("ApiKey").find("active", "expired"))
-    if public["expires_at"] != row.public["expires_at"]:
-        _expire_later(draft, ident, public)
-    return reply.enveloped("API key updated.", "api_key", draft.shown(table, record))
+    record = resources.change_key(call.draft, row, public, hidden)
+    return reply.enveloped("API key updated.", "api_key", call.draft.shown(table, record))
 
 
 def delete_api_key(call: Call, ident: str) -> Reply:
@@ -120,9 +111,3 @@ def delete_api_key(call: Call, ident: str) -> Reply:
     call.draft.emit_move(table, row.record, call.lifecycle("ApiKey").find(before, "deleted"))
     call.draft.drop(table, row)
     return reply.message("API key deleted.")
-
-
-def _expire_later(draft: Draft, ident: str, public: Body) -> None:
-    """A key whose end is to come gets a timer."""
-    if public["expires_at"] is not None and date_time_ms(public["expires_at"]) > draft.now:
-        draft.at(date_time_ms(public["expires_at"]), "api_key.expire", ident)

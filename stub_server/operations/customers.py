@@ -5,6 +5,7 @@ from ..calls.call import Call
 from ..calls.listing import list_reply
 from ..calls.reply import Reply
 from ..domain import customers as rules
+from ..engine import resources
 from ..kernel.record import Body
 
 
@@ -19,8 +20,7 @@ def create_customer(call: Call, body: Body) -> Reply:
     rules.check_unique(call.store.customers.holder("document", public["document"]), None)
     ident = public["id"] = call.draft.ids.uuid()
     call.warn(*rules.warnings(public))
-    record = call.draft.create(call.store.customers, ident, public, {})
-    call.draft.emit_change(call.store.customers, record, "created")
+    record = resources.add_customer(call.draft, public)
     answer = reply.enveloped("Customer created.", "customer", record.json, 201)
     return answer.located(f"{call.prefix}/v2/customers/{ident}")
 
@@ -38,7 +38,5 @@ def update_customer(call: Call, ident: str, body: Body) -> Reply:
     rules.check_unique(call.store.customers.holder("document", public["document"]), ident)
     if "phones" in body or "address" in body:
         call.warn(*rules.warnings(public))
-    draft, table = call.draft, call.store.customers
-    record = draft.update(table, row, public)
-    draft.emit_change(table, record, "updated")
+    record = resources.change_customer(call.draft, row, public)
     return reply.enveloped("Customer updated.", "customer", record.json)

@@ -10,7 +10,7 @@ from ..domain import customers as customer_rules
 from ..domain import orders as rules
 from ..domain.documents import normalise
 from ..domain.places import warnings_for
-from ..engine import billing
+from ..engine import billing, resources
 from ..kernel.problem import reference_missing
 from ..kernel.record import Body
 
@@ -70,6 +70,5 @@ def _customer(call: Call, buyer: Body, project_id: str) -> str:
     body |= {"phones": phones, "address": address}
     public = customer_rules.new_customer(body, call.defaults("Customer"), call.now_text)
     ident = public["id"] = call.draft.ids.uuid()
-    record = call.draft.create(call.store.customers, ident, public, {})
-    call.draft.emit_change(call.store.customers, record, "created", project_id)
+    resources.add_customer(call.draft, public, project_id)
     return ident

@@ -7,6 +7,7 @@ from ..calls.reply import Reply
 from ..domain import plans as rules
 from ..domain.products import without_plan
 from ..domain.projects import check_open
+from ..engine import resources
 from ..kernel.problem import reference_missing
 from ..kernel.record import Body, Row
 
@@ -28,8 +29,7 @@ def create_plan(call: Call, body: Body) -> Reply:
     check_open(project.public, "projectId")
     rules.check_name(store.plans.holder("name", (project.id, public["name"].casefold())), None)
     ident = public["id"] = call.draft.ids.uuid()
-    record = call.draft.create(store.plans, ident, public, {})
-    call.draft.emit_change(store.plans, record, "created", project.id)
+    record = resources.add_plan(call.draft, public)
     answer = reply.enveloped("Plan created.", "plan", call.draft.shown(store.plans, record), 201)
     return answer.located(f"{call.prefix}/v2/plans/{ident}")
 
@@ -50,8 +50,7 @@ def update_plan(call: Call, ident: str, body: Body) -> Reply:
     public = rules.changed_plan(row.public, body, store.running("planId", ident), call.now_text)
     rules.check_name(store.plans.holder("name", (public["projectId"], public["name"].casefold())), ident)
     call.warn(*rules.warnings(row.public | body))
-    record = call.draft.update(store.plans, row, public)
-    call.draft.emit_change(store.plans, record, "updated", public["projectId"])
+    record = resources.change_plan(call.draft, row, public)
     return reply.enveloped("Plan updated.", "plan", call.draft.shown(store.plans, record))
 
 

@@ -6,6 +6,7 @@ from ..calls.listing import list_reply, page_of, query_of
 from ..calls.reply import Reply, listed
 from ..domain import products as rules
 from ..domain.projects import check_open
+from ..engine import resources
 from ..kernel.problem import reference_missing
 from ..kernel.record import Body, Row
 
@@ -38,8 +39,7 @@ def create_product(call: Call, body: Body) -> Reply:
     check_open(project.public, "projectId")
     _check_sku(call, public, None)
     ident = public["id"] = call.draft.ids.uuid()
-    record = call.draft.create(store.products, ident, public, {})
-    call.draft.emit_change(store.products, record, "created", project.id)
+    record = resources.add_product(call.draft, public)
     answer = reply.enveloped("Product created.", "product", record.json, 201)
     return answer.located(f"{call.prefix}/v2/products/{ident}")
 

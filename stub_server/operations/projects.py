@@ -4,11 +4,11 @@ from ..calls import reply
 from ..calls.call import Call
 from ..calls.listing import page_of, query_of
 from ..calls.reply import Reply
-from ..contract.document import Move
 from ..contract.formats import range_end_ms
 from ..domain import projects as rules
 from ..domain.lifecycle import move
 from ..domain.stats import ORDER_STATES, SUBSCRIPTION_STATES, OrderFold, monthly_revenue
+from ..engine import resources
 from ..kernel.clock import iso
 from ..kernel.problem import Forbidden, detail
 from ..kernel.record import Body, Record, Row, moved_from
@@ -31,10 +31,8 @@ def create_project(call: Call, body: Body) -> Reply:
     rules.check_unique(call.store.projects.holder("name", body["name"].casefold()), None)
     ident = call.draft.ids.uuid()
     public, hidden = rules.new_project(body, call.defaults("Project"), ident, call.who.subject, call.now_text)
-    table = call.store.projects
-    record = call.draft.create(table, ident, public, hidden)
-    call.draft.emit_move(table, record, call.lifecycle("Project").find("new", public["status"]), ident)
-    answer = reply.nested("Project created.", "project", call.draft.shown(table, record), 201)
+    record = resources.add_project(call.draft, public, hidden)
+    answer = reply.nested("Project created.", "project", call.draft.shown(call.store.projects, record), 201)
     return answer.located(f"{call.prefix}/v2/projects/{ident}")
 
 
@@ -55,7 +53,7 @@ def update_project(call: Call, ident: str, body: Body) -> Reply:
     if body.keys() - {"status"}:
         call.draft.emit_change(table, record, "updated", ident, moved_from(row.public["status"]))
     if moved is not None:
-        _moved(call, record, moved)
+        resources.project_moved(call.draft, record, moved)
     return _reply(call, record, "Project updated.")
 
 
@@ -149,18 +147,8 @@ def _move(call: Call, ident: str, to: str) -> Reply:
     row = _open(call, ident)
     record, moved = row.record, move(call.lifecycle("Project"), row.public["status"], to)
     if moved is not None:
-        record = call.draft.update(call.store.projects, row, row.public | {"status": to})
-        _moved(call, record, moved)
+        record = resources.move_project(call.draft, row, moved)
     return _reply(call, record, f"Project {to}.")
-
-
-def _moved(call: Call, record: Record, moved: Move) -> None:
-    """The events of a move, and the job that sees to the project's orders and subscriptions before the next request."""
-    call.draft.emit_move(call.store.projects, record, moved, record.id)
-    if moved.to == "archived":
-        call.draft.at(call.now, "project.close", record.id)
-    if moved.from_ in call.lifecycle("Project").sets["paused"]:
-        call.draft.at(call.now, "project.reopen", record.id)
 
 
 def _reply(call: Call, record: Record, message: str) -> Reply:

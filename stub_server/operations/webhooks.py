@@ -5,6 +5,8 @@ from ..calls.call import Call
 from ..calls.listing import list_reply, page_of, query_of
 from ..calls.reply import Reply
 from ..domain import webhooks as rules
+from ..engine import resources
+from ..engine.attempts import conclude
 from ..engine.draft import TEST
 from ..engine.samples import nothing_happened, sample
 from ..engine.scheduler import tick
@@ -37,7 +39,7 @@ def create_webhook(call: Call, body: Body) -> Reply:
     _check_project(call, public["projectId"])
     rules.check_room(len(table))
     rules.check_address(table.holder("url", (public["url"], public["projectId"])), None)
-    call.draft.create(table, ident, public, hidden)
+    resources.add_webhook(call.draft, public, hidden)
     answer = reply.message("Webhook created.", webhook=rules.with_key(public, key), warning=WARNING)
     answer.status = 201
     return answer.located(f"{call.prefix}/v2/webhooks/{ident}")
@@ -112,7 +114,7 @@ async def send_test_webhook(call: Call, ident: str, body: Body | None = None) ->
         event = sample(draft, event_type, call.server.document.events[event_type], wish.project_id)
     opened = draft.open_delivery(wish, event, test=True)
     call.record()
-    return await _attempt(call, webhook, call.store.webhook_logs.parse(opened), "test")
+    return await _attempt(call, webhook, call.store.webhook_logs.parse(opened), rules.TEST)
 
 
 def list_logs_for_webhook(call: Call, ident: str, query: Body) -> Reply:
@@ -140,7 +142,7 @@ async def retry_webhook(call: Call, ident: str) -> Reply:
         call.allow_project(webhook.public["projectId"])
     rules.check_retryable(log.public, webhook_exists=webhook is not None)
     assert webhook is not None
-    return await _attempt(call, webhook, log, "manual")
+    return await _attempt(call, webhook, log, rules.MANUAL)
 
 
 # -- shared
@@ -164,20 +166,9 @@ async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
         shut=b"webhook-id" in call.headers,
     )
     outcome = await sender.attempt(delivery, PATIENCE)
-    now = tick(call.sandbox)
-    call.store = store = call.sandbox.store_of(call.who.merchant_id)
-    draft = call.draft
-    log_now, webhook_now = store.webhook_logs.open(log.id), store.webhooks.open(webhook.id)
-    public, hidden = rules.attempted(log_now or log, outcome, delivery.url, trigger, begun, now)
-    if log_now is not None:
-        draft.update(store.webhook_logs, log_now, public, hidden)
-    if webhook_now is not None:
-        status = "delivered" if outcome.error is None else "failed"
-        shown = rules.after_delivery(webhook_now.public, status, now)
-        if outcome.status == rules.GONE and trigger != "test" and shown["is_active"]:
-            shown = rules.disabled_webhook(shown, "gone", iso(now))
-            draft.at(now, "webhook.call_off", webhook.id)
-        draft.update(store.webhooks, webhook_now, shown)
+    tick(call.sandbox)
+    call.store = call.sandbox.store_of(call.who.merchant_id)
+    public, hidden = conclude(call.draft, log, webhook.id, outcome, delivery.url, trigger, begun)
     return reply.message("Delivery attempted.", log=rules.shown_log(public, hidden))
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 from random import Random
 from typing import NamedTuple
 
-from ..domain.customers import new_customer
+from ..domain.customers import changed_customer, new_customer
 from ..domain.orders import buyer as buyer_of
+from ..engine import resources
+from ..engine.draft import Draft
 from ..kernel.clock import MINUTE, iso
 from ..kernel.record import Body
-from ..store.memory import Store
 from .draw import pick
-from .market import Market
 from .people import ALPHANUMERIC_SINCE_MS, People, is_alphanumeric
 from .rhythm import Rhythm
+from .script import Script
 from .streams import stream, uuid
 
 BUYERS_METADATA: tuple[dict[str, str], ...] = ({},) * 7 + ({"origin": "checkout"}, {"newsletter": "true"})
@@ -26,7 +26,7 @@ AT_HAND = 512
 RENUMBERED = 0.08
 
 
-class Comer(NamedTuple):
+class Prospect(NamedTuple):
     """Somebody before the first purchase: id, customer, the copy that orders carry, and perhaps a later mobile number.
 
     All of it follows from the seed and the place in the crowd: people are the same whatever the time.
@@ -38,107 +38,118 @@ class Comer(NamedTuple):
     number: str | None
 
 
-class Known(NamedTuple):
-    """A customer who may come back: the record, the copy that orders carry, first purchase (ms), projects joined."""
+class Known:
+    """A customer who may come back: the id, the copy that the next order carries, the projects joined."""
 
-    customer: Body
-    buyer: Body
-    first: int
-    bought: set[str]
+    __slots__ = ("buyer", "id", "joined")
+
+    def __init__(self, ident: str, buyer: Body) -> None:
+        self.id, self.buyer = ident, buyer
+        self.joined: set[str] = set()
 
 
 class Buyers:
-    """Persons become customers, each with the copy that its orders carry."""
+    """Persons become customers.
 
-    def __init__(self, store: Store, market: Market, people: People, seed: int, blank: Body, rhythm: Rhythm) -> None:
-        self.store, self.market, self.people, self.blank, self.rhythm = store, market, people, blank, rhythm
+    `taken` are the documents that a scenario has given to somebody, `named` is how many customers it names.
+    """
+
+    def __init__(self, script: Script, people: People, seed: int, rhythm: Rhythm, taken: set[str]) -> None:
+        self.script, self.people, self.rhythm, self.taken = script, people, rhythm, taken
+        self.blank = script.sandbox.rules.defaults["Customer"]
         self._luck, self._moves = stream(seed, "people"), stream(seed, "people", "moves")
         self._ids, self._idle = stream(seed, "customers"), stream(seed, "idle")
-        self._too_new: list[Comer] = []
+        self._crowd: Iterator[Prospect] = iter(())
+        self._too_new: list[Prospect] = []
         self.at_hand: list[Known] = []
-        self.newcomers = 0
+        self.named = self._newcomers = 0
 
-    def crowd(self, count: int, at: int) -> Iterator[Comer]:
-        """So many persons, as they may be at an instant (ms), whose documents nobody has yet."""
-        held = self.store.customers
+    def gather(self, count: int, at: int) -> None:
+        """Have so many persons come, as they may be at an instant (ms), whose documents nobody has yet."""
+        self._crowd = self._prospects(count, at)
+
+    def _prospects(self, count: int, at: int) -> Iterator[Prospect]:
         for person in self.people.crowd(self._luck, count, at_ms=at):
             luck, ident = self._moves.random(), uuid(self._ids)
             number = f"9{60_000_000 + int(self._moves.random() * 40_000_000)}"
-            if held.holder("document", person.document) is None:
+            if person.document not in self.taken:
                 customer = person.customer()
                 moves = luck < RENUMBERED and "mobile_phone" in customer["phones"]
-                yield Comer(ident, customer, person.order_customer(), number if moves else None)
+                yield Prospect(ident, customer, person.order_customer(), number if moves else None)
 
-    def coming(self, crowd: Iterator[Comer], at: int) -> Comer:
+    def _coming(self, at: int) -> Prospect | None:
         """Who comes at an instant: companies with letters in their CNPJ wait until there are such."""
         if at >= ALPHANUMERIC_SINCE_MS and self._too_new:
             return self._too_new.pop()
-        for comer in crowd:
-            if at >= ALPHANUMERIC_SINCE_MS or not is_alphanumeric(comer.customer["document"]):
-                return comer
-            self._too_new.append(comer)
-        return self._too_new.pop()
+        for prospect in self._crowd:
+            if at >= ALPHANUMERIC_SINCE_MS or not is_alphanumeric(prospect.customer["document"]):
+                return prospect
+            self._too_new.append(prospect)
+        return self._too_new.pop() if self._too_new else None
 
-    def returning(self, rng: Random, project: str, at: int) -> Known:
-        """One of those at hand: if it can be somebody who has come before an instant and not joined the project."""
+    def newcomer(self, draft: Draft, rng: Random) -> Known | None:
+        """Enter somebody who buys for the first time, if anybody is left."""
+        prospect = self._coming(draft.now)
+        if prospect is None:
+            return None
+        known = Known(prospect.id, prospect.buyer)
+        self._enter(draft, prospect, known, pick(rng, BUYERS_METADATA))
+        if self._newcomers < AT_HAND:
+            self.at_hand.append(known)
+        else:
+            self.at_hand[self._newcomers % AT_HAND] = known
+        self._newcomers += 1
+        return known
+
+    def returning(self, rng: Random, project: str) -> Known:
+        """One of those at hand: somebody who has not joined the project, if it can be."""
         hand, draw = self.at_hand, rng.random
         known = hand[int(draw() * len(hand))]
         for _ in range(12):
-            if known.first < at and project not in known.bought:
+            if project not in known.joined:
                 break
             known = hand[int(draw() * len(hand))]
         return known
 
-    def newcomer(self, comer: Comer, at: int, project: str, rng: Random) -> tuple[Body, Body]:
-        """Write somebody who buys for the first time: the record, and the copy that orders carry."""
-        customer = self._customer(comer, at, rng)
-        known = Known(customer, comer.buyer, at, {project})
-        if self.newcomers < AT_HAND:
-            self.at_hand.append(known)
-        else:
-            self.at_hand[self.newcomers % AT_HAND] = known
-        self.newcomers += 1
-        return customer, comer.buyer
+    def plan_others(self, count: int) -> None:
+        """Plan those who are entered and do not buy anything yet."""
+        for _ in range(count):
+            self.script.add(self.rhythm.at(0.03 + 0.96 * self._idle.random()), self.enter_other)
 
-    def enter_rest(self, crowd: Iterator[Comer]) -> None:
-        """Write those who have not bought anything yet."""
-        young = self.rhythm.share(ALPHANUMERIC_SINCE_MS)
-        for comer in chain(self._too_new, crowd):
-            low = max(0.03, young) if is_alphanumeric(comer.customer["document"]) else 0.03
-            at = self.rhythm.at(low + max(0.0, 0.99 - low) * self._idle.random())
-            self._customer(comer, at, self._idle, OTHERS_METADATA)
+    def enter_other(self) -> None:
+        """Enter somebody who has not bought anything yet, if anybody is left."""
+        draft = self.script.draft()
+        prospect = self._coming(draft.now)
+        if prospect is not None:
+            self._enter(draft, prospect, Known(prospect.id, prospect.buyer), pick(self._idle, OTHERS_METADATA))
+            self.script.record(draft)
 
-    def _customer(
-        self, comer: Comer, at: int, rng: Random, metadata: tuple[dict[str, str], ...] = BUYERS_METADATA
-    ) -> Body:
-        public = new_customer(comer.customer | {"metadata": pick(rng, metadata)}, self.blank, iso(at))
-        public["id"] = comer.id
-        if comer.number is not None:
-            return self._renumbered(public, comer.number, at, rng)
-        self.add(public, at)
-        return public
+    def _enter(self, draft: Draft, prospect: Prospect, known: Known, metadata: dict[str, str]) -> None:
+        public = new_customer(prospect.customer | {"metadata": metadata}, self.blank, iso(draft.now))
+        public["id"] = prospect.id
+        resources.add_customer(draft, public)
+        if prospect.number is not None:
+            low = self.rhythm.share(draft.now)
+            since = max(draft.now + MINUTE, self.rhythm.at(low + (1 - low) * self._moves.random()))
+            self.script.add(min(since, self.script.end), self._renumber, known, prospect.number)
 
-    def _renumbered(self, public: Body, number: str, at: int, rng: Random) -> Body:
-        """A customer who has another mobile number by now; orders keep what they were sent."""
-        low = self.rhythm.share(at)
-        since = max(at + MINUTE, self.rhythm.at(low + (1 - low) * rng.random()))
-        phones = public["phones"] | {"mobile_phone": public["phones"]["mobile_phone"] | {"number": number}}
-        changed = public | {"phones": phones, "updatedAt": iso(min(since, self.market.now))}
-        self.store.add("customers", public["id"], changed, {}, at)
-        self.market.tell(at, "customer.created", "customers", public, {})
-        self.market.tell(min(since, self.market.now), "customer.updated", "customers", changed, {})
-        return changed
+    def _renumber(self, known: Known, number: str) -> None:
+        """A customer has another mobile number from now on; orders keep what they were sent."""
+        draft = self.script.draft()
+        row = draft.open(self.script.store.customers, known.id)
+        assert row is not None  # nobody deletes one
+        phones = row.public["phones"]
+        phones = phones | {"mobile_phone": phones["mobile_phone"] | {"number": number}}
+        resources.change_customer(draft, row, changed_customer(row.public, {"phones": phones}, iso(draft.now)))
+        self.script.record(draft)
+        known.buyer = known.buyer | {"phones": flat_phones(phones)}
 
-    def add(self, public: Body, at: int) -> None:
-        """Write a customer."""
-        self.store.add("customers", public["id"], public, {}, at)
-        self.market.tell(at, "customer.created", "customers", public, {})
+
+def flat_phones(phones: Body) -> dict[str, str]:
+    """Telephones as an order carries them."""
+    return {name: f"+{phone['country_code']}{phone['area_code']}{phone['number']}" for name, phone in phones.items()}
 
 
 def flat(customer: Body) -> Body:
     """A customer as an order carries it."""
-    phones = {
-        name: f"+{phone['country_code']}{phone['area_code']}{phone['number']}"
-        for name, phone in customer["phones"].items()
-    }
-    return buyer_of(customer | {"phones": phones})
+    return buyer_of(customer | {"phones": flat_phones(customer["phones"])})

@@ -1,17 +1,11 @@
-"""The catalogue: tables of places, names, niches, prices and banks from which the seeded world is drawn.
-
-`load_catalogue(folder)` reads and checks `geography names niches prices banks`.yaml; every error is a
-CatalogueError that names file and key.
-"""
+"""The catalogue: tables of places, names, niches and prices from which the seeded world is drawn."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import NamedTuple
 
-from stub_server.seeding.tables import Node, to_cents
-
-PRODUCT_TYPES = ("course", "community", "ebook", "event", "mentorship", "software", "other")
+from .files import Files, Node
 
 
 class Street(NamedTuple):
@@ -110,12 +104,6 @@ class Prices(NamedTuple):
     trial_share: float
 
 
-class Bank(NamedTuple):
-    ispb: str
-    name: str
-    weight: float
-
-
 class Catalogue(NamedTuple):
     places: tuple[Place, ...]
     names: Names
@@ -123,157 +111,138 @@ class Catalogue(NamedTuple):
     edition: str
     not_in_slogans: tuple[str, ...]
     prices: Prices
-    banks: tuple[Bank, ...]
 
 
-def load_catalogue(folder: Path) -> Catalogue:
-    """Read and check the tables of `folder`. Raises CatalogueError."""
-    niches = Node.load(folder / "niches.yaml")
+def load_catalogue(folder: Path, files: Files) -> Catalogue:
+    """Read and check the tables of a folder. Raises ScenarioError."""
+    niches = files.read(folder / "niches.yaml", "Niches")
+    files.read(folder / "banks.yaml", "Banks")  # whose bank is whose is the engine's to say
     return Catalogue(
-        places=_places(Node.load(folder / "geography.yaml")),
-        names=_names(Node.load(folder / "names.yaml")),
+        places=_places(files.read(folder / "geography.yaml", "Geography")),
+        names=_names(files.read(folder / "names.yaml", "Names")),
         niches=_niches(niches["niches"]),
-        edition=niches["edition"].text(),
-        not_in_slogans=niches["not_in_slogans"].texts(),
-        prices=_prices(Node.load(folder / "prices.yaml")),
-        banks=tuple(
-            Bank(bank["ispb"].digits(8, 8), bank["name"].text(), bank["weight"].number(0.01, 1000))
-            for bank in Node.load(folder / "banks.yaml")["banks"].items()
-        ),
+        edition=niches.value["edition"],
+        not_in_slogans=tuple(niches.value["not_in_slogans"]),
+        prices=_prices(files.read(folder / "prices.yaml", "PriceTable")),
     )
 
 
 def _places(root: Node) -> tuple[Place, ...]:
-    states = dict(root["states"].entries())
+    """Every neighbourhood, whose area code and postal codes are of its state."""
+    states = root.value["states"]
     places = []
     for row in root["rows"].items():
-        state, ddd, cep = row["state"].text(), row["ddd"].digits(2, 2), row["cep"].digits(3, 5)
+        fields = row.value
+        state, cep = fields["state"], fields["cep"]
         if state not in states:
             raise row["state"].fail(f"{state!r} is not among the states")
-        facts = states[state]
-        if ddd not in facts["ddd"].texts():
-            raise row["ddd"].fail(f"{ddd} is not an area code of {state}")
-        ranges = [bounds.texts() for bounds in facts["cep"].items()]
-        streets = tuple(_street(str(name), node) for name, node in row["streets"].entries())
-        for street in streets:
-            if not street.cep.startswith(cep):
-                raise row["streets"].fail(f"{street.name}: CEP {street.cep} is not of the neighbourhood's {cep}")
-            if not any(low <= street.cep <= high for low, high in ranges):
-                raise row["streets"].fail(f"{street.name}: CEP {street.cep} is not of {state}")
-        superquadra = row.has("numbering")
-        if superquadra and row["numbering"].text() != "superquadra":
-            raise row["numbering"].fail("can only be superquadra")
+        if fields["ddd"] not in states[state]["ddd"]:
+            raise row["ddd"].fail(f"{fields['ddd']} is not an area code of {state}")
+        for street, code in fields["streets"].items():
+            if not code.startswith(cep):
+                raise row["streets"].fail(f"{street}: CEP {code} is not of the neighbourhood's {cep}")
+            if not any(low <= code <= high for low, high in states[state]["cep"]):
+                raise row["streets"].fail(f"{street}: CEP {code} is not of {state}")
+        superquadra = "numbering" in fields
         places.append(
             Place(
-                city=row["city"].text(),
+                city=fields["city"],
                 state=state,
-                ddd=ddd,
-                bairro=row["bairro"].text(),
+                ddd=fields["ddd"],
+                bairro=fields["bairro"],
                 cep=cep,
-                weight=row["weight"].number(0.01, 1000),
-                cpf_region=int(facts["cpf_region"].number(0, 9)),
-                apartments=1.0 if superquadra else row["apartments"].number(0, 1),
+                weight=fields["weight"],
+                cpf_region=states[state]["cpf_region"],
+                apartments=1.0 if superquadra else fields["apartments"],
                 superquadra=superquadra,
-                streets=streets,
+                streets=tuple(_street(name, code) for name, code in fields["streets"].items()),
             )
         )
     return tuple(places)
 
 
-def _street(name: str, cep: Node) -> Street:
+def _street(name: str, cep: str) -> Street:
     kind = name.partition(" ")[0]
-    return Street(name, cep.digits(5, 5), {"Avenida": 1_990, "Praça": 190}.get(kind, 890))
+    return Street(name, cep, {"Avenida": 1_990, "Praça": 190}.get(kind, 890))
 
 
 def _names(root: Node) -> Names:
-    surnames = []
-    for name, node in root["surnames"].entries():
-        weight, particle, share = node.triple()
-        if particle.value not in ("", "da", "das", "de", "do", "dos"):
-            raise particle.fail(f"{particle.value!r} is not a particle")
-        surnames.append(Surname(str(name), weight.number(0.01, 1000), particle.value, share.number(0, 1)))
-    excluded = root["not_from_faker"]
+    fields = root.value
+    for name, (_, particle, _) in fields["surnames"].items():
+        if particle not in ("", "da", "das", "de", "do", "dos"):
+            raise root["surnames"][name][1].fail(f"{particle!r} is not a particle")
     return Names(
-        female=root["female"].weights(),
-        male=root["male"].weights(),
-        surnames=tuple(surnames),
+        female=tuple(fields["female"].items()),
+        male=tuple(fields["male"].items()),
+        surnames=tuple(Surname(name, *parts) for name, parts in fields["surnames"].items()),
         regional=tuple(
-            Regional(item["states"].texts(), item["share"].number(0, 1), item["surnames"].texts())
-            for item in root["regional"].items()
+            Regional(tuple(item["states"]), item["share"], tuple(item["surnames"])) for item in fields["regional"]
         ),
-        suffixes=root["suffixes"].weights(),
-        given_not_from_faker=excluded["given"].texts(),
-        surnames_not_from_faker=excluded["surnames"].texts(),
-        activities=root["activities"].texts(),
-        company_suffixes=root["company_suffixes"].texts(),
+        suffixes=tuple(fields["suffixes"].items()),
+        given_not_from_faker=tuple(fields["not_from_faker"]["given"]),
+        surnames_not_from_faker=tuple(fields["not_from_faker"]["surnames"]),
+        activities=tuple(fields["activities"]),
+        company_suffixes=tuple(fields["company_suffixes"]),
     )
 
 
 def _niches(root: Node) -> tuple[Niche, ...]:
     niches = []
-    seen: dict[str, str] = {}
+    seen: set[str] = set()
     for item in root.items():
-        projects = tuple(_project(project) for project in item["projects"].items())
-        for project in projects:
-            if project.slug in seen or project.name in seen.values():
-                raise item["projects"].fail(f"{project.name!r} stands twice")
-            seen[project.slug] = project.name
+        for project in item["projects"].items():
+            names = {project.value["slug"], project.value["name"]}
+            if not seen.isdisjoint(names):
+                raise project.fail(f"{project.value['name']!r} stands twice")
+            seen |= names
+        fields = item.value
         niches.append(
             Niche(
-                key=item["key"].text(),
-                audience=item["audience"].text(),
-                color=item["color"].text(),
-                projects=projects,
-                features=item["features"].texts(),
-                bumps=tuple(Bump(bump["title"].text(), bump["price"].cents()) for bump in item["bumps"].items()),
+                key=fields["key"],
+                audience=fields["audience"],
+                color=fields["color"],
+                projects=tuple(
+                    Project(**project | {"products": tuple(Product(**product) for product in project["products"])})
+                    for project in fields["projects"]
+                ),
+                features=tuple(fields["features"]),
+                bumps=tuple(Bump(bump.value["title"], _cents(bump["price"])) for bump in item["bumps"].items()),
             )
         )
     return tuple(niches)
 
 
-def _project(node: Node) -> Project:
-    products = []
-    for item in node["products"].items():
-        kind = item["type"].text()
-        if kind not in PRODUCT_TYPES:
-            raise item["type"].fail(f"{kind!r} is not one of {', '.join(PRODUCT_TYPES)}")
-        products.append(Product(item["name"].text(), kind))
-    description = node["description"].text()
-    if len(description) > 500:
-        raise node["description"].fail("is longer than 500 characters")
-    return Project(
-        node["name"].text(), node["slug"].text(), description, node["long_description"].text(), tuple(products)
-    )
-
-
 def _prices(root: Node) -> Prices:
-    ladder = tuple(price.cents() for price in root["ladder"].items())
+    ladder = tuple(_cents(price) for price in root["ladder"].items())
     if list(ladder) != sorted(set(ladder)):
         raise root["ladder"].fail("must rise")
+    fields = root.value
     return Prices(
         ladder=ladder,
         monthly=_price_weights(root["monthly"], ladder),
         lifetime=_price_weights(root["lifetime"], ladder),
-        multiples={period: root["multiples"][period].number(1, 100) for period in ("quarterly", "yearly", "lifetime")},
+        multiples=fields["multiples"],
         endings=tuple(
-            Ending(
-                below=item["below"].cents(),
-                step=item["step"].cents(),
-                values=tuple(value.cents() for value in item["values"].items()),
-            )
+            Ending(_cents(item["below"]), _cents(item["step"]), tuple(_cents(v) for v in item["values"].items()))
             for item in root["endings"].items()
         ),
-        ladder_pull=root["ladder_pull"].number(0, 0.5),
-        trials=tuple((int(days), node.number(0.01, 1000)) for days, node in root["trials"].entries()),
-        trial_share=root["trial_share"].number(0, 1),
+        ladder_pull=fields["ladder_pull"],
+        trials=tuple((int(days), weight) for days, weight in fields["trials"].items()),
+        trial_share=fields["trial_share"],
     )
 
 
 def _price_weights(root: Node, ladder: tuple[int, ...]) -> tuple[tuple[int, float], ...]:
-    pairs = []
-    for reais, node in root.entries():
-        cents = to_cents(reais, node)
+    pairs = [(round(float(price) * 100), weight) for price, weight in root.value.items()]
+    for (cents, _), price in zip(pairs, root.value, strict=True):
         if cents not in ladder:
-            raise node.fail("is not a step of the ladder")
-        pairs.append((cents, node.number(0.01, 1000)))
+            raise root[price].fail("is not a step of the ladder")
     return tuple(pairs)
+
+
+def _cents(price: Node) -> int:
+    """Reais with at most two decimals as whole cents."""
+    cents: int = round(price.value * 100)
+    if abs(price.value * 100 - cents) > 1e-6:
+        raise price.fail(f"has more than two decimals: {price.value!r}")
+    return cents

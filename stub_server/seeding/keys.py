@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
-from typing import Any
 
 from ..contract.formats import date_time_ms
-from ..domain.api_keys import new_key
+from ..domain.api_keys import changed_key, known_projects, new_key
+from ..engine import resources
 from ..engine.sandbox import DEFAULT
 from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..kernel.ids import derived_text, named_uuid
 from ..kernel.record import Body
-from ..kernel.timers import Timers
-from ..store.memory import Store
 from .rhythm import office_hour
 from .scenario import KeySpec
+from .script import Script
 
 MAIN: Body = {
     "name": "Loja principal",
@@ -32,23 +31,17 @@ def pair_of(secret: bytes, seed: int, key: str, world: str = DEFAULT) -> tuple[s
     )
 
 
-def cut_keys(
-    store: Store,
-    blank: Body,
-    specs: Sequence[KeySpec],
-    scopes: Sequence[str],
-    secret: bytes,
-    seed: int,
-    rng: Random,
-    now: int,
-    timers: Timers,
+def plan_keys(
+    script: Script, specs: Sequence[KeySpec], scopes: Sequence[str], secret: bytes, seed: int, rng: Random
 ) -> dict[str, str]:
-    """Write the main key, which holds all `scopes`, and the scenario's; answers the main key's two halves."""
+    """Plan the main key, which holds all `scopes`, and the scenario's; answers the main key's two halves."""
+    store, now = script.store, script.end
     begun = date_time_ms(store.merchant.created_at)
     halves = pair_of(secret, seed, "main")
-    main = MAIN | {"scopes": list(scopes)}
-    _write(store, blank, "main", main, halves, begun + 10 * MINUTE + int(rng.random() * HOUR), None)
-    used = 0
+    script.add(
+        begun + 10 * MINUTE + int(rng.random() * HOUR), _cut, script, "main", MAIN | {"scopes": [*scopes]}, halves
+    )
+    used: list[tuple[str, int, int]] = []
     for spec in specs:
         created = max(begun + 2 * HOUR, min(office_hour(rng, now - spec.days_old * DAY), now - 5 * MINUTE))
         fields = dict(spec.fields)
@@ -58,39 +51,42 @@ def cut_keys(
             ended = created + (now - created) // 2
             fields["expires_at"] = iso(ended)
             last = ended - int(rng.random() * 20 * HOUR)
-        elif spec.state == "inactive":
-            last = created + (now - created) // 3
         elif isinstance(fields.get("expires_in_days"), int):
             # To the end of the day in Brasília, three hours into the next one of UTC.
             fields["expires_at"] = iso((now // DAY + fields["expires_in_days"]) * DAY + 3 * HOUR - 1)
         fields.pop("expires_in_days", None)
-        ident = _write(store, blank, spec.key, fields, pair_of(secret, seed, spec.key), created, spec.state)
-        if spec.state != "expired" and fields.get("expires_at") is not None:
-            timers.set_all([(date_time_ms(fields["expires_at"]), "api_key.expire", ident)], store.merchant.id)
+        script.add(created, _cut, script, spec.key, fields, pair_of(secret, seed, spec.key))
+        if spec.state == "inactive":
+            last = created + (now - created) // 3
+            script.add(last + HOUR, _switch_off, script, spec.key)
         if spec.usage:
-            store.usage[ident] = (spec.usage, iso(max(created, last)))
-            used += spec.usage
-    latest = now - 20 * SECOND - int(rng.random() * 4 * MINUTE)
-    if len(store.orders):
-        store.usage[named_uuid("api_key", "main")] = (2 * len(store.orders) + used, iso(latest))
+            used.append((named_uuid("api_key", spec.key), spec.usage, max(created, last)))
+    script.add(now, _use, script, used, now - 20 * SECOND - int(rng.random() * 4 * MINUTE))
     return {"public_key": halves[0], "private_key": halves[1]}
 
 
-def _write(
-    store: Store,
-    blank: Body,
-    key: str,
-    fields: Mapping[str, Any],
-    halves: tuple[str, str],
-    at: int,
-    state: str | None,
-) -> str:
-    ident = named_uuid("api_key", key)
-    body = dict(fields)
-    projects = [str(project) for project in body.get("allowed_projects", [])]
-    public, hidden = new_key(body, blank, ident, *halves, projects, at)
-    if state in ("inactive", "expired"):
-        public["is_active"] = False
-    hidden["user_id"] = store.merchant.user_id
-    store.add("api_keys", ident, public, hidden)
-    return ident
+def _cut(script: Script, key: str, fields: Body, halves: tuple[str, str]) -> None:
+    draft, ident = script.draft(), named_uuid("api_key", key)
+    projects = known_projects(fields.get("allowed_projects", []), script.store.projects.keys)
+    blank = script.sandbox.rules.defaults["ApiKey"]
+    public, hidden = new_key(fields, blank, ident, *halves, projects, script.now)
+    resources.add_key(draft, public, hidden | {"user_id": script.store.merchant.user_id})
+    script.record(draft)
+
+
+def _switch_off(script: Script, key: str) -> None:
+    draft = script.draft()
+    row = draft.open(script.store.api_keys, named_uuid("api_key", key))
+    assert row is not None
+    resources.change_key(draft, row, *changed_key(row, {"is_active": False}, None, script.now))
+    script.record(draft)
+
+
+def _use(script: Script, used: Sequence[tuple[str, int, int]], latest: int) -> None:
+    """How often each key was used, and when last: the main one by every order, twice."""
+    store, requests = script.store, 0
+    for ident, count, last in used:
+        store.set_usage(ident, (count, iso(last)))
+        requests += count
+    if len(store.orders):
+        store.set_usage(named_uuid("api_key", "main"), (2 * len(store.orders) + requests, iso(latest)))

@@ -8,50 +8,64 @@ from random import Random
 
 from ..domain.calendar import add_interval
 from ..domain.customers import new_customer
+from ..engine import resources
 from ..kernel.clock import DAY, HOUR, MINUTE, iso
 from ..kernel.ids import named_uuid
 from ..kernel.record import Body
 from .buyers import flat
-from .lives import Fate, live
-from .market import Market, Offer
+from .carts import cart
+from .fates import CANCEL, LAPSE, LATE, PAID, Fate
+from .market import Offer
 from .rhythm import moment
 from .sales import Sales
-from .scenario import PersonaSpec, ScenarioError
+from .scenario import PersonaSpec
+from .script import Script
 from .streams import stream
 
 SWAY = 8 * HOUR  # no story depends on the hour
-PAID, LAPSE, LATE, CANCEL = "paid", "lapse", "late", "cancel"
 
 
-def settle_in(sales: Sales, spec: PersonaSpec, body: Body, seed: int) -> str:
-    """Write a persona and its story; answers the customer's id. `body` is a checked CustomerCreate."""
-    rng = stream(seed, "personas", spec.name)
-    now = sales.market.now
+def plan_persona(sales: Sales, spec: PersonaSpec, body: Body, seed: int, taken: set[str]) -> str:
+    """Plan a persona and its story; answers the customer's id. `body` is a checked CustomerCreate."""
+    rng, script = stream(seed, "personas", spec.name), sales.script
     story = _Story(sales, spec, rng)
     plans = _STORIES[spec.story](story)
-    first = min((at for _, at, _ in plans), default=moment(rng, now - 3 * HOUR, 2 * HOUR))
+    first = min((at for _, at, _ in plans), default=moment(rng, script.end - 3 * HOUR, 2 * HOUR))
     fields = dict(body)
     ident = str(fields.pop("id", None) or named_uuid("customer", spec.name)).lower()
     public = new_customer(fields, sales.buyers.blank, iso(first)) | {"id": ident}
-    held = sales.store.customers
-    if held.holder("document", public["document"]) is not None or held.find(ident) is not None:
-        raise ScenarioError(str(spec.node["customer"].fail("another customer has this document or id")))
-    sales.buyers.add(public, first)
+    if not taken.isdisjoint((ident, public["document"])):
+        raise spec.node["customer"].fail("another customer has this document or id")
+    taken.update((ident, public["document"]))
+    sales.buyers.named += 1
+    script.add(first, enter, script, public)
     buyer = flat(public)
     for offer, at, fate in plans:
-        sales.keep(live(sales.market, rng, offer, public, buyer, at, fate))
+        sales.foresee(offer, at, fate)
+        script.add(at, _buy, sales, offer, buyer, ident, fate)
     return ident
 
 
-Plan = tuple[Offer, int, Fate]
+def enter(script: Script, public: Body) -> None:
+    """Somebody becomes a customer."""
+    draft = script.draft()
+    resources.add_customer(draft, public)
+    script.record(draft)
+
+
+def _buy(sales: Sales, offer: Offer, buyer: Body, customer_id: str, fate: Fate) -> None:
+    shop = sales.shop
+    shop.buy(shop.draft(), cart(shop.luck, offer), buyer, customer_id, "pix", fate)
+
+
+Purchase = tuple[Offer, int, Fate]
 
 
 class _Story:
     """What a story is made of: the plans on sale, and ways to name moments."""
 
     def __init__(self, sales: Sales, spec: PersonaSpec, rng: Random) -> None:
-        self.market: Market = sales.market
-        self.now = sales.market.now
+        self.now = sales.script.end
         self.spec, self.rng = spec, rng
         self.offers = sorted(
             (o for o in sales.offers if o.closes >= self.now and o.plan["status"] == "active"),
@@ -63,9 +77,7 @@ class _Story:
         for offer in self.offers:
             if wanted(offer.plan):
                 return offer
-        raise ScenarioError(
-            str(self.spec.node.fail(f"the story {self.spec.story!r} needs {what} on sale in an active project"))
-        )
+        raise self.spec.node.fail(f"the story {self.spec.story!r} needs {what} on sale in an active project")
 
     @property
     def monthly(self) -> Offer:
@@ -82,7 +94,7 @@ class _Story:
         trial: int = offer.plan["trial_period_days"] * DAY
         return add_interval(self.days(days, sway), "month", 1, -count) - trial
 
-    def one(self, outcome: str, days: float, *renewals: str, offer: Offer | None = None) -> list[Plan]:
+    def one(self, outcome: str, days: float, *renewals: str, offer: Offer | None = None) -> list[Purchase]:
         """One purchase of the monthly plan."""
         return [(offer or self.monthly, self.days(days), Fate(outcome, renewals or (PAID,)))]
 
@@ -91,34 +103,34 @@ def _monthly(plan: Body) -> bool:
     return bool(plan["interval"] == "month" and plan["interval_count"] == 1)
 
 
-def _past_due(story: _Story) -> list[Plan]:
+def _past_due(story: _Story) -> list[Purchase]:
     offer = story.monthly
     return [(offer, story.months(offer, 3, 1.6), Fate("paid", (PAID, PAID, LAPSE)))]
 
 
-def _lapsed(story: _Story) -> list[Plan]:
+def _lapsed(story: _Story) -> list[Purchase]:
     offer = story.monthly
     return [(offer, story.months(offer, 4, 50), Fate("paid", (PAID, PAID, LATE, LAPSE)))]
 
 
-def _left(story: _Story) -> list[Plan]:
+def _left(story: _Story) -> list[Purchase]:
     offer = story.monthly
     return [(offer, story.months(offer, 2, 35), Fate("paid", (PAID, CANCEL)))]
 
 
-def _ending(story: _Story) -> list[Plan]:
+def _ending(story: _Story) -> list[Purchase]:
     # The wish to leave falls somewhere before the period's last three days, of which none has begun yet.
     offer = story.monthly
     at = story.months(offer, 2, -3.4, HOUR)
     return [(offer, at, Fate("paid", (PAID, CANCEL)))]
 
 
-def _trial(story: _Story) -> list[Plan]:
+def _trial(story: _Story) -> list[Purchase]:
     offer = story.plan(lambda plan: plan["trial_period_days"] > 1, "a plan with a trial")
     return [(offer, story.days(offer.plan["trial_period_days"] * 0.4), Fate("paid", (PAID,)))]
 
 
-def _spender(story: _Story) -> list[Plan]:
+def _spender(story: _Story) -> list[Purchase]:
     memberships: dict[str, Offer] = {}  # of each project the dearest
     for offer in story.offers:
         dearest = memberships.get(offer.project["id"], offer)
@@ -131,18 +143,18 @@ def _spender(story: _Story) -> list[Plan]:
     return found or story.one("paid", 290)
 
 
-def _loyal(story: _Story) -> list[Plan]:
+def _loyal(story: _Story) -> list[Purchase]:
     return story.one("paid", 345)
 
 
-def _hundreds(story: _Story) -> list[Plan]:
+def _hundreds(story: _Story) -> list[Purchase]:
     offer = story.plan(lambda plan: plan["billing_type"] == "one_time", "a one-time plan")
     ways = ("paid", "paid", "expired", "canceled", "failed", "refunded")
     return [(offer, story.days(340 - number), Fate(ways[number % len(ways)])) for number in range(320)]
 
 
-def _leap(interval: str) -> Callable[[_Story], list[Plan]]:
-    def story_of(story: _Story) -> list[Plan]:
+def _leap(interval: str) -> Callable[[_Story], list[Purchase]]:
+    def story_of(story: _Story) -> list[Purchase]:
         offer = story.plan(
             lambda plan: plan["interval"] == interval and plan["interval_count"] == 1 and not plan["trial_period_days"],
             f"a plan of one {interval} without trial",
@@ -162,7 +174,7 @@ def _leap_day(year: int) -> int:
     return int(datetime(year, 2, 29, 12, tzinfo=UTC).timestamp()) * 1000
 
 
-_STORIES: dict[str, Callable[[_Story], list[Plan]]] = {
+_STORIES: dict[str, Callable[[_Story], list[Purchase]]] = {
     "none": lambda story: [],
     "pending": lambda story: [(story.monthly, moment(story.rng, story.now - 25 * MINUTE, 8 * MINUTE), Fate("pending"))],
     "expired": lambda story: story.one("expired", 6),

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from ..domain.plans import new_plan
+from ..domain.lifecycle import path
+from ..domain.plans import changed_plan, new_plan
 from ..domain.products import new_product
 from ..domain.projects import new_project
-from ..kernel.clock import DAY, HOUR, iso
+from ..engine import resources
+from ..engine.billing import lifecycle
+from ..kernel.clock import DAY, HOUR, MINUTE, iso
 from ..kernel.ids import named_uuid
 from ..kernel.record import Body
-from ..store.memory import Store
+from .files import Node
 from .market import Offer
 from .niches import ProjectBlueprint
 from .plans import PERIODS
 from .pools import fold
 from .rhythm import office_hour
 from .scenario import ProjectSpec
+from .script import Script
 
+SOURCES = ("instagram",) * 6 + ("google",) * 4 + ("youtube",) * 2 + ("facebook", "indicacao")  # where buyers come from
 #: How sales split between plans of the same project: monthly 55, yearly 35, the rest 10.
 PLAN_SHARES = {"monthly": 55.0, "yearly": 35.0, "quarterly": 7.0, "lifetime": 3.0}
 
@@ -38,69 +43,113 @@ def drawn_plans(blueprint: ProjectBlueprint) -> tuple[tuple[Body, float], ...]:
     return tuple((plan.fields, PLAN_SHARES[PERIODS[plan.name][2]]) for plan in blueprint.plans)
 
 
-def stock(
-    store: Store,
-    blanks: Mapping[str, Body],
-    shelves: Sequence[Shelf],
-    rng: Random,
-    start: int,
-    now: int,
-) -> list[Offer]:
-    """Write the projects, and answer what is for sale in them and when. `start` is when the merchant began."""
-    offers: list[Offer] = []
-    for number, shelf in enumerate(shelves):
-        opened = office_hour(rng, start + (1 + 2 * number) * DAY)
-        if shelf.spec.status == "draft":
-            opened = office_hour(rng, now - 9 * DAY)
-        offers += _project(store, blanks, shelf, rng, min(opened, now - HOUR), now)
-    return offers
+class Merchant:
+    """Opens the projects, and stops some of them."""
 
+    def __init__(self, script: Script, rng: Random, begun: int) -> None:
+        """`begun` is when the merchant began with the projects, in ms."""
+        self.script, self.store, self.rng, self.begun = script, script.store, rng, begun
+        self.offers: list[Offer] = []
+        self.taken: set[str] = set()
 
-def _project(store: Store, blanks: Mapping[str, Body], shelf: Shelf, rng: Random, opened: int, now: int) -> list[Offer]:
-    spec, blueprint = shelf.spec, shelf.blueprint
-    ident = named_uuid("project", blueprint.slug)
-    public, hidden = new_project(
-        blueprint.fields | {"status": spec.status}, blanks["Project"], ident, store.merchant.user_id, iso(opened)
-    )
-    store.add("projects", ident, public, hidden)
-    stopped = None
-    if spec.status in ("suspended", "archived"):
-        stopped = min(now - HOUR, max(opened + 2 * HOUR, office_hour(rng, now - spec.stopped_days_ago * DAY)))
-    offers, plan_ids = [], {}
-    at = opened
-    for fields, share in shelf.plans:
-        at = min(at + 3 * 60_000 + int(rng.random() * 600_000), now)
-        plan_id = named_uuid("plan", blueprint.slug, fold(fields["name"]))
-        plan = new_plan({"projectId": ident, **fields}, blanks["Plan"], iso(at)) | {"id": plan_id}
-        closes = now if stopped is None else stopped
-        if plan["status"] == "inactive":  # it was sold until four months ago
-            closes = min(closes, max(at + HOUR, office_hour(rng, now - 120 * DAY)))
-            plan["updatedAt"] = iso(closes)
-        store.add("plans", plan_id, plan, {})
-        plan_ids[plan["name"]] = plan_id
-        if spec.status != "draft" and share > 0:
-            sources = ("instagram",) * 6 + ("google",) * 4 + ("youtube",) * 2 + ("facebook", "indicacao")
-            offers.append(
-                Offer(
-                    public,
-                    plan,
-                    share * spec.share,
-                    at,
-                    closes,
-                    stopped,
-                    spec.status == "archived",
-                    blueprint.bumps,
-                    sources,
+    def plan_projects(self, shelves: Sequence[Shelf]) -> None:
+        """Plan the projects, one after the other, with all that will be for sale in them."""
+        for number, shelf in enumerate(shelves):
+            opened = office_hour(self.rng, self.begun + (1 + 2 * number) * DAY)
+            if shelf.spec.status == "draft":
+                opened = office_hour(self.rng, self.script.end - 9 * DAY)
+            self._project(shelf, min(opened, self.script.end - HOUR))
+
+    def _project(self, shelf: Shelf, opened: int) -> None:
+        spec, blueprint, rng, now = shelf.spec, shelf.blueprint, self.rng, self.script.end
+        ident = named_uuid("project", blueprint.slug)
+        self._claim(blueprint.fields["name"].casefold(), spec.node, "the project", blueprint.fields["name"])
+        self.taken.add(ident)
+        first = "draft" if spec.status == "draft" else "active"
+        project, hidden = new_project(
+            blueprint.fields | {"status": first},
+            self.script.sandbox.rules.defaults["Project"],
+            ident,
+            self.store.merchant.user_id,
+            iso(opened),
+        )
+        self.script.add(opened, self.open_project, project, hidden)
+        stopped = None
+        if spec.status in ("suspended", "archived"):
+            stopped = min(now - HOUR, max(opened + 2 * HOUR, office_hour(rng, now - spec.stopped_days_ago * DAY)))
+            self.script.add(stopped, self.move_project, ident, spec.status)
+        at, plan_ids = opened, {}
+        for fields, share in shelf.plans:
+            at = min(at + 3 * MINUTE + int(rng.random() * 10 * MINUTE), now)
+            plan_id = named_uuid("plan", blueprint.slug, fold(fields["name"]))
+            sold = {"projectId": ident, **fields, "status": "active"}
+            plan = new_plan(sold, self.script.sandbox.rules.defaults["Plan"], iso(at)) | {"id": plan_id}
+            self.script.add(at, self.add_plan, plan)
+            closes = now if stopped is None else stopped
+            if fields.get("status") == "inactive":  # it was sold until four months ago
+                closes = min(closes, max(at + HOUR, office_hour(rng, now - 120 * DAY)))
+                self.script.add(closes, self.withdraw, plan_id)
+            plan_ids[plan["name"]] = plan_id
+            for name in (plan_id, f"{ident} {plan['name'].casefold()}"):  # the id forgets accents, the name does not
+                self._claim(name, spec.node, "the plan", plan["name"])
+            if spec.status != "draft" and share > 0:
+                self.offers.append(
+                    Offer(project, plan, share * spec.share, at, closes, stopped, blueprint.bumps, SOURCES)
                 )
-            )
-    for number, product in enumerate(blueprint.products, start=1):
-        at = min(at + 5 * 60_000 + int(rng.random() * 900_000), now)
-        unlocking = {*product.plans, *_added(shelf, product.plans)}
-        known = [plan_id for name, plan_id in plan_ids.items() if name in unlocking] or list(plan_ids.values())
-        body = {"projectId": ident, **product.fields, "planIds": known}
-        product_id = named_uuid("product", blueprint.slug, str(number))
-        store.add("products", product_id, new_product(body, blanks["Product"], iso(at)) | {"id": product_id}, {})
-    return offers
+        for number, product in enumerate(blueprint.products, start=1):
+            at = min(at + 5 * MINUTE + int(rng.random() * 15 * MINUTE), now)
+            unlocking = {*product.plans, *_added(shelf, product.plans)}
+            known = [plan_id for name, plan_id in plan_ids.items() if name in unlocking] or list(plan_ids.values())
+            body = {"projectId": ident, **product.fields, "planIds": known}
+            made = new_product(body, self.script.sandbox.rules.defaults["Product"], iso(at))
+            self.script.add(at, self.add_product, made | {"id": named_uuid("product", blueprint.slug, str(number))})
+
+    def _claim(self, name: str, node: Node, what: str, shown: str) -> None:
+        """What two records cannot both have. Raises ScenarioError."""
+        if name in self.taken:
+            raise node.fail(f"{what} {shown!r} stands twice: names that differ in capitals or accents alone are one")
+        self.taken.add(name)
+
+    def open_project(self, public: Body, hidden: Body) -> None:
+        """A project begins."""
+        draft = self.script.draft()
+        resources.add_project(draft, public, hidden)
+        self.script.record(draft)
+
+    def move_project(self, ident: str, to: str) -> None:
+        """A project is stopped, by the shortest way that the contract knows."""
+        draft = self.script.draft()
+        row, moves = draft.open(self.store.projects, ident), lifecycle(draft, "Project")
+        assert row is not None
+        for status in path(moves, row.public["status"], to)[1:]:
+            moved = moves.find(row.public["status"], status)
+            assert moved is not None  # a step of the way
+            resources.move_project(draft, row, moved)
+            row = draft.open(self.store.projects, ident)
+            assert row is not None
+        if not draft.is_empty:
+            self.script.record(draft)
+
+    def add_plan(self, public: Body) -> None:
+        """A plan goes on sale."""
+        draft = self.script.draft()
+        resources.add_plan(draft, public)
+        self.script.record(draft)
+
+    def withdraw(self, ident: str) -> None:
+        """A plan is not sold any more; who has it keeps it."""
+        draft = self.script.draft()
+        row = draft.open(self.store.plans, ident)
+        assert row is not None
+        running = self.store.running("planId", ident)
+        resources.change_plan(draft, row, changed_plan(row.public, {"status": "inactive"}, running, iso(draft.now)))
+        self.script.record(draft)
+
+    def add_product(self, public: Body) -> None:
+        """A product goes into the members' area."""
+        draft = self.script.draft()
+        resources.add_product(draft, public)
+        self.script.record(draft)
 
 
 def _added(shelf: Shelf, names: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Explicit records of a scenario: held against the contract's requests, then against the rules, then written.
+"""Explicit records of a scenario: held against the contract's requests, then lived by the engine's rules.
 
 A record may have members that a request has not: `id` (a UUID) or `key` (a name that makes one), `created` (a
 date-time) or `days_ago`, and for an order `status`. A reference `@name` stands for the record with that key.
@@ -6,7 +6,7 @@ date-time) or `days_ago`, and for an order `status`. A reference `@name` stands 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 from ..contract.formats import date_time_ms, is_date_time, is_uuid
@@ -20,15 +20,15 @@ from ..kernel.clock import DAY, HOUR, iso
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Refusal
 from ..kernel.record import Body
-from ..kernel.text import fold
-from .lives import Fate, live
+from .fates import PAID, Fate
 from .market import Offer
+from .personas import enter
+from .projects import Merchant
 from .requests import Requests, expand
 from .sales import Sales
 from .scenario import RecordSpec, ScenarioError
-from .streams import stream
 
-_KINDS = {"projects": "project", "plans": "plan", "products": "product", "customers": "customer", "orders": "order"}
+KINDS = {"projects": "project", "plans": "plan", "products": "product", "customers": "customer", "orders": "order"}
 _REQUESTS = {
     "projects": "ProjectCreate",
     "plans": "PlanCreate",
@@ -41,18 +41,21 @@ _OWN = ("id", "key", "created", "days_ago", "status_now")
 
 
 class Records:
-    """Writes the explicit records of one scenario."""
+    """Plans the explicit records of one scenario. `taken` are ids and documents that have been given away."""
 
     def __init__(
-        self, sales: Sales, requests: Requests, blanks: Mapping[str, Body], seed: int, start: int, scenario: str
+        self, sales: Sales, merchant: Merchant, requests: Requests, begun: int, scenario: str, taken: set[str]
     ) -> None:
-        self.sales, self.store, self.requests, self.blanks = sales, sales.store, requests, blanks
-        self.seed, self.start, self.scenario = seed, start, scenario
-        self.now = sales.market.now
+        self.sales, self.script, self.requests, self.merchant = sales, sales.script, requests, merchant
+        self.begun, self.scenario, self.taken, self.now = begun, scenario, taken, sales.script.end
+        self.defaults = sales.script.sandbox.rules.defaults
+        self._made: dict[str, int] = {}
+        self._plans: dict[str, Body] = {offer.plan["id"]: offer.plan for offer in merchant.offers}
+        self._ends: list[tuple[RecordSpec, str, str, int]] = []
 
-    def write(self, number: int, spec: RecordSpec) -> None:
-        """Check and write one. Raises ScenarioError."""
-        kind = _KINDS[spec.table]
+    def plan(self, number: int, spec: RecordSpec) -> None:
+        """Check one, and have it made at its time. Raises ScenarioError."""
+        kind = KINDS[spec.table]
         fields = _resolved(expand(spec.fields))
         own = {name: fields.pop(name) for name in _OWN if name in fields}
         outcome = fields.pop("status", None) if spec.table == "orders" else None
@@ -61,10 +64,29 @@ class Records:
             fields.setdefault("paymentMethod", "pix")
         self.requests.check(_REQUESTS[spec.table], fields, lambda reason: _error(spec, reason))
         at = self._created(own, spec)
+        self._made[ident] = at
         try:
             getattr(self, f"_{kind}")(spec, ident, fields, at, own, outcome)
         except Refusal as refusal:
             raise _error(spec, refusal.message) from None
+
+    def check(self) -> None:
+        """Whether every order has become what it was to be. Raises ScenarioError."""
+        for spec, ident, outcome, at in self._ends:
+            order = self.script.store.orders.open(ident)
+            if order is None or order.public["status"] != outcome:
+                raise _error(spec, f"an order of {iso(at)} cannot be {outcome} yet; give it more days_ago")
+
+    def _later(self, at: int, spec: RecordSpec, action: Callable[..., None], *args: Any) -> None:
+        """Do something at its time; what the rules refuse then is the scenario's fault."""
+
+        def careful() -> None:
+            try:
+                action(*args)
+            except Refusal as refusal:
+                raise _error(spec, refusal.message) from None
+
+        self.script.add(at, careful)
 
     def _ident(self, kind: str, own: Body, spec: RecordSpec, number: int) -> str:
         given = own.get("id")
@@ -73,13 +95,14 @@ class Records:
         key = own.get("key")
         named = named_uuid(kind, *(str(key).split("/") if key is not None else (self.scenario, str(number))))
         ident = given.lower() if given is not None else named
-        if self.store.tables[spec.table].find(ident) is not None:
+        if ident in self.taken:
             raise _error(spec, f"another {kind} has the id {ident}")
+        self.taken.add(ident)
         return ident
 
     def _created(self, own: Body, spec: RecordSpec) -> int:
-        order = list(_KINDS).index(spec.table)
-        at = self.start - (20 - 4 * order) * DAY if order < 4 else self.now - 2 * HOUR
+        order = list(KINDS).index(spec.table)
+        at = self.sales.rhythm.start - (20 - 4 * order) * DAY if order < 4 else self.now - 2 * HOUR
         if "created" in own:
             text = own["created"]
             if not isinstance(text, str) or not is_date_time(text):
@@ -90,102 +113,114 @@ class Records:
             if isinstance(days, bool) or not isinstance(days, (int, float)) or days < 0:
                 raise _error(spec, f"days_ago must be a number from 0, not {days!r}")
             at = self.now - int(days * DAY)
-        begun = date_time_ms(self.store.merchant.created_at)
-        if not begun < at <= self.now:
-            raise _error(spec, f"created is {iso(at)}, but must be after {iso(begun)} and not after {iso(self.now)}")
+        if not self.begun < at <= self.now:
+            raise _error(
+                spec, f"created is {iso(at)}, but must be after {iso(self.begun)} and not after {iso(self.now)}"
+            )
         return at
+
+    def _check_older(self, spec: RecordSpec, ident: str, what: str, at: int) -> None:
+        """A record is made after those that it needs."""
+        made = self._made.get(ident)
+        if made is not None and made > at:
+            raise _error(spec, f"the {KINDS[spec.table]} is older than its {what}, which is of {iso(made)}")
 
     # -- one kind each
 
     def _project(self, spec: RecordSpec, ident: str, fields: Body, at: int, own: Body, _: Any) -> None:
-        if self.store.projects.holder("name", fold(fields["name"])) is not None:
+        name = fields["name"].casefold()
+        if name in self.taken:
             raise _error(spec, "another project has this name")
-        public, hidden = new_project(fields, self.blanks["Project"], ident, self.store.merchant.user_id, iso(at))
+        self.taken.add(name)
+        user = self.script.store.merchant.user_id
+        public, hidden = new_project(fields, self.defaults["Project"], ident, user, iso(at))
         status = own.get("status_now")
+        if status is not None and status not in ("draft", "active", "suspended", "archived"):
+            raise _error(spec, f"status_now {status!r} is no status of a project")
+        self._later(at, spec, self.merchant.open_project, public, hidden)
         if status is not None:
-            if status not in ("draft", "active", "suspended", "archived"):
-                raise _error(spec, f"status_now {status!r} is no status of a project")
-            public["status"] = status
-        self.store.add("projects", ident, public, hidden)
+            self._later(max(at, self.now - HOUR), spec, self.merchant.move_project, ident, status)
 
     def _plan(self, spec: RecordSpec, ident: str, fields: Body, at: int, own: Body, _: Any) -> None:
-        project = self.store.projects.find(fields["projectId"].lower())
-        if project is None:
+        project = fields["projectId"].lower()
+        if project not in self.taken:
             raise _error(spec, "projectId names no project of this scenario")
-        public = new_plan(fields, self.blanks["Plan"], iso(at)) | {"id": ident}
-        if self.store.plans.holder("name", (public["projectId"], fold(public["name"]))) is not None:
+        self._check_older(spec, project, "project", at)
+        public = new_plan(fields, self.defaults["Plan"], iso(at)) | {"id": ident}
+        name = f"{project} {public['name'].casefold()}"
+        if name in self.taken:
             raise _error(spec, "another plan of this project has this name")
-        self.store.add("plans", ident, public, {})
-        self.sales.offers.append(self.offer(public))
-
-    def offer(self, plan: Body) -> Offer:
-        """An explicit plan as it is sold: on its own, never by the crowd."""
-        row = self.store.projects.open(plan["projectId"])
-        assert row is not None
-        return Offer(row.public, plan, 0.0, date_time_ms(plan["createdAt"]), self.now, None, False, (), ())
+        self.taken.add(name)
+        self._plans[ident] = public
+        self._later(at, spec, self.merchant.add_plan, public)
 
     def _product(self, spec: RecordSpec, ident: str, fields: Body, at: int, own: Body, _: Any) -> None:
-        project_id = fields["projectId"].lower()
-        if self.store.projects.find(project_id) is None:
+        project = fields["projectId"].lower()
+        if project not in self.taken:
             raise _error(spec, "projectId names no project of this scenario")
-        fields["planIds"] = known_plans(fields.get("planIds", []), project_id, self._project_of)
-        public = new_product(fields, self.blanks["Product"], iso(at)) | {"id": ident}
-        if public["sku"] is not None and self.store.products.holder("sku", (project_id, public["sku"])) is not None:
+        self._check_older(spec, project, "project", at)
+        fields["planIds"] = known_plans(fields.get("planIds", []), project, self._project_of)
+        for plan in fields["planIds"]:
+            self._check_older(spec, plan, "plan", at)
+        public = new_product(fields, self.defaults["Product"], iso(at)) | {"id": ident}
+        sku = f"{project} sku {public['sku']}"
+        if public["sku"] is not None and sku in self.taken:
             raise _error(spec, "another product of this project has this sku")
-        self.store.add("products", ident, public, {})
+        self.taken.add(sku)
+        self._later(at, spec, self.merchant.add_product, public)
 
     def _project_of(self, plan_id: str) -> str | None:
-        plan = self.store.plans.open(plan_id)
-        return None if plan is None else plan.public["projectId"]
+        plan = self._plans.get(plan_id)
+        return None if plan is None else plan["projectId"]
 
     def _customer(self, spec: RecordSpec, ident: str, fields: Body, at: int, own: Body, _: Any) -> None:
         public = new_customer(fields, self.sales.buyers.blank, iso(at)) | {"id": ident}
-        if self.store.customers.holder("document", public["document"]) is not None:
+        if public["document"] in self.taken:
             raise _error(spec, "another customer has this document")
-        self.sales.buyers.add(public, at)
+        self.taken.add(public["document"])
+        self._made[public["document"]] = at
+        self.sales.buyers.named += 1
+        self._later(at, spec, enter, self.script, public)
 
     def _order(self, spec: RecordSpec, ident: str, fields: Body, at: int, own: Body, outcome: Any) -> None:
         outcome = outcome or "pending"
         if outcome not in _OUTCOMES:
             raise _error(spec, f"status {outcome!r} is not one of {', '.join(_OUTCOMES)}")
-        project_id, plan_id = fields["projectId"].lower(), fields["planId"].lower()
-        if self.store.projects.find(project_id) is None:
+        project, plan_id = fields["projectId"].lower(), fields["planId"].lower()
+        if project not in self.taken:
             raise _error(spec, "projectId names no project of this scenario")
-        row = self.store.plans.open(plan_id)
-        plan = order_rules.check_plan(project_id, row and row.public)
+        plan = order_rules.check_plan(project, self._plans.get(plan_id))
         if at < date_time_ms(plan["createdAt"]):
             raise _error(spec, f"the order is older than its plan, which is of {plan['createdAt']}")
         if outcome == "pending" and at <= self.now - order_rules.LIFE[fields["paymentMethod"]]:
             raise _error(spec, "the order would have expired: PIX and card can be paid for a day, a boleto for three")
         buyer = order_rules.buyer(fields["customer"])
-        customer = self._buyer(buyer, at, ident, spec)
-        rng = stream(self.seed, "records", ident)
-        life = live(
-            self.sales.market, rng, self.offer(plan), customer, buyer, at, Fate(outcome, ("paid",)),
-            method=fields["paymentMethod"], body=fields | {"projectId": project_id, "planId": plan["id"]}, ident=ident,
-        )  # fmt: skip
-        if life.orders[0].public["status"] != outcome:
-            raise _error(spec, f"an order of {iso(at)} cannot be {outcome} yet; give it more days_ago")
-        self.sales.keep(life)
-
-    def _buyer(self, buyer: Body, at: int, order_id: str, spec: RecordSpec) -> Body:
-        """The customer with the buyer's document, or a new one made of the order as createPixOrder makes it."""
         document = normalise(buyer["document"])
-        holder = self.store.customers.holder("document", document)
-        if holder is not None:
-            row = self.store.customers.open(holder)
-            assert row is not None
-            if date_time_ms(row.public["createdAt"]) > at:
-                raise _error(spec, f"the order is older than its customer, who is of {row.public['createdAt']}")
-            return row.public
+        self._check_older(spec, document, "customer", at)
+        if document not in self.taken:
+            self.taken.add(document)
+            self._made[document] = at
+            self.sales.buyers.named += 1
+            self._later(at, spec, enter, self.script, self._customer_of(buyer, ident, at))
+        fate = Fate(outcome, (PAID,))
+        self.sales.foresee(Offer({}, plan, 0.0, at, self.now, None, (), ()), at, fate)
+        self._ends.append((spec, ident, outcome, at))
+        body = fields | {"projectId": project, "planId": plan_id}
+        self._later(at, spec, self._buy, body, buyer, document, fate, ident)
+
+    def _customer_of(self, buyer: Body, order_id: str, at: int) -> Body:
+        """Who buys without being known becomes a customer as createPixOrder makes one."""
         phones, address, _ = from_flat(buyer["phones"], buyer["address"])
         body = {name: buyer[name] for name in ("name", "email", "document", "document_type", "type")}
-        ident = named_uuid("customer", "of", order_id)
-        public = new_customer(body | {"phones": phones, "address": address}, self.sales.buyers.blank, iso(at)) | {
-            "id": ident
-        }
-        self.sales.buyers.add(public, at)
-        return public
+        body |= {"phones": phones, "address": address}
+        public = new_customer(body, self.sales.buyers.blank, iso(at))
+        return public | {"id": named_uuid("customer", "of", order_id)}
+
+    def _buy(self, body: Body, buyer: Body, document: str, fate: Fate, ident: str) -> None:
+        shop = self.sales.shop
+        customer = self.script.store.customers.holder("document", document)
+        assert customer is not None  # planned before the order
+        shop.buy(shop.draft(), body, buyer, customer, body["paymentMethod"], fate, ident)
 
 
 def _resolved(fields: Body) -> Body:
@@ -203,4 +238,4 @@ def _reference(text: str, kind: str) -> str:
 
 
 def _error(spec: RecordSpec, reason: str) -> ScenarioError:
-    return ScenarioError(str(spec.node.fail(reason)))
+    return spec.node.fail(reason)

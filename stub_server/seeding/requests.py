@@ -8,8 +8,8 @@ from typing import Any
 from ..contract.schema import Schemas
 from ..kernel.ids import named_uuid
 from ..kernel.record import Body
-from .scenario import Scenario, ScenarioError
-from .tables import Node
+from .files import Node
+from .scenario import Scenario
 
 
 def expand(value: Any) -> Any:
@@ -47,22 +47,17 @@ def check_specs(scenario: Scenario, requests: Requests) -> None:
         ident = named_uuid("project", spec.slug)
         for number, (fields, _) in enumerate(spec.plans):
             place = Node(fields, spec.node.file, f"{spec.node.key}.plans[{number}]")
-            requests.check("PlanCreate", {"projectId": ident} | fields, fails(place))
+            requests.check("PlanCreate", {"projectId": ident} | fields, place.fail)
     for key in scenario.keys:
         asked = key.fields.get("allowed_projects", [])
         for slug in asked if isinstance(asked, list) else [asked]:
             if slug not in slugs:
-                raise ScenarioError(str(key.node["allowed_projects"].fail(f"there is no project {slug!r}")))
+                raise key.node["allowed_projects"].fail(f"there is no project {slug!r}")
         said = {
             name: value for name, value in key.fields.items() if name not in ("allowed_projects", "expires_in_days")
         }
-        requests.check("ApiKeyCreate", said, fails(key.node))
+        requests.check("ApiKeyCreate", said, key.node.fail)
     for hook in scenario.webhooks:
         if hook.project is not None and hook.project not in slugs:
-            raise ScenarioError(str(hook.node["project"].fail(f"there is no project {hook.project!r}")))
-        requests.check("WebhookCreate", hook.fields, fails(hook.node))
-
-
-def fails(place: Node) -> Callable[[str], Exception]:
-    """A reason as an error that names the place."""
-    return lambda reason: ScenarioError(str(place.fail(reason)))
+            raise hook.node["project"].fail(f"there is no project {hook.project!r}")
+        requests.check("WebhookCreate", hook.fields, hook.node.fail)

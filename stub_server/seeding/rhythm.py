@@ -44,12 +44,12 @@ class Rhythm:
     lunch and evening peaks. Shares between 0 and 1 stand for instants between start and end.
     """
 
-    __slots__ = ("_befores", "_end", "_inner", "_lengths", "_start", "_starts", "_total", "_weights")
+    __slots__ = ("_befores", "_end", "_inner", "_lengths", "_starts", "_total", "_weights", "start")
 
     def __init__(self, start_ms: int, end_ms: int) -> None:
         if end_ms <= start_ms:
             raise ValueError("the end must come after the start")
-        self._start, self._end = start_ms, end_ms
+        self.start, self._end = start_ms, end_ms
         self._starts, self._lengths, self._weights = _hours(start_ms, end_ms)
         sums = list(accumulate(self._weights))
         self._total, self._inner = sums[-1], sums[:-1]
@@ -65,8 +65,8 @@ class Rhythm:
 
     def share(self, at_ms: int) -> float:
         """The share of the period's purchases that are made before an instant."""
-        if not self._start <= at_ms < self._end:
-            return 0.0 if at_ms < self._start else 1.0
+        if not self.start <= at_ms < self._end:
+            return 0.0 if at_ms < self.start else 1.0
         hour = bisect(self._starts, at_ms) - 1
         done = (at_ms - self._starts[hour]) / self._lengths[hour] * self._weights[hour]
         return (self._befores[hour] + done) / self._total
@@ -117,11 +117,6 @@ def moment(rng: random.Random, at_ms: int, sway_ms: int) -> int:
         if rng.random() * BUSIEST < DAY[(near + BRT_MS) % DAY_MS // HOUR_MS]:
             break
     return near
-
-
-def is_night(at_ms: int) -> bool:
-    """Whether it is between eight in the evening and six, in Brasília."""
-    return not 6 <= (at_ms + BRT_MS) % DAY_MS // HOUR_MS < 20
 
 
 def bank_morning(rng: random.Random, at_ms: int) -> int:

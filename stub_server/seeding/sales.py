@@ -1,82 +1,84 @@
-"""A year of sales: who bought what when, until the world has as many orders as were asked for."""
+"""A year of sales: who buys what when, until the world has as many orders as were asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from random import Random
+from typing import NamedTuple
 
-from ..contract.formats import date_time_ms
+import orjson
+
 from ..domain.calendar import add_interval
+from ..domain.orders import expires_at
 from ..kernel.clock import DAY, HOUR, MINUTE
-from ..kernel.record import Body
-from ..store.memory import Store
-from .buyers import Buyers, Comer
+from ..kernel.record import Record
+from .buyers import Buyers, Known
+from .carts import cart
 from .draw import Weighted
-from .lives import Fate, Life, live
-from .market import Market, Offer
-from .people import People
+from .fates import LAPSE, PAID, Fate, drawn, paying
+from .market import Offer
 from .rhythm import Rhythm, moment
 from .scenario import ScenarioError
-from .streams import Numbered
+from .script import Script
+from .shop import Shop
 
-#: How first orders end, in percent. Renewals are paid far more often, so that all orders together come to
-#: paid 64, expired 21, canceled 4, refunded 4, failed 2, pending 5.
-OUTCOMES = Weighted(
-    (Fate(outcome), weight)
-    for outcome, weight in (
-        ("paid", 38),
-        ("expired", 38),
-        ("canceled", 8.5),
-        ("refunded", 9),
-        ("failed", 5),
-        ("partly", 1.5),
-    )
-)
-ORDERS_A_LIFE = 1.75
 BUYERS = 0.93  # the rest of the customers have been entered and have not bought yet
 OTHER_METHODS = 0.14  # of the orders of a plan that takes more than PIX
 FAILED_BY_OTHERS = 0.8  # a payer's bank seldom tells the merchant of a PIX that it refused; an issuer always does
+PIX_FAILS = 0.25  # of the failures: the charge is not even opened; else the code just expires
 OF_OTHER_METHODS = ("paid", "refunded", "failed", "expired")
 SECOND_TRIES, OF_THEM_PAID = 0.28, 0.8
-LIVES_A_STREAM = 64  # to begin a stream costs as much as a tenth of a life
+SETTLED = 5 * DAY  # so long after a first try everything that comes of it has begun
+LAST_DAYS = 4 * DAY  # before now: sales are taken as they are still wanted
+SLOTS = 12  # of the last days, each with its share of what is wanted
+LENGTH = {"day": DAY, "week": 7 * DAY, "month": 365.25 / 12 * DAY, "year": 365.25 * DAY}
+
+
+class Arrival(NamedTuple):
+    """A first order to be: when, the number of the offer, what becomes of it, and of a second try if it fails."""
+
+    at: int
+    offer: int
+    fate: Fate
+    again: Fate | None
 
 
 class Sales:
-    """Sells until there are enough orders."""
+    """Plans the crowd's purchases and lives them. `planned` is about how many orders the plan comes to by now."""
 
-    def __init__(
-        self, store: Store, market: Market, offers: list[Offer], people: People, seed: int, blank: Body, start: int
-    ) -> None:
-        self.store, self.market, self.start = store, market, start
-        self.rhythm = Rhythm(start, market.now)
-        self.offers = offers
-        self.lives = Numbered(seed, "lives")
-        self.waiting = Numbered(seed, "waiting")
-        self.buyers = Buyers(store, market, people, seed, blank, self.rhythm)
-        self.orders = 0
+    def __init__(self, script: Script, shop: Shop, buyers: Buyers, offers: list[Offer], rhythm: Rhythm, rng: Random):
+        self.script, self.shop, self.buyers, self.offers, self.rhythm = script, shop, buyers, offers, rhythm
+        self.rng, self.luck = rng, shop.luck
+        self.planned = 0
+        self._named: list[int] = []
+        self._newcomers = self._arrivals = self._waiting = 0
+        self._wanted = 0
 
     @property
     def selling(self) -> bool:
         """Whether anything is for sale to the crowd."""
         return any(offer.share for offer in self.offers)
 
-    def run(self, customers: int, orders: int, pending: int, *, owing: bool = False) -> None:
-        """Make the crowd and its orders, beside those already there: `customers` and `orders` count all of them.
+    def expected(self, offer: Offer, at: int, fate: Fate) -> int:
+        """About how many orders a purchase comes to by now."""
+        plan, until = offer.plan, self.script.end
+        if fate.outcome not in ("paid", "partly") or plan["interval"] is None:
+            return 1
+        length = LENGTH[plan["interval"]] * plan["interval_count"]
+        until = until if offer.stopped is None else min(until, offer.stopped)
+        begun = at + plan["trial_period_days"] * DAY
+        return 1 + max(0, min(int((until + min(3 * DAY, length / 2) - begun) / length), int(min(fate.bills, 10_000))))
 
-        `pending` orders were placed today and wait for payment. `owing` leaves everybody past due instead.
-        """
-        since = self.start if owing else self.market.now
-        crowd = self.buyers.crowd(max(0, customers - len(self.store.customers)), since)
-        if owing and self.selling:
-            self._owe(crowd)
-        elif self.selling and orders > self.orders:
-            buyers = max(1, round(customers * BUYERS) - len(self.store.customers))
-            lives = max(1.0, (orders - self.orders) / ORDERS_A_LIFE)
-            self._sell(crowd, buyers, orders, min(pending, orders), min(1.0, buyers / lives * 1.02))
-        self.buyers.enter_rest(crowd)
+    # -- planning
 
-    def _owe(self, crowd: Iterator[Comer]) -> None:
-        """Everybody has a monthly membership whose last period is over and not paid."""
+    def foresee(self, offer: Offer, at: int, fate: Fate) -> None:
+        """Reckon with a purchase of somebody whom the scenario names."""
+        self.planned += self.expected(offer, at, fate)
+        self._named.append(at)
+
+    def owe(self, people: int) -> None:
+        """Plan that everybody has a monthly membership whose last period is over and not paid."""
+        self.buyers.gather(people, self.rhythm.start)
         monthly = [
             (number, offer.share)
             for number, offer in enumerate(self.offers)
@@ -84,131 +86,173 @@ class Sales:
         ]
         if not monthly:
             raise ScenarioError("Nobody can owe where no monthly plan is on sale in an active project.")
-        choices = Weighted(monthly)
-        for turn, comer in enumerate(crowd):
-            rng = self.lives.at(turn)
+        choices, rng, found = Weighted(monthly), self.rng, []
+        for _ in range(people):
             number = choices.draw(rng)
-            offer = self.offers[number]
-            paid = int(rng.random() * 5)
+            offer, paid = self.offers[number], int(rng.random() * 5)
             trial = offer.plan["trial_period_days"] * DAY
-            over = moment(rng, self.market.now - int((1.5 + 2 * rng.random()) * DAY), 8 * HOUR)
+            over = moment(rng, self.script.end - int((1.5 + 2 * rng.random()) * DAY), 8 * HOUR)
             at = max(add_interval(over, "month", 1, -1 - paid) - trial, offer.opens + MINUTE)
-            customer, buyer = self.buyers.newcomer(comer, at, offer.project["id"], rng)
-            self.keep(live(self.market, rng, offer, customer, buyer, at, Fate("paid", ("paid",) * paid + ("lapse",))))
+            found.append(Arrival(at, number, Fate("paid", (PAID,) * paid + (LAPSE,)), None))
+        self._newcomers = self._arrivals = people
+        self._next(iter(sorted(found)))
 
-    def _sell(
-        self,
-        crowd: Iterator[Comer],
-        buyers: int,
-        wanted: int,
-        pending: int,
-        fresh: float,
-    ) -> None:
-        now = self.market.now
+    def plan(self, people: int, orders: int, pending: int) -> None:
+        """Plan the crowd of `people` and as many orders as the world still lacks.
+
+        `orders` counts all of them; `pending` are placed today and wait for payment.
+        """
+        buying = orders > self.planned and self.selling
+        self._wanted = orders
+        self._newcomers = min(people, max(1, round(people * BUYERS))) if buying else 0
+        self.buyers.gather(people, self.script.end)
+        if buying:
+            today = self._today(min(pending, orders - self.planned))
+            arrivals = self._crowd(orders - len(today)) + today
+            self._arrivals, self._waiting = len(arrivals), len(today)
+            arrivals.sort()
+            self._next(iter(arrivals))
+            for slot in range(SLOTS):
+                self.script.add(self._slot(slot), self._fill, slot)
+        self.buyers.plan_others(people - self._newcomers)
+
+    def _crowd(self, wanted: int) -> list[Arrival]:
+        """Purchases from the beginning until the last days, as many as it takes."""
+        rng, last = self.rng, self.rhythm.share(self.script.end - LAST_DAYS)
         weighted = Weighted((number, offer.share) for number, offer in enumerate(self.offers))
-        reach = [(self.rhythm.share(offer.opens), self.rhythm.share(offer.closes)) for offer in self.offers]
-        open_now = [number for number, offer in enumerate(self.offers) if offer.closes >= now and offer.share]
-        today = Weighted((number, self.offers[number].share) for number in open_now) if open_now else None
-        turn = 0
+        reach = [(self.rhythm.share(offer.opens), min(self.rhythm.share(offer.closes), last)) for offer in self.offers]
+        found: list[Arrival] = []
+        turns = 0
+        while (room := wanted - self.planned - len(found) * (1 - last)) >= 1 and turns < 2 * wanted + 100:
+            turns += 1
+            number = weighted.draw(rng)
+            (low, high), offer, fate = reach[number], self.offers[number], drawn(rng)
+            at = max(self.rhythm.at(low + (high - low) * rng.random()), offer.opens + MINUTE)
+            if self.expected(offer, at, fate) > room:
+                fate = Fate("expired")  # nobody renews what was never paid
+            again = None
+            if (
+                fate.outcome in ("expired", "failed")
+                and rng.random() < SECOND_TRIES
+                and at + 2 * SETTLED < min(offer.closes, self.script.end)
+            ):
+                again = paying(rng, "paid") if rng.random() < OF_THEM_PAID else Fate("expired")
+                bills = self.expected(offer, at + DAY, again)
+                if bills < room:
+                    self.planned += bills
+                else:
+                    again = None
+            if high > low or at < offer.closes:
+                found.append(Arrival(at, number, fate, again))
+                self.planned += self.expected(offer, at, fate)
+        return found
 
-        def lives(until: int, buyers: int) -> None:
-            nonlocal turn
-            rng = self.lives.at(turn // LIVES_A_STREAM)
-            while self.orders < until:
-                if turn % LIVES_A_STREAM == 0:
-                    rng = self.lives.at(turn // LIVES_A_STREAM)
-                turn += 1
-                number = weighted.draw(rng)
-                low, high = reach[number]
-                at = self.rhythm.at(low + (high - low) * rng.random())
-                self._life(rng, number, at, OUTCOMES.draw(rng), crowd, buyers, fresh, until - self.orders)
-
-        waiting = pending if today is not None else 0
-        # Those who wait today are new for the most part, and the others have bought before.
-        lives(wanted - waiting, buyers - round(waiting * fresh))
-        day = self.rhythm.share(now - 20 * HOUR)
-        for place in range(waiting):
-            rng = self.waiting.at(place)
-            assert today is not None
+    def _today(self, count: int) -> list[Arrival]:
+        """Those who wait for payment now."""
+        rng, now = self.rng, self.script.end
+        open_now = [(n, offer.share) for n, offer in enumerate(self.offers) if offer.closes >= now and offer.share]
+        if not open_now:
+            return []
+        offers, day = Weighted(open_now), self.rhythm.share(now - 20 * HOUR)
+        found = []
+        for _ in range(count):
             at = min(self.rhythm.at(day + (1 - day) * rng.random()), now - 4 * MINUTE)
-            number = today.draw(rng)
-            if at > self.offers[number].opens:
-                self._life(rng, number, at, Fate("pending"), crowd, buyers, fresh, wanted - self.orders)
-        lives(wanted, buyers)
+            number = offers.draw(rng)
+            found.append(Arrival(max(at, self.offers[number].opens + MINUTE), number, Fate("pending"), None))
+        return found
 
-    def _life(
-        self,
-        rng: Random,
-        number: int,
-        at: int,
-        fate: Fate,
-        crowd: Iterator[Comer],
-        buyers: int,
-        fresh: float,
-        most: int,
-    ) -> None:
-        """One purchase and what came of it: at most `most` orders."""
-        offer = self.offers[number]
-        project = offer.project["id"]
-        at = max(at, offer.opens + MINUTE)
-        new = rng.random() < fresh and self.buyers.newcomers < buyers
-        if new or not self.buyers.at_hand:
-            first_time = True
-            customer, buyer = self.buyers.newcomer(self.buyers.coming(crowd, at), at, project, rng)
-        else:
-            customer, buyer, first, bought = self.buyers.returning(rng, project, at)
-            first_time = project not in bought
-            if not first_time and fate.outcome not in ("pending", "expired", "canceled", "failed"):
-                fate = Fate("expired")  # nobody holds the same membership twice
-            if at <= first:
-                low, high = self.rhythm.share(first), self.rhythm.share(offer.closes)
-                at = self.rhythm.at(low + (high - low) * rng.random())
-            if not first < at <= offer.closes:
-                return
-            bought.add(project)
-        method = "pix"
-        others = offer.plan["payment_methods"]
+    def _next(self, arrivals: Iterator[Arrival]) -> None:
+        """Have the next one arrive, and after it the others."""
+        arrival = next(arrivals, None)
+        if arrival is not None:
+            self.script.add(arrival.at, self._arrive, arrival, arrivals)
+
+    # -- living
+
+    def _arrive(self, arrival: Arrival, arrivals: Iterator[Arrival]) -> None:
+        self._next(arrivals)
+        if arrival.fate.outcome == "pending":
+            self._waiting -= 1
+        self._purchase(self.offers[arrival.offer], arrival.fate, arrival.again)
+
+    def _purchase(self, offer: Offer, fate: Fate, again: Fate | None, below: int = DAY) -> None:
+        """Somebody new or known buys: the newcomers are spread over all purchases."""
+        rng, project, draft = self.luck, offer.project["id"], self.shop.draft()
+        known = None
+        if rng.random() * max(1, self._arrivals) < self._newcomers or not self.buyers.at_hand:
+            known = self.buyers.newcomer(draft, rng)
+            self._newcomers -= known is not None
+        self._arrivals -= 1
+        if known is None:
+            known = self.buyers.returning(rng, project)
+            if project in known.joined and fate.outcome not in ("pending", "expired", "canceled", "failed"):
+                fate, again = Fate("expired"), None  # nobody holds the same membership twice
+        if project in known.joined:
+            again = None
+        known.joined.add(project)
+        method = self._method(offer, fate)
+        if fate.outcome == "failed" and method == "pix" and rng.random() >= PIX_FAILS:
+            fate = Fate("expired")
+        order = self.shop.buy(draft, cart(rng, offer), known.buyer, known.id, method, fate, below=below)
+        if again is not None:
+            self.script.add(self._tries_again(order, fate), self._again, offer, known, again)
+
+    def _method(self, offer: Offer, fate: Fate) -> str:
+        rng, others = self.luck, offer.plan["payment_methods"]
         by_other = FAILED_BY_OTHERS if fate.outcome == "failed" else OTHER_METHODS
-        if fate.outcome in OF_OTHER_METHODS and len(others) > 1 and rng.random() < by_other:
-            method = others[1 + int(rng.random() * (len(others) - 1))]
-            if fate.outcome == "failed" and method == "boleto":
-                method = "credit_card"
-            elif fate.outcome == "expired" and method == "credit_card":  # a card is charged or refused at once
-                method = "boleto" if "boleto" in others else "pix"
-        told, due = len(self.market.told), len(self.market.due)
-        life = live(self.market, rng, offer, customer, buyer, at, fate, method=method)
-        if len(life.orders) > most:  # it would bring more orders than are wanted; nobody renews what was never paid
-            del self.market.told[told:], self.market.due[due:]
-            life = live(self.market, rng, offer, customer, buyer, at, Fate("expired"))
-        self.keep(life)
-        if first_time and len(life.orders) < most and rng.random() < SECOND_TRIES:
-            self._again(rng, offer, customer, buyer, life, most - len(life.orders))
+        if fate.outcome not in OF_OTHER_METHODS or len(others) == 1 or rng.random() >= by_other:
+            return "pix"
+        method = str(others[1 + int(rng.random() * (len(others) - 1))])
+        if method == "boleto" and self.script.end - self.script.now < SETTLED:
+            return "pix"
+        if fate.outcome == "failed" and method == "boleto":
+            return "credit_card"
+        if method == "credit_card" and (fate.outcome == "expired" or LAPSE in fate.renewals):
+            # A card is charged or refused at once, and renewals by card need nobody who pays.
+            return "boleto" if "boleto" in others else "pix"
+        return method
 
-    def _again(self, rng: Random, offer: Offer, customer: Body, buyer: Body, life: Life, most: int) -> None:
-        """Whose code expired or payment failed tries once more, soon or on the next day: at most `most` orders."""
-        first = life.orders[0].public
-        if len(life.orders) > 1 or first["status"] not in ("expired", "failed"):
-            return
-        over = date_time_ms(first["updatedAt"])
-        if first["status"] == "failed":
-            at = over + MINUTE + int(rng.random() ** 2 * 40 * MINUTE)
-        else:
-            at = moment(rng, over + 15 * HOUR, 14 * HOUR)
-        if at >= min(offer.closes, self.market.now - DAY):
-            return
-        fate = Fate("paid" if rng.random() < OF_THEM_PAID else "expired")
-        told, due = len(self.market.told), len(self.market.due)
-        second = live(self.market, rng, offer, customer, buyer, at, fate)
-        if len(second.orders) <= most:
-            self.keep(second)
-        else:
-            del self.market.told[told:], self.market.due[due:]
+    def _tries_again(self, order: Record, fate: Fate) -> int:
+        """Whose code expired or payment failed tries once more, soon or on the next day."""
+        rng, now = self.luck, self.script.now
+        if fate.outcome == "failed":
+            return now + MINUTE + int(rng.random() ** 2 * 40 * MINUTE)
+        over = expires_at(orjson.loads(order.json))
+        return moment(rng, over + 15 * HOUR, 14 * HOUR)
 
-    def keep(self, life: Life) -> None:
-        """Write what a life has left."""
-        for order in life.orders:
-            self.store.add("orders", order.id, order.public, order.hidden, order.at)
-        if life.subscription is not None:
-            public, hidden, at = life.subscription
-            self.store.add("subscriptions", public["id"], public, hidden, at)
-        self.orders += len(life.orders)
+    def _again(self, offer: Offer, known: Known, fate: Fate) -> None:
+        self.shop.buy(self.shop.draft(), cart(self.luck, offer), known.buyer, known.id, "pix", fate)
+
+    # -- the last days
+
+    def _slot(self, slot: int) -> int:
+        """When a slot of the last days begins: they get shorter towards now, the last one ends a while before it."""
+        return self.script.end - int(LAST_DAYS * 0.55**slot) - 10 * MINUTE
+
+    def _fill(self, slot: int) -> None:
+        """Have somebody buy for what is still lacking; what the plan did not foresee is made good here."""
+        script, end = self.script, self.script.end
+        due = sum(timer.job == "subscription.renew" for timer in script.sandbox.timers.due_by(end))
+        named = sum(at > script.now for at in self._named)
+        lacking = self._wanted - len(script.store.orders) - self._waiting - named - due
+        now, last = script.now, slot == SLOTS - 1
+        until = end - 5 * MINUTE if last else self._slot(slot + 1)
+        low, high = self.rhythm.share(now), self.rhythm.share(until)
+        wanted = lacking if last else round(lacking * (high - low) / max(high - low, 1 - low))
+        open_now = [(n, offer.share) for n, offer in enumerate(self.offers) if offer.closes >= end and offer.share]
+        if open_now:
+            offers = Weighted(open_now)
+            for _ in range(wanted):
+                at = self.rhythm.at(low + (high - low) * self.rng.random())
+                script.add(at, self._sell, self.offers[offers.draw(self.rng)])
+        if last:
+            for _ in range(max(0, self._newcomers)):
+                script.add(now + int((end - now) * self.rng.random()), self.buyers.enter_other)
+
+    def _sell(self, offer: Offer) -> None:
+        """One of the last purchases: it is settled by now, for those who wait have been counted."""
+        left = self.script.end - self.script.now
+        fate = Fate("canceled") if left > DAY and self.luck.random() < 0.12 else Fate("paid")
+        if left > 30 * HOUR and self.luck.random() < 0.4:
+            fate = Fate("expired")
+        self._purchase(offer, fate, None, below=min(left - MINUTE, DAY))

@@ -1,144 +1,148 @@
-"""The merchant's webhooks, each with an endpoint of its own temper, and what was delivered to them."""
+"""The merchant's webhooks, and the receivers behind them: healthy, flaky or gone."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
 
-from ..domain.webhooks import Wish, after_delivery, disabled_webhook, new_webhook
-from ..events.log import Event
-from ..events.signing import new_key
+from .. import __version__
+from ..contract.formats import date_time_ms
+from ..domain.webhooks import AUTOMATIC, GONE, Outcome, new_webhook, valid_keys
+from ..engine import attempts, resources
+from ..engine.billing import states
+from ..events.signing import new_key, signatures, signed_headers
 from ..kernel.clock import DAY, HOUR, MINUTE, iso
 from ..kernel.ids import derived_text, named_uuid
-from ..kernel.record import Body
-from ..store.memory import Store
-from ..store.tables import LOG_ROWS
-from .deliveries import OUTAGES, REJECTS, Delivered, Fault, deliver
+from ..kernel.record import Record, Row
+from .draw import Weighted
 from .rhythm import office_hour
 from .scenario import HookSpec
-from .streams import uuid
+from .script import Script
 
-REJECTED = 0.08  # of the events to a flaky endpoint, besides those that an outage delays
-
-
-@dataclass(slots=True)
-class Endpoint:
-    """A webhook under way."""
-
-    spec: HookSpec
-    created: int
-    public: Body
-    hidden: Body
-    wish: Wish
-    failures: int = 0
-    closed: int | None = None
-
-    @property
-    def key(self) -> str:
-        """What signs its deliveries."""
-        return str(self.hidden["signing_keys"][0]["key"])
-
-    @property
-    def headers(self) -> tuple[tuple[str, str], ...]:
-        """What the merchant wants sent with each."""
-        return tuple((header["name"], header["value"]) for header in self.public["headers"])
+REJECTED = 0.08  # of the events to a flaky receiver, besides those that an outage delays
+SLOW = 0.02  # of the first attempts run into the time limit
+TIMEOUT_MS = 15_000
+LATELY = 36 * HOUR  # before now: with the first event since then a flaky receiver went down, and still is
+Fault = tuple[int | None, str]
+NO_ANSWER: Fault = (None, "timeout")
+OUTAGES: Weighted[Fault] = Weighted((((503, "http_5xx"), 50), ((502, "http_5xx"), 25), (NO_ANSWER, 25)))
+REJECTS: Fault = (500, "http_5xx")  # a payload that the receiver cannot digest, today or tomorrow
+_PAGE = "<html>\r\n<head><title>{0}</title></head>\r\n<body>\r\n<center><h1>{0}</h1></center>\r\n</body>\r\n</html>\r\n"
+_HTML, _JSON = "text/html", "application/json"
+BODIES = {
+    200: (_JSON, '{"received":true}'),
+    500: (_JSON, '{"error":"internal server error"}'),
+    502: (_HTML, _PAGE.format("502 Bad Gateway")),
+    503: (_HTML, _PAGE.format("503 Service Temporarily Unavailable")),
+    GONE: (_JSON, ""),
+}
 
 
-def open_webhooks(
-    specs: Sequence[HookSpec], blank: Body, secret: bytes, seed: int, rng: Random, begun: int, now: int
-) -> list[Endpoint]:
-    """The webhooks before anything was delivered to them."""
-    endpoints = []
-    for spec in specs:
-        created = max(begun + HOUR, min(office_hour(rng, now - spec.days_old * DAY), now - 5 * MINUTE))
-        ident = named_uuid("webhook", spec.key)
-        key = new_key(derived_text(secret, 32, str(seed), "webhook", spec.key).encode())
+class Receiver:
+    """Who answers behind one webhook."""
+
+    def __init__(self, behaviour: str, rng: Random, created: int, end: int) -> None:
+        self.rng, self.end, self.behaviour = rng, end, behaviour
+        self.outages: list[tuple[int, int, Fault]] = []
+        self.rejected: set[str] = set()
+        self.lost = 0
+        self.gone = created + (end - created) * 2 // 5
+        at = created + int(3 * DAY * rng.random())
+        while behaviour == "flaky" and at < end - LATELY - 6 * HOUR:  # some hours every few days
+            length = int((0.5 + 6 * rng.random() ** 2) * HOUR)
+            self.outages.append((at, at + length, OUTAGES.draw(rng)))
+            at += length + int((2 + 4 * rng.random()) * DAY)
+
+    def answer(self, log: Row, at: int) -> Fault | None:
+        """What comes back for an attempt at an instant, if anything is wrong with it."""
+        if self.behaviour == "gone" and at >= self.gone:
+            return GONE, "http_4xx"
+        first, luck = log.public["attempt_count"] == 0, self.rng.random()
+        if self.behaviour == "flaky":
+            if first and at >= self.end - LATELY and (not self.outages or self.outages[-1][1] < self.end):
+                self.outages.append((at, self.end + 2 * HOUR, OUTAGES.draw(self.rng)))
+            for start, over, fault in reversed(self.outages):
+                if start <= at < over:
+                    return fault
+            if first and luck < REJECTED:
+                # A third event in a row without success would have disabled the webhook.
+                self.lost = self.lost + 1 if self.lost < 2 else 0
+                if self.lost:
+                    self.rejected.add(log.id)
+            elif first:
+                self.lost = 0
+            if log.id in self.rejected:
+                return REJECTS
+        return NO_ANSWER if first and luck > 1 - SLOW else None
+
+
+class Webhooks:
+    """Registers the webhooks, attempts what is to be delivered, and has the receivers answer."""
+
+    def __init__(self, script: Script, rng: Random) -> None:
+        self.script, self.store, self.rng = script, script.store, rng
+        self.receivers: dict[str, Receiver] = {}
+        script.on_delivery = self.opened
+
+    def plan(self, specs: Sequence[HookSpec], secret: bytes, seed: int, begun: int) -> int | None:
+        """Plan all of them; answers when the first one listens (ms)."""
+        now, since = self.script.end, None
+        for spec in specs:
+            created = max(begun + HOUR, min(office_hour(self.rng, now - spec.days_old * DAY), now - 5 * MINUTE))
+            key = new_key(derived_text(secret, 32, str(seed), "webhook", spec.key).encode())
+            self.receivers[named_uuid("webhook", spec.key)] = Receiver(spec.behaviour, self.rng, created, now)
+            self.script.add(created, self._register, spec, key)
+            since = created if since is None else min(since, created)
+        return since
+
+    def _register(self, spec: HookSpec, key: str) -> None:
+        draft, ident = self.script.draft(), named_uuid("webhook", spec.key)
         project = named_uuid("project", spec.project) if spec.project else None
-        public, hidden = new_webhook(spec.fields | {"projectId": project}, blank, ident, key, iso(created))
-        wish = Wish(ident, public["url"], frozenset(public["events"]), project)
-        endpoints.append(Endpoint(spec, created, public, hidden, wish))
-    return endpoints
+        blank = self.script.sandbox.rules.defaults["Webhook"]
+        fields = spec.fields | {"projectId": project}
+        resources.add_webhook(draft, *new_webhook(fields, blank, ident, key, iso(self.script.now)))
+        self.script.record(draft)
+
+    def opened(self, log: Record) -> None:
+        """A delivery is due at once."""
+        self.script.add(self.script.now, self.attempt, log.id)
+
+    def attempt(self, ident: str) -> None:
+        """Sign and send a delivery that is still open, and have its receiver answer after a while."""
+        draft, at = self.script.draft(), self.script.now
+        log = draft.open(self.store.webhook_logs, ident)
+        if log is None or log.public["status"] not in states(draft, "WebhookLogEntry", "open"):
+            return
+        webhook = draft.open(self.store.webhooks, log.public["webhookId"])
+        assert webhook is not None  # nobody deletes one
+        receiver = self.receivers[webhook.id]
+        fault = receiver.answer(log, at)
+        code, error = (200, None) if fault is None else fault
+        took = TIMEOUT_MS if code is None else _answer_ms(self.rng)
+        event_id, stamp = log.public["event_id"], at // 1000
+        signature = signatures(valid_keys(webhook.hidden, at), event_id, stamp, log.hidden["request_body"].encode())
+        own = [(header["name"].lower(), header["value"]) for header in webhook.public["headers"]]
+        media, body = ("", None) if code is None else BODIES[code]
+        outcome = Outcome(
+            status=code,
+            body=body,
+            response_headers={} if code is None else {"content-type": media, "server": "nginx"},
+            duration_ms=took,
+            error=error,
+            request_headers=dict(signed_headers(__version__, event_id, stamp, signature, own)),
+            signature=signature,
+        )
+        self.script.add(at + took, self._conclude, log, webhook, outcome, at)
+
+    def _conclude(self, log: Row, webhook: Row, outcome: Outcome, at: int) -> None:
+        draft = self.script.draft()
+        public, _ = attempts.conclude(draft, log, webhook.id, outcome, webhook.public["url"], AUTOMATIC, at)
+        self.script.record(draft)
+        if public["next_attempt_at"] is not None:
+            self.script.add(date_time_ms(public["next_attempt_at"]), self.attempt, log.id)
 
 
-def deliver_all(
-    store: Store, endpoints: Sequence[Endpoint], events: Sequence[tuple[Event, int]], rng: Random, now: int
-) -> None:
-    """Deliver the past to everyone who listened, and write the webhooks as that has left them."""
-    logs: list[tuple[int, Body, Body]] = []
-    for endpoint in endpoints:
-        heard = [
-            (event, serial)
-            for event, serial in events
-            if event.at >= endpoint.created and endpoint.wish.wants(event.type, event.project_id)
-        ]
-        done = [item for item in _deliveries(endpoint, heard, rng, now)]
-        logs += [(serial, delivered.public, delivered.hidden) for delivered, serial in done]
-        _conclude(endpoint, [delivered for delivered, _ in done])
-    for endpoint in endpoints:
-        store.add("webhooks", endpoint.public["id"], endpoint.public, endpoint.hidden)
-    for _, public, hidden in sorted(logs, key=lambda log: log[0])[-LOG_ROWS:]:
-        store.add("webhook_logs", public["id"], public, hidden)
-
-
-def _outages(rng: Random, since: int, newest: int, now: int) -> list[tuple[float, float, Fault]]:
-    """When a flaky endpoint was down, how long, and what it answered: some hours every few days, and just now."""
-    outages: list[tuple[float, float, Fault]] = []
-    at = since + int(3 * DAY * rng.random())
-    while at < newest - 6 * HOUR:
-        length = int((0.5 + 6 * rng.random() ** 2) * HOUR)
-        outages.append((at, at + length, OUTAGES.draw(rng)))
-        at += length + int((2 + 4 * rng.random()) * DAY)
-    return [*outages, (newest - 4 * MINUTE, now + 2 * HOUR, OUTAGES.draw(rng))]
-
-
-def _deliveries(
-    endpoint: Endpoint, heard: Sequence[tuple[Event, int]], rng: Random, now: int
-) -> list[tuple[Delivered, int]]:
-    done = []
-    lost = 0
-    flaky = endpoint.spec.behaviour == "flaky" and heard
-    outages = _outages(rng, endpoint.created, heard[-1][0].at, now) if flaky else []
-    gone_from = endpoint.created + (now - endpoint.created) * 2 // 5
-    for position, (event, serial) in enumerate(heard):
-        if endpoint.closed is not None and event.at >= endpoint.closed:
-            break
-        gone = endpoint.spec.behaviour == "gone" and event.at >= gone_from
-        luck = rng.random()
-        up_at, fault = next(((end, why) for start, end, why in outages if start <= event.at < end), (0.0, REJECTS))
-        if flaky and up_at == 0 and luck < REJECTED and position < len(heard) - 1:
-            # A third event in a row without success would have disabled the webhook.
-            lost = lost + 1 if lost < 2 else 0
-            up_at = math.inf if lost else up_at
-        elif luck > 0.98:
-            up_at, fault = max(up_at, event.at + 1), fault if up_at else (None, "timeout")
-        else:
-            lost = 0
-        delivered = deliver(
-            rng, uuid(rng), endpoint.wish, event, serial, endpoint.key, endpoint.headers, now,
-            up_at=up_at, fault=fault, gone=gone,
-        )  # fmt: skip
-        if gone and delivered.public["status"] == "failed":
-            endpoint.closed = delivered.last
-        done.append((delivered, serial))
-    return done
-
-
-def _conclude(endpoint: Endpoint, done: Sequence[Delivered]) -> None:
-    """What the webhook shows of its deliveries."""
-    tried = sorted((d for d in done if d.public["attempt_count"]), key=lambda d: d.last)
-    if not tried:
-        return
-    public = endpoint.public
-    for delivered in tried:
-        status = delivered.public["status"]
-        if status == "delivered":
-            endpoint.failures = 0
-        elif status == "failed" and endpoint.closed is None:
-            endpoint.failures += 1
-    last = tried[-1]
-    public = after_delivery(public, last.public["status"], last.last) | {"consecutive_failures": endpoint.failures}
-    if endpoint.closed is not None:
-        public = disabled_webhook(public, "gone", iso(endpoint.closed))
-    endpoint.public = public
+def _answer_ms(rng: Random) -> int:
+    """How long a receiver takes: mostly a tenth of a second, seldom a whole one."""
+    return min(40 + int(80 * math.exp(0.7 * rng.normalvariate(0, 1))), TIMEOUT_MS - 1)

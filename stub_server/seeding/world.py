@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,27 +14,27 @@ from ..contract.schema import Schemas
 from ..engine.sandbox import Sandbox
 from ..kernel.clock import DAY, HOUR, Clock, iso
 from ..kernel.ids import named_uuid
-from ..kernel.record import Body
-from ..store.memory import Merchant, Store
+from ..store import memory
+from ..store.memory import Store
+from .buyers import Buyers
 from .catalogue import Catalogue, load_catalogue
-from .chronicle import tell_of_projects
-from .draw import Weighted
-from .history import record
-from .keys import cut_keys
-from .market import Market, Offer
+from .files import Files, Node
+from .keys import plan_keys
+from .market import Offer
 from .niches import ProjectBlueprint, project_blueprint, project_blueprints, slogans_of
 from .people import People
-from .personas import settle_in
+from .personas import plan_persona
 from .pools import seeded_faker
-from .projects import Shelf, drawn_plans, stock
+from .projects import Merchant, Shelf, drawn_plans
 from .records import Records
-from .requests import Requests, check_specs, expand, fails
-from .rhythm import office_hour
+from .requests import Requests, check_specs, expand
+from .rhythm import Rhythm, office_hour
 from .sales import Sales
-from .scenario import ProjectSpec, Scenario, ScenarioError, parse_scenario, read_scenario
+from .scenario import ProjectSpec, Scenario, parse_scenario, read_scenario
+from .script import Script
+from .shop import Shop
 from .streams import stream
-from .tables import Node
-from .webhooks import deliver_all, open_webhooks
+from .webhooks import Webhooks
 
 MERCHANT_ID, USER_ID = named_uuid("merchant", "home"), named_uuid("user", "home")
 # The pools of names come from one Faker for all worlds: a seed decides who is drawn, not who exists.
@@ -49,11 +50,7 @@ class Seeding:
 
     def __init__(self, fixtures: Path, document: Document, schemas: Schemas) -> None:
         """`document` is the contract as served, `schemas` its schemas: what a file says is held against them."""
-        self._fixtures, self._requests = fixtures, Requests(schemas)
-        # What a new resource is before anything is said about it: null, {} or [], then the defaults of its request.
-        self._blanks: dict[str, Body] = {
-            name: document.blank(name) | document.blank(f"{name}Create") for name in ("Plan", "Product")
-        } | {name: document.blank(name) for name in ("ApiKey", "Customer", "Project", "Subscription", "Webhook")}
+        self._files, self._requests = Files(fixtures), Requests(schemas)
         self._scopes = [scope["name"] for scope in document.scopes if scope["assignable"]]
         self._catalogue: Catalogue | None = None
         self._people: People | None = None
@@ -62,14 +59,14 @@ class Seeding:
 
     def fill(self, sandbox: Sandbox, secret: bytes) -> None:
         """Fill an empty sandbox with its scenario, up to its clock's now. Raises ScenarioError."""
-        text = read_scenario(self._fixtures, sandbox.scenario)
+        text = read_scenario(self._files.folder, sandbox.scenario)
         wanted = _Wanted(sandbox.scenario, text, sandbox.seed, secret, sandbox.rules.base_url)
         pristine = self._pristine.get(wanted)
         if pristine is not None and _still_fresh(pristine.clock.now, sandbox.clock):
             _copy(pristine, sandbox)
             return
         with _undisturbed():
-            self._pour(parse_scenario(self._fixtures, sandbox.scenario, text), sandbox, secret)
+            self._pour(parse_scenario(self._files, sandbox.scenario, text), sandbox, secret)
         if sum(sandbox.counts().values()) <= MOST_KEPT_RECORDS:
             self._pristine.pop(wanted, None)
             self._pristine[wanted] = sandbox.fork("pristine")
@@ -83,57 +80,59 @@ class Seeding:
         start = now - round(scenario.months * 365 / 12) * DAY
         begun = office_hour(stream(seed, "merchant"), start - LEAD_DAYS * DAY)
         store = self._merchant(sandbox, scenario, begun)
-        shelves = self._shelves(scenario, seed)
-        offers = stock(store, self._blanks, shelves, stream(seed, "projects"), begun + 2 * DAY, now)
-        endpoints = open_webhooks(
-            scenario.webhooks, self._blanks["Webhook"], secret, seed, stream(seed, "webhooks"), begun, now
-        )
-        market = self._market(sandbox, store, min((e.created for e in endpoints), default=now + 1))
-        sales = Sales(store, market, offers, people, seed, self._blanks["Customer"], start)
-        with store.loading():
-            self._named(sandbox, scenario, sales, start)
-            if not sales.selling and (scenario.owing or scenario.orders > sales.orders):
-                asked = scenario.root["everybody" if scenario.owing else "orders"]
-                raise ScenarioError(
-                    str(asked.fail("nothing can be bought: no active project of `projects` has a plan"))
-                )
-            sales.run(scenario.customers, scenario.orders, scenario.pending, owing=scenario.owing)
-        sandbox.timers.set_all(market.due, store.merchant.id)
-        sandbox.credentials = cut_keys(
-            store,
-            self._blanks["ApiKey"],
-            scenario.keys,
-            self._scopes,
-            secret,
-            seed,
-            stream(seed, "keys"),
-            now,
-            sandbox.timers,
-        )
-        tell_of_projects(store, market, offers, sandbox.rules)
-        events = record(market.told, sandbox.events, stream(seed, "events", "past"), store, sandbox.rules.payload_keys)
-        deliver_all(store, endpoints, events, stream(seed, "deliveries"), now)
-        sandbox.sample = _sample(store, offers)
+        with sandbox.living_past(begun), _unheard(sandbox) as heard:
+            script = Script(sandbox, store, begun, now)
+            merchant = Merchant(script, stream(seed, "projects"), begun + 2 * DAY)
+            merchant.plan_projects(self._shelves(scenario, seed))
+            listening = Webhooks(script, stream(seed, "webhooks")).plan(scenario.webhooks, secret, seed, begun)
+            if listening is not None:
+                script.add(listening, heard)
+            sandbox.credentials = plan_keys(script, scenario.keys, self._scopes, secret, seed, stream(seed, "keys"))
+            taken = set(merchant.taken)
+            rhythm = Rhythm(start, now)
+            buyers = Buyers(script, people, seed, rhythm, taken)
+            shop = Shop(script, stream(seed, "lives"))
+            sales = Sales(script, shop, buyers, merchant.offers, rhythm, stream(seed, "arrivals"))
+            records = self._named(sandbox, scenario, sales, merchant, begun, taken)
+            self._crowd(scenario, sales)
+            script.run()
+            store.settle()
+            records.check()
+        sandbox.sample = _sample(store, merchant.offers)
 
-    def _named(self, sandbox: Sandbox, scenario: Scenario, sales: Sales, start: int) -> None:
-        """Personas and explicit records: what a scenario names is written before anything is drawn."""
-        records = Records(sales, self._requests, self._blanks, sandbox.seed, start, scenario.name)
+    def _named(
+        self, sandbox: Sandbox, scenario: Scenario, sales: Sales, merchant: Merchant, begun: int, taken: set[str]
+    ) -> Records:
+        """Personas and explicit records: what a scenario names is planned before anything is drawn."""
+        records = Records(sales, merchant, self._requests, begun, scenario.name, taken)
         catalogue = [spec.table in ("projects", "plans", "products") for spec in scenario.records]
         for number, spec in enumerate(scenario.records):
             if catalogue[number]:
-                records.write(number, spec)
+                records.plan(number, spec)
         for persona in scenario.personas:
             body = expand(persona.fields)
             said = {name: value for name, value in body.items() if name != "id"}
-            self._requests.check("CustomerCreate", said, fails(persona.node["customer"]))
-            sandbox.personas[persona.name] = settle_in(sales, persona, body, sandbox.seed)
+            self._requests.check("CustomerCreate", said, persona.node["customer"].fail)
+            sandbox.personas[persona.name] = plan_persona(sales, persona, body, sandbox.seed, taken)
         for number, spec in enumerate(scenario.records):
             if not catalogue[number]:
-                records.write(number, spec)
+                records.plan(number, spec)
+        return records
+
+    def _crowd(self, scenario: Scenario, sales: Sales) -> None:
+        """Everybody else."""
+        if not sales.selling and (scenario.owing or scenario.orders > sales.planned):
+            asked = scenario.root["everybody" if scenario.owing else "orders"]
+            raise asked.fail("nothing can be bought: no active project of `projects` has a plan")
+        people = max(0, scenario.customers - sales.buyers.named)
+        if scenario.owing:
+            sales.owe(people)
+        else:
+            sales.plan(people, scenario.orders, scenario.pending)
 
     def _load(self) -> People:
         if self._people is None:
-            self._catalogue = load_catalogue(self._fixtures / "catalogue")
+            self._catalogue = load_catalogue(self._files.folder / "catalogue", self._files)
             faker = seeded_faker(POOL_SEED)
             self._people = People(self._catalogue, faker)
             self._slogans = slogans_of(self._catalogue, faker)
@@ -141,21 +140,10 @@ class Seeding:
 
     def _merchant(self, sandbox: Sandbox, scenario: Scenario, begun: int) -> Store:
         name, city = scenario.merchant
-        merchant = Merchant(MERCHANT_ID, USER_ID, name, city, iso(begun))
+        merchant = memory.Merchant(MERCHANT_ID, USER_ID, name, city, iso(begun))
         sandbox.home = merchant.id
         store = sandbox.stores[merchant.id] = Store(merchant, sandbox.rules.layout)
         return store
-
-    def _market(self, sandbox: Sandbox, store: Store, since: int) -> Market:
-        assert self._catalogue is not None
-        return Market(
-            now=sandbox.clock.now,
-            since=since,
-            seller=(store.merchant.name, store.merchant.city, sandbox.rules.base_url),
-            blank=dict(self._blanks["Subscription"]),
-            orders=sandbox.rules.lifecycles["Order"],
-            banks=Weighted(((bank.ispb, bank.name), bank.weight) for bank in self._catalogue.banks),
-        )
 
     def _shelves(self, scenario: Scenario, seed: int) -> list[Shelf]:
         assert self._catalogue is not None
@@ -174,7 +162,7 @@ class Seeding:
         assert self._catalogue is not None
         blueprint = project_blueprint(stream(seed, "projects", spec.slug), self._catalogue, spec.slug, self._slogans)
         if blueprint is None:
-            raise ScenarioError(str(spec.node["slug"].fail(f"the catalogue has no project {spec.slug!r}")))
+            raise spec.node["slug"].fail(f"the catalogue has no project {spec.slug!r}")
         return Shelf(spec, blueprint, spec.plans or drawn_plans(blueprint))
 
 
@@ -198,6 +186,25 @@ def _copy(pristine: Sandbox, sandbox: Sandbox) -> None:
     sandbox.timers, sandbox.stores, sandbox.home, sandbox.events = twin.timers, twin.stores, twin.home, twin.events
     sandbox.sample, sandbox.personas = twin.sample, twin.personas
     sandbox.credentials = dict(pristine.credentials)
+
+
+@contextmanager
+def _unheard(sandbox: Sandbox) -> Iterator[Callable[[], None]]:
+    """Events are raised from when the first webhook listens: what the block is given has that begin."""
+    rules = sandbox.rules
+    silent = {
+        name: lifecycle._replace(moves=tuple(move._replace(events=()) for move in lifecycle.moves))
+        for name, lifecycle in rules.lifecycles.items()
+    }
+
+    def heard() -> None:
+        sandbox.rules = rules
+
+    sandbox.rules = replace(rules, lifecycles=silent, changes={name: {} for name in rules.changes})
+    try:
+        yield heard
+    finally:
+        heard()
 
 
 @contextmanager

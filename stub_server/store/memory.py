@@ -1,7 +1,5 @@
 """The in-memory store of one merchant: nine tables, and the counters that they feed."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -138,7 +136,7 @@ class Store:
         self.usage[ident] = ((before or UNUSED)[0] + 1, at)
         self._rendered["api_keys"].pop(ident, None)
 
-    # -- writing, which only the fold of a step does, and seeding
+    # -- writing, which only the fold of a step does
 
     def put(self, table: Table, record: Record, public: Body, hidden: Body, before: Row | None) -> None:
         """Store a version in place of the one before."""
@@ -186,25 +184,10 @@ class Store:
             remembered.clear()
         self._name_tables()
 
-    def add(self, name: str, ident: str, public: Body, hidden: Body, at: int | None = None) -> None:
-        """Store one new record of the seeded past, made at `at` (ms); checked as every version is."""
-        table = self.tables[name]
-        table.enter(table.prepare(ident, public, hidden, None, at), public, hidden)
-        self._moved(table, public, hidden)
-
-    @contextmanager
-    def loading(self) -> Iterator[None]:
-        """Many new records at once: checked and found by id and unique key as ever, in lists when the block ends."""
+    def settle(self) -> None:
+        """Put the further orders in order after very many records have come, before anybody asks for one."""
         for table in self.tables.values():
-            table.loading = True
-        try:
-            yield
-        finally:
-            for table in self.tables.values():
-                table.settle()
-                table.sorts.settle()
-                table.loading = False
-                self._rendered[table.name].clear()  # counters have moved
+            table.sorts.settle()
 
     def _moved(self, table: Table, public: Body, hidden: Body) -> None:
         """What was remembered of records that this one feeds is out of date."""

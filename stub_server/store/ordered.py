@@ -6,8 +6,7 @@ So a page costs the same at any depth and size, and so does a change.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Hashable, Iterable, Iterator
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -15,7 +14,6 @@ from sortedcontainers import SortedList
 
 LONG = 32_768  # a change so far from the end moves a quarter of a megabyte: some microseconds, and no more
 _FEW = 16  # so many keys at the end are looked through first
-FEW_PARTS = 1_024  # lists in order are merged faster than their keys are sorted, while there are not too many
 _MERGED = 100  # to merge goes through all keys, as many of them as it takes to find a hundredth of their places
 # `type(...) is list` is the fastest test of which it is; mypy does not narrow the other half of the union by it, and
 # wherever that half is used it has to be told so.
@@ -97,10 +95,7 @@ def cut(keys: Keys, start: int, stop: int, *, newest_first: bool) -> list[Any]:
 
 
 def enter(indexes: Iterable[dict[Hashable, Keys]], values: Iterable[Hashable], key: Any, later: int) -> None:
-    """Put a key into the bucket of its value in each index; at most `later` keys of a bucket are larger.
-
-    With none, it goes to the end of a plain list without being compared: while many are gathered, `sort` comes later.
-    """
+    """Put a key into the bucket of its value in each index; at most `later` keys of a bucket are larger."""
     for index, value in zip(indexes, values, strict=True):
         if value is None:
             continue
@@ -114,17 +109,6 @@ def enter(indexes: Iterable[dict[Hashable, Keys]], values: Iterable[Hashable], k
             insort(bucket, key, size - later if size > later else 0)
         else:
             bucket.append(key)
-
-
-def sort(keys: Keys, parts: Sequence[Keys] = ()) -> None:
-    """Put in order what was gathered; `parts` are sorted, and where they hold all of the keys they are only merged.
-
-    Also many keys are a plain list at first: what changes later is mostly new, and so near the end.
-    """
-    if type(keys) is list:
-        if 0 < len(parts) <= FEW_PARTS and sum(map(len, parts)) == len(keys):
-            keys[:] = chain.from_iterable(parts)
-        keys.sort()
 
 
 def joined(keys: Keys, pairs: list[tuple[Any, int]]) -> Keys:

@@ -8,7 +8,6 @@ import orjson
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
 from . import ordered
-from .gathering import sort_gathered
 from .sorts import Sorts
 from .spec import Check, Parts, TableSpec, UniqueViolation, plain
 from .tallies import Tallies
@@ -34,8 +33,6 @@ class Table:
         self.tallies = Tallies(spec, positions)
         self._tallied = bool(spec.sums or spec.distinct)
         self.views = Views(positions)
-        self.loading = False  # many records come at once, and lists are put in order when they have
-        self._unsorted = False
         self._peeked: dict[str, tuple[Record, Body]] = {}
         # Of a table that was copied: the values whose lists are its own by now, by index. The others are shared.
         self._own: list[set[Hashable]] | None = None
@@ -99,7 +96,6 @@ class Table:
 
     def oldest(self, count: int) -> list[Record]:
         """The records that were created first."""
-        self.settle()
         return [self.rows[key] for key in ordered.cut(self.order, 0, max(0, count), newest_first=False)]
 
     def bucket(self, index: str, value: Hashable) -> ordered.Keys:
@@ -137,18 +133,15 @@ class Table:
 
     # -- writing: first prepare (may refuse), then put (never does)
 
-    def prepare(self, ident: str, shown: Body, kept: Body, before: Row | None, at: int | None = None) -> Record:
-        """Check a new version against the contract and the unique keys, and write its bytes.
-
-        `at` (ms) saves reading the time of creation again where it is known.
-        """
+    def prepare(self, ident: str, shown: Body, kept: Body, before: Row | None) -> Record:
+        """Check a new version against the contract and the unique keys, and write its bytes."""
         self._check(shown)
         for held, extract in self._uniques:
             value = extract(shown, kept)
             if value is not None and held.get(value, ident) != ident:
                 raise UniqueViolation(f"{self.name}: {value!r}")
         if before is None:
-            key, version = place(parse_iso(shown[self.spec.created]) if at is None else at, ident), 1
+            key, version = place(parse_iso(shown[self.spec.created]), ident), 1
         else:
             key, version = before.record.key, before.record.version + 1
             if self._defaults:  # an opened record has them all; who makes a new one need not name them
@@ -159,24 +152,15 @@ class Table:
     def put(self, record: Record, shown: Body, kept: Body, before: Row) -> None:
         """Store a prepared version in place of the one before."""
         key = record.key
-        self.settle()
         self.rows[key] = record
         self._move(key, record.id, (before.public, before.hidden), (shown, kept))
 
     def drop(self, row: Row) -> None:
         """Take a record out."""
-        self.settle()
         key = row.record.key
         del self.rows[key], self.keys[row.id]
         self.order = ordered.remove(self.order, key)
         self._move(key, row.id, (row.public, row.hidden), None)
-
-    def settle(self) -> None:
-        """Put in order what a load has gathered so far."""
-        if self._unsorted:
-            self._unsorted = False
-            sort_gathered(self.spec, self.indexes, self.order)
-            self.views.clear()
 
     def _values(self, shown: Body, kept: Body) -> list[Any]:
         """A record's value in each index."""
@@ -194,12 +178,9 @@ class Table:
         values = self._values(shown, kept)
         if self._own is not None:
             self._take_over(values)
-        if self.loading:
-            self._unsorted, later = True, 0
-        else:
-            later = ordered.larger(self.order, key)
-            if self.views:
-                self.views.note(Noted(key, None, values, ({}, self._ranks((shown, kept)))))
+        later = ordered.larger(self.order, key)
+        if self.views:
+            self.views.note(Noted(key, None, values, ({}, self._ranks((shown, kept)))))
         self.order = ordered.add_late(self.order, key, later)
         ordered.enter(self._buckets, values, key, later)
         self.sorts.enter(key, shown, kept)
@@ -233,9 +214,10 @@ class Table:
             else:
                 texts[key] = extract(*new)
         if self._tallied:
-            self.tallies.count(was, *old, -1)
-            if new is not None and now is not None:
-                self.tallies.count(now, *new, +1)
+            if new is None or now is None:
+                self.tallies.count(was, *old, -1)
+            else:
+                self.tallies.move(was, old, now, new)
 
     def _take_over(self, values: Sequence[Any]) -> None:
         """Have lists of one's own for these values, before one of them is changed."""
@@ -269,18 +251,14 @@ class Table:
     def rebuilt(self) -> "Table":
         """The same records in a table whose indexes, sums and views are made anew."""
         twin = Table(self.name, self.spec, self._check)
-        twin.loading = True
         for key in sorted(self.rows):
             row = twin.parse(self.rows[key])
             twin.enter(row.record, row.public, row.hidden)
-        twin.settle()
         twin.sorts.settle()
-        twin.loading = False
         return twin
 
     def copy(self) -> "Table":
         """An independent copy. Records are shared, for they never change, and lists of indexes until one is changed."""
-        self.settle()
         twin = Table(self.name, self.spec, self._check)
         self._own, twin._own = [set() for _ in self._buckets], [set() for _ in self._buckets]
         twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), ordered.duplicate(self.order)

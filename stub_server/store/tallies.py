@@ -37,17 +37,31 @@ class Tallies:
                     else:
                         del sums[group]
         for groups, position, member_of in self._distinct:
-            member = member_of(shown, kept)
-            if member is None or (group := values[position]) is None:
-                continue
-            members = groups.get(group)
-            if members is None:
-                members = groups[group] = {}
-            left = members.get(member, 0) + sign
-            if left:
-                members[member] = left
-            else:
-                del members[member]
+            _count(groups, values[position], member_of(shown, kept), sign)
+
+    def move(self, was: Sequence[Any], old: tuple[Body, Body], now: Sequence[Any], new: tuple[Body, Body]) -> None:
+        """Take a version away and add the one after it: what counts the same in both is left alone."""
+        shown, kept = old
+        after, kept_after = new
+        for side, name, targets in self._sums:
+            before, value = (kept if side else shown).get(name) or 0, (kept_after if side else after).get(name) or 0
+            if before or value:
+                for sums, position in targets:
+                    group, group_now = was[position], now[position]
+                    if group == group_now:
+                        if before != value and group is not None:
+                            sums[group] = sums.get(group, 0) + value - before
+                        continue
+                    if group is not None and before:
+                        sums[group] = sums.get(group, 0) - before
+                    if group_now is not None and value:
+                        sums[group_now] = sums.get(group_now, 0) + value
+        for groups, position, member_of in self._distinct:
+            member, member_now = member_of(shown, kept), member_of(after, kept_after)
+            group, group_now = was[position], now[position]
+            if member != member_now or group != group_now:
+                _count(groups, group, member, -1)
+                _count(groups, group_now, member_now, +1)
 
     def copy_to(self, twin: "Tallies") -> None:
         """Give another one, of the same spec and empty, the same figures."""
@@ -55,3 +69,16 @@ class Tallies:
             twin.sums[name].update(sums)
         for name, groups in self.distinct.items():
             twin.distinct[name].update((group, members.copy()) for group, members in groups.items())
+
+
+def _count(groups: dict[Hashable, dict[Hashable, int]], group: Hashable, member: Hashable, sign: int) -> None:
+    if member is None or group is None:
+        return
+    members = groups.get(group)
+    if members is None:
+        members = groups[group] = {}
+    left = members.get(member, 0) + sign
+    if left:
+        members[member] = left
+    else:
+        del members[member]

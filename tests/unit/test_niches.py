@@ -6,16 +6,17 @@ from pathlib import Path
 import pytest
 
 from stub_server.seeding.catalogue import Catalogue, load_catalogue
+from stub_server.seeding.files import Files
 from stub_server.seeding.niches import ProjectBlueprint, project_blueprints, slogans_of
 from stub_server.seeding.pools import seeded_faker
 from stub_server.seeding.prices import lifetime_price, longer_price, printed, snap
 
-FOLDER = Path(__file__).parents[2] / "fixtures" / "catalogue"
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 @pytest.fixture(scope="module")
 def catalogue() -> Catalogue:
-    return load_catalogue(FOLDER)
+    return load_catalogue(FIXTURES / "catalogue", Files(FIXTURES))
 
 
 @pytest.fixture(scope="module")

@@ -16,17 +16,18 @@ from stdnum.br import cnpj, cpf
 from stub_server.domain.places import warnings_for
 from stub_server.seeding.catalogue import Catalogue, load_catalogue
 from stub_server.seeding.cpf import CpfMaker
+from stub_server.seeding.files import Files, ScenarioError
 from stub_server.seeding.people import ALPHANUMERIC_SINCE_MS, People, Person
 from stub_server.seeding.pools import fold, seeded_faker
-from stub_server.seeding.tables import CatalogueError
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "fixtures" / "catalogue"
+FIXTURES = ROOT / "fixtures"
+FOLDER = FIXTURES / "catalogue"
 
 
 @pytest.fixture(scope="module")
 def catalogue() -> Catalogue:
-    return load_catalogue(FOLDER)
+    return load_catalogue(FOLDER, Files(FIXTURES))
 
 
 @pytest.fixture(scope="module")
@@ -186,14 +187,16 @@ def test_one_seed_gives_one_crowd_whatever_the_hash_seed() -> None:
         "import random, sys, hashlib\n"
         "from pathlib import Path\n"
         "from stub_server.seeding.catalogue import load_catalogue\n"
+        "from stub_server.seeding.files import Files\n"
         "from stub_server.seeding.people import People\n"
         "from stub_server.seeding.pools import seeded_faker\n"
-        "people = People(load_catalogue(Path(sys.argv[1])), seeded_faker(5))\n"
+        "fixtures = Path(sys.argv[1])\n"
+        "people = People(load_catalogue(fixtures / 'catalogue', Files(fixtures)), seeded_faker(5))\n"
         "print(hashlib.sha256(repr(list(people.crowd(random.Random(5), 2000))).encode()).hexdigest())\n"
     )
     digests = {
         subprocess.run(
-            [sys.executable, "-c", code, str(FOLDER)],
+            [sys.executable, "-c", code, str(FIXTURES)],
             env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
@@ -218,7 +221,7 @@ def test_other_seeds_give_other_people(catalogue: Catalogue) -> None:
         ("geography", lambda t: t["rows"][3].pop("weight"), "geography.yaml: rows[3]: lacks 'weight'"),
         ("names", lambda t: t["surnames"].update(Silva=[1, "von", 1]), "names.yaml: surnames.Silva[1]: 'von'"),
         ("niches", lambda t: t["niches"][0]["bumps"][0].update(price=1.999), "niches.yaml: niches[0].bumps[0].price"),
-        ("prices", lambda t: t["monthly"].update({12.34: 1}), "prices.yaml: monthly.12.34: is not a step"),
+        ("prices", lambda t: t["monthly"].update({"12.34": 1}), "prices.yaml: monthly.12.34: is not a step"),
         ("banks", lambda t: t["banks"][0].update(ispb=18236120), "banks.yaml: banks[0].ispb: must be a text"),
     ],
 )
@@ -230,11 +233,11 @@ def test_a_wrong_table_is_named_with_its_key(
     data = yaml.safe_load((FOLDER / f"{table}.yaml").read_text(encoding="utf-8"))
     change(data)
     (tmp_path / f"{table}.yaml").write_text(yaml.safe_dump(data, allow_unicode=True), encoding="utf-8")
-    with pytest.raises(CatalogueError) as caught:
-        load_catalogue(tmp_path)
+    with pytest.raises(ScenarioError) as caught:
+        load_catalogue(tmp_path, Files(FIXTURES))
     assert str(caught.value).startswith(complaint)
 
 
 def test_a_missing_table_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CatalogueError, match=r"niches\.yaml: cannot be read"):
-        load_catalogue(tmp_path)
+    with pytest.raises(ScenarioError, match=r"niches\.yaml: cannot be read"):
+        load_catalogue(tmp_path, Files(FIXTURES))

@@ -54,13 +54,3 @@ def test_what_is_set_aside_is_still_there_and_can_be_put_back() -> None:
     timers.set_aside(first)
     timers.discard(first)
     assert ({}, [second]) == (timers.aside, timers.pending())
-
-
-def test_many_timers_set_at_once_are_numbered_by_their_time() -> None:
-    timers = Timers()
-    timers.put(timer(1, 1))
-    timers.set_all([(9, "b", "y"), (3, "a", "x")], "m")
-    assert [(1, 1), (3, 2), (9, 3)] == [(each.due, each.seq) for each in timers.pending()]
-    assert 3 == timers.last
-    timers.discard(timers.pending()[0])
-    assert 3 == timers.next_due()

@@ -1,0 +1,62 @@
+"""Laws about what must have come first, and what the clock must have seen to by now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..contract.formats import date_time_ms
+from ..domain.subscriptions import grace_end
+from .inspection import Law, World
+
+
+def _moved_on(world: World) -> Iterator[str]:
+    """While its project is active, the clock moves a subscription on as soon as its trial or its grace is over."""
+    now = world.sandbox.clock.now
+    active = {row.id for row in world.store.projects.all_rows() if row.public["status"] == "active"}
+    for row in world.rows(world.store.subscriptions):
+        public = row.public
+        if public["projectId"] not in active:
+            yield ""
+        elif public["status"] == "trialing" and date_time_ms(public["trial_end"]) <= now:
+            yield f"subscription {row.id} is trialing, though its trial was over at {public['trial_end']}"
+        elif public["status"] == "past_due" and grace_end(public, row.hidden) <= now:
+            yield f"subscription {row.id} is past due after its grace"
+        else:
+            yield ""
+
+
+def _after_its_plan(world: World) -> Iterator[str]:
+    """A plan that was deleted has left its orders behind."""
+    store = world.store
+    plans = {row.id: row.public["createdAt"] for row in store.plans.all_rows()}
+    for row in world.rows(store.orders):
+        created, plan = date_time_ms(row.public["createdAt"]), plans.get(row.hidden["planId"])
+        customer = store.customers.peek(row.hidden["customerId"])
+        if plan is not None and created < date_time_ms(plan):
+            yield f"order {row.id} is older than its plan"
+        elif customer is None or created < date_time_ms(customer["createdAt"]):
+            yield f"order {row.id} is older than its customer, or has none"
+        else:
+            yield ""
+
+
+def _attempts_told(world: World) -> Iterator[str]:
+    for row in world.rows(world.store.webhook_logs):
+        public, attempts = row.public, row.hidden["attempts"]
+        waits = public["status"] in ("pending", "retrying") and not public["is_test"]
+        numbers = [attempt["number"] for attempt in attempts]
+        if public["attempt_count"] != len(numbers) or numbers != [*range(1, len(numbers) + 1)]:
+            yield f"delivery {row.id} counts {public['attempt_count']} attempts and tells of {len(attempts)}"
+        elif waits != (public["next_attempt_at"] is not None):
+            yield f"delivery {row.id} is {public['status']}, its next attempt at {public['next_attempt_at']}"
+        elif public["status"] == "delivered" and (not attempts or attempts[-1]["error"] is not None):
+            yield f"delivery {row.id} is delivered, and its last attempt was none"
+        else:
+            yield ""
+
+
+CHRONOLOGY = (
+    Law("No trial and no grace lasts longer than it should, where its project is active", _moved_on),
+    Law("Nothing is bought before its plan and its buyer are there", _after_its_plan),
+    Law("A delivery tells of the attempts that it counts", _attempts_told),
+)

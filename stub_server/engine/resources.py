@@ -1,0 +1,100 @@
+"""What a merchant keeps, made and changed with the events and timers that go with it: everything that is not sold."""
+
+from __future__ import annotations
+
+from ..contract.document import Move
+from ..contract.formats import date_time_ms
+from ..domain.api_keys import state
+from ..kernel.record import Body, Record, Row, moved_from
+from .charges import lifecycle
+from .draft import Draft
+
+
+def add_customer(draft: Draft, public: Body, project: str | None = None) -> Record:
+    """A new customer; `project` is that of the order which brought them."""
+    record = draft.create(draft.store.customers, public["id"], public, {})
+    draft.emit_change(draft.store.customers, record, "created", project)
+    return record
+
+
+def change_customer(draft: Draft, row: Row, public: Body) -> Record:
+    """A customer after an update."""
+    record = draft.update(draft.store.customers, row, public)
+    draft.emit_change(draft.store.customers, record, "updated")
+    return record
+
+
+def add_project(draft: Draft, public: Body, hidden: Body) -> Record:
+    """A new project."""
+    record = draft.create(draft.store.projects, public["id"], public, hidden)
+    moved = lifecycle(draft, "Project").find("new", public["status"])
+    draft.emit_move(draft.store.projects, record, moved, public["id"])
+    return record
+
+
+def move_project(draft: Draft, row: Row, moved: Move) -> Record:
+    """A project in its next state."""
+    record = draft.update(draft.store.projects, row, row.public | {"status": moved.to})
+    project_moved(draft, record, moved)
+    return record
+
+
+def project_moved(draft: Draft, record: Record, moved: Move) -> None:
+    """The events of a project's move, and the job that sees to its orders and subscriptions before anything else."""
+    draft.emit_move(draft.store.projects, record, moved, record.id)
+    if moved.to == "archived":
+        draft.at(draft.now, "project.close", record.id)
+    if moved.from_ in lifecycle(draft, "Project").sets["paused"]:
+        draft.at(draft.now, "project.reopen", record.id)
+
+
+def add_plan(draft: Draft, public: Body) -> Record:
+    """A new plan."""
+    record = draft.create(draft.store.plans, public["id"], public, {})
+    draft.emit_change(draft.store.plans, record, "created", public["projectId"])
+    return record
+
+
+def change_plan(draft: Draft, row: Row, public: Body) -> Record:
+    """A plan after an update."""
+    record = draft.update(draft.store.plans, row, public)
+    draft.emit_change(draft.store.plans, record, "updated", public["projectId"])
+    return record
+
+
+def add_product(draft: Draft, public: Body) -> Record:
+    """A new product."""
+    record = draft.create(draft.store.products, public["id"], public, {})
+    draft.emit_change(draft.store.products, record, "created", public["projectId"])
+    return record
+
+
+def add_key(draft: Draft, public: Body, hidden: Body) -> Record:
+    """A new API key, and the timer that ends it."""
+    record = draft.create(draft.store.api_keys, public["id"], public, hidden)
+    draft.emit_move(draft.store.api_keys, record, lifecycle(draft, "ApiKey").find("new", state(public, draft.now)))
+    _expire_later(draft, public)
+    return record
+
+
+def change_key(draft: Draft, row: Row, public: Body, hidden: Body) -> Record:
+    """An API key after an update."""
+    record = draft.update(draft.store.api_keys, row, public, hidden)
+    before = state(row.public, draft.now)
+    draft.emit_change(draft.store.api_keys, record, "updated", beside=moved_from(before))
+    if before == "active" and state(public, draft.now) == "expired":
+        draft.emit_move(draft.store.api_keys, record, lifecycle(draft, "ApiKey").find("active", "expired"))
+    if public["expires_at"] != row.public["expires_at"]:
+        _expire_later(draft, public)
+    return record
+
+
+def _expire_later(draft: Draft, public: Body) -> None:
+    """A key whose end is to come gets a timer."""
+    if public["expires_at"] is not None and date_time_ms(public["expires_at"]) > draft.now:
+        draft.at(date_time_ms(public["expires_at"]), "api_key.expire", public["id"])
+
+
+def add_webhook(draft: Draft, public: Body, hidden: Body) -> Record:
+    """A new webhook. Nobody is told of it."""
+    return draft.create(draft.store.webhooks, public["id"], public, hidden)

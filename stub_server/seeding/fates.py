@@ -1,0 +1,62 @@
+"""What is to become of a purchase. It is planned before it is lived, for what has happened cannot be taken back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from random import Random
+from typing import NamedTuple
+
+from .draw import Weighted
+
+PAID, LATE, LAPSE, CANCEL, ANY = "paid", "late", "lapse", "cancel", "any"
+#: Of a hundred periods that end: paid in time, paid late, not paid any more, not wanted any more.
+IN_TIME, LATER, LAPSED, LEFT = 88.5, 5.5, 3.5, 2.5
+STOPS = (LAPSED + LEFT) / 100
+LATE_SHARE = LATER / (IN_TIME + LATER)
+FOR_EVER = 60  # periods: nobody seeds more of them
+PAYING = ("paid", "refunded", "partly")
+
+
+class Fate(NamedTuple):
+    """`outcome` ends the first order (`partly` is a refund in part).
+
+    `renewals` say how each period is followed, the last one for ever: `any` is in time or late by luck.
+    """
+
+    outcome: str
+    renewals: Sequence[str] = (ANY,)
+
+    def renewal(self, cycle: int) -> str:
+        """How the period after this one is paid."""
+        return self.renewals[min(cycle, len(self.renewals) - 1)]
+
+    @property
+    def bills(self) -> float:
+        """How many renewals are asked for at most."""
+        last = self.renewals[-1]
+        return len(self.renewals) if last == LAPSE else len(self.renewals) - 1 if last == CANCEL else math.inf
+
+
+#: How first orders end, in percent. Renewals are paid far more often, so that all orders together come to
+#: paid 64, expired 21, canceled 4, refunded 4, failed 2, pending 5.
+OUTCOMES = Weighted((("paid", 30), ("expired", 44), ("canceled", 9), ("refunded", 9), ("failed", 6.5), ("partly", 1.5)))
+
+
+@lru_cache(maxsize=512)
+def member(outcome: str, periods: int, end: str) -> Fate:
+    """Pays for so many periods and then stops."""
+    return Fate(outcome) if periods >= FOR_EVER else Fate(outcome, (ANY,) * periods + (end,))
+
+
+def drawn(rng: Random) -> Fate:
+    """The fate of somebody in the crowd."""
+    outcome = OUTCOMES.draw(rng)
+    return paying(rng, outcome) if outcome in PAYING else Fate(outcome)
+
+
+def paying(rng: Random, outcome: str) -> Fate:
+    """Pays, and for so long by luck."""
+    periods = int(math.log(1 - rng.random()) / math.log(1 - STOPS))
+    return member(outcome, min(periods, FOR_EVER), LAPSE if rng.random() * (LAPSED + LEFT) < LAPSED else CANCEL)

@@ -1,0 +1,110 @@
+"""Scenarios and the tables they draw from, as data: read, held to their schema, explained where they are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..contract.schema import Schemas, Validator
+from ..contract.source import ContractError, parse
+from ..kernel.record import Body
+
+_KINDS = {"object": "a map", "array": "a list", "string": "a text", "integer": "a number", "number": "a number"}
+
+
+class ScenarioError(ValueError):
+    """A scenario, or a table that it draws from, is unknown, unreadable or wrong: says file, key and reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value of a file together with the place where it stands."""
+
+    value: Any
+    file: str
+    key: str = ""
+
+    def fail(self, reason: str) -> ScenarioError:
+        """An error about this value."""
+        return ScenarioError(f"{self.file}: {self.key or '(root)'}: {reason}")
+
+    def __getitem__(self, step: Any) -> Node:
+        """A member of a map or an item of a list."""
+        key = f"{self.key}[{step}]" if isinstance(step, int) else f"{self.key}.{step}" if self.key else str(step)
+        return Node(self.value[step], self.file, key)
+
+    def get(self, name: str, default: Any) -> Any:
+        """The value of a member, or what stands for one that is not there."""
+        value = self.value.get(name)
+        return default if value is None else value
+
+    def items(self) -> Iterator[Node]:
+        """The items of a list; nothing is an empty one."""
+        return (self[number] for number in range(len(self.value or ())))
+
+    def without(self, *names: str) -> Body:
+        """A map's other members."""
+        return {name: value for name, value in self.value.items() if name not in names}
+
+
+class Files:
+    """Reads files and holds them to the schemas of `schemas.yaml`, through the validators that requests use."""
+
+    def __init__(self, fixtures: Path) -> None:
+        self.folder = fixtures
+        self._document = parse((fixtures / "schemas.yaml").read_bytes(), "schemas.yaml")
+        self._schemas = Schemas(self._document, {})
+        self._compiled: dict[str, Validator] = {}
+
+    def read(self, path: Path, shape: str) -> Node:
+        """A file of a shape. Raises ScenarioError."""
+        try:
+            text = path.read_bytes()
+        except OSError as error:
+            raise ScenarioError(f"{path.name}: cannot be read: {error.strerror}") from None
+        return self.parse(text, path.name, shape)
+
+    def parse(self, text: bytes, file: str, shape: str) -> Node:
+        """A text of a shape, from a file of this name. Raises ScenarioError."""
+        try:
+            node = Node(parse(text, file), file)
+        except ContractError as error:
+            raise ScenarioError(str(error)) from None
+        self.check(node, shape)
+        return node
+
+    def check(self, node: Node, shape: str) -> None:
+        """Hold a value to a schema. Raises ScenarioError."""
+        validator = self._compiled.get(shape)
+        if validator is None:
+            validator = self._compiled[shape] = self._schemas.component(shape, request=True)
+        error = validator.first_error(node.value)
+        if error is not None:
+            place = node
+            for step in error.instance_path:
+                place = place[step]
+            raise place.fail(self._reason(error))
+
+    def _reason(self, error: Any) -> str:
+        """What is wrong, in words, with the part of the schema that says so."""
+        rule = self._document
+        for step in error.schema_path[:-1]:
+            rule = rule[step]
+        kind, value = error.kind.name, error.instance
+        if kind == "required":
+            return f"lacks {error.kind.property!r}"
+        if kind == "additionalProperties":
+            return f"{error.kind.unexpected[0]!r} is unknown; known are {', '.join(sorted(rule['properties']))}"
+        if kind == "enum":
+            return f"{value!r} is not one of {', '.join(rule['enum'])}"
+        if kind in ("type", "minimum", "maximum"):
+            bounds = f" from {rule['minimum']} to {rule['maximum']}" if "minimum" in rule else ""
+            shown = "" if isinstance(value, (dict, list)) else f", not {value!r}"
+            whole = ", a whole one" if rule["type"] == "integer" else ""
+            return f"must be {_KINDS[rule['type']]}{bounds}{whole}{shown}"
+        if kind == "pattern":
+            wanted = "" if rule["pattern"] == r"\S" else f" that fits {rule['pattern']}"
+            return f"must be a text{wanted}, not {value!r}"
+        return str(error.message)

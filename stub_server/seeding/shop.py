@@ -1,0 +1,188 @@
+"""What buyers, payers, members and the merchant do about orders and subscriptions; what follows is the engine's."""
+
+from __future__ import annotations
+
+from random import Random
+
+import orjson
+
+from ..contract.formats import date_time_ms
+from ..domain import orders as order_rules
+from ..domain.calendar import add_interval
+from ..engine import billing
+from ..engine.draft import Draft
+from ..kernel.clock import DAY, HOUR, MINUTE
+from ..kernel.record import Body, Record
+from .draw import pick
+from .fates import ANY, CANCEL, LAPSE, LATE, LATE_SHARE, PAID, Fate
+from .rhythm import bank_morning, card_delay_ms, moment, office_hour, pay_delay_ms, refund_delay_ms
+from .script import Script
+
+PARTS = (20, 30, 30, 50)  # percent of a payment that is given back in part
+STEADY = Fate("paid")
+REFUSED = "provider_unavailable"  # of a PIX: its charge is not even opened
+
+
+class Shop:
+    """Everybody who has to do with money. `members` are the fates of those who have a subscription, by its id."""
+
+    def __init__(self, script: Script, luck: Random) -> None:
+        self.script, self.store, self.luck = script, script.store, luck
+        self.members: dict[str, Fate] = {}
+        script.on_renewal = self.billed
+
+    def draft(self) -> Draft:
+        """A step at the present instant."""
+        return self.script.draft()
+
+    # -- first orders
+
+    def buy(
+        self,
+        draft: Draft,
+        body: Body,
+        buyer: Body,
+        customer_id: str,
+        method: str,
+        fate: Fate,
+        ident: str | None = None,
+        below: int = DAY,
+    ) -> Record:
+        """Place an order, and have happen to it what its fate says; a PIX is paid in less than `below` ms."""
+        record = billing.place(draft, body, buyer, customer_id, method, None, order_rules.LIFE[method], ident)
+        rng, at, add = self.luck, self.script.now, self.script.add
+        outcome, ident = fate.outcome, record.id
+        if outcome == "failed" and method == "pix":
+            row = draft.open(self.store.orders, ident)
+            assert row is not None
+            billing.fail(draft, row, REFUSED)
+        self.script.record(draft)
+        if outcome in ("paid", "refunded", "partly"):
+            add(self._pays(record, method, at, below), self.pay, ident, fate)
+        elif outcome == "canceled":
+            add(moment(rng, at + 8 * HOUR, 8 * HOUR - 5 * MINUTE), self.cancel, ident)
+        elif outcome == "failed" and method != "pix":
+            add(at + card_delay_ms(rng), self.decline, ident)
+        return record
+
+    def _pays(self, record: Record, method: str, at: int, below: int) -> int:
+        """When somebody who wants to pay does so."""
+        rng = self.luck
+        if method == "credit_card":
+            return at + card_delay_ms(rng)
+        if method == "pix":
+            return at + pay_delay_ms(rng, below_ms=below)
+        ends = order_rules.expires_at(orjson.loads(record.json))
+        clears = bank_morning(rng, at + DAY + int(rng.random() * DAY))
+        return clears if clears < ends else bank_morning(rng, at)
+
+    def pay(self, ident: str, fate: Fate = STEADY) -> None:
+        """Pay an order, if it can still be paid."""
+        draft = self.draft()
+        row = draft.open(self.store.orders, ident)
+        if row is None or not billing.is_payable(draft, row):
+            return
+        billing.pay(draft, row)
+        step = self.script.record(draft)
+        joined = None
+        for table, record, before in step.puts:
+            if table == "subscriptions" and before is None:
+                joined = record
+        if fate.outcome in ("refunded", "partly"):
+            self.script.add(self._regrets(joined), self.refund, ident, fate.outcome == "partly")
+        if joined is not None:
+            self.join(joined, fate)
+
+    def cancel(self, ident: str) -> None:
+        """Nobody wants the order any more."""
+        draft = self.draft()
+        row = draft.open(self.store.orders, ident)
+        if row is not None and billing.is_payable(draft, row):
+            billing.cancel(draft, row)
+            self.script.record(draft)
+
+    def decline(self, ident: str) -> None:
+        """A card's issuer says no."""
+        draft = self.draft()
+        row = draft.open(self.store.orders, ident)
+        if row is not None and billing.is_payable(draft, row):
+            billing.fail(draft, row, "card_declined")
+            self.script.record(draft)
+
+    def _regrets(self, joined: Record | None) -> int:
+        """A refund comes one to seven days after the payment, and before the next one is asked for."""
+        rng, paid = self.luck, self.script.now
+        wanted = paid + refund_delay_ms(rng)
+        at = office_hour(rng, wanted)
+        if not DAY <= at - paid <= 7 * DAY:
+            at = wanted
+        if joined is not None:
+            ends = date_time_ms(orjson.loads(joined.json)["next_billing_at"])
+            if at > paid + (ends - paid) * 2 // 5:
+                at = paid + (ends - paid) // 3
+        return at
+
+    def refund(self, ident: str, part: bool) -> None:
+        """Give an order's money back, in full or in part."""
+        draft = self.draft()
+        row = draft.open(self.store.orders, ident)
+        if row is not None and billing.is_refundable(draft, row):
+            amount = max(1, row.hidden["paid_cents"] * pick(self.luck, PARTS) // 100) if part else None
+            billing.refund(draft, row, amount)
+            self.script.record(draft)
+
+    # -- memberships
+
+    def join(self, record: Record, fate: Fate) -> None:
+        """A membership has begun; who will leave it knows when."""
+        if fate.renewals == (ANY,):
+            return
+        self.members[record.id] = fate
+        if CANCEL in fate.renewals:
+            public = orjson.loads(record.json)
+            anchor = date_time_ms(public["trial_end"] or public["current_period_start"])
+            period, rhythm = fate.renewals.index(CANCEL), (public["interval"], public["interval_count"])
+            start, end = add_interval(anchor, *rhythm, period), add_interval(anchor, *rhythm, period + 1)
+            last = end - min(3 * DAY, (end - start) // 2) - HOUR
+            wanted = moment(self.luck, start + int((last - start) * 0.9 * self.luck.random()), 6 * HOUR)
+            self.script.add(min(max(wanted, start + MINUTE), last), self.leave, record.id)
+
+    def leave(self, ident: str) -> None:
+        """Have a membership end with its period."""
+        draft = self.draft()
+        row = draft.open(self.store.subscriptions, ident)
+        if row is None or not billing.is_running(draft, row) or row.public["cancel_at_period_end"]:
+            return
+        if row.public["status"] != "active":  # first what is owed is paid
+            self.script.add(self.script.now + 3 * DAY, self.leave, ident)
+            return
+        billing.end_later(draft, row)
+        self.script.record(draft)
+
+    def billed(self, record: Record, subscription: Record) -> None:
+        """A member is asked for the next period: pays in time, late or not at all."""
+        public = orjson.loads(subscription.json)
+        renewal = self.members.get(subscription.id, STEADY).renewal(public["cycle"])
+        if renewal == ANY:
+            renewal = LATE if self.luck.random() < LATE_SHARE else PAID
+        if public["paymentMethod"] != "credit_card" and renewal != LAPSE:  # cards are charged without anybody's doing
+            self.script.add(self._pays_renewal(record, public, late=renewal == LATE), self.pay, record.id)
+
+    def _pays_renewal(self, record: Record, subscription: Body, *, late: bool) -> int:
+        """When a reminder is paid: it is read at some hour of the day, and paid soon or on the last day."""
+        rng, now = self.luck, self.script.now
+        end = date_time_ms(subscription["current_period_end"])
+        slip = subscription["paymentMethod"] == "boleto"
+        if late or slip or end <= now:
+            grace = order_rules.expires_at(orjson.loads(record.json))
+        if late or end <= now:
+            first = max(now, end) + HOUR
+            pays = moment(rng, first + int(max(0, grace - first - HOUR) * rng.random()), 6 * HOUR)
+            pays = min(max(pays, first), max(first, grace - MINUTE))
+        elif slip:
+            pays = now + int((end - now) * (0.2 + 0.5 * rng.random()))
+        else:
+            share = 0.05 + 0.9 * (rng.random() ** 2 if rng.random() < 0.6 else rng.random())
+            wanted = moment(rng, now + int((end - now) * share), min(6 * HOUR, (end - now) // 4))
+            return min(max(wanted, now + 4 * MINUTE), end - MINUTE)
+        return min(bank_morning(rng, pays), grace - MINUTE) if slip else pays
