@@ -16,7 +16,7 @@ from stub_server.http.terminal import Bound
 from stub_server.kernel.clock import DAY, HOUR
 from stub_server.kernel.ids import Cutter
 from stub_server.kernel.problem import Unavailable
-from stub_server.store.table import Table
+from stub_server.store.memory import Store
 
 from .faults import Fault, Place, Planted
 from .inside import Answer, Inside, Json
@@ -63,9 +63,9 @@ def failing(name: str, turn: int = 0) -> MappingProxyType[str, Job]:
 @pytest.fixture
 def waiting(shop: Shop) -> Shop:
     """Two orders that expire tomorrow at one instant, after two timers that have nothing to do any more."""
-    for number in (0, 4, 8):
-        assert 201 == shop.play(Turn("place order", 0, 0, number, None)).status
-    first = next(row.id for row in shop.world.store.orders.rows_of("status", "pending"))
+    placed = [shop.play(Turn("place order", 0, 0, number, None)) for number in (0, 4, 8)]
+    assert [201] * 3 == [answer.status for answer in placed]
+    first = placed[0].json()["order"]["id"]
     assert 200 == shop.inside.ask("POST", f"/_sandbox/orders/{first}/pay").status
     return shop
 
@@ -174,7 +174,7 @@ def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
 @pytest.fixture
 def broken(shop: Shop) -> Iterator[Shop]:
     """A world in which folding a step has failed, and so has the repair."""
-    with Fault(Place(Table, "put")), Fault(Place(Sandbox, "_repair")):
+    with Fault(Place(Store, "put")), Fault(Place(Sandbox, "_repair")):
         is_a_defect(create(shop, "lost"))
     assert shop.world.is_broken
     yield shop
@@ -222,7 +222,7 @@ def test_a_world_that_a_job_breaks_answers_503_at_once(waiting: Shop) -> None:
     set_wall(world.clock, wall)
     assert 200 == waiting.inside.ask("POST", "/_sandbox/clock/resume").status
     wall.now += 2 * DAY
-    with Fault(Place(Table, "put")), Fault(Place(Sandbox, "_repair")):
+    with Fault(Place(Store, "put")), Fault(Place(Sandbox, "_repair")):
         unavailable(read(waiting))
     assert world.is_broken
     unavailable(read(waiting))
