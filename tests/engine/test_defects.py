@@ -63,9 +63,10 @@ def failing(name: str, turn: int = 0) -> MappingProxyType[str, Job]:
 @pytest.fixture
 def waiting(shop: Shop) -> Shop:
     """Two orders that expire tomorrow at one instant, after two timers that have nothing to do any more."""
-    placed = [shop.play(Turn("place order", 0, 0, number, None)) for number in (0, 4, 8)]
-    assert [201] * 3 == [answer.status for answer in placed]
-    first = placed[0].json()["order"]["id"]
+    for number in (0, 4, 8):
+        assert 201 == shop.play(Turn("place order", 0, 0, number, None)).status
+    pending = {row.id for row in shop.world.store.orders.rows_of("status", "pending")}
+    first = next(timer.subject for timer in shop.world.timers.pending() if timer.subject in pending)
     assert 200 == shop.inside.ask("POST", f"/_sandbox/orders/{first}/pay").status
     return shop
 
