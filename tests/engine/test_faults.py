@@ -8,17 +8,19 @@ from typing import ClassVar
 import pytest
 
 from stub_server.contract.violation import ContractViolation
+from stub_server.engine import draft as draft_module
 from stub_server.engine.draft import Draft
 from stub_server.engine.log import Log
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
 from stub_server.engine.usage import flush_usage
-from stub_server.events.log import EventLog
+from stub_server.events.log import Event, EventLog
 from stub_server.http import idempotency
 from stub_server.http.terminal import Bound
 from stub_server.kernel.clock import Clock, iso
 from stub_server.kernel.ids import Cutter
 from stub_server.kernel.timers import Timers
+from stub_server.store import ordered
 from stub_server.store.memory import Store
 from stub_server.store.sorts import Sorts
 from stub_server.store.table import Table
@@ -37,26 +39,49 @@ MOST = 60
 
 # Before the step is in the log nothing has happened yet.
 DECIDING: Mapping[Place, Callable[[str], Exception]] = {
-    **{Place(Draft, name): Planted for name in ("_put", "drop", "at", "raise_event", "open_delivery", "record")},
-    **{Place(Draft, name): Planted for name in ("_make_room", "_used", "_forgotten")},
-    Place(Cutter, "_cut"): Planted,
-    Place(Cutter, "_secret"): Planted,
+    **{
+        Place(Draft, name): Planted
+        for name in (
+            "create", "update", "_check_unique", "drop", "at", "open_store", "emit_change", "emit_move", "_emit",
+            "raise_event", "open_delivery", "record", "_make_room", "_used", "_forgotten", "_size_of", "clear",
+        )
+    },
+    **{Place(Cutter, name): Planted for name in ("_next_block", "_secret", "uuid", "code", "event", "alnum", "secret")},
+    **{Place(Table, name): Planted for name in ("same_keys", "shares_key", "oldest")},
+    **{Place(Clock, name): Planted for name in ("at", "moved", "stopped")},
     Place(Table, "prepare"): ContractViolation,
     Place(Table, "prepare", True): Planted,
+    Place(Store, "rendered"): Planted,
+    Place(draft_module, "subscribers_to"): Planted,
+    Place(draft_module, "new_log"): Planted,
+    Place(Event, "payload"): Planted,
+    Place(Event, "__new__"): Planted,
+    Place(EventLog, "outgoing"): Planted,
     Place(Bound, "check"): ContractViolation,
     Place(idempotency, "saved"): Planted,
     Place(Step, "__new__"): Planted,
+    Place(Sandbox, "take"): Planted,
     Place(Log, "append"): Planted,
-}
+    Place(Log, "_forget"): Planted,
+}  # fmt: skip
+BOTH = (False, True)
 # From then on the step is taken, whatever fails.
-FOLDING = (
-    *(Place(Sandbox, name, late) for name in ("fold", "_fold_rest", "_store_for") for late in (False, True)),
-    *(Place(Table, name, late) for name in ("put", "enter", "_move", "_reindex", "drop") for late in (False, True)),
-    *(Place(Store, name, late) for name in ("put", "drop", "_moved", "set_usage") for late in (False, True)),
-    *(Place(Sorts, name, late) for name in ("enter", "move") for late in (False, True)),
-    *(Place(Timers, name, late) for name in ("put", "discard") for late in (False, True)),
-    *(Place(owner, name, late) for owner, name in ((Tallies, "count"), (Views, "note")) for late in (False, True)),
-    *(Place(owner, name, late) for owner, name in ((EventLog, "append"), (Clock, "set")) for late in (False, True)),
+FOLDING = tuple(
+    Place(owner, name, late)
+    for owner, names in (
+        (Sandbox, ("fold", "_fold_rest", "_store_for")),
+        (Store, ("put", "drop", "_own", "_name_tables", "_moved", "set_usage")),
+        (Table, ("enter", "put", "drop", "copy", "_move", "_reindex", "_values", "_ranks", "_take_over")),
+        (Sorts, ("enter", "move", "values", "copy")),
+        (Tallies, ("count", "copy_to")),
+        (Views, ("note",)),
+        (ordered, ("enter", "add", "add_late", "remove", "duplicate", "larger")),
+        (Timers, ("put", "discard")),
+        (EventLog, ("append",)),
+        (Clock, ("set",)),
+    )
+    for name in names
+    for late in BOTH
 )
 
 
