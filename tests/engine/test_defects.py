@@ -23,7 +23,7 @@ from .inside import Answer, Inside, Json
 from .shop import Shop, Turn, shop_in
 from .small import Wall, origin, serve, set_wall
 from .state import same, stale, state, token_of
-from .test_faults import is_a_defect
+from .trial import is_a_defect
 
 CUSTOMER: Json = {"name": "Rosa", "email": "rosa@example.com", "document": "34712695846"}
 
