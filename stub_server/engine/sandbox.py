@@ -207,11 +207,12 @@ class Sandbox:
     def _repair(self, step: Step) -> None:
         """Have what a step says after folding it has failed half way: the records, then what follows from them."""
         store = self._store_for(step)
+        rows = {name: dict(table.rows) for name, table in store.tables.items()}  # a fork may share the tables
         for name, record, _ in step.puts:
-            store.tables[name].rows[record.key] = record
+            rows[name][record.key] = record
         for name, record in step.drops:
-            store.tables[name].rows.pop(record.key, None)
-        store.rebuild()
+            rows[name].pop(record.key, None)
+        store.rebuild(rows)
         self.subscribers.clear()
         self._fold_rest(step, store)
 

@@ -1,5 +1,6 @@
 """The in-memory store of one merchant: nine tables, and the counters that they feed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -176,9 +177,9 @@ class Store:
             self.usage[ident] = usage
         self._rendered["api_keys"].pop(ident, None)
 
-    def rebuild(self) -> None:
-        """Make anew all that is derived from the records: after a defect has left it half done."""
-        self.tables = {name: table.rebuilt() for name, table in self.tables.items()}
+    def rebuild(self, rows: Mapping[str, Mapping[int, Record]]) -> None:
+        """Have these records, and make anew all that is derived from them: after a defect has left it half done."""
+        self.tables = {name: table.rebuilt(rows[name]) for name, table in self.tables.items()}
         self._shared.clear()
         for remembered in self._rendered.values():
             remembered.clear()

@@ -248,11 +248,12 @@ class Table:
         """A record's values in the further sort orders, where a view asks for them."""
         return {} if parts is None or not self.views.is_sorted else self.sorts.values(*parts)
 
-    def rebuilt(self) -> "Table":
-        """The same records in a table whose indexes, sums and views are made anew."""
+    def rebuilt(self, rows: Mapping[int, Record] | None = None) -> "Table":
+        """A table of the same records, or of others, whose indexes, sums and views are made anew."""
+        rows = self.rows if rows is None else rows
         twin = Table(self.name, self.spec, self._check)
-        for key in sorted(self.rows):
-            row = twin.parse(self.rows[key])
+        for key in sorted(rows):
+            row = twin.parse(rows[key])
             twin.enter(row.record, row.public, row.hidden)
         twin.sorts.settle()
         return twin

@@ -19,7 +19,7 @@ class Place(NamedTuple):
     afterwards: bool = False
 
     def __str__(self) -> str:
-        return f"{'after' if self.afterwards else 'before'} {self.owner.__name__}.{self.name}"
+        return f"{'after' if self.afterwards else 'before'} {self.owner.__name__.rpartition('.')[2]}.{self.name}"
 
 
 class Fault:

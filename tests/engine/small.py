@@ -18,6 +18,7 @@ from ..support.live import FROZEN
 NAME = "default"
 BOUNDS = (
     (events, "KEPT", 25),
+    (draft, "KEPT", 25),
     (draft, "KEPT_REPLIES", 3),
     (tables, "LOG_ROWS", 6),
     (jobs, "SLICE", 2),

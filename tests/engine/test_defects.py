@@ -16,14 +16,14 @@ from stub_server.http.terminal import Bound
 from stub_server.kernel.clock import DAY, HOUR
 from stub_server.kernel.ids import Cutter
 from stub_server.kernel.problem import Unavailable
-from stub_server.store.table import Table
+from stub_server.store.memory import Store
 
 from .faults import Fault, Place, Planted
 from .inside import Answer, Inside, Json
 from .shop import Shop, Turn, shop_in
 from .small import Wall, origin, serve, set_wall
 from .state import same, stale, state, token_of
-from .test_faults import is_a_defect
+from .trial import is_a_defect
 
 CUSTOMER: Json = {"name": "Rosa", "email": "rosa@example.com", "document": "34712695846"}
 
@@ -65,7 +65,8 @@ def waiting(shop: Shop) -> Shop:
     """Two orders that expire tomorrow at one instant, after two timers that have nothing to do any more."""
     for number in (0, 4, 8):
         assert 201 == shop.play(Turn("place order", 0, 0, number, None)).status
-    first = next(row.id for row in shop.world.store.orders.rows_of("status", "pending"))
+    pending = {row.id for row in shop.world.store.orders.rows_of("status", "pending")}
+    first = next(timer.subject for timer in shop.world.timers.pending() if timer.subject in pending)
     assert 200 == shop.inside.ask("POST", f"/_sandbox/orders/{first}/pay").status
     return shop
 
@@ -118,12 +119,14 @@ def test_an_advance_over_a_job_that_fails_is_500_and_goes_on_from_there(
         middle = state(world)
         is_a_defect(waiting.inside.ask("POST", "/_sandbox/clock/advance", {"seconds": 30 * HOUR / 1000}))
         same(middle, state(world))
-    to = {"to": "2026-11-23T00:00:00Z"}
+    to = {"to": "2026-11-22T00:00:00Z"}
     # The clock stands at the very instant of the job: it is tried before the request, and not by it.
     assert [] == waiting.inside.ask("POST", "/_sandbox/clock/advance", to).json()["fired"]
     assert was + 2 == expired(world)
     serve(waiting.inside.app, other)
-    assert 2 == len(waiting.inside.ask("POST", "/_sandbox/clock/advance", to).json()["fired"])
+    fired = waiting.inside.ask("POST", "/_sandbox/clock/advance", to).json()["fired"]
+    jobs = ["subscription.renew", "order.expire", "order.expire", "subscription.renew"]
+    assert jobs == [done["job"] for done in fired]
     same(state(other), state(world))
     assert {} == stale(world)
 
@@ -174,7 +177,7 @@ def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
 @pytest.fixture
 def broken(shop: Shop) -> Iterator[Shop]:
     """A world in which folding a step has failed, and so has the repair."""
-    with Fault(Place(Table, "put")), Fault(Place(Sandbox, "_repair")):
+    with Fault(Place(Store, "put")), Fault(Place(Sandbox, "_repair")):
         is_a_defect(create(shop, "lost"))
     assert shop.world.is_broken
     yield shop
@@ -222,7 +225,7 @@ def test_a_world_that_a_job_breaks_answers_503_at_once(waiting: Shop) -> None:
     set_wall(world.clock, wall)
     assert 200 == waiting.inside.ask("POST", "/_sandbox/clock/resume").status
     wall.now += 2 * DAY
-    with Fault(Place(Table, "put")), Fault(Place(Sandbox, "_repair")):
+    with Fault(Place(Store, "put")), Fault(Place(Sandbox, "_repair")):
         unavailable(read(waiting))
     assert world.is_broken
     unavailable(read(waiting))

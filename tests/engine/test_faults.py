@@ -1,147 +1,25 @@
 """A defect at any point of a change leaves the world as it was or as it should be, and never in between."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import ClassVar
 
 import pytest
 
-from stub_server.contract.violation import ContractViolation
-from stub_server.engine.draft import Draft
-from stub_server.engine.log import Log
-from stub_server.engine.sandbox import Sandbox
-from stub_server.engine.step import Step
 from stub_server.engine.usage import flush_usage
-from stub_server.events.log import EventLog
-from stub_server.http import idempotency
 from stub_server.http.terminal import Bound
-from stub_server.kernel.clock import Clock, iso
-from stub_server.kernel.ids import Cutter
-from stub_server.kernel.timers import Timers
-from stub_server.store.memory import Store
-from stub_server.store.sorts import Sorts
-from stub_server.store.table import Table
-from stub_server.store.tallies import Tallies
-from stub_server.store.views import Views
 
-from .faults import NEVER, Fault, Place, Planted
-from .inside import Answer, Inside, Json
-from .scene import MERCHANTS, Request
+from .faults import NEVER, Fault, Place
+from .inside import Inside
+from .places import COPYING, DECIDING, FOLDING
 from .shop import Shop, Turn, shop_in
-from .small import Wall, serve, set_wall
-from .state import LISTS, answers, same, stale, state, token_of
+from .state import answers, same, stale, state, token_of
+from .trial import NEWCOMERS, OF_THE_CLOCK, REQUESTS, SETTING, Outcome, Trial, again, is_a_defect, said
 
 MOST = 60
 """Calls of one function in one request: a place that is called more often than that is planted no further."""
-
-# Before the step is in the log nothing has happened yet.
-DECIDING: Mapping[Place, Callable[[str], Exception]] = {
-    **{Place(Draft, name): Planted for name in ("_put", "drop", "at", "raise_event", "open_delivery", "record")},
-    **{Place(Draft, name): Planted for name in ("_make_room", "_used", "_forgotten")},
-    Place(Cutter, "_cut"): Planted,
-    Place(Cutter, "_secret"): Planted,
-    Place(Table, "prepare"): ContractViolation,
-    Place(Table, "prepare", True): Planted,
-    Place(Bound, "check"): ContractViolation,
-    Place(idempotency, "saved"): Planted,
-    Place(Step, "__new__"): Planted,
-    Place(Log, "append"): Planted,
-}
-# From then on the step is taken, whatever fails.
-FOLDING = (
-    *(Place(Sandbox, name, late) for name in ("fold", "_fold_rest", "_store_for") for late in (False, True)),
-    *(Place(Table, name, late) for name in ("put", "enter", "_move", "_reindex", "drop") for late in (False, True)),
-    *(Place(Store, name, late) for name in ("put", "drop", "_moved", "set_usage") for late in (False, True)),
-    *(Place(Sorts, name, late) for name in ("enter", "move") for late in (False, True)),
-    *(Place(Timers, name, late) for name in ("put", "discard") for late in (False, True)),
-    *(Place(owner, name, late) for owner, name in ((Tallies, "count"), (Views, "note")) for late in (False, True)),
-    *(Place(owner, name, late) for owner, name in ((EventLog, "append"), (Clock, "set")) for late in (False, True)),
-)
-
-
-def order(shop: Shop) -> Request:
-    """Of somebody new: the customer, the order, its timers, events and deliveries, of which the oldest make room."""
-    plan = next(shop.world.store.plans.all_rows()).public
-    buyer = {"name": "Nova", "email": "succeed_immediately@example.com", "document": "34712695846"}
-    body = {"projectId": plan["projectId"], "planId": plan["id"], "paymentMethod": "pix", "totalAmount": 11}
-    body |= {"items": [{"description": "Plano", "quantity": 1, "amount": 11}], "customer": buyer}
-    return Request("POST", "/v2/orders/pix", body)
-
-
-def payment(shop: Shop) -> Request:
-    """Opens a subscription."""
-    ident = next(row.id for row in shop.world.store.orders.rows_of("status", "pending"))
-    return Request("POST", f"/_sandbox/orders/{ident}/pay")
-
-
-def refund(shop: Shop) -> Request:
-    """Of a part."""
-    ident = next(row.id for row in shop.world.store.orders.rows_of("status", "paid"))
-    return Request("POST", f"/_sandbox/orders/{ident}/refund", {"amount": 1})
-
-
-def key(shop: Shop) -> Request:
-    """Takes credentials out of the stream of secrets, and sets a timer."""
-    body = {"name": "Nova", "scopes": ["orders:read"], "expires_at": "2026-12-01T00:00:00Z"}
-    return Request("POST", "/api-keys", body)
-
-
-def deleted_key(shop: Shop) -> Request:
-    """One that was used, and not all of its use was recorded."""
-    used = next(iter(shop.world.store.unrecorded))
-    return Request("DELETE", f"/api-keys/{used}")
-
-
-def deleted_project(shop: Shop) -> Request:
-    """With its plan and its product."""
-    ident = next(row.id for row in shop.world.store.projects.all_rows() if row.public["name"] == "Vazio")
-    return Request("DELETE", f"/v2/projects/{ident}")
-
-
-def deleted_webhook(shop: Shop) -> Request:
-    """With a job that calls off what is open."""
-    return Request("DELETE", f"/v2/webhooks/{next(shop.world.store.webhooks.all_rows()).id}")
-
-
-def rotation(shop: Shop) -> Request:
-    """Of a signing key."""
-    return Request("POST", f"/v2/webhooks/{next(shop.world.store.webhooks.all_rows()).id}/regenerate-key")
-
-
-def archive(shop: Shop) -> Request:
-    """Sets a job that runs before the next request."""
-    ident = next(shop.world.store.projects.all_rows()).id
-    return Request("POST", f"/v2/projects/{ident}/archive")
-
-
-def strangers_customer(shop: Shop) -> Request:
-    """Of a merchant whom the world does not know yet: opens his store."""
-    return Request("POST", "/v2/customers", {"name": "Rosa", "email": "rosa@example.com", "document": "34712695846"})
-
-
-REQUESTS: dict[str, Callable[[Shop], Request]] = {
-    function.__name__: function
-    for function in (
-        order, payment, refund, key, deleted_key, deleted_project, deleted_webhook, rotation, archive,
-        strangers_customer,
-    )
-}  # fmt: skip
-
-
-def advance(shop: Shop) -> Request:
-    """Past everything that is due now; what has nothing to do any more is passed over."""
-    due = [timer.due for timer in shop.world.timers.pending()]
-    return Request("POST", "/_sandbox/clock/advance", {"to": iso(due[-1])})
-
-
-def freeze(shop: Shop) -> Request:
-    """Sets the clock and nothing else."""
-    return Request("POST", "/_sandbox/clock/freeze")
-
-
-# Controls of the clock make a step for every job and one of their own: a defect keeps what was done until then.
-OF_THE_CLOCK: dict[str, Callable[[Shop], Request]] = {"advance": advance, "freeze": freeze}
+SHARING = [name for name in (*REQUESTS, *OF_THE_CLOCK) if name not in NEWCOMERS]
 
 
 @pytest.fixture(scope="module")
@@ -159,53 +37,13 @@ def base(inside: Inside, hooks: tuple[str, ...]) -> Shop:
         ("/v2/products", {"projectId": empty, "name": "Aula"}),
     ):
         assert 201 == inside.ask("POST", path, body, token_of(inside, shop.world, shop.world.home)).status
+    while len(shop.world.events) == shop.world.events.raised:  # the oldest ones have to go, too
+        assert 200 == shop.play(Turn("update customer", 0, 0, 3 * shop.world.events.raised + 2, None)).status
     assert 200 == inside.ask("GET", "/v2/orders", token=shop.keys[0]).status
     flush_usage(shop.world)
     assert 200 == inside.ask("GET", "/v2/orders", token=shop.keys[0]).status
     assert shop.world.store.unrecorded
     return shop
-
-
-class Trial:
-    """One request in one copy of the base world."""
-
-    def __init__(self, base: Shop, request: str) -> None:
-        self.shop = base.copy(base.world.fork(base.world.name))
-        self.inside, self.world = base.inside, self.shop.world
-        set_wall(self.world.clock, Wall(self.world.clock.now))
-        serve(self.inside.app, self.world)
-        self.merchant = MERCHANTS[1] if request == "strangers_customer" else self.world.home
-        self.token = token_of(self.inside, self.world, self.merchant)
-        self.request = (REQUESTS | OF_THE_CLOCK)[request](self.shop)
-
-    def warm(self) -> None:
-        """Have every list asked for, so that a write has views to think of."""
-        token = token_of(self.inside, self.world, self.world.home)
-        for path, queries in LISTS.items():
-            for query in queries:
-                assert 200 == self.inside.ask("GET", f"{path}?{query}", token=token).status
-
-    def ask(self) -> Answer:
-        """The request, always under the same Idempotency-Key."""
-        return self.inside.ask(*self.request, token=self.token, idem="the-key")
-
-
-class Outcome:
-    """What a request leaves when nothing fails: the state before and after, and what it answers."""
-
-    def __init__(self, base: Shop, request: str) -> None:
-        trial = Trial(base, request)
-        trial.warm()
-        self.before = state(trial.world)
-        self.answer = trial.ask()
-        assert self.answer.status in (200, 201), self.answer
-        self.after = state(trial.world)
-        self.answers = answers(trial.inside, trial.world)
-        self.is_repeatable = any(reply_key[3] == "the-key" for reply_key, _ in self.after["replies"])
-        assert {} == stale(trial.world)
-        assert self.before != self.after
-        trial.ask()
-        self.settled = state(trial.world)  # what the request left to a job is done before the next one
 
 
 class TestPlanted:
@@ -219,13 +57,14 @@ class TestPlanted:
             self.known[request_name] = Outcome(base, request_name)
         return self.known[request_name]
 
-    @pytest.mark.parametrize("request_name", REQUESTS)
+    @pytest.mark.parametrize("request_name", [*REQUESTS, *SETTING])
     @pytest.mark.parametrize("place", DECIDING, ids=str)
     def test_a_defect_before_the_step_is_recorded_changes_nothing(
         self, base: Shop, request_name: str, place: Place
     ) -> None:
         """The answer is 500; the same request again is done, once."""
         expected = self.outcome(base, request_name)
+        is_recorded = place.owner is Bound and request_name in SETTING  # by its handler, before it answers
         for turn in range(MOST):
             trial = Trial(base, request_name)
             with Fault(place, turn, DECIDING[place]) as fault:
@@ -234,7 +73,7 @@ class TestPlanted:
                 same(expected.after, state(trial.world))
                 return
             is_a_defect(answer)
-            same(expected.before, state(trial.world))
+            same(expected.after if is_recorded else expected.before, state(trial.world))
             again(trial, expected)
 
     @pytest.mark.parametrize("request_name", [*REQUESTS, *OF_THE_CLOCK])
@@ -248,7 +87,7 @@ class TestPlanted:
             with Fault(place, turn) as fault:
                 answer = trial.ask()
             assert not trial.world.is_broken
-            assert (expected.answer.status, expected.answer.body) == (answer.status, answer.body)
+            assert said(expected.answer) == said(answer)
             same(expected.after, state(trial.world))
             if not fault.fired:
                 return
@@ -257,34 +96,42 @@ class TestPlanted:
                 same(expected.answers, answers(trial.inside, trial.world))
             again(trial, expected)
 
+    @pytest.mark.parametrize("request_name", SHARING)
+    @pytest.mark.parametrize("place", COPYING, ids=str)
+    def test_a_defect_in_folding_leaves_the_origin_of_a_copy_alone(
+        self, base: Shop, request_name: str, place: Place
+    ) -> None:
+        """What the two share until one of them writes is as it was for the other one, and both go their own way."""
+        expected, origin = self.outcome(base, request_name), state(base.world)
+        for turn in range(MOST):
+            trial = Trial(base, request_name)
+            with Fault(place, turn) as fault:
+                answer = trial.ask()
+            assert not trial.world.is_broken
+            assert said(expected.answer) == said(answer)
+            same(expected.after, state(trial.world))
+            same(origin, state(base.world))
+            if not fault.fired:
+                return
+            assert {} == stale(trial.world) | stale(base.world)
+            again(trial, expected)
+            same(origin, state(base.world))
 
-def test_every_place_is_in_the_way_of_a_request(base: Shop) -> None:
+
+@pytest.mark.parametrize(
+    ("places", "names"),
+    [(DECIDING, [*REQUESTS, *SETTING]), (FOLDING, [*REQUESTS, *OF_THE_CLOCK]), (COPYING, SHARING)],
+    ids=("deciding", "folding", "copying"),
+)
+def test_every_place_is_in_the_way_of_a_request(base: Shop, places: Iterable[Place], names: Iterable[str]) -> None:
     """A place that is never called proves nothing."""
-    places, calls = (*DECIDING, *FOLDING), Counter[Place]()
-    for request_name in (*REQUESTS, *OF_THE_CLOCK):
+    calls = Counter[Place]()
+    for request_name in names:
         trial = Trial(base, request_name)
-        trial.warm()
+        if places is FOLDING:
+            trial.warm()
         with ExitStack() as stack:
             counted = {place: stack.enter_context(Fault(place, NEVER)) for place in places}
             trial.ask()
         calls.update({place: fault.calls for place, fault in counted.items()})
     assert [] == [str(place) for place in places if not calls[place]]
-
-
-def again(trial: Trial, expected: Outcome) -> None:
-    """Whatever came of a request, asking again under its Idempotency-Key has it done once and answered."""
-    if not expected.is_repeatable:
-        return
-    for _ in range(2):
-        answer = trial.ask()
-        assert (expected.answer.status, expected.answer.body) == (answer.status, answer.body)
-    same(expected.settled, state(trial.world))
-    assert "true" == answer.headers["idempotent-replayed"]
-
-
-def is_a_defect(answer: Answer) -> None:
-    """500 in the one shape of every refusal."""
-    assert (500, "internal_error") == (answer.status, answer.json().get("code")), answer.body
-    body: Json = answer.json()
-    assert ["error", "message", "code", "status", "request_id", "details"] == list(body)
-    assert body["request_id"] == answer.headers["x-request-id"]

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import closing
 from typing import Any
+from unittest.mock import patch
 
 import httpx2
 import orjson
@@ -16,11 +17,12 @@ from stub_server.app import create_app
 from stub_server.engine.scheduler import tick
 from stub_server.http.edge import Edge
 from stub_server.http.watch import Limits
+from stub_server.worlds import sandboxes
 
 from ..journeys.test_every_conflict import CAUSES, DECLARED, another_body, buyer_of_another_type
 from ..support import forge
 from ..support.contract import document
-from ..support.estate import ELSEWHERE, SCOPES, Estate, client, emptied, estate, webhook_body
+from ..support.estate import ELSEWHERE, SCOPES, Estate, client, estate, webhook_body
 from ..support.live import FROZEN, NO_TLS, Live, serving
 from ..support.make import Json, created, make_order, make_plan, make_project
 from ..support.receiver import receiving
@@ -63,7 +65,7 @@ class Watched:
         world = self.app.sandboxes.find(path.split("/")[2]) if path.startswith("/s/") else None
         world = world or self.app.sandboxes.default
         tick(world)  # what was due before the request is not its doing
-        before, number = state(world), world.log.number
+        before, number = state(world) | worlds_of(self.app), world.log.number
         sent: list[Message] = []
 
         async def remember(message: Message) -> None:
@@ -74,9 +76,20 @@ class Watched:
         if sent[0]["status"] >= 400 and scope["method"] != "HEAD":
             code = orjson.loads(b"".join(message["body"] for message in sent[1:]))["code"]
             self.codes[code] += 1
-            found = changed(before, state(world), scope)
+            found = changed(before, state(world) | worlds_of(self.app), scope)
             if found or number != world.log.number:
                 self.wrong.append(f"{scope['method']} {path} {code}: {sorted(found)}, step {world.log.number}")
+
+
+def worlds_of(app: Edge) -> Facts:
+    """Which worlds there are, each with what the server knows of it; that one was asked for is counted."""
+    return {
+        f"world {entry.world.name}": (
+            id(entry.world), entry.world.name, entry.parent, entry.mentioned, entry.created_at, entry.expires_at,
+            entry.world.log.number,
+        )
+        for entry in app.sandboxes.entries()
+    }  # fmt: skip
 
 
 def changed(before: Facts, after: Facts, scope: MutableMapping[str, Any]) -> set[str]:
@@ -101,7 +114,8 @@ def shop(watched: tuple[Watched, Live], sink: str) -> Iterator[Estate]:
     """A merchant in a world of his own; at the end no refusal may have changed it."""
     watch, live = watched
     name = f"refused-{next(_numbers)}"
-    emptied(live, name)
+    asked = {"name": name, "scenario": "empty", "seed": 42}  # what is only mentioned makes room for others
+    created(httpx2.post(f"{live.url}/_sandbox/sandboxes", json=asked, timeout=60, verify=NO_TLS))
     watch.wrong.clear()
     watch.codes.clear()
     with closing(estate(live, name, sink)) as made:
@@ -215,6 +229,29 @@ def _long_after(shop: Estate) -> httpx2.Response:
     return shop.control.post(f"/orders/{order['id']}/refund")
 
 
+def _taken(shop: Estate) -> httpx2.Response:
+    """By a new world and by a fork, in whatever letters."""
+    taken = {"name": shop.sandbox.upper()}
+    refused(shop.control.post("/sandboxes", json=taken), 409, "duplicate_sandbox")
+    return shop.control.post("/sandboxes/default/fork", json=taken)
+
+
+def _too_many(shop: Estate) -> httpx2.Response:
+    """None of those that there are was only mentioned."""
+    with patch.object(sandboxes, "MOST", len(list(shop.live.app.sandboxes.names()))):
+        refused(shop.control.post("/sandboxes"), 409, "too_many_sandboxes")
+        return shop.control.post(f"/sandboxes/{shop.sandbox}/fork")
+
+
+def _no_such_step(shop: Estate) -> httpx2.Response:
+    """One that has not been yet, and one that the log has let go."""
+    log = shop.live.app.sandboxes.entry(shop.sandbox).world.log
+    path = f"/sandboxes/{shop.sandbox}/fork"
+    refused(shop.control.post(path, json={"step": log.number + 1}), 409, "step_not_kept")
+    log._forget()
+    return shop.control.post(path, json={"step": 0})
+
+
 CONTROLS: dict[tuple[int, str], Callable[[Estate], httpx2.Response]] = {
     (404, "not_found"): lambda shop: shop.control.post(f"/orders/{NOTHING}/pay"),
     (409, "order_already_paid"): lambda shop: _drive(shop, "pay", "pay"),
@@ -226,6 +263,10 @@ CONTROLS: dict[tuple[int, str], Callable[[Estate], httpx2.Response]] = {
     (409, "clock_moves_forward_only"): lambda shop: shop.control.patch("/clock", json={"to": "2026-01-01T00:00:00Z"}),
     (409, "clock_too_far"): lambda shop: shop.control.post("/clock/advance", json={"to": "8000-01-01T00:00:00Z"}),
     (404, "scenario_not_found"): lambda shop: shop.control.post("/reset", json={"scenario": "nowhere"}),
+    (409, "duplicate_sandbox"): _taken,
+    (409, "too_many_sandboxes"): _too_many,
+    (409, "step_not_kept"): _no_such_step,
+    (409, "sandbox_protected"): lambda shop: shop.control.delete("/sandboxes/default"),
     (422, "validation_error"): lambda shop: shop.control.post("/clock/advance", json={"seconds": -1}),
     (404, "route_not_found"): lambda shop: shop.api.post("/v2/nothing", json={}),
     (405, "method_not_allowed"): lambda shop: shop.api.patch("/v2/customers", json={}),

@@ -29,7 +29,12 @@ def world(seeded: Sandbox) -> Sandbox:
 
 @pytest.fixture
 def customers(world: Sandbox) -> Table:
-    """Its customers."""
+    """Its customers, which it has taken from the seeded world by a write: until then the two share them."""
+    draft = drafted(world)
+    row = next(world.store.customers.all_rows())
+    draft.update(draft.store.customers, row, row.public)
+    draft.record()
+    assert "customers" not in world.store._shared
     return world.store.customers
 
 

@@ -1,0 +1,83 @@
+"""The places of the product that defects are planted in: all that a change goes through."""
+
+from collections.abc import Callable, Mapping
+
+from stub_server.contract.violation import ContractViolation
+from stub_server.engine import draft as draft_module
+from stub_server.engine.draft import Draft
+from stub_server.engine.log import Log
+from stub_server.engine.sandbox import Sandbox
+from stub_server.engine.step import Step
+from stub_server.events.log import Event, EventLog
+from stub_server.http import idempotency
+from stub_server.http.terminal import Bound
+from stub_server.kernel.clock import Clock
+from stub_server.kernel.ids import Cutter
+from stub_server.kernel.timers import Timers
+from stub_server.store import ordered
+from stub_server.store.memory import Store
+from stub_server.store.sorts import Sorts
+from stub_server.store.table import Table
+from stub_server.store.tallies import Tallies
+from stub_server.store.views import Views
+
+from .faults import Place, Planted
+
+# Before the step is in the log nothing has happened yet.
+DECIDING: Mapping[Place, Callable[[str], Exception]] = {
+    **{
+        Place(Draft, name): Planted
+        for name in (
+            "create", "update", "_check_unique", "drop", "at", "open_store", "emit_change", "emit_move", "_emit",
+            "raise_event", "open_delivery", "record", "_make_room", "_used", "_forgotten", "_size_of",
+        )
+    },
+    **{Place(Cutter, name): Planted for name in ("_next_block", "_secret", "uuid", "code", "event", "alnum", "secret")},
+    **{Place(Clock, name): Planted for name in ("moved", "stopped")},
+    Place(Table, "oldest"): Planted,
+    Place(Table, "prepare"): ContractViolation,
+    Place(Table, "prepare", True): Planted,
+    Place(Store, "rendered"): Planted,
+    Place(draft_module, "subscribers_to"): Planted,
+    Place(draft_module, "new_log"): Planted,
+    Place(Event, "payload"): Planted,
+    Place(Event, "__new__"): Planted,
+    Place(EventLog, "outgoing"): Planted,
+    Place(Bound, "check"): ContractViolation,
+    Place(idempotency, "saved"): Planted,
+    Place(Step, "__new__"): Planted,
+    Place(Sandbox, "take"): Planted,
+    Place(Log, "append"): Planted,
+}  # fmt: skip
+# From then on the step is taken, whatever fails.
+FOLDING = tuple(
+    Place(owner, name, late)
+    for owner, names in (
+        (Sandbox, ("fold", "_fold_rest", "_store_for")),
+        (Store, ("put", "drop", "_moved", "set_usage")),
+        (Table, ("enter", "put", "drop", "_move", "_reindex", "_values", "_ranks")),
+        (Sorts, ("enter", "move", "values")),
+        (Tallies, ("count",)),
+        (Views, ("note",)),
+        (ordered, ("enter", "add", "add_late", "remove", "larger")),
+        (Timers, ("put", "discard")),
+        (EventLog, ("append",)),
+        (Clock, ("set",)),
+    )
+    for name in names
+    for late in (False, True)
+)
+# The first writes of a copy, which shares its tables with the world that it comes from.
+COPYING = tuple(
+    Place(owner, name, late)
+    for owner, names in (
+        (Sandbox, ("fold", "_fold_rest")),
+        (Store, ("put", "drop", "_own", "_name_tables")),
+        (Table, ("copy", "enter", "put", "drop", "_take_over")),
+        (Sorts, ("copy",)),
+        (Tallies, ("copy_to",)),
+        (ordered, ("duplicate",)),
+    )
+    for name in names
+    for late in (False, True)
+)
