@@ -233,12 +233,12 @@ def test_who_wants_an_event_is_asked_anew_after_a_step_was_undone(inside: Inside
     shop = shop_in(inside, hooks)
     world, (kept,) = shop.world, list(shop.world.store.webhooks.keys)
     shop.play(Turn("create webhook", 0, 1, 0, None))
-    shop.play(Turn("create project", 0, 1, 1, None))
+    shop.play(Turn("create customer", 0, 1, 0, None))
     *_, made, told = world.log
     assert 2 == sum(put.table == "webhook_logs" for put in told.puts)
     world.unfold(told)
     world.unfold(made)
-    shop.play(Turn("create project", 0, 1, 1, None))
+    shop.play(Turn("create customer", 0, 1, 0, None))
     *_, told = world.log
     deliveries = [orjson.loads(put.record.json) for put in told.puts if put.table == "webhook_logs"]
     assert [kept] == [delivery["webhookId"] for delivery in deliveries]
