@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -24,14 +25,18 @@ from .small import Wall, origin, serve, set_wall
 from .state import Facts, answers, remembered_wrongly, same, stale, state, whole
 
 CODA = [
-    Turn(action, 0, a, b, None)
-    for action, a, b in (
-        ("create project", 1, 1), ("create plan", 1, 1), ("place order", 0, 0), ("pay order", 0, 0), ("advance", 0, 8),
-        ("place order", 0, 4), ("pay order", 0, 0), ("advance", 0, 6), ("expire subscription", 0, 0),
-        ("place order", 2, 8), ("advance", 0, 2), ("place order", 0, 12), ("set project status", 0, 6),
+    Turn(action, who, a, b, None)
+    for action, who, a, b in (
+        ("create project", 0, 1, 1), ("create plan", 0, 1, 1), ("place order", 0, 0, 0), ("pay order", 0, 0, 0),
+        ("advance", 0, 0, 8), ("place order", 0, 0, 4), ("pay order", 0, 0, 0), ("advance", 0, 0, 6),
+        ("expire subscription", 0, 0, 0), ("place order", 0, 2, 8), ("advance", 0, 0, 2), ("place order", 0, 0, 12),
+        ("create key", 0, 0, 1), ("malformed", 6, 0, 0), ("delete key", 0, 0, 0), ("set project status", 0, 0, 6),
     )
 ]  # fmt: skip
-"""A project that sells by days: a member lapses, one is ended, one is paid back, one waits when it is archived."""
+"""A project that sells by days: a member lapses, one is ended, one is paid back, one waits when it is archived.
+
+And a key that is used is deleted before that use was recorded.
+"""
 HELD = ("drops", "forgotten_events", "forgotten_replies", "timers_taken", "used", "saved", "opens_store")
 """Members of a step that most steps have nothing in."""
 ROOT = Path(__file__).parents[2]
@@ -221,3 +226,19 @@ def test_a_world_with_a_past_is_its_origin_and_its_steps(lived: Inside, hooks: t
     for step in kept:
         world.fold(step)
     same(expected, state(world))
+
+
+def test_who_wants_an_event_is_asked_anew_after_a_step_was_undone(inside: Inside, hooks: tuple[str, ...]) -> None:
+    """A webhook whose creation was undone gets nothing, though it was remembered as one that wants everything."""
+    shop = shop_in(inside, hooks)
+    world, (kept,) = shop.world, list(shop.world.store.webhooks.keys)
+    shop.play(Turn("create webhook", 0, 1, 0, None))
+    shop.play(Turn("create customer", 0, 1, 0, None))
+    *_, made, told = world.log
+    assert 2 == sum(put.table == "webhook_logs" for put in told.puts)
+    world.unfold(told)
+    world.unfold(made)
+    shop.play(Turn("create customer", 0, 1, 0, None))
+    *_, told = world.log
+    deliveries = [orjson.loads(put.record.json) for put in told.puts if put.table == "webhook_logs"]
+    assert [kept] == [delivery["webhookId"] for delivery in deliveries]
