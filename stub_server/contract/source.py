@@ -55,7 +55,7 @@ def parse(text: str | bytes, name: str) -> Json:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"{name}:{mark.line + 1}" if mark else name
-        raise ContractError(f"{where}: is not YAML that can be read here: {error.problem}") from None
+        raise ContractError(f"{where}: {error.problem}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ContractError(f"{name}: is not YAML: {' '.join(str(error).split())}") from None
 

@@ -70,9 +70,7 @@ class Draft:
         version = self._versions.get(ident)
         if version is not None:
             return version[0][1]
-        if self._drops and any(drop.record.id == ident for drop in self._drops):
-            return None
-        return table.find(ident)
+        return None if self._drops and any(drop.record.id == ident for drop in self._drops) else table.find(ident)
 
     def open(self, table: Table, ident: str) -> Row | None:
         """A record as the draft leaves it, parsed."""
@@ -80,9 +78,7 @@ class Draft:
         if version is not None:
             put, public, hidden, _ = version
             return Row(put[1], public, table.completed(hidden))
-        if self._drops and any(drop.record.id == ident for drop in self._drops):
-            return None
-        return table.open(ident)
+        return None if self._drops and any(drop.record.id == ident for drop in self._drops) else table.open(ident)
 
     def shown(self, table: Table, record: Record) -> bytes:
         """A record's public bytes with its counters, which a draft does not move."""

@@ -16,6 +16,8 @@ from .router import CALL
 NAMED = "x-example-records"
 # Stands in the bytes where the address of the world's server belongs.
 _HERE = b"/the-server-of-this-world"
+# Where the address of another world begins, which is not put under this one's; no text holds a NUL.
+_OTHERS = b"\0"
 
 
 class File:
@@ -49,10 +51,11 @@ class File:
         """What is put in for a world. An overlay's server elsewhere stays as it is."""
         url = call.server.url if self._absolute else ""
         base = (url + call.prefix).encode()
-        changes = replacements(self._named, stand_ins(call.sandbox, call.server.url + call.prefix))
+        changes = {example.encode() + b"/s/": _OTHERS for example in self._named.get("baseUrl", ())}
+        changes |= replacements(self._named, stand_ins(call.sandbox, call.server.url + call.prefix))
         if not base:  # a server's address is at least a slash
             changes |= {quote + _HERE + end: quote + b"/" + end for quote, end in ((b'"', b'"'), (b" ", b"\n"))}
-        return changes | {_HERE: base}
+        return changes | {_HERE: base, _OTHERS: call.server.url.encode() + b"/s/"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method = scope["method"]

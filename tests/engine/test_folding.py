@@ -235,10 +235,10 @@ def test_who_wants_an_event_is_asked_anew_after_a_step_was_undone(inside: Inside
     shop.play(Turn("create webhook", 0, 1, 0, None))
     shop.play(Turn("create customer", 0, 1, 0, None))
     *_, made, told = world.log
-    assert 2 == sum(put.table == "webhook_logs" for put in told.puts)
+    assert 2 == sum(table == "webhook_logs" for table, *_ in told.puts)
     world.unfold(told)
     world.unfold(made)
     shop.play(Turn("create customer", 0, 1, 0, None))
     *_, told = world.log
-    deliveries = [orjson.loads(put.record.json) for put in told.puts if put.table == "webhook_logs"]
+    deliveries = [orjson.loads(record.json) for table, record, _ in told.puts if table == "webhook_logs"]
     assert [kept] == [delivery["webhookId"] for delivery in deliveries]

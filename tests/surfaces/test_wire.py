@@ -120,7 +120,8 @@ def test_what_comes_before_a_fault_is_still_answered(live: Live, fault: bytes) -
     with connect(live.port) as connection:
         connection.sendall(head(live) + fault)
         assert answer_on(connection).status == 200
-        assert rest_of(connection) == b""
+        rest = rest_of(connection)  # a fault that is read together with the request closes, a later one is refused
+        assert rest == b"" or rest.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 431 ")), rest
 
 
 # -- what is no HTTP
