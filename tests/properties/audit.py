@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from . import model_periods as periods
 from .bench import Bench
 from .client import Disagreement, agree
 from .model import Json, Project, World, granted, refused
@@ -16,7 +17,7 @@ def audit(bench: Bench) -> None:
     _same_records(bench, "products", world.products, lambda found, shown: agree("product", found.view(), shown))
     _same_records(bench, "orders", world.orders, bench.compare_order)
     _same_records(bench, "subscriptions", world.subscriptions, bench.compare_subscription)
-    _same_records(bench, "api_keys", world.keys, lambda found, shown: agree("key", found.view(), shown))
+    _same_records(bench, "api_keys", world.keys, lambda found, shown: agree("key", found.view(world.now), shown))
     _same_records(bench, "projects", world.projects, lambda found, shown: agree("project", found.name, shown["name"]))
     for project in world.projects:
         bench.compare_project(project)
@@ -83,6 +84,7 @@ def _events(bench: Bench) -> None:
 
 def marks(world: World) -> Iterable[str]:
     """How far a sequence has got."""
+    yield from world.reached
     for order in world.orders:
         yield f"order {order.status}"
         if order.refunded and order.status == "paid":
@@ -95,7 +97,11 @@ def marks(world: World) -> Iterable[str]:
             yield "renewed"
         if found.cycle > 2:
             yield "renewed 3+"
-        if found.trial_start is not None:
+        if found.trial is not None:
             yield "trial"
+        if found.status == "active" and not found.stopped and periods.running_period(found, world.now):
+            yield "start moved (S4)"
+        if periods.brazilian(found):
+            yield "month of Brazil (S8)"
     for project in world.projects:
         yield f"project {project.status}"

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+from . import model_orders as sales
 from .model import RUNNING, Json, Order, Plan, Project, World
 
 STATES = ("pending", "paid", "failed", "expired", "canceled", "refunded")
@@ -44,7 +45,7 @@ def plan_view(world: World, plan: Plan) -> Json:
         "interval_count": plan.count,
         "trial_period_days": plan.trial_days,
         "max_subscribers": plan.limit,
-        "subscribers_count": len(world.subscriptions_of(plan)),
+        "subscribers_count": len(sales.members(world, plan)),
         "status": plan.status,
     }
 
@@ -71,8 +72,8 @@ def stats_view(world: World, project: Project) -> Json:
 
 
 def conversion(world: World, project: Project) -> Fraction | None:
-    """Orders that were ever paid over those that no longer wait."""
-    settled = [order for order in world.orders_of(project) if order.status != "pending"]
+    """Of the orders that buyers placed: those that were ever paid over those that no longer wait."""
+    settled = [order for order in world.orders_of(project) if order.status != "pending" and order.renews is None]
     return Fraction(sum(order.paid is not None for order in settled), len(settled)) if settled else None
 
 

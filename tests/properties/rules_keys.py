@@ -40,7 +40,7 @@ class KeyRules:
         key = Key(shown["id"], shown["private_key"], scopes, (project,) if project else (), expires)
         world.keys.append(key)
         world.emit("api_key.created")
-        agree("key", key.view(), shown)
+        agree("key", key.view(world.now), shown)
 
     @precondition(lambda self: self.bench.world.keys)
     @rule(
@@ -67,7 +67,7 @@ class KeyRules:
         reply = self.bench.hold(self.bench.client.ask("PUT", path, body), verdict)
         if verdict.granted:
             catalogue.update_key(world, key, moved)
-            agree("key", key.view(), reply.body["api_key"])
+            agree("key", key.view(world.now), reply.body["api_key"])
             self._use(key, 0, "read")
 
     def _delete(self, number: int) -> None:

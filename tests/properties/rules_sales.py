@@ -6,7 +6,7 @@ from hypothesis.stateful import precondition, rule
 from . import model_orders as orders
 from .bench import DOCUMENTS, UNKNOWN, Bench, pick
 from .client import Reply, agree
-from .model import Json, Order, Plan, Project, granted, refused
+from .model import Buyer, Json, Order, Plan, Project, granted, refused
 from .moments import DAY, HOUR
 
 NUMBER = st.integers(0, 5)
@@ -14,38 +14,52 @@ READABLE = ("customers", "projects", "plans", "products", "orders")
 METHODS = st.sampled_from(("pix", "pix", "pix", "credit_card", "boleto"))
 
 
-def order_body(project_id: str, plan_id: str, document: str, email: str, method: str, cents: int) -> Json:
-    """What createOrder takes."""
+def buyer(document: str, email: str = "rosa@example.com", zip_code: str | None = None) -> Buyer:
+    """Somebody who buys."""
+    return Buyer("Rosa Lima", email, document, zip_code)
+
+
+def order_body(project_id: str, plan_id: str, who: Buyer, method: str, cents: int, *, odd: bool = False) -> Json:
+    """What createOrder takes; `odd` writes mask and capitals, and items that miss the total by a cent."""
+    customer: Json = {"name": who.name, "email": who.email, "document": who.document}
+    if odd:
+        customer |= {"email": who.email.replace("rosa", "Rosa").replace("@e", "@E"), "document": masked(who.document)}
+    if who.zip_code is not None:
+        customer["address"] = {"zip_code": f"{who.zip_code[:5]}-{who.zip_code[5:]}" if odd else who.zip_code}
     return {
         "projectId": project_id,
         "planId": plan_id,
         "paymentMethod": method,
         "totalAmount": cents / 100,
-        "items": [{"description": "Plano", "quantity": 1, "amount": cents / 100}],
-        "customer": {"name": "Rosa Lima", "email": email, "document": document},
+        "items": [{"description": "Plano", "quantity": 1, "amount": (cents - odd) / 100}],
+        "customer": customer,
     }
 
 
-def place(bench: Bench, plan: Plan, document: str, email: str, method: str, cents: int) -> Order | None:
+def masked(document: str) -> str:
+    """A CPF as people write it."""
+    return f"{document[:3]}.{document[3:6]}.{document[6:9]}-{document[9:]}"
+
+
+def place(bench: Bench, plan: Plan, who: Buyer, method: str, cents: int, *, odd: bool = False) -> Order | None:
     """createOrder or createPixOrder, granted or refused; answers the model's order."""
     world = bench.world
     here = plan if plan in world.plans else None
     project = plan.project if plan.project in world.projects else None
-    verdict = orders.may_place(world, project, here, method)
-    body = order_body(plan.project.id, plan.id, document, email, method, cents)
+    verdict = orders.may_place(world, project, here, method, who.document)
+    body = order_body(plan.project.id, plan.id, who, method, cents, odd=odd)
     path = "/v2/orders/pix" if method == "pix" and cents % 2 else "/v2/orders"
     reply = bench.hold(bench.client.ask("POST", path, body), verdict)
     if not verdict.granted:
         return None
-    return placed(bench, plan, body, reply)
+    bench.warned(reply, orders.warnings(plan, cents, cents - odd))
+    return placed(bench, plan, who, body, reply)
 
 
-def placed(bench: Bench, plan: Plan, body: Json, reply: Reply) -> Order:
+def placed(bench: Bench, plan: Plan, who: Buyer, body: Json, reply: Reply) -> Order:
     """Take an order that was granted into the model."""
-    buyer, cents = body["customer"], round(body["totalAmount"] * 100)
-    order = orders.place(
-        bench.world, plan, buyer["document"], buyer["email"], buyer["name"], body["paymentMethod"], cents
-    )
+    cents = round(body["totalAmount"] * 100)
+    order = orders.place(bench.world, plan, who, body["paymentMethod"], cents)
     order.id = reply.body["id"]
     if order.customer.id is None:
         order.customer.id = bench.inspect(reply.body["id"])["customerId"]
@@ -87,13 +101,18 @@ class OrderRules:
         document=st.sampled_from(DOCUMENTS),
         magic=st.sampled_from((None, None, *orders.MAGIC)),
         method=METHODS,
-        cents=st.integers(1, 99_999_999),
+        cents=st.integers(2, 99_999_999),
+        zip_code=st.sampled_from((None, "01310100")),
+        odd=st.booleans(),
     )
-    def place_order(self, number: int, document: str, magic: str | None, method: str, cents: int) -> None:
-        """Any method, total and magic address."""
+    def place_order(
+        self, number: int, document: str, magic: str | None, method: str, cents: int, zip_code: str | None, odd: bool
+    ) -> None:
+        """Any method, total and magic address, written as people write."""
         plan = pick(self.bench.world.plans, number)
         if plan is not None:
-            place(self.bench, plan, document, f"{magic or 'rosa'}@example.com", method, cents)
+            who = buyer(document, f"{magic or 'rosa'}@example.com", zip_code)
+            place(self.bench, plan, who, method, cents, odd=odd)
 
     @rule(
         number=NUMBER, document=st.sampled_from(DOCUMENTS), magic=st.sampled_from((None, None, "succeed_immediately"))
@@ -104,7 +123,8 @@ class OrderRules:
         plan = pick(selling, number)
         if plan is None:
             return
-        order = place(self.bench, plan, document, f"{magic or 'rosa'}@example.com", plan.methods[0], plan.amount)
+        who = buyer(document, f"{magic or 'rosa'}@example.com")
+        order = place(self.bench, plan, who, plan.methods[0], plan.amount)
         if order is not None and magic is None:
             pay(self.bench, order)
 
@@ -118,7 +138,7 @@ class OrderRules:
         plan, project = pick(world.plans, number), pick(world.projects, other)
         if plan is None or plan.project is project:
             plan = Plan(UNKNOWN, project or Project(UNKNOWN, "", "active"), "", 1, None, None)
-        body = order_body(project.id if project else UNKNOWN, plan.id, DOCUMENTS[0], "rosa@example.com", "pix", 100)
+        body = order_body(project.id if project else UNKNOWN, plan.id, buyer(DOCUMENTS[0]), "pix", 100)
         self.bench.hold(self.bench.client.ask("POST", "/v2/orders/pix", body), refused(404, "reference_not_found"))
 
     @precondition(lambda self: self.bench.world.orders)
@@ -168,19 +188,20 @@ class OrderRules:
         """The same key again: the same answer and one effect, until a day has passed."""
         bench = self.bench
         plan = pick(bench.world.plans, number)
-        if plan is None or not orders.may_place(bench.world, plan.project, plan, "pix").granted:
+        who = buyer(DOCUMENTS[0])
+        if plan is None or not orders.may_place(bench.world, plan.project, plan, "pix", who.document).granted:
             return
         idem = bench.name("repeat").replace(" ", "-")
-        body = order_body(plan.project.id, plan.id, DOCUMENTS[0], "rosa@example.com", "pix", 1990)
+        body = order_body(plan.project.id, plan.id, who, "pix", 1990)
         first = bench.client.ask("POST", "/v2/orders/pix", body, idem=idem).hold(granted(201))
-        placed(bench, plan, body, first)
+        placed(bench, plan, who, body, first)
         if leap:
             bench.advance(bench.world.now + leap)
         if leap > DAY:
-            verdict = orders.may_place(bench.world, plan.project, plan, "pix")
+            verdict = orders.may_place(bench.world, plan.project, plan, "pix", who.document)
             again = bench.hold(bench.client.ask("POST", "/v2/orders/pix", body, idem=idem), verdict)
             if verdict.granted:
-                placed(bench, plan, body, again)
+                placed(bench, plan, who, body, again)
             return
         again = bench.client.ask("POST", "/v2/orders/pix", body, idem=idem).hold(granted(201))
         agree("repeated order", first.body, again.body)
