@@ -56,6 +56,7 @@ class Bench:
         self.touched: Project | None = None
         self.gone: list[str] = []
         self.marks: set[str] = set()
+        self.hooks: dict[str, str | None] = {}
         reset = client.ask("POST", "/_sandbox/reset", {"scenario": "empty"}).hold(granted())
         client.token = client.ask("POST", "/_sandbox/tokens", {}).hold(granted(201)).body["token"]
         self.world = World(parse(reset.body["now"]))
@@ -64,6 +65,13 @@ class Bench:
             for plural in ("customers", "projects", "plans", "products", "orders", "subscriptions", "api_keys")
         }
         self.past_events = self.client.get("/_sandbox/events", limit=1).body["pagination"]["total"]
+
+    def listen(self, url: str, project: Project | None) -> None:
+        """Register a webhook for new customers, of one project or of all."""
+        owner = None if project is None else project.id
+        body: Json = {"url": url, "events": ["customer.created"], "projectId": owner}
+        shown = self.client.ask("POST", "/v2/webhooks", body).hold(granted(201)).body["webhook"]
+        self.hooks[shown["id"]] = owner
 
     def name(self, kind: str) -> str:
         """A name that nothing else has."""

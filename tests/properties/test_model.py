@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, run_state_machine_as_test
 
 from ..support.live import FROZEN, NOW, Live, running
+from ..support.receiver import receiving
 from .audit import audit, marks
 from .bench import DOCUMENTS, Bench, Tally
 from .client import Client
@@ -48,7 +49,14 @@ REACHED = {
     *(f"order {status}" for status in ("pending", "paid", "failed", "expired", "canceled", "refunded")),
     *(f"subscription {status}" for status in ("trialing", "active", "past_due", "canceled", "expired")),
     *(f"project {status}" for status in ("draft", "active", "suspended", "archived", "deleted")),
-    *("partial refund", "trial", "renewal paid early", "renewal paid late", "renewed 3+"),
+    *("partial refund", "trial", "renewal paid while active", "renewal paid while past_due", "renewed 3+"),
+    *("open bill dropped (S1, S2)", "period from the activation (S3)", "suspended over a trial's end (S3)"),
+    *(f"paid again (S2) while {status}" for status in ("trialing", "active", "past_due")),
+    *(f"suspended over an end, {status} (S3)" for status in ("active", "past_due")),
+    *("renewed early (S4)", "start moved (S4)", "card charged (S5)", "card refused (S5)"),
+    *("renewal addressed anew (S6)", "month of Brazil (S8)"),
+    *(f"{place} period refunded (S7)" for place in ("older", "running", "future")),
+    *("seat held by an open order (O36)", "sold out, but not for its holders (O36)"),
 }
 REFUSED = {
     *("not_found", "reference_not_found", "duplicate_name", "duplicate_document", "duplicate_sku"),
@@ -63,10 +71,11 @@ REFUSED = {
 class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, RuleBasedStateMachine):
     """One sequence: a fresh sandbox, a fresh model, thirty steps and a last look."""
 
-    def __init__(self, client: Client, tally: Tally) -> None:
-        """Both start empty."""
+    def __init__(self, client: Client, tally: Tally, listener: str) -> None:
+        """Both start empty; `listener` is the address of a receiver of webhooks."""
         super().__init__()
         self.taken = 0
+        self.listener = listener
         self.bench = Bench(client, tally)
 
     @initialize(
@@ -80,6 +89,8 @@ class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, Rule
         self.taken = -1
         self.bench.advance(parse(start))
         new_project(self.bench, "Clube", "active")
+        for project in (self.bench.world.projects[0], None):
+            self.bench.listen(self.listener, project)
         new_plan(self.bench, self.bench.world.projects[0], "Mensal", 4990, shape)
         plan = self.bench.world.plans[0]
         if paid:
@@ -125,13 +136,22 @@ def client(shop: Live) -> Iterator[Client]:
     connected.close()
 
 
-def test_no_sequence_finds_server_and_model_of_two_minds(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def listener() -> Iterator[str]:
+    """Where webhooks are sent and always taken: one that fails too often would be disabled."""
+    with receiving() as receiver:
+        yield receiver.url
+
+
+def test_no_sequence_finds_server_and_model_of_two_minds(
+    client: Client, listener: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Two hundred sequences of thirty steps, each looked at after every step and as a whole at its end."""
     tally = Tally()
 
     class Bound(Machine):
         def __init__(self) -> None:
-            super().__init__(client, tally)
+            super().__init__(client, tally, listener)
 
     run_state_machine_as_test(
         Bound,
