@@ -13,6 +13,7 @@ from . import model_periods as periods
 from .client import Client, Disagreement, Reply, agree
 from .model import Json, Order, Plan, Project, Subscription, World, granted
 from .model_figures import conversion, monthly, plan_view, project_view, stats_view, ticket
+from .model_orders import FAILURES
 from .moments import DAY, HOUR, MINUTE, iso, parse
 
 Item = TypeVar("Item")
@@ -141,6 +142,8 @@ class Bench:
         """An order as the API shows it."""
         agree(f"order {order.id}", order.view(), shown)
         agree(f"payment of order {order.id}", order.payment_view(), shown["last_transaction"])
+        if order.status == "failed" and shown["last_transaction"]["failure_code"] not in FAILURES[order.method]:
+            raise Disagreement(f"failure of a {order.method} order: {shown}")
         if (order.method == "pix") != ("qr_code" in shown["last_transaction"]):
             raise Disagreement(f"QR code of a {order.method} order: {shown}")
         if (order.paid is not None and order.method == "pix") != ("end_to_end_id" in shown["last_transaction"]):

@@ -78,6 +78,7 @@ def order_refunded(world: World, order: Order) -> None:
     elif place == "future":
         found.paid.remove(order)
         found.cycle -= 1
+        found.billed = None  # what was paid is due again, and so is its bill
 
 
 def cancel(world: World, found: Subscription) -> None:
@@ -109,12 +110,6 @@ def may_renew(found: Subscription) -> Verdict:
     return unless(conflicts)
 
 
-def unpayable(found: Subscription) -> bool:
-    """Whether a bill made for it now would fail as it is made: what `renew` then does, no rule says."""
-    bill = found.renewal
-    return (bill is None or bill.status != "pending") and "fail_immediately" in found.customer.email
-
-
 def make_bill(world: World, found: Subscription) -> Order:
     """The order for the next period, addressed to the customer as it is now and open until the grace ends."""
     customer = found.customer
@@ -136,11 +131,12 @@ def make_bill(world: World, found: Subscription) -> Order:
 
 
 def renew(world: World, found: Subscription) -> Order:
-    """Pay the open renewal order, or a new one."""
+    """Pay the open renewal order, or a new one, which an address may let fail as it is made."""
     bill = found.renewal
     if bill is None or bill.status != "pending":
         bill = make_bill(world, found)
-    orders.pay(world, bill)
+    if bill.status == "pending":
+        orders.pay(world, bill)
     return bill
 
 
@@ -205,4 +201,4 @@ def resume(world: World, project: Project) -> None:
         if found.status == "past_due":
             found.resumed = world.now
             drop_bill(world, found)
-            charge(world, make_bill(world, found))
+            renewal_due(world, found)

@@ -72,8 +72,11 @@ def stats_view(world: World, project: Project) -> Json:
 
 
 def conversion(world: World, project: Project) -> Fraction | None:
-    """Of the orders that buyers placed: those that were ever paid over those that no longer wait."""
-    settled = [order for order in world.orders_of(project) if order.status != "pending" and order.renews is None]
+    """Of first orders, those that renewed nothing: how many were ever paid over those that no longer wait."""
+    first = [
+        order for order in world.orders_of(project) if order.subscription is None or order.subscription.first is order
+    ]
+    settled = [order for order in first if order.status != "pending"]
     return Fraction(sum(order.paid is not None for order in settled), len(settled)) if settled else None
 
 

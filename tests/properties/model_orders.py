@@ -10,6 +10,12 @@ PAY_AFTER = {"succeed_immediately": SECOND, "succeed_with_delay": 180 * SECOND, 
 REFUND_AFTER = {"refund_after_payment": 60 * SECOND}
 SHORT_LIFE = {"expire_immediately": 0, "expire_with_delay": 180 * SECOND}
 MAGIC = ("fail_immediately", "fill_never", *PAY_AFTER, *SHORT_LIFE)
+ONLY_PIX = ("insufficient_funds", "payer_limit_exceeded", "payer_account_blocked", "payer_bank_unavailable")
+FAILURES = {
+    "pix": (*ONLY_PIX, "rejected_by_payer", "suspected_fraud", "provider_unavailable"),
+    "credit_card": ("card_declined", "card_limit_exceeded", "card_expired", "suspected_fraud", "provider_unavailable"),
+    "boleto": ("boleto_not_registered", "provider_unavailable"),
+}
 
 
 def magic_of(email: str) -> str | None:
@@ -112,6 +118,14 @@ def may_end(order: Order, status: str) -> Verdict:
     if order.status in ("pending", status):
         return granted()
     return refused(409, "invalid_state_transition", "order_not_payable")
+
+
+def may_fail(order: Order, code: str | None) -> Verdict:
+    """As any end, and for a reason that the method knows."""
+    verdict = may_end(order, "failed")
+    if code is None or code in FAILURES[order.method]:
+        return verdict
+    return refused(409, "failure_code_not_applicable", *verdict.codes)
 
 
 def end(world: World, order: Order, status: str, event: str) -> None:

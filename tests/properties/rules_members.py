@@ -107,7 +107,7 @@ class MemberRules:
     def renew_early(self, number: int, times: int, beside: int) -> None:
         """Periods are paid ahead, and the old end passes."""
         bench, found = self.bench, self._member(number, "active")
-        if found is None or found.status != "active" or found.stopped or billing.unpayable(found):
+        if found is None or found.status != "active" or found.stopped:
             return
         end = periods.boundary(found, periods.running_period(found, bench.world.now) + 1)
         for _ in range(times):

@@ -11,6 +11,7 @@ from .moments import DAY, HOUR
 
 NUMBER = st.integers(0, 5)
 READABLE = ("customers", "projects", "plans", "products", "orders")
+CODES = sorted({code for codes in orders.FAILURES.values() for code in codes})
 METHODS = st.sampled_from(("pix", "pix", "pix", "credit_card", "boleto"))
 
 
@@ -150,9 +151,13 @@ class OrderRules:
         pay(self.bench, order)
 
     @precondition(lambda self: self.bench.world.orders)
-    @rule(number=NUMBER, verb=st.sampled_from(("fail", "expire", "cancel")))
-    def end_order(self, number: int, verb: str) -> None:
-        """End what waits, at times what does not."""
+    @rule(
+        number=NUMBER,
+        verb=st.sampled_from(("fail", "fail", "expire", "cancel")),
+        code=st.sampled_from((None, *CODES)),
+    )
+    def end_order(self, number: int, verb: str, code: str | None) -> None:
+        """End what waits, at times what does not; a failure has a reason, at times that of another method."""
         order = preferred(self.bench.world.orders, "pending", number)
         assert order is not None
         status, event = {
@@ -160,10 +165,14 @@ class OrderRules:
             "expire": ("expired", "order.expired"),
             "cancel": ("canceled", "order.canceled"),
         }[verb]
+        body: Json | None = None
         verdict = orders.may_end(order, status)
-        reply = self.bench.hold(control(self.bench, order, verb), verdict)
+        if verb == "fail" and code is not None and order.status != "failed":  # what has failed keeps its reason
+            body, verdict = {"code": code}, orders.may_fail(order, code)
+        reply = self.bench.hold(control(self.bench, order, verb, body), verdict)
         if verdict.granted:
             if order.status != status:
+                order.failure = None if body is None else body["code"]
                 orders.end(self.bench.world, order, status, event)
             self.bench.compare_order(order, reply.body["order"])
         self.bench.touched = order.project

@@ -79,8 +79,6 @@ class TimeRules:
         bench = self.bench
         found = pick(bench.world.subscriptions, number)
         assert found is not None
-        if verb == "renew" and billing.unpayable(found):
-            return
         path = f"/_sandbox/subscriptions/{found.id}/{'cancel' if verb == 'later' else verb}"
         verdict = {"renew": billing.may_renew, "expire": billing.may_expire}.get(verb, billing.may_cancel)(found)
         body = {"at_period_end": True} if verb == "later" else None

@@ -64,7 +64,7 @@ REFUSED = {
     *("project_has_activity", "plan_not_active", "plan_sold_out", "plan_in_use", "payment_method_not_allowed"),
     *("order_already_paid", "order_not_payable", "order_not_refundable", "refund_exceeds_amount"),
     *("refund_window_closed", "idempotency_key_reused", "insufficient_scope", "project_not_allowed"),
-    *("jwt_required", "invalid_token", "api_key_inactive", "api_key_expired"),
+    *("failure_code_not_applicable", "jwt_required", "invalid_token", "api_key_inactive", "api_key_expired"),
 }
 
 

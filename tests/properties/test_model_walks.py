@@ -55,7 +55,7 @@ class Walk:
             billing.cancel(self.world, found)
         elif verb == "later":
             billing.cancel_later(self.world, found)
-        elif verb == "renew" and billing.may_renew(found).granted and not billing.unpayable(found):
+        elif verb == "renew" and billing.may_renew(found).granted:
             billing.renew(self.world, found)
         elif verb == "expire" and found.status == "past_due":
             billing.expire(self.world, found)
