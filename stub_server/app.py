@@ -70,7 +70,7 @@ def create_app(settings: Settings | None = None) -> Edge:
     secret = settings.signing_secret(secrets.token_bytes(32))
     tokens = Tokens(secret, lambda: wall_ms() / 1000)
     running = document.lifecycles["Subscription"].sets["running"]
-    tables = table_specs(running)
+    tables = table_specs(running, document.lifecycles["Order"].sets["payable"])
     defaults = {spec.schema: document.blank(spec.schema) for spec in tables.values()}
     for name in ("Plan", "Product"):  # what their requests leave out has defaults of its own
         defaults[name] |= document.blank(f"{name}Create")

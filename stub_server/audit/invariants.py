@@ -1,4 +1,4 @@
-"""The sixteen laws that the records of a sandbox obey at every moment, checked over a live world."""
+"""The twenty laws that the records of a sandbox obey at every moment, checked over a live world."""
 
 from __future__ import annotations
 

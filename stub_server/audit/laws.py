@@ -19,6 +19,7 @@ from ..kernel.money import cents, items_cents, reais
 from ..kernel.record import Row
 from ..store.tables import LOG_ROWS
 from .inspection import Law, World
+from .memberships import MEMBERSHIPS
 from .traces import order_trace, subscription_trace
 
 SECRETS = (b'"private_key"', b'"signing_key"', b"sk_sandbox_", b"whsec_")
@@ -277,4 +278,5 @@ LAWS = (
     Law("Every event has one delivery for each webhook that wants it", _one_log_each),
     Law("Ids are unique, and nothing is older than its creation or younger than now", _times),
     Law("Every record keeps the contract", _contract),
+    *MEMBERSHIPS,
 )

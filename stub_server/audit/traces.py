@@ -14,7 +14,7 @@ def order_trace(row: Row, now: int) -> str:
     """What about an order could not have come about by its moves; empty when all could."""
     order, hidden, payment = row.public, row.hidden, row.public["last_transaction"]
     status = order["status"]
-    expected = {"pending": ("waiting_payment",), "paid": ("paid", "partial_refunded")}.get(status, (status,))
+    expected = {"pending": ("waiting_payment",), "paid": ("paid", "partially_refunded")}.get(status, (status,))
     if payment["status"] not in expected:
         return f"is {status}, its payment {payment['status']}"
     settled = status in ("paid", "refunded")
@@ -46,9 +46,14 @@ def subscription_trace(store: Store, row: Row, now: int) -> str:
     in_trial = public["current_period_end"] == public["trial_end"] and public["trial_end"] is not None
     if not in_trial and public["current_period_end"] != iso(end):
         return f"its period ends at {public['current_period_end']}, off the grid of {iso(end)}"
-    if hidden["periods"] != public["cycle"] + 1:
+    begun = hidden["anchor"] == date_time_ms(public["trial_end"] or public["createdAt"])
+    if not 1 <= len(hidden["paid_by"]) <= hidden["periods"] <= public["cycle"] + 1:
+        return f"has {hidden['periods']} paid periods, {len(hidden['paid_by'])} of them not over yet"
+    if begun and hidden["periods"] != public["cycle"] + 1:  # after a standstill of the project they are counted anew
         return f"has {hidden['periods']} paid periods after {public['cycle']} renewals"
-    if status == "trialing" and hidden["anchor"] < now:
+    project = store.projects.peek(public["projectId"])
+    paused = project is not None and project["status"] == "suspended"
+    if status == "trialing" and hidden["anchor"] < now and not paused:
         return "is trialing after its trial"
     if status == "past_due" and end > now:
         return "is past due before its period is over"

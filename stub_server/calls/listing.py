@@ -71,7 +71,7 @@ def page_of(call: Call, table: Table, query: Query) -> tuple[list[bytes], Page]:
     """The public bytes of the asked page."""
     restrict(call, table, query)
     records, total = select(table, query)
-    if table.spec.live:
+    if table.spec.live or table.spec.mirrors:
         shown = [call.store.shown(table, record) for record in records]
     else:
         shown = [record.json for record in records]

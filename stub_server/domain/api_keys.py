@@ -39,9 +39,12 @@ def known_projects(asked: Iterable[str], known: Collection[str]) -> list[str]:
 
 
 def new_key(
-    body: Body, blank: Body, ident: str, public_key: str, private_key: str, projects: list[str], now: str
+    body: Body, blank: Body, ident: str, public_key: str, private_key: str, projects: list[str], now: int
 ) -> tuple[Body, Body]:
-    """A new key's public and hidden parts; of the private half only the SHA-256 is kept."""
+    """A new key's public and hidden parts; of the private half only the SHA-256 is kept.
+
+    One whose end is not in the future is expired from the start.
+    """
     public: Body = blank | {
         "id": ident,
         "public_key": public_key,
@@ -50,14 +53,15 @@ def new_key(
         "allowed_projects": ",".join(projects),
         "usage_count": 0,
         "last_used_at": None,
-        "created_at": now,
+        "created_at": iso(now),
     }
+    public["is_active"] = state(public, now) == "active"
     hidden = {"digest": hashlib.sha256(private_key.encode()).hexdigest(), "allowed_projects": projects}
     return public, hidden
 
 
 def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> tuple[Body, Body]:
-    """The key after an update. Raises Conflict for activating one whose end has passed."""
+    """The key after an update, switched off if its end has passed. Raises Conflict for activating such a one."""
     public, hidden = row.public | _written(body), row.hidden
     if projects is not None:
         public["allowed_projects"] = ",".join(projects)
@@ -65,6 +69,7 @@ def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> t
     if body.get("is_active") is True and state(public, now) == "expired":
         message = "An expired key cannot be switched on: send a future expires_at (or null) with is_active."
         raise Conflict(message, code="api_key_expired", details=[detail("is_active", "api_key_expired", message)])
+    public["is_active"] = state(public, now) == "active"
     return public, hidden
 
 

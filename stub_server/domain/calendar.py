@@ -1,4 +1,7 @@
-"""Billing calendar: period ends, lead, grace and the monthly worth of a plan. Instants are UTC epoch milliseconds."""
+"""Billing calendar: period ends, lead, grace and the monthly worth of a plan. Instants are UTC epoch milliseconds.
+
+Days and months are those of Brasília, three hours behind UTC: since 2019 the country has no daylight saving time.
+"""
 
 from calendar import isleap
 from datetime import UTC, date, datetime, timedelta
@@ -6,6 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 DAY_MS = 86_400_000
+BEHIND_UTC_MS = 3 * 3_600_000
 LONGEST_LEAD_MS = 3 * DAY_MS
 LONGEST_GRACE_MS = 7 * DAY_MS
 
@@ -21,6 +25,7 @@ _ABOUT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 def add_interval(anchor_ms: int, interval: str, count: int, periods: int) -> int:
     """The end of the `periods`-th period of `count` intervals that began at the anchor, at the anchor's time of day.
 
+    Day, month and time of day are those of Brasília: bought on 28 February at 22:30 there ends on 28 March at 22:30.
     A month too short for the anchor's day ends on its last day, and the day comes back in the next month that has it:
     always reckon from the anchor, never from the last end. `interval`: day | week | month | year, else ValueError.
     Raises OverflowError outside the years 1 to 9999, which no timestamp of the service can show.
@@ -31,11 +36,13 @@ def add_interval(anchor_ms: int, interval: str, count: int, periods: int) -> int
         if interval in _DAYS:
             end = _EPOCH + timedelta(milliseconds=anchor_ms + steps * _DAYS[interval] * DAY_MS)
         else:
-            day, time_of_day = divmod(anchor_ms, DAY_MS)
+            day, time_of_day = divmod(anchor_ms - BEHIND_UTC_MS, DAY_MS)
             anchor = date.fromordinal(_EPOCH_DAY + day)
             year, month = divmod(anchor.year * 12 + anchor.month - 1 + steps * _MONTHS[interval], 12)
             last = date(year, month + 1, min(anchor.day, _last_day(year, month + 1)))
-            return (last.toordinal() - _EPOCH_DAY) * DAY_MS + time_of_day
+            end = _EPOCH + timedelta(
+                milliseconds=(last.toordinal() - _EPOCH_DAY) * DAY_MS + time_of_day + BEHIND_UTC_MS
+            )
     except (ValueError, OverflowError) as cause:
         raise OverflowError("The period ends outside the years 1 to 9999.") from cause
     return (end - _EPOCH) // timedelta(milliseconds=1)
@@ -59,12 +66,12 @@ def grace_ms(interval: str, count: int) -> int:
     return min(LONGEST_GRACE_MS, interval_ms(interval, count))
 
 
-def monthly_cents(amount_cents: int, interval: str, count: int) -> int:
-    """What a recurring amount is worth per month of 30 days (a year is twelve of them), rounded half to even."""
+def monthly_cents(amount_cents: int, interval: str, count: int) -> Fraction:
+    """What a recurring amount is worth per month of 30 days (a year is twelve of them), not rounded yet."""
     _known(interval)
     if interval in _DAYS:
-        return round(Fraction(amount_cents * 30, _DAYS[interval] * count))
-    return round(Fraction(amount_cents, _MONTHS[interval] * count))
+        return Fraction(amount_cents * 30, _DAYS[interval] * count)
+    return Fraction(amount_cents, _MONTHS[interval] * count)
 
 
 def _known(interval: str) -> None:

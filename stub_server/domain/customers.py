@@ -30,6 +30,7 @@ def changed_customer(old: Body, body: Body, now: str) -> Body:
 def _settle(public: Body, document_type: str | None, type_: str | None) -> None:
     public["document"] = normalise(public["document"])
     public["email"] = public["email"].lower()
+    public["address"] = with_plain_cep(public["address"])
     public["document_type"], public["type"] = settled_types(public["document"], document_type, type_, "")
 
 
@@ -55,6 +56,28 @@ def check_unique(holder: str | None, own: str | None) -> None:
 def warnings(public: Body) -> tuple[str, ...]:
     """What about telephones and address does not fit together; accepted all the same."""
     return warnings_for(public["phones"], public["address"])
+
+
+_CEP = re.compile(r"([0-9]{2})\.?([0-9]{3})-?([0-9]{3})").fullmatch
+
+
+def with_plain_cep(address: Body) -> Body:
+    """The address with its CEP as eight digits; what is no CEP of Brazil stays as sent."""
+    if address.get("country", "BR") == "BR":
+        cep = _CEP(address.get("zip_code") or "")
+        if cep is not None:
+            return address | {"zip_code": "".join(cep.groups())}
+    return address
+
+
+def as_buyer(public: Body) -> Body:
+    """A customer as the buyer of an order: telephones and address flat."""
+    phones = {
+        name: f"+{phone['country_code']}{phone['area_code']}{phone['number']}"
+        for name, phone in public["phones"].items()
+    }
+    names = ("name", "email", "document", "document_type", "type")
+    return {name: public[name] for name in names} | {"phones": phones, "address": public["address"]}
 
 
 # Only of a Brazilian number can be told where country and area code end.

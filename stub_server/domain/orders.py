@@ -8,8 +8,9 @@ from ..kernel.clock import DAY, SECOND, iso
 from ..kernel.money import cents, items_cents, text
 from ..kernel.problem import Conflict, detail, reference_missing
 from ..kernel.record import Beside, Body, moved_from
+from . import boleto
 from .brcode import BASE, encode
-from .customers import settled_types
+from .customers import settled_types, with_plain_cep
 from .documents import normalise
 
 Names: TypeAlias = tuple[str, str, str]
@@ -17,7 +18,8 @@ Names: TypeAlias = tuple[str, str, str]
 Seller: TypeAlias = tuple[str, str, str]
 """Whom a PIX code pays, name and city, and the base URL where its picture is."""
 
-PIX_LIFE = DAY  # the default of the Brazilian Central Bank's `calendario.expiracao`
+# How long an order can be paid. Of PIX it is the default of the Central Bank's `calendario.expiracao`.
+LIFE = {"pix": DAY, "boleto": 3 * DAY, "credit_card": DAY}
 
 
 class Outcome(NamedTuple):
@@ -47,6 +49,12 @@ def magic_of(email: str) -> str | None:
     """The magic token in an e-mail's local part, if there is one."""
     local = email.rpartition("@")[0].lower()
     return next((token for token in MAGIC if token in local), None)
+
+
+def is_refusing(email: str) -> bool:
+    """Whether a charge that needs nobody's doing stays unpaid all the same: by a magic token that does not pay."""
+    magic = magic_of(email)
+    return magic is not None and all(job != "order.pay" for job, _ in MAGIC[magic].jobs)
 
 
 def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool) -> None:
@@ -79,16 +87,16 @@ def check_plan(project_id: str, plan: Body | None) -> Body:
 
 
 def buyer(sent: Body) -> Body:
-    """The order's own copy of its customer: as sent, with document_type and type filled in."""
+    """The order's own copy of its customer, brought into the form that a customer has."""
     document_type, type_ = settled_types(sent["document"], sent.get("document_type"), sent.get("type"), "customer.")
     return {
         "name": sent["name"],
-        "email": sent["email"],
-        "document": sent["document"],
+        "email": sent["email"].lower(),
+        "document": normalise(sent["document"]),
         "document_type": document_type,
         "type": type_,
         "phones": sent.get("phones", {}),
-        "address": sent.get("address", {}),
+        "address": with_plain_cep(sent.get("address", {})),
     }
 
 
@@ -104,7 +112,7 @@ def new_order(
     failed: bool = False,
     subscription_id: str | None = None,
 ) -> tuple[Body, Body]:
-    """A new order's public and hidden parts. `now` and `expires`, when its PIX code ends, are in ms.
+    """A new order's public and hidden parts. `now` and `expires`, until when it can be paid, are in ms.
 
     `body` is what was asked for, its ids as the records spell them. A PIX order carries its BR Code also when it fails
     at once.
@@ -113,7 +121,7 @@ def new_order(
     created = iso(now)
     transaction = new_transaction(transaction_id, method, cents(body["totalAmount"]), seller, created, expires)
     if failed:
-        transaction |= failure("insufficient_funds")
+        transaction |= failure(DEFAULT_FAILURE[method])
     public = {
         "id": ident,
         "code": code,
@@ -158,7 +166,11 @@ def new_transaction(ident: str, method: str, amount: int, seller: Seller, create
         transaction["txid"] = txid
         transaction["qr_code"] = code
         transaction["qr_code_url"] = f"{base_url}/_sandbox/qr.svg?code={_quoted(code)}"
-        transaction["expires_at"] = iso(expires)
+    elif method == "boleto":
+        barcode = boleto.barcode(amount, expires, int(ident.replace("-", ""), 16))
+        transaction["line"], transaction["barcode"] = boleto.line(barcode), barcode
+        transaction["due_at"] = iso(expires)
+    transaction["expires_at"] = iso(expires)
     transaction["created_at"] = transaction["updated_at"] = created
     return transaction
 
@@ -170,20 +182,37 @@ def _quoted(code: str) -> str:
     return code.replace(" ", "%20")
 
 
-FAILURES = {
-    "insufficient_funds": "The balance of the payer is too low.",
-    "payer_limit_exceeded": "The amount is above the limit of the payer for this time of day.",
-    "payer_account_blocked": "The account of the payer is blocked or closed.",
-    "payer_bank_unavailable": "The bank of the payer did not answer in time.",
-    "rejected_by_payer": "The payer declined the payment in the app of the bank.",
-    "suspected_fraud": "The payment was refused by the fraud analysis.",
-    "card_declined": "The issuer of the card declined the payment.",
+_PIX, _CARD, _BOLETO = frozenset(("pix",)), frozenset(("credit_card",)), frozenset(("boleto",))
+
+FAILURES: dict[str, tuple[str, frozenset[str]]] = {
+    "insufficient_funds": ("The balance of the payer is too low.", _PIX),
+    "payer_limit_exceeded": ("The amount is above the limit of the payer for this time of day.", _PIX),
+    "payer_account_blocked": ("The account of the payer is blocked or closed.", _PIX),
+    "payer_bank_unavailable": ("The bank of the payer did not answer in time.", _PIX),
+    "rejected_by_payer": ("The payer declined the payment in the app of the bank.", _PIX),
+    "card_declined": ("The issuer of the card declined the payment.", _CARD),
+    "card_limit_exceeded": ("The amount is above the limit of the card.", _CARD),
+    "card_expired": ("The card has expired.", _CARD),
+    "boleto_not_registered": ("The bank did not register the boleto.", _BOLETO),
+    "suspected_fraud": ("The payment was refused by the fraud analysis.", _PIX | _CARD),
+    "provider_unavailable": ("The payment provider could not open the charge.", _PIX | _CARD | _BOLETO),
 }
+"""Why a payment fails, and by which methods it can."""
+
+DEFAULT_FAILURE = {"pix": "insufficient_funds", "credit_card": "card_declined", "boleto": "boleto_not_registered"}
+
+
+def check_failure(code: str, method: str) -> None:
+    """A payment fails for a reason that its method knows. Raises Conflict."""
+    if method not in FAILURES[code][1]:
+        known = ", ".join(name for name, (_, methods) in FAILURES.items() if method in methods)
+        message = f"A payment by {method} does not fail with {code}. Its codes are {known}."
+        raise _conflict("code", "failure_code_not_applicable", message)
 
 
 def failure(code: str) -> dict[str, str]:
     """What a failed payment shows."""
-    return {"status": "failed", "success": "false", "failure_code": code, "failure_reason": FAILURES[code]}
+    return {"status": "failed", "success": "false", "failure_code": code, "failure_reason": FAILURES[code][0]}
 
 
 def closed(public: Body, status: str, at: str, transaction: dict[str, str]) -> Body:
@@ -192,15 +221,21 @@ def closed(public: Body, status: str, at: str, transaction: dict[str, str]) -> B
     return {**public, "status": status, "last_transaction": payment, "updatedAt": at}
 
 
-def expires_at(public: Body) -> int | None:
-    """When the order's PIX code ends, in ms; None for other methods."""
-    end = public["last_transaction"].get("expires_at")
-    return None if end is None else date_time_ms(end)
+def expires_at(public: Body) -> int:
+    """Until when the order can be paid, in ms."""
+    return date_time_ms(public["last_transaction"]["expires_at"])
 
 
-def warnings(body: Body) -> tuple[str, ...]:
-    """`amount_mismatch` when the items do not add up to the total; the source states no rule between them."""
-    return () if items_cents(body["items"]) == cents(body["totalAmount"]) else ("amount_mismatch",)
+def warnings(body: Body, plan: Body) -> tuple[str, ...]:
+    """What does not fit together in an order; the source states no rule, so all of it is accepted.
+
+    `amount_mismatch`: the items come to another sum than the total; `price_mismatch`: than the plan's price.
+    """
+    items = items_cents(body["items"])
+    found = [] if items == cents(body["totalAmount"]) else ["amount_mismatch"]
+    if items != cents(plan["amount"]):
+        found.append("price_mismatch")
+    return tuple(found)
 
 
 @lru_cache(maxsize=16)

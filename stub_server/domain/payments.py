@@ -38,8 +38,7 @@ def check_payable(public: Body, amount: int | None, paid_at: int | None, now: in
         message = f"The payment is {text(amount)}, the order {text(cents(public['totalAmount']))}."
         raise _refused("order_not_payable", message, "amount")
     if paid_at is not None:
-        end = expires_at(public)
-        latest = now if end is None else min(now, end)
+        latest = min(now, expires_at(public))
         if not date_time_ms(public["createdAt"]) <= paid_at <= latest:
             message = f"paid_at must be between {public['createdAt']} and {iso(latest)}."
             raise _refused("order_not_payable", message, "paid_at")
@@ -83,7 +82,7 @@ def refunded(
     full = total == hidden["paid_cents"]
     at = iso(now)
     transaction = {
-        "status": "refunded" if full else "partial_refunded",
+        "status": "refunded" if full else "partially_refunded",
         "refunded_amount": text(total),
         "refunded_at": at,
         "refund_id": refund_id,

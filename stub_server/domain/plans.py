@@ -32,13 +32,20 @@ def changed_plan(old: Body, body: Body, running: int, now: str) -> Body:
 
 
 def _settled(public: Body) -> Body:
-    """Only a recurring plan has an interval, and it always has one: a month, once, unless told otherwise."""
+    """Only a recurring plan has a trial and an interval, which is a month, once, unless told otherwise."""
     if public["billing_type"] == "one_time":
         public["interval"] = public["interval_count"] = None
+        public["trial_period_days"] = 0
     else:
         public["interval"] = public["interval"] or "month"
         public["interval_count"] = public["interval_count"] or 1
     return public
+
+
+def warnings(wanted: Body) -> tuple[str, ...]:
+    """`trial_ignored` when a plan that is paid once was to have trial days."""
+    ignored = wanted.get("billing_type") == "one_time" and wanted.get("trial_period_days")
+    return ("trial_ignored",) if ignored else ()
 
 
 def check_unused(running: int, pending: int) -> None:

@@ -16,6 +16,7 @@ class OrderFold:
 
     def __init__(self) -> None:
         self.states: Counter[str] = Counter()
+        self.renewals: Counter[str] = Counter()
         self.gross = self.refunded = 0
         self.plan_orders: Counter[str] = Counter()
         self.plan_net: Counter[str] = Counter()
@@ -25,6 +26,8 @@ class OrderFold:
         hidden = row.hidden
         plan = hidden["planId"]
         self.states[row.public["status"]] += 1
+        if hidden["renewal"]:
+            self.renewals[row.public["status"]] += 1
         self.plan_orders[plan] += 1
         self.gross += hidden["paid_cents"]
         self.refunded += hidden["refunded_cents"]
@@ -50,9 +53,13 @@ class OrderFold:
         }
 
     def conversion(self) -> float | None:
-        """Orders that were paid (refunded ones were) over those that are decided; None while none is."""
-        decided = sum(self.states.values()) - self.states["pending"]
-        return round(self.paid / decided, 4) if decided else None
+        """First orders that were paid (refunded ones were) over those that are decided; None while none is.
+
+        A renewal is no checkout and does not count.
+        """
+        first = self.states - self.renewals
+        decided = first.total() - first["pending"]
+        return round((first["paid"] + first["refunded"]) / decided, 4) if decided else None
 
     def top_plans(self, names: dict[str, str], most: int = 5) -> list[Body]:
         """The plans with the highest revenue; one that was deleted since shows no name of its own."""
@@ -69,8 +76,8 @@ class OrderFold:
 
 
 def monthly_revenue(terms: Mapping[tuple[int, str, int], int]) -> float:
-    """What active subscriptions are worth per month of thirty days, in reais.
+    """What active subscriptions are worth per month of thirty days, in reais; the sum is rounded, half to even.
 
     `terms` is how many of them bring in so many cents at each so many intervals.
     """
-    return reais(sum(number * monthly_cents(*term) for term, number in terms.items()))
+    return reais(round(sum(number * monthly_cents(*term) for term, number in terms.items())))

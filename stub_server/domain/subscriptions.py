@@ -1,8 +1,15 @@
-"""Rules of subscriptions: opened by a paid order, moved by renewals and time alone."""
+"""Rules of subscriptions: opened by a paid order, moved by renewals and time alone.
+
+Their hidden part: `anchor` (ms) is where the grid of their periods begins, `periods` how many are paid from there,
+`paid_by` the orders that paid the running period and those after it, `renewal_order` the open bill of the next one, and
+`restart` (ms) is where the grid begins anew once somebody pays, after a standstill of the project.
+"""
 
 from ..kernel.clock import DAY, iso
 from ..kernel.record import Body
 from .calendar import add_interval, grace_ms, lead_ms
+
+CHARGED = "credit_card"  # the method by which a renewal is charged without anybody's doing
 
 
 def opened(
@@ -49,7 +56,7 @@ def opened(
         "createdAt": at,
         "updatedAt": at,
     }
-    return public, {"anchor": anchor, "periods": 1, "renewal_order": None}
+    return public, {"anchor": anchor, "periods": 1, "renewal_order": None, "paid_by": [order["id"]]}
 
 
 def activated(public: Body, hidden: Body, now: int) -> Body:
@@ -62,24 +69,52 @@ def activated(public: Body, hidden: Body, now: int) -> Body:
     }
 
 
-def renewed(public: Body, hidden: Body, now: int) -> tuple[Body, Body]:
-    """One more period is paid: it begins where the last one ended, whenever it was paid."""
-    hidden = hidden | {"periods": hidden["periods"] + 1, "renewal_order": None}
+def renewed(public: Body, hidden: Body, now: int, order_id: str) -> tuple[Body, Body]:
+    """One more period is paid: it begins where the last paid one ends, or after a standstill where that was over.
+
+    A period that is running runs on, and so does a trial: only the end moves.
+    """
+    hidden = dict(hidden)
+    restart = hidden.pop("restart", None)
+    if restart is not None:
+        hidden |= {"anchor": restart, "periods": 0}
+    earlier = [] if public["status"] == "past_due" else hidden["paid_by"]
+    hidden |= {"periods": hidden["periods"] + 1, "renewal_order": None, "paid_by": [*earlier, order_id]}
+    after = public | {"cycle": public["cycle"] + 1, "lastOrderId": order_id, "updatedAt": iso(now)}
+    if public["status"] != "trialing":
+        after |= {"status": "active", "current_period_start": iso(period_start(public, hidden))}
+    return _ends_with(after, hidden), hidden
+
+
+def withdrawn(public: Body, hidden: Body, now: int, order_id: str) -> tuple[Body, Body]:
+    """A period that has not begun is not paid any more."""
+    paid_by = [paid for paid in hidden["paid_by"] if paid != order_id]
+    hidden = hidden | {"periods": hidden["periods"] - 1, "paid_by": paid_by}
+    return _ends_with(public | {"cycle": public["cycle"] - 1, "updatedAt": iso(now)}, hidden), hidden
+
+
+def rolled(public: Body, hidden: Body, now: int) -> tuple[Body, Body]:
+    """The running period is over, and the next one is paid already."""
+    while len(hidden["paid_by"]) > 1 and running_end(public, hidden) <= now:
+        hidden = hidden | {"paid_by": hidden["paid_by"][1:]}
+    return public | {"current_period_start": iso(period_start(public, hidden)), "updatedAt": iso(now)}, hidden
+
+
+def _ends_with(public: Body, hidden: Body) -> Body:
+    """The subscription with the end of its last paid period; a trial comes first and keeps its own."""
     end = iso(period_end(public, hidden))
-    after = public | {
-        "status": "active",
-        "cycle": public["cycle"] + 1,
-        "current_period_start": public["current_period_end"],
-        "current_period_end": end,
-        "next_billing_at": None if public["cancel_at_period_end"] else end,
-        "updatedAt": iso(now),
-    }
-    return after, hidden
+    public = public | {"next_billing_at": None if public["cancel_at_period_end"] else end}
+    return public if public["status"] == "trialing" else public | {"current_period_end": end}
 
 
 def awaiting(public: Body, hidden: Body, order_id: str, now: int) -> tuple[Body, Body]:
     """A renewal order has been made."""
     return public | {"lastOrderId": order_id, "updatedAt": iso(now)}, hidden | {"renewal_order": order_id}
+
+
+def restarted(hidden: Body, now: int) -> Body:
+    """The hidden part after a standstill of the project: what is paid from now on begins now."""
+    return hidden | {"restart": now, "renewal_order": None}
 
 
 def past_due(public: Body, now: int) -> Body:
@@ -110,14 +145,31 @@ def period_end(public: Body, hidden: Body) -> int:
     return add_interval(hidden["anchor"], public["interval"], public["interval_count"], hidden["periods"])
 
 
+def period_start(public: Body, hidden: Body) -> int:
+    """The start of the running period: the first of those whose orders are known."""
+    begun = hidden["periods"] - len(hidden["paid_by"])
+    return add_interval(hidden["anchor"], public["interval"], public["interval_count"], begun)
+
+
+def running_end(public: Body, hidden: Body) -> int:
+    """The end of the running period, which is not the last one when renewals were paid early."""
+    ended = hidden["periods"] - len(hidden["paid_by"]) + 1
+    return add_interval(hidden["anchor"], public["interval"], public["interval_count"], ended)
+
+
 def renewal_at(public: Body, hidden: Body) -> int:
-    """When the renewal order is made."""
-    return period_end(public, hidden) - lead_ms(public["interval"], public["interval_count"])
+    """When the renewal order is made: some time before the end where somebody has to pay it, at the end by card."""
+    end = period_end(public, hidden)
+    if public["paymentMethod"] == CHARGED:
+        return end
+    return end - lead_ms(public["interval"], public["interval_count"])
 
 
 def grace_end(public: Body, hidden: Body) -> int:
     """Until when an unpaid renewal keeps the subscription past due instead of ending it."""
-    return period_end(public, hidden) + grace_ms(public["interval"], public["interval_count"])
+    due = hidden.get("restart") or period_end(public, hidden)
+    grace: int = due + grace_ms(public["interval"], public["interval_count"])
+    return grace
 
 
 def renewal_body(public: Body, first: Body, metadata: Body) -> Body:

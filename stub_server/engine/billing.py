@@ -5,37 +5,49 @@ Each function adds to a draft: the order, the subscription that it moves, their 
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from ..contract.document import Lifecycle, Move
 from ..domain import orders, payments, subscriptions
+from ..domain.customers import as_buyer
 from ..domain.lifecycle import move, refused
 from ..domain.payments import Payer
-from ..kernel.clock import SECOND, iso
 from ..kernel.record import Body, Record, Row
+from .charges import (
+    cancel,
+    expire,
+    fail,
+    is_payable,
+    is_refundable,
+    lifecycle,
+    payer_of,
+    place,
+    states,
+    tell_order,
+)
 from .draft import Draft
 
-# -- what the contract says of states
-
-
-def lifecycle(draft: Draft, resource: str) -> Lifecycle:
-    """The contract's states and moves of a resource."""
-    return draft.sandbox.rules.lifecycles[resource]
-
-
-def states(draft: Draft, resource: str, name: str) -> Collection[str]:
-    """A named set of states, such as the `payable` ones of Order."""
-    return lifecycle(draft, resource).sets[name]
-
-
-def is_payable(draft: Draft, row: Row) -> bool:
-    """Whether an order can be paid."""
-    return row.public["status"] in states(draft, "Order", "payable")
-
-
-def is_refundable(draft: Draft, row: Row) -> bool:
-    """Whether money of an order can be given back."""
-    return row.public["status"] in states(draft, "Order", "refundable")
+__all__ = [
+    "activate_subscription",
+    "call_off_bill",
+    "cancel",
+    "end_later",
+    "end_subscription",
+    "expire",
+    "expire_subscription",
+    "fail",
+    "fall_past_due",
+    "is_payable",
+    "is_refundable",
+    "is_running",
+    "lifecycle",
+    "pay",
+    "payer_of",
+    "place",
+    "refund",
+    "renewal_due",
+    "renewal_order",
+    "roll",
+    "schedule",
+    "states",
+]
 
 
 def is_running(draft: Draft, row: Row) -> bool:
@@ -43,35 +55,7 @@ def is_running(draft: Draft, row: Row) -> bool:
     return row.public["status"] in states(draft, "Subscription", "running")
 
 
-# -- orders
-
-
-def place(
-    draft: Draft, body: Body, customer: Body, customer_id: str, method: str, subscription_id: str | None, life: int
-) -> Record:
-    """A new order, with the timers that end or pay it. `life` is how long its PIX can be paid, in ms."""
-    rules, store, now = draft.sandbox.rules, draft.store, draft.now
-    code = draft.code_for(store.orders)
-    magic = orders.magic_of(customer["email"])
-    outcome = orders.NOTHING if magic is None else orders.MAGIC[magic]
-    expires = now + (life if outcome.life is None else outcome.life)
-    ident = draft.ids.uuid()
-    names = (ident, code, draft.ids.uuid())
-    seller = (store.merchant.name, store.merchant.city, rules.base_url)
-    public, hidden = orders.new_order(
-        names, body, customer, customer_id, method, seller, now, expires, outcome.fails, subscription_id
-    )
-    record = draft.create(store.orders, ident, public, hidden)
-    _tell_order(draft, record, hidden, lifecycle(draft, "Order").find("new", public["status"]))
-    if public["status"] == "failed":
-        return record
-    if method == "pix" or outcome.life is not None:
-        draft.at(expires, "order.expire", ident)
-    for job, delay in outcome.jobs:
-        draft.at(now + delay, job, ident)
-    if magic is None and rules.autopay is not None and method == "pix":
-        draft.at(now + rules.autopay * SECOND, "order.pay", ident)
-    return record
+# -- payments
 
 
 def pay(
@@ -86,61 +70,23 @@ def pay(
     moved = move(orders_, row.public["status"], "paid")
     payer = payer or payer_of(draft, row)
     public, hidden = payments.paid(row.public, row.hidden, payer, draft.ids.alnum(11), paid_at or draft.now, draft.now)
-    opened = None if hidden["renewal"] else _opened_by(draft, public, hidden)
-    if opened is not None:
+    held = _renewed_by(draft, hidden)
+    opened = None if held is not None or hidden["renewal"] else _opened_by(draft, public, hidden)
+    if held is not None:
+        hidden = hidden | {"subscriptionId": held.id, "renewal": True}
+    elif opened is not None:
         hidden = hidden | {"subscriptionId": opened[0]["id"]}
     record = draft.update(table, row, public, hidden)
-    _tell_order(draft, record, hidden, moved)
-    if opened is not None:
+    tell_order(draft, record, hidden, moved)
+    if held is not None:
+        _renew(draft, held, row.id)
+    elif opened is not None:
         _open(draft, *opened)
-    elif hidden["renewal"]:
-        _renew(draft, row)
-    return record
-
-
-def payer_of(draft: Draft, row: Row, sent: Body | None = None) -> Payer:
-    """Who pays: what was said of the payer, the order's customer for the rest, and one of the banks."""
-    sent = sent or {}
-    customer, banks = row.public["customer"], draft.sandbox.rules.banks
-    # The order's own transaction decides the bank: asking twice gives the same one.
-    ispb, bank = banks[int(row.public["last_transaction"]["id"][:8], 16) % len(banks)]
-    if "bank" in sent:
-        ispb = next((code for code, name in banks if name == sent["bank"]), ispb)
-    return Payer(
-        sent.get("name", customer["name"]), sent.get("document", customer["document"]), ispb, sent.get("bank", bank)
-    )
-
-
-def fail(draft: Draft, row: Row, code: str) -> Record:
-    """The payment is refused. Raises Conflict."""
-    return _close(draft, row, "failed", orders.failure(code))
-
-
-def expire(draft: Draft, row: Row) -> Record:
-    """The order's time is over. Raises Conflict."""
-    return _close(draft, row, "expired", {"status": "expired", "success": "false"})
-
-
-def cancel(draft: Draft, row: Row) -> Record:
-    """Nobody wants the order any more. Raises Conflict."""
-    return _close(draft, row, "canceled", {"status": "canceled", "success": "false"})
-
-
-def _close(draft: Draft, row: Row, status: str, transaction: dict[str, str]) -> Record:
-    moved = move(lifecycle(draft, "Order"), row.public["status"], status)
-    if moved is None:
-        return row.record
-    public = orders.closed(row.public, status, iso(draft.now), transaction)
-    if status == "expired" and "expires_at" in row.public["last_transaction"]:
-        # Expired by hand: the code ends now, so that expires_at and updatedAt agree.
-        public["last_transaction"] = public["last_transaction"] | {"expires_at": public["updatedAt"]}
-    record = draft.update(draft.store.orders, row, public)
-    _tell_order(draft, record, row.hidden, moved)
     return record
 
 
 def refund(draft: Draft, row: Row, amount: int | None) -> Record:
-    """Money back, in full or part (cents); a full refund of the first order ends its subscription. Raises Conflict."""
+    """Money back, in full or part (cents); what a full refund had paid for is taken away. Raises Conflict."""
     table = lifecycle(draft, "Order")
     public, hidden, full = payments.refunded(row.public, row.hidden, amount, draft.ids.uuid(), draft.now, table)
     status = row.public["status"]
@@ -148,20 +94,38 @@ def refund(draft: Draft, row: Row, amount: int | None) -> Record:
     if moved is None:
         raise refused(table, status, "refunded")
     record = draft.update(draft.store.orders, row, public, hidden)
-    _tell_order(draft, record, hidden, moved)
-    if full and hidden["subscriptionId"] is not None and not hidden["renewal"]:
-        subscription = draft.open(draft.store.subscriptions, hidden["subscriptionId"])
-        if subscription is not None and is_running(draft, subscription):
-            end_subscription(draft, subscription, "canceled")
+    tell_order(draft, record, hidden, moved)
+    if full and hidden["subscriptionId"] is not None:
+        _take_back(draft, hidden["subscriptionId"], row.id)
     return record
 
 
-def _tell_order(draft: Draft, record: Record, hidden: Body, moved: Move | None) -> None:
-    previous = None if moved is None or moved.from_ == "new" else moved.from_
-    draft.emit_move(draft.store.orders, record, moved, hidden["projectId"], orders.beside(previous))
+def _take_back(draft: Draft, ident: str, order_id: str) -> None:
+    """The order of a period is refunded: without the running one the subscription ends, a later one is taken off."""
+    row = draft.open(draft.store.subscriptions, ident)
+    if row is None or row.public["status"] == "past_due" or not is_running(draft, row):
+        return  # none of its periods runs
+    paid_by = row.hidden["paid_by"]
+    if order_id == paid_by[0]:
+        end_subscription(draft, row, "canceled")
+    elif order_id in paid_by:
+        public, hidden = subscriptions.withdrawn(row.public, row.hidden, draft.now, order_id)
+        draft.update(draft.store.subscriptions, row, public, hidden)
+        schedule(draft, ident, public, hidden)
 
 
 # -- subscriptions
+
+
+def _renewed_by(draft: Draft, order: Body) -> Row | None:
+    """The running subscription that a paid order renews: its own, or the customer's of the same plan."""
+    table = draft.store.subscriptions
+    if order["renewal"]:
+        row = draft.open(table, order["subscriptionId"])
+        # What ended meanwhile is not extended by money that came late.
+        return row if row is not None and is_running(draft, row) else None
+    held = table.rows_of("customerId+planId", (order["customerId"], order["planId"]))
+    return next((row for row in held if is_running(draft, row)), None)
 
 
 def _opened_by(draft: Draft, order: Body, hidden: Body) -> tuple[Body, Body] | None:
@@ -189,7 +153,7 @@ def _open(draft: Draft, public: Body, hidden: Body) -> None:
     record = draft.create(draft.store.subscriptions, public["id"], public, hidden)
     _tell(draft, record, public, "new")
     if public["status"] == "active":
-        _schedule(draft, record.id, public, hidden)
+        schedule(draft, record.id, public, hidden)
     else:
         draft.at(hidden["anchor"], "subscription.activate", record.id)
 
@@ -200,48 +164,62 @@ def activate_subscription(draft: Draft, row: Row) -> None:
     public = subscriptions.activated(row.public, row.hidden, draft.now)
     record = draft.update(draft.store.subscriptions, row, public)
     _tell(draft, record, public, row.public["status"])
-    _schedule(draft, row.id, public, row.hidden)
+    schedule(draft, row.id, public, row.hidden)
 
 
-def _renew(draft: Draft, order: Row) -> None:
-    """A renewal order was paid."""
-    table = draft.store.subscriptions
-    row = draft.open(table, order.hidden["subscriptionId"])
-    if row is None or row.hidden["renewal_order"] != order.id:
-        return  # it ended meanwhile: the money came late, and there is nothing to extend
-    public, hidden = subscriptions.renewed(row.public, row.hidden, draft.now)
-    record = draft.update(table, row, public, hidden)
+def _renew(draft: Draft, row: Row, order_id: str) -> None:
+    """One more period is paid, whether by the open bill or by another order, which makes the bill pointless."""
+    if row.hidden["renewal_order"] != order_id:
+        call_off_bill(draft, row)
+    public, hidden = subscriptions.renewed(row.public, row.hidden, draft.now, order_id)
+    record = draft.update(draft.store.subscriptions, row, public, hidden)
     _tell(draft, record, public, row.public["status"], "renewed")
-    _schedule(draft, row.id, public, hidden)
+    schedule(draft, row.id, public, hidden)
 
 
-def _schedule(draft: Draft, ident: str, public: Body, hidden: Body) -> None:
-    """The timers of a paid period: the renewal order before its end, and the end itself."""
+def roll(draft: Draft, row: Row) -> None:
+    """The running period is over and the next one was paid early: it begins."""
+    public, hidden = subscriptions.rolled(row.public, row.hidden, draft.now)
+    draft.update(draft.store.subscriptions, row, public, hidden)
+
+
+def schedule(draft: Draft, ident: str, public: Body, hidden: Body) -> None:
+    """The timers of paid periods: where each next one begins, the renewal order, and the end of the last one."""
+    if public["status"] == "trialing":
+        return  # they are set when it is activated
+    for paid in range(1, len(hidden["paid_by"])):
+        later = hidden | {"paid_by": hidden["paid_by"][paid - 1 :]}
+        draft.at(subscriptions.running_end(public, later), "subscription.roll", ident)
     draft.at(subscriptions.renewal_at(public, hidden), "subscription.renew", ident)
     draft.at(subscriptions.period_end(public, hidden), "subscription.end", ident)
 
 
 def renewal_due(draft: Draft, row: Row) -> None:
-    """The next period is to be paid soon: its order is made."""
-    public = renewal_order(draft, row)[1]
+    """The next period is to be paid: its order is made, and a card is charged."""
+    order, public = renewal_order(draft, row)
     record = draft.find(draft.store.subscriptions, row.id)
     assert record is not None
     _tell(draft, record, public, row.public["status"], "renewal_due")
+    if public["paymentMethod"] == subscriptions.CHARGED:
+        charge = draft.open(draft.store.orders, order.id)
+        assert charge is not None
+        if is_payable(draft, charge) and not orders.is_refusing(charge.public["customer"]["email"]):
+            pay(draft, charge)
 
 
 def renewal_order(draft: Draft, row: Row) -> tuple[Record, Body]:
     """The order of a subscription's next period, and the subscription that waits for it.
 
-    Its PIX can be paid until the grace is over.
+    It is addressed to the customer as he is now, and can be paid until the grace is over.
     """
     store = draft.store
-    first = store.orders.open(row.public["orderId"])
+    first, customer = store.orders.open(row.public["orderId"]), store.customers.open(row.public["customerId"])
     assert first is not None
+    assert customer is not None
     life = max(0, subscriptions.grace_end(row.public, row.hidden) - draft.now)
     body = subscriptions.renewal_body(row.public, first.public, first.hidden["metadata"])
-    order = place(
-        draft, body, first.public["customer"], row.public["customerId"], row.public["paymentMethod"], row.id, life
-    )
+    method = row.public["paymentMethod"]
+    order = place(draft, body, as_buyer(customer.public), customer.id, method, row.id, life)
     public, hidden = subscriptions.awaiting(row.public, row.hidden, order.id, draft.now)
     draft.update(store.subscriptions, row, public, hidden)
     return order, public
@@ -256,23 +234,35 @@ def fall_past_due(draft: Draft, row: Row) -> None:
     draft.at(subscriptions.grace_end(row.public, row.hidden), "subscription.expire", row.id)
 
 
+def call_off_bill(draft: Draft, row: Row) -> None:
+    """The open bill of a subscription, if there is one, is canceled."""
+    ident = row.hidden["renewal_order"]
+    bill = None if ident is None else draft.open(draft.store.orders, ident)
+    if bill is not None and is_payable(draft, bill):
+        cancel(draft, bill)
+
+
 def expire_subscription(draft: Draft, row: Row) -> None:
-    """The grace is over: an open renewal order, however it would be paid, expires with the subscription."""
-    order_id = row.hidden["renewal_order"]
-    order = None if order_id is None else draft.open(draft.store.orders, order_id)
-    if order is not None and is_payable(draft, order):
-        expire(draft, order)
+    """The grace is over, or is ended by hand."""
     end_subscription(draft, row, "expired")
 
 
 def end_subscription(draft: Draft, row: Row, status: str) -> Record:
-    """Over: canceled or expired. Raises Conflict. An open renewal order stays payable, and extends nothing."""
+    """Over: canceled or expired, and no bill of it stays open. Raises Conflict."""
     if move(lifecycle(draft, "Subscription"), row.public["status"], status) is None:
         return row.record
+    call_off_bill(draft, row)
     public = subscriptions.ended(row.public, status, draft.now)
     record = draft.update(draft.store.subscriptions, row, public, row.hidden | {"renewal_order": None})
     _tell(draft, record, public, row.public["status"])
     return record
+
+
+def end_later(draft: Draft, row: Row) -> Record:
+    """To be canceled when the paid period is over: nothing will be renewed, and no bill stays open."""
+    call_off_bill(draft, row)
+    public = subscriptions.ending(row.public, draft.now)
+    return draft.update(draft.store.subscriptions, row, public, row.hidden | {"renewal_order": None})
 
 
 def _tell(draft: Draft, record: Record, public: Body, previous: str, name: str | None = None) -> None:

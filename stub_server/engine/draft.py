@@ -158,7 +158,7 @@ class Draft:
         self._emit(move.events, table, record, beside, project)
 
     def _emit(self, types: tuple[str, ...], table: Table, record: Record, beside: Beside, project: str | None) -> None:
-        resource = self.store.rendered(table, record) if table.spec.live else record.json
+        resource = self.store.rendered(table, record)
         hidden = record.hidden if beside.names else b""
         for type_ in types:
             self.raise_event(type_, record.id, resource, hidden, beside, project)

@@ -12,7 +12,7 @@ from ..domain.api_keys import state
 from ..kernel.clock import iso
 from ..kernel.problem import Conflict
 from ..kernel.record import Row
-from . import billing
+from . import billing, standstill
 from .draft import Draft
 
 SLICE = 500  # so many records at most change in one step of a job that concerns many
@@ -33,7 +33,7 @@ def _on_order(step: Callable[[Draft, Row], None]) -> Job:
 def _on_subscription(step: Callable[[Draft, Row], None]) -> Job:
     def job(draft: Draft, subject: str) -> None:
         row = draft.open(draft.store.subscriptions, subject)
-        if row is not None:
+        if row is not None and not standstill.stands_still(draft, row):
             step(draft, row)
 
     return job
@@ -45,7 +45,7 @@ def _pay(draft: Draft, row: Row) -> None:
 
 
 def _expire(draft: Draft, row: Row) -> None:
-    if billing.is_payable(draft, row) and (orders.expires_at(row.public) or 0) <= draft.now:
+    if billing.is_payable(draft, row) and orders.expires_at(row.public) <= draft.now:
         billing.expire(draft, row)
 
 
@@ -56,20 +56,25 @@ def _refund(draft: Draft, row: Row) -> None:
 
 def _activate(draft: Draft, row: Row) -> None:
     """The trial is over."""
-    if row.public["status"] == "trialing":
+    if row.public["status"] == "trialing" and row.hidden["anchor"] <= draft.now:
         billing.activate_subscription(draft, row)
 
 
 def _renew(draft: Draft, row: Row) -> None:
-    """The renewal order is made, unless the project stands still or the subscription is about to end."""
+    """The renewal order is made, unless the subscription is about to end."""
     public, hidden = row.public, row.hidden
     if public["status"] != "active" or public["cancel_at_period_end"] or hidden["renewal_order"] is not None:
         return
-    if subscriptions.renewal_at(public, hidden) > draft.now:
-        return
-    project = draft.open(draft.store.projects, public["projectId"])
-    if project is not None and project.public["status"] == "active":
+    if subscriptions.renewal_at(public, hidden) <= draft.now:
         billing.renewal_due(draft, row)
+
+
+def _roll(draft: Draft, row: Row) -> None:
+    """The running period is over, and the next one was paid early."""
+    if row.public["status"] != "active" or len(row.hidden["paid_by"]) < 2:
+        return
+    if subscriptions.running_end(row.public, row.hidden) <= draft.now:
+        billing.roll(draft, row)
 
 
 def _end(draft: Draft, row: Row) -> None:
@@ -109,7 +114,7 @@ def _call_off(draft: Draft, subject: str) -> None:
 
 
 def _close_project(draft: Draft, subject: str) -> None:
-    """The project was archived: nobody pays any more, what is paid for is served, and nothing is renewed."""
+    """The project was archived: nobody pays any more, what is paid for is served, and who is past due is let go."""
     orders_, held = draft.store.orders, draft.store.subscriptions
     payable = billing.states(draft, "Order", "payable")
     for row in _some(
@@ -124,14 +129,17 @@ def _close_project(draft: Draft, subject: str) -> None:
         if not row.public["cancel_at_period_end"]
     )
     for row in _some(draft, "project.close", subject, [unaware]):
-        draft.update(held, row, subscriptions.ending(row.public, draft.now))
+        if row.public["status"] == "past_due":
+            billing.end_subscription(draft, row, "canceled")
+        else:
+            billing.end_later(draft, row)
 
 
 def _reopen_project(draft: Draft, subject: str) -> None:
-    """The project runs again: renewals that fell due while it stood still are made now."""
-    for row in draft.store.subscriptions.rows_of("projectId+status", (subject, "active")):
-        if row.hidden["renewal_order"] is None and subscriptions.renewal_at(row.public, row.hidden) <= draft.now:
-            draft.at(draft.now, "subscription.renew", row.id)
+    """The project does not stand still any more: each of its subscriptions looks at the time."""
+    for status in billing.states(draft, "Subscription", "running"):
+        for row in draft.store.subscriptions.rows_of("projectId+status", (subject, status)):
+            draft.at(draft.now, "subscription.resume", row.id)
 
 
 def _some(draft: Draft, job: str, subject: str, many: Iterable[Iterator[Row]]) -> Iterator[Row]:
@@ -164,6 +172,8 @@ JOBS: Mapping[str, Job] = MappingProxyType(
             "order.refund": _on_order(_refund),
             "subscription.activate": _on_subscription(_activate),
             "subscription.renew": _on_subscription(_renew),
+            "subscription.roll": _on_subscription(_roll),
+            "subscription.resume": _on_subscription(standstill.resume),
             "subscription.end": _on_subscription(_end),
             "subscription.expire": _on_subscription(_give_up),
             "api_key.expire": _expire_key,

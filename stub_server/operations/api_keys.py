@@ -80,12 +80,12 @@ def create_api_key(call: Call, body: Body) -> Reply:
     draft, table = call.draft, call.store.api_keys
     public_key, private_key = "pk_sandbox_" + draft.ids.secret(24), "sk_sandbox_" + draft.ids.secret(40)
     public, hidden = rules.new_key(
-        body, call.defaults("ApiKey"), call.draft.ids.uuid(), public_key, private_key, projects, call.now_text
+        body, call.defaults("ApiKey"), call.draft.ids.uuid(), public_key, private_key, projects, call.now
     )
     hidden["user_id"] = call.who.subject
     ident = public["id"]
     record = draft.create(table, ident, public, hidden)
-    draft.emit_move(table, record, call.lifecycle("ApiKey").find("new", "active"))
+    draft.emit_move(table, record, call.lifecycle("ApiKey").find("new", rules.state(public, call.now)))
     _expire_later(draft, ident, public)
     answer = reply.message("API key created.", api_key={**public, "private_key": private_key}, warning=WARNING)
     answer.status = 201
@@ -105,6 +105,8 @@ def update_api_key(call: Call, ident: str, body: Body) -> Reply:
     draft, before = call.draft, rules.state(row.public, call.now)
     record = draft.update(table, row, public, hidden)
     draft.emit_change(table, record, "updated", beside=moved_from(before))
+    if before == "active" and rules.state(public, call.now) == "expired":
+        draft.emit_move(table, record, call.lifecycle("ApiKey").find("active", "expired"))
     if public["expires_at"] != row.public["expires_at"]:
         _expire_later(draft, ident, public)
     return reply.enveloped("API key updated.", "api_key", draft.shown(table, record))
@@ -121,6 +123,6 @@ def delete_api_key(call: Call, ident: str) -> Reply:
 
 
 def _expire_later(draft: Draft, ident: str, public: Body) -> None:
-    """A key with an end gets a timer; one that is born expired is switched off at once, and told so by an event."""
-    if public["expires_at"] is not None:
-        draft.at(max(draft.now, date_time_ms(public["expires_at"])), "api_key.expire", ident)
+    """A key whose end is to come gets a timer."""
+    if public["expires_at"] is not None and date_time_ms(public["expires_at"]) > draft.now:
+        draft.at(date_time_ms(public["expires_at"]), "api_key.expire", ident)

@@ -48,13 +48,13 @@ def _create(call: Call, body: Body, method: str) -> Reply:
     if project is None:
         raise reference_missing("projectId", "project")
     plan = rules.check_plan(project_id, store.plans.peek(body["planId"].lower()))
-    sold_out = plan["max_subscribers"] is not None and store.running("planId", plan["id"]) >= plan["max_subscribers"]
-    rules.check_buyable(project, plan, method, sold_out=sold_out)
+    known = store.customers.holder("document", normalise(body["customer"]["document"]))
+    rules.check_buyable(project, plan, method, sold_out=store.is_sold_out(plan, known))
     body |= {"projectId": plan["projectId"], "planId": plan["id"]}  # as they are spelled there, and the same objects
     customer = rules.buyer(body["customer"])
-    call.warn(*rules.warnings(body))
-    customer_id = _customer(call, customer)
-    record = billing.place(call.draft, body, customer, customer_id, method, None, rules.PIX_LIFE)
+    call.warn(*rules.warnings(body, plan))
+    customer_id = known or _customer(call, customer, project_id)
+    record = billing.place(call.draft, body, customer, customer_id, method, None, rules.LIFE[method])
     answer = reply.bare(record.json, 201).located(f"{call.prefix}/v2/orders/{record.id}")
     magic = rules.magic_of(customer["email"])
     if magic is not None:
@@ -62,12 +62,8 @@ def _create(call: Call, body: Body, method: str) -> Reply:
     return answer
 
 
-def _customer(call: Call, buyer: Body) -> str:
-    """The id of the customer with the buyer's document, who is created if need be and left as is otherwise."""
-    document = normalise(buyer["document"])
-    known = call.store.customers.holder("document", document)
-    if known is not None:
-        return known
+def _customer(call: Call, buyer: Body, project_id: str) -> str:
+    """The id of a new customer, made of a buyer; the event of it carries the project that he buys from."""
     body: dict[str, Any] = {name: buyer[name] for name in ("name", "email", "document", "document_type", "type")}
     phones, address, left_out = customer_rules.from_flat(buyer["phones"], buyer["address"])
     call.warn(*left_out, *warnings_for(phones, address))
@@ -75,5 +71,5 @@ def _customer(call: Call, buyer: Body) -> str:
     public = customer_rules.new_customer(body, call.defaults("Customer"), call.now_text)
     ident = public["id"] = call.draft.ids.uuid()
     record = call.draft.create(call.store.customers, ident, public, {})
-    call.draft.emit_change(call.store.customers, record, "created")
+    call.draft.emit_change(call.store.customers, record, "created", project_id)
     return ident

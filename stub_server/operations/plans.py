@@ -20,6 +20,7 @@ def create_plan(call: Call, body: Body) -> Reply:
     """201 with the plan; 404 for an unknown project, 409 when it is archived or the name is taken."""
     store = call.store
     public = rules.new_plan(body, call.defaults("Plan"), call.now_text)
+    call.warn(*rules.warnings(body))
     call.allow_project(public["projectId"])
     project = store.projects.open(public["projectId"])
     if project is None:
@@ -48,6 +49,7 @@ def update_plan(call: Call, ident: str, body: Body) -> Reply:
     row = _changeable(call, ident)
     public = rules.changed_plan(row.public, body, store.running("planId", ident), call.now_text)
     rules.check_name(store.plans.holder("name", (public["projectId"], public["name"].casefold())), ident)
+    call.warn(*rules.warnings(row.public | body))
     record = call.draft.update(store.plans, row, public)
     call.draft.emit_change(store.plans, record, "updated", public["projectId"])
     return reply.enveloped("Plan updated.", "plan", call.draft.shown(store.plans, record))

@@ -86,12 +86,12 @@ def activate_project(call: Call, ident: str, body: Body | None) -> Reply:
 
 
 def suspend_project(call: Call, ident: str, body: Body | None) -> Reply:
-    """200 with the suspended project: it takes no orders, and open ones stay payable."""
+    """200 with the suspended project: it takes no orders, open ones stay payable, its subscriptions stand still."""
     return _move(call, ident, "suspended")
 
 
 def archive_project(call: Call, ident: str, body: Body | None) -> Reply:
-    """200 with the archived project: pending orders are canceled, subscriptions end with their period."""
+    """200 with the archived project: pending orders are canceled, subscriptions end with their paid period."""
     return _move(call, ident, "archived")
 
 
@@ -131,6 +131,7 @@ def _everything(store: Store, ident: str) -> OrderFold:
     held, whole = store.orders, OrderFold()
     for state in ORDER_STATES:
         whole.states[state] = held.count("projectId+status", (ident, state))
+    whole.renewals.update(held.tally("renewals", ident))
     whole.gross, whole.refunded = held.total("gross", ident), held.total("refunded", ident)
     for plan, number in held.tally("plans", ident).items():
         whole.plan_orders[plan] = number
@@ -158,7 +159,7 @@ def _moved(call: Call, record: Record, moved: Move) -> None:
     call.draft.emit_move(call.store.projects, record, moved, record.id)
     if moved.to == "archived":
         call.draft.at(call.now, "project.close", record.id)
-    elif moved.from_ == "suspended":
+    if moved.from_ in call.lifecycle("Project").sets["paused"]:
         call.draft.at(call.now, "project.reopen", record.id)
 
 

@@ -87,7 +87,7 @@ def _write(
     ident = named_uuid("api_key", key)
     body = dict(fields)
     projects = [str(project) for project in body.get("allowed_projects", [])]
-    public, hidden = new_key(body, blank, ident, *halves, projects, iso(at))
+    public, hidden = new_key(body, blank, ident, *halves, projects, at)
     if state in ("inactive", "expired"):
         public["is_active"] = False
     hidden["user_id"] = store.merchant.user_id

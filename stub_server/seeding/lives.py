@@ -17,7 +17,7 @@ from ..kernel.record import Body, moved_from
 from .draw import Weighted
 from .market import Market, Offer
 from .purchases import Order, cart, give_back, place, settle
-from .rhythm import bank_morning, card_delay_ms, moment
+from .rhythm import bank_morning, moment
 from .streams import base36, uuid
 
 #: How a period is followed by the next: paid in time, paid late, not paid any more, or not wanted any more.
@@ -148,7 +148,8 @@ class _Member:
         """The end of one period and what follows; whether the next one has begun."""
         market, now, stopped = self.market, self.market.now, self.offer.stopped
         end = self.end()
-        due = max(end - lead_ms(self.interval, self.count), self.paid_at)  # who paid late is asked again at once
+        # Who paid late is asked again at once.
+        due = max(subscriptions.renewal_at(self.public, self.hidden), self.paid_at)
         if renewal == "cancel":
             start = max(self.anchor, due - (end - due) * 9)
             wanted = moment(self.rng, start + int((due - start) * self.rng.random()), 6 * HOUR)
@@ -202,7 +203,7 @@ class _Member:
         if renewal == "late" and not by_card:
             pays = end + HOUR + int((grace - end - 2 * HOUR) * rng.random())
         elif by_card:  # charged without anybody's doing
-            pays = due + card_delay_ms(rng)
+            pays = due
         elif order.public["paymentMethod"] == "boleto":
             pays = due + int((end - due) * (0.2 + 0.5 * rng.random()))
         else:  # a reminder is read at some hour of the day, and paid soon or on the last day
@@ -214,7 +215,7 @@ class _Member:
         closed = self.offer.stopped if self.offer.archived else None
         unpaid_until = min(now, grace) if renewal == "lapse" else min(now, pays)
         if closed is not None and closed <= unpaid_until:
-            return self._archived_under(order, closed, end, grace)
+            return self._archived_under(order, closed, end)
         if renewal == "lapse" or pays > now:
             refused = by_card and pays <= now
             if refused:
@@ -230,13 +231,18 @@ class _Member:
                 order.close("expired", grace)
             self.finish("expired", grace)
             return False
-        if pays >= end:
+        if pays >= end and not by_card:
             self._past_due(end)
         order.pay(rng, pays)
         self.paid_at = pays
         before = self.public["status"]
-        self.public, self.hidden = subscriptions.renewed(self.public, self.hidden, pays)
+        self.public, self.hidden = subscriptions.renewed(self.public, self.hidden, pays, order.id)
         self._tell("subscription.renewed", pays, before)
+        ended = subscriptions.running_end(self.public, self.hidden)
+        if len(self.hidden["paid_by"]) > 1 and ended <= now:
+            self.public, self.hidden = subscriptions.rolled(self.public, self.hidden, ended)
+        elif len(self.hidden["paid_by"]) > 1:
+            self.market.later(ended, "subscription.roll", self.id)
         return True
 
     def _leave_open(self, order: Order, at: int, job: str, refused: bool) -> None:
@@ -264,14 +270,13 @@ class _Member:
         self._tell("subscription.renewal_due", due, "active")
         return order
 
-    def _archived_under(self, order: Order, closed: int, end: int, grace: int) -> bool:
+    def _archived_under(self, order: Order, closed: int, end: int) -> bool:
         """The project is archived while a renewal waits: the order is canceled, the member may stay to the end."""
         order.close("canceled", closed)
         if closed >= end:
             self._past_due(end)
+            self.finish("canceled", closed)
+            return False
         self.public = subscriptions.ending(self.public, closed)
-        if closed >= end:
-            self._close_at(grace, "expired")
-        else:
-            self._close_at(end, "canceled")
+        self._close_at(end, "canceled")
         return False

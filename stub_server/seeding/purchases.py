@@ -71,9 +71,7 @@ class Order:
 
     def wait(self) -> None:
         """Still pending: the clock will end it."""
-        end = orders.expires_at(self.public)
-        if end is not None:
-            self.market.later(end, "order.expire", self.id)
+        self.market.later(orders.expires_at(self.public), "order.expire", self.id)
 
 
 def place(
@@ -85,7 +83,7 @@ def place(
     at: int,
     *,
     method: str = "pix",
-    life: int = orders.PIX_LIFE,
+    life: int | None = None,
     subscription: str | None = None,
     ident: str | None = None,
 ) -> Order:
@@ -93,7 +91,15 @@ def place(
     drawn, code, transaction = uuid(rng), base36(rng), uuid(rng)
     names = (ident or drawn, code, transaction)
     public, hidden = orders.new_order(
-        names, body, buyer, customer_id, method, market.seller, at, at + life, subscription_id=subscription
+        names,
+        body,
+        buyer,
+        customer_id,
+        method,
+        market.seller,
+        at,
+        at + (life or orders.LIFE[method]),
+        subscription_id=subscription,
     )
     return Order(market, public, hidden, at)
 
@@ -135,8 +141,7 @@ def settle(rng: Random, order: Order, outcome: str, at: int, stopped: int | None
     else:
         delay = card_delay_ms(rng) if method == "credit_card" else pay_delay_ms(rng)
     if outcome == "expired":
-        end = orders.expires_at(order.public)
-        happens = at + 3 * DAY if end is None else end
+        happens = orders.expires_at(order.public)
     elif outcome == "canceled":
         happens = moment(rng, at + 8 * HOUR, 8 * HOUR - 5 * MINUTE)
     else:

@@ -155,8 +155,8 @@ class Records:
         plan = order_rules.check_plan(project_id, row and row.public)
         if at < date_time_ms(plan["createdAt"]):
             raise _error(spec, f"the order is older than its plan, which is of {plan['createdAt']}")
-        if outcome == "pending" and fields["paymentMethod"] == "pix" and at <= self.now - order_rules.PIX_LIFE:
-            raise _error(spec, "a PIX order is pending for a day; this one would have expired")
+        if outcome == "pending" and at <= self.now - order_rules.LIFE[fields["paymentMethod"]]:
+            raise _error(spec, "the order would have expired: PIX and card can be paid for a day, a boleto for three")
         buyer = order_rules.buyer(fields["customer"])
         customer = self._buyer(buyer, at, ident, spec)
         rng = stream(self.seed, "records", ident)

@@ -48,9 +48,9 @@ class Store:
     # -- reading what a caller sees
 
     def shown(self, table: Table, record: Record) -> bytes:
-        """A record's public bytes, its live members (counters) as they are now."""
+        """A record's public bytes, its live members (counters and mirrors) as they are now."""
         if not table.spec.live:
-            return record.json
+            return self.mirrored(table, record) if table.spec.mirrors else record.json
         known = table.shown.get(record.id)
         if known is None:
             known = table.shown[record.id] = self.rendered(table, record)
@@ -59,21 +59,42 @@ class Store:
     def rendered(self, table: Table, record: Record) -> bytes:
         """`shown`, of a version that need not be stored and is not remembered."""
         if not table.spec.live:
-            return record.json
-        public = orjson.loads(record.json) | self.counters(table.name, record.id)
+            return self.mirrored(table, record) if table.spec.mirrors else record.json
+        public = orjson.loads(record.json)
+        public |= self.counters(table.name, record.id, public)
         self._layout.checks[table.spec.schema](public)
         return exact(orjson.dumps(public))
 
     def shown_row(self, table: Table, row: Row) -> Body:
         """A row's public part with its live members."""
-        return row.public | self.counters(table.name, row.id) if table.spec.live else row.public
+        if table.spec.mirrors:
+            return self._reflected(table, row.public)
+        return row.public | self.counters(table.name, row.id, row.public) if table.spec.live else row.public
 
-    def counters(self, table: str, ident: str) -> Body:
+    def mirrored(self, table: Table, record: Record) -> bytes:
+        """A record's public bytes with its mirrors as they are now."""
+        public = orjson.loads(record.json)
+        now = self._reflected(table, public)
+        return record.json if now is public else exact(orjson.dumps(now))
+
+    def _reflected(self, table: Table, public: Body) -> Body:
+        """A public part with its mirrors as they are now; of a record that was deleted, as it was last written."""
+        for name, mirror in table.spec.mirrors.items():
+            now = self.tables[mirror.table].peek(public[mirror.reference])
+            if now is not None:
+                shown = {member: now[member] for member in public[name]}
+                if shown != public[name]:
+                    public = public | {name: shown}
+        return public
+
+    def counters(self, table: str, ident: str, public: Body) -> Body:
         """The live members of a record: what other records add up to."""
         if table == "api_keys":
             count, last = self.usage.get(ident, UNUSED)
             return {"usage_count": count, "last_used_at": last or None}
         if table == "plans":
+            if public["billing_type"] == "one_time":
+                return {"subscribers_count": self.orders.members("plan_buyers", ident)}
             return {"subscribers_count": self.running("planId", ident)}
         return {
             "plans_count": self.plans.count("projectId", ident),
@@ -87,6 +108,25 @@ class Store:
         """How many subscriptions of a plan (`planId`) or a project (`projectId`) are in a running state."""
         count = self.subscriptions.count
         return sum([count(f"{index}+status", (ident, status)) for status in self._layout.running])
+
+    def is_sold_out(self, plan: Body, customer_id: str | None) -> bool:
+        """Whether a plan has no seat for a customer; None is a customer who is not known yet.
+
+        A seat is a running subscription or, on a one-time plan, a paid order; an open first order holds one. Nobody
+        takes two.
+        """
+        most, ident = plan["max_subscribers"], plan["id"]
+        if most is None:
+            return False
+        once = plan["billing_type"] == "one_time"
+        seated = (
+            self.orders.tally("plan_buyers", ident) if once else self.subscriptions.tally("plan_subscribers", ident)
+        )
+        waiting = self.orders.tally("plan_waiting", ident)
+        if customer_id in seated or customer_id in waiting:
+            return False
+        taken = len(seated) + sum(customer not in seated for customer in waiting)
+        return bool(taken >= most)
 
     def use_key(self, ident: str, at: str) -> None:
         """Count one authenticated request of an API key: a counter beside the record, which the next step records."""

@@ -53,6 +53,14 @@ class Distinct:
 
 
 @dataclass(frozen=True, slots=True)
+class Mirror:
+    """A member that shows part of another table's record as that is now; `reference` is the member with its id."""
+
+    table: str
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
 class TableSpec:
     """One kind of record.
 
@@ -61,6 +69,7 @@ class TableSpec:
     `defaults` are what members of the hidden part have that a record does not name.
     `sorts` are further orders besides the time of creation. `search` gives the folded text that `contains` looks in.
     `touches` names records of other tables whose live members (counters) this record feeds.
+    `mirrors` are the members that show part of another record as it is now.
     """
 
     schema: str
@@ -74,6 +83,7 @@ class TableSpec:
     distinct: Mapping[str, Distinct] = field(default_factory=_none)
     touches: Mapping[str, Extract] = field(default_factory=_none)
     defaults: Mapping[str, str | int | None] = field(default_factory=_none)
+    mirrors: Mapping[str, Mirror] = field(default_factory=_none)
     live: bool = False
     ring: int | None = None
 

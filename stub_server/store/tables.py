@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ..kernel.money import cents
 from ..kernel.record import Body
 from ..kernel.text import fold
-from .spec import Check, Distinct, Sum, TableSpec, hidden, public
+from .spec import Check, Distinct, Mirror, Sum, TableSpec, hidden, public
 
 LOG_ROWS = 10_000
 
@@ -65,11 +65,24 @@ _project, _plan = public("projectId"), public("planId")
 _order_project, _order_plan = hidden("projectId"), hidden("planId")
 
 
-def table_specs(running: tuple[str, ...]) -> Mapping[str, TableSpec]:
-    """The tables by name; `running` are the states in which a subscription counts as a subscriber."""
+def _renewal_status(shown: Body, kept: Body) -> str | None:
+    return shown["status"] if kept.get("renewal") else None
+
+
+def _buyer(shown: Body, kept: Body) -> str | None:
+    return kept["customerId"] if shown["status"] == "paid" else None
+
+
+def table_specs(running: tuple[str, ...], payable: tuple[str, ...]) -> Mapping[str, TableSpec]:
+    """The tables by name; `running` are the states in which a subscription counts as a subscriber, `payable` those in
+    which an order waits for payment.
+    """
 
     def running_customer(shown: Body, kept: Body) -> str | None:
         return shown["customerId"] if shown["status"] in running else None
+
+    def waiting_customer(shown: Body, kept: Body) -> str | None:
+        return kept["customerId"] if shown["status"] in payable and not kept.get("renewal") else None
 
     return {
         "api_keys": TableSpec(
@@ -131,8 +144,13 @@ def table_specs(running: tuple[str, ...]) -> Mapping[str, TableSpec]:
                 "plan_gross": Sum("planId", hidden("paid_cents")),
                 "plan_refunded": Sum("planId", hidden("refunded_cents")),
             },
-            distinct={"plans": Distinct("projectId", _order_plan)},
-            touches={"projects": _order_project},
+            distinct={
+                "plans": Distinct("projectId", _order_plan),
+                "renewals": Distinct("projectId", _renewal_status),
+                "plan_buyers": Distinct("planId", _buyer),
+                "plan_waiting": Distinct("planId", waiting_customer),
+            },
+            touches={"projects": _order_project, "plans": _order_plan},
             defaults={
                 "subscriptionId": None,
                 "success_url": None,
@@ -157,9 +175,11 @@ def table_specs(running: tuple[str, ...]) -> Mapping[str, TableSpec]:
             distinct={
                 "subscribers": Distinct("projectId", public("customerId")),
                 "active_subscribers": Distinct("projectId", running_customer),
+                "plan_subscribers": Distinct("planId", running_customer),
                 "active_terms": Distinct("projectId", _active_terms),
             },
             touches={"projects": _project, "plans": _plan},
+            mirrors={"customer": Mirror("customers", "customerId"), "plan": Mirror("plans", "planId")},
         ),
         "webhooks": TableSpec(
             "Webhook",

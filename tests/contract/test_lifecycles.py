@@ -48,7 +48,7 @@ def test_the_sets_of_states_are_those_that_the_rules_ask_for() -> None:
         "Order": {"payable": ("pending",), "refundable": ("paid",)},
         "Subscription": {"running": ("trialing", "active", "past_due"), "renewable": ("active", "past_due")},
         "WebhookLogEntry": {"open": ("pending", "retrying")},
-        "Project": {"selling": ("active",), "open": ("draft", "active", "suspended")},
+        "Project": {"selling": ("active",), "paused": ("suspended",), "open": ("draft", "active", "suspended")},
     }
     assert expected == {name: lifecycle.sets for name, lifecycle in LIFECYCLES.items() if lifecycle.sets}
 

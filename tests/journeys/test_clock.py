@@ -217,7 +217,8 @@ def test_a_renewal_extends_from_the_old_end_whenever_it_is_paid(stage: Stage, la
     stage.drive("orders", order, "pay")
     after = stage.get_subscription(held["id"])
     assert ("active", 1) == (after["status"], after["cycle"])
-    assert (end, end + timedelta(days=7)) == (at(after["current_period_start"]), at(after["current_period_end"]))
+    assert end + timedelta(days=7) == at(after["current_period_end"]) == at(after["next_billing_at"])
+    assert (end if late else at(held["current_period_start"])) == at(after["current_period_start"])
 
 
 def test_a_subscription_canceled_for_its_end_ends_there_and_bills_no_more(stage: Stage) -> None:
@@ -258,13 +259,16 @@ def test_autopay_pays_every_order_so_long_after_it_was_made(serve: Serve, sink: 
         assert stage.get_order(stubborn["id"])["status"] == "expired"
 
 
-def test_autopay_leaves_other_methods_to_the_control_surface(serve: Serve, sink: str) -> None:
+@pytest.mark.parametrize(("method", "status"), [("pix", "paid"), ("boleto", "paid"), ("credit_card", "pending")])
+def test_autopay_pays_pix_and_boleto_and_leaves_cards_to_the_control_surface(
+    serve: Serve, sink: str, method: str, status: str
+) -> None:
     with staged(serve(autopay=90), "auto", sink) as stage:
-        plan = make_plan(stage.api, payment_methods=["pix", "boleto"])
-        body = order_body(plan["projectId"], plan["id"], paymentMethod="boleto")
+        plan = make_plan(stage.api, payment_methods=["pix", "boleto", "credit_card"])
+        body = order_body(plan["projectId"], plan["id"], paymentMethod=method)
         order = created(stage.api.post("/v2/orders", json=body))
-        stage.advance(DAY)
-        assert stage.get_order(order["id"])["status"] == "pending"
+        stage.advance(90)
+        assert stage.get_order(order["id"])["status"] == status
 
 
 def test_the_clock_goes_forward_only_and_not_too_far(stage: Stage) -> None:

@@ -99,10 +99,29 @@ def fail(shop: Estate, operation: str) -> None:
     created(shop.api.post(OPERATIONS[operation].path, json=body))
 
 
+def paid_order(shop: Estate, plan: Json) -> str:
+    """The id of an order that opened a subscription."""
+    ident: str = make_order(shop.api, plan)["id"]
+    done(shop.control.post(f"/orders/{ident}/pay"))
+    return ident
+
+
+def expire_key(shop: Estate, operation: str) -> None:
+    """A key whose end has passed when it is made or changed."""
+    ended = {"expires_at": "2026-01-01T00:00:00Z"}
+    if operation == "createApiKey":
+        shop.key(**ended)
+    else:
+        done(shop.api.put(f"/api-keys/{shop.key()['id']}", json=ended))
+
+
 def close(shop: Estate, operation: str) -> None:
-    """The archive, for a project with a pending order."""
+    """The archive, for a project with a pending order and a subscription that is past due."""
     plan = make_plan(shop.api)
     make_order(shop.api, plan)
+    let_go = paid_order(shop, make_plan(shop.api, plan["projectId"], interval="day"))
+    done(shop.control.post("/clock/advance", json={"seconds": 36 * 3600}))
+    assert done(shop.control.get(f"/orders/{let_go}"))["order"]["status"] == "paid"
     path = f"/v2/projects/{plan['projectId']}"
     if operation == "archiveProject":
         done(shop.api.post(f"{path}/archive"))
@@ -139,6 +158,8 @@ STEPS: dict[str, tuple[Callable[[Estate, str], None], ...]] = {
     "updateProject": (once, turn, close),
     "updateProjectStatus": (turn, close),
     "archiveProject": (close,),
+    "createApiKey": (once, expire_key),
+    "updateApiKey": (once, expire_key),
 }
 
 

@@ -138,7 +138,12 @@ def test_every_move_of_an_api_key_happens_and_is_told_once(stage: Stage, from_: 
     key = stage.key("active" if from_ == "new" else from_)
     told = [] if from_ == "new" else stage.events(key["id"])
     path = f"/api-keys/{key['id']}"
-    if by == "clock":
+    if to == "expired" and by == "createApiKey":
+        key, told = stage.key("expired"), []
+    elif to == "expired" and by == "updateApiKey":
+        done(stage.api.put(path, json={"expires_at": stage.now()}))
+        told = [*told, "api_key.updated"]
+    elif by == "clock":
         ends = stage.after(60)
         body = {"name": "Chave", "scopes": ["orders:read"], "expires_at": ends}
         key, told = created(stage.api.post("/api-keys", json=body))["api_key"], ["api_key.created"]

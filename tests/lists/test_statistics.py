@@ -127,7 +127,6 @@ def test_the_conversion_rate_is_that_of_the_period(reader: Reader, projects: lis
     assert len(rates) > 2
 
 
-@pytest.mark.xfail(reason="the server counts renewal orders as checkouts", raises=AssertionError, strict=True)
 def test_renewals_are_no_checkouts(reader: Reader, projects: list[str]) -> None:
     """The share of paid orders leaves renewal orders out."""
     expected = {ident: conversion(of(reader, "listOrders", ident), renewals(reader, ident)) for ident in projects}
@@ -162,9 +161,6 @@ def test_every_interval_comes_down_to_a_month_of_thirty_days(reader: Reader, pro
     assert compared == {"day", "week", "month", "year"}
 
 
-@pytest.mark.xfail(
-    reason="the server rounds the terms of monthly revenue, not their sum", raises=AssertionError, strict=True
-)
 def test_monthly_revenue_is_rounded_once(reader: Reader, projects: list[str]) -> None:
     """The sum is rounded, not what it is made of."""
     expected = {project: money(monthly(of(reader, "listSubscriptions", project))) for project in projects}

@@ -62,7 +62,7 @@ def test_every_law_holds_at_other_times(scenario: str, now: str) -> None:
 
 def test_laws_look_at_something(default: Sandbox) -> None:
     checks = check(default, seeded=True)
-    assert [c.id for c in checks] == list(range(1, 17))
+    assert [c.id for c in checks] == list(range(1, 21))
     assert all(c.checked for c in checks)
 
 

@@ -1,6 +1,7 @@
 """Claims about the billing calendar."""
 
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -26,7 +27,7 @@ def ms(text: str) -> int:
         ("2027-01-31T10:20:30.456Z", "month", 1, 1, "2027-02-28T10:20:30.456Z"),
         ("2028-01-31T10:20:30.456Z", "month", 1, 1, "2028-02-29T10:20:30.456Z"),
         ("2027-01-31T10:20:30.456Z", "month", 1, 2, "2027-03-31T10:20:30.456Z"),
-        ("2027-01-31T00:00:00.000Z", "month", 3, 1, "2027-04-30T00:00:00.000Z"),
+        ("2027-01-31T00:00:00.000Z", "month", 3, 1, "2027-05-01T00:00:00.000Z"),
         ("2026-11-30T23:59:59.999Z", "month", 1, 3, "2027-02-28T23:59:59.999Z"),
         ("2026-12-15T00:00:00.001Z", "month", 1, 1, "2027-01-15T00:00:00.001Z"),
         ("2028-02-29T12:00:00.000Z", "year", 1, 1, "2029-02-28T12:00:00.000Z"),
@@ -34,8 +35,14 @@ def ms(text: str) -> int:
         ("2028-02-28T12:00:00.000Z", "day", 1, 2, "2028-03-01T12:00:00.000Z"),
         ("2026-12-28T12:00:00.000Z", "week", 2, 1, "2027-01-11T12:00:00.000Z"),
         ("1969-12-31T23:59:59.999Z", "month", 1, 2, "1970-02-28T23:59:59.999Z"),
-        ("2027-03-31T00:00:00.000Z", "month", 1, -1, "2027-02-28T00:00:00.000Z"),
+        ("2027-03-31T03:00:00.000Z", "month", 1, -1, "2027-02-28T03:00:00.000Z"),
         ("2027-03-31T00:00:00.000Z", "month", 1, 0, "2027-03-31T00:00:00.000Z"),
+        # On 28 February at 22:30 in São Paulo: a month later there, though UTC says 1 March and 29 March.
+        ("2027-03-01T01:30:00.000Z", "month", 1, 1, "2027-03-29T01:30:00.000Z"),
+        ("2027-03-01T02:59:59.999Z", "month", 1, 1, "2027-03-29T02:59:59.999Z"),
+        ("2027-03-01T03:00:00.000Z", "month", 1, 1, "2027-04-01T03:00:00.000Z"),
+        ("2027-02-01T01:00:00.000Z", "month", 1, 1, "2027-03-01T01:00:00.000Z"),
+        ("2028-03-01T01:00:00.000Z", "year", 1, 1, "2029-03-01T01:00:00.000Z"),
     ],
 )
 def test_period_ends_clamp_to_the_month_and_keep_anchor_day_and_time(
@@ -109,17 +116,15 @@ def test_a_renewal_is_made_within_its_own_period(anchor: int, interval: str, cou
         (100, "day", 30, 100),
         (700, "week", 1, 3000),
         (12000, "year", 1, 1000),
-        (49700, "year", 1, 4142),
+        (49700, "year", 1, Fraction(49700, 12)),
         (13473, "month", 3, 4491),
-        (1, "month", 2, 0),
-        (3, "month", 2, 2),
-        (5, "month", 2, 2),
-        (6, "year", 1, 0),
-        (18, "year", 1, 2),
-        (1000, "week", 3, 1429),
+        (1, "month", 2, Fraction(1, 2)),
+        (3, "month", 2, Fraction(3, 2)),
+        (18, "year", 1, Fraction(3, 2)),
+        (1000, "week", 3, Fraction(10000, 7)),
     ],
 )
-def test_monthly_worth_is_of_30_days_and_rounds_half_to_even(
-    amount: int, interval: str, count: int, monthly: int
+def test_monthly_worth_is_of_30_days_and_not_rounded(
+    amount: int, interval: str, count: int, monthly: int | Fraction
 ) -> None:
     assert calendar.monthly_cents(amount, interval, count) == monthly

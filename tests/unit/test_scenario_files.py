@@ -125,7 +125,7 @@ ORDER = """  orders:
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ("days_ago: 3", "pending for a day"),
+        ("days_ago: 3", "can be paid for a day"),
         ("status: done", "'done' is not one of pending"),
         ("days_ago: 0, status: paid", "cannot be paid yet"),
         ("days_ago: 500, status: paid", "created is"),

@@ -6,6 +6,7 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
 from ...contract.formats import date_time_ms
+from ...domain import orders
 from ...engine import billing
 from ...kernel.money import cents
 from ...kernel.record import Body, Record, Row
@@ -32,7 +33,10 @@ def pay_order(call: Call, ident: str, body: Body | None) -> Reply:
 def fail_order(call: Call, ident: str, body: Body | None) -> Reply:
     """200 with the failed order."""
     row = _open(call, ident)
-    return _changed(call, billing.fail(call.draft, row, (body or {}).get("code", "insufficient_funds")))
+    method = row.public["paymentMethod"]
+    code = (body or {}).get("code", orders.DEFAULT_FAILURE[method])
+    orders.check_failure(code, method)
+    return _changed(call, billing.fail(call.draft, row, code))
 
 
 def expire_order(call: Call, ident: str) -> Reply:

@@ -3,22 +3,23 @@
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...domain import subscriptions
 from ...domain.lifecycle import refused
-from ...engine import billing
+from ...engine import billing, standstill
+from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body, Row
 
 
 def cancel_subscription(call: Call, ident: str, body: Body | None) -> Reply:
     """200 with the canceled subscription, or with one that will end with its period."""
     row = _open(call, ident)
-    if not (body or {}).get("at_period_end", False):
+    status = row.public["status"]
+    if not (body or {}).get("at_period_end", False) or status == "past_due":  # whose period is over already
         billing.end_subscription(call.draft, row, "canceled")
         return _shown(call, ident, None)
-    if not billing.is_running(call.draft, row) and row.public["status"] != "canceled":
-        raise refused(call.lifecycle("Subscription"), row.public["status"], "canceled")
-    if row.public["status"] != "canceled" and not row.public["cancel_at_period_end"]:
-        call.draft.update(call.store.subscriptions, row, subscriptions.ending(row.public, call.now))
+    if not billing.is_running(call.draft, row) and status != "canceled":
+        raise refused(call.lifecycle("Subscription"), status, "canceled")
+    if status != "canceled" and not row.public["cancel_at_period_end"]:
+        billing.end_later(call.draft, row)
     return _shown(call, ident, None)
 
 
@@ -27,6 +28,9 @@ def renew_subscription(call: Call, ident: str) -> Reply:
     row, draft = _open(call, ident), call.draft
     if row.public["status"] not in billing.states(draft, "Subscription", "renewable"):
         raise refused(call.lifecycle("Subscription"), row.public["status"], "active")
+    if standstill.stands_still(draft, row):
+        message = "The project is suspended: nothing is renewed until it is active again."
+        raise Conflict(message, code="project_not_active", details=[detail("projectId", "project_not_active", message)])
     order_id = row.hidden["renewal_order"]
     order = None if order_id is None else draft.open(call.store.orders, order_id)
     if order is None or not billing.is_payable(draft, order):
@@ -39,7 +43,7 @@ def renew_subscription(call: Call, ident: str) -> Reply:
 
 
 def expire_subscription(call: Call, ident: str) -> Reply:
-    """200 with the expired subscription and the renewal order that expired with it."""
+    """200 with the expired subscription and its renewal order, which is canceled if it was open."""
     row = _open(call, ident)
     if row.public["status"] == "expired":
         return _shown(call, ident, None)
@@ -63,4 +67,5 @@ def _shown(call: Call, ident: str, order_id: str | None) -> Reply:
     row = call.draft.open(call.store.subscriptions, ident)
     assert row is not None  # it was there, and nothing takes one out
     order = None if order_id is None else call.draft.open(call.store.orders, order_id)
-    return reply.value({"subscription": row.public, "order": None if order is None else order.public})
+    subscription = call.store.shown_row(call.store.subscriptions, row)
+    return reply.value({"subscription": subscription, "order": None if order is None else order.public})

@@ -1,0 +1,61 @@
+"""What holds of memberships at every moment: periods that run, bills that somebody owes, one subscription each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..contract.formats import date_time_ms
+from ..kernel.clock import iso
+from .inspection import Law, World
+
+
+def _period_runs(world: World) -> Iterator[str]:
+    now = iso(world.sandbox.clock.now)
+    store = world.store
+    for row in world.rows(store.subscriptions):
+        held = row.public
+        project = store.projects.peek(held["projectId"])
+        if held["status"] != "active" or project is None or project["status"] != "active":
+            continue
+        start, end = held["current_period_start"], held["current_period_end"]
+        yield "" if start <= now < end else f"subscription {row.id} is active from {start} to {end}, now is {now}"
+
+
+def _no_bill_of_the_dead(world: World) -> Iterator[str]:
+    store, lifecycles = world.store, world.sandbox.rules.lifecycles
+    running, payable = lifecycles["Subscription"].sets["running"], lifecycles["Order"].sets["payable"]
+    for status in payable:
+        for row in store.orders.rows_of("status", status):
+            ident = row.hidden["subscriptionId"]
+            held = None if ident is None else store.subscriptions.peek(ident)
+            wrong = held is not None and held["status"] not in running
+            yield f"order {row.id} is {status}, its subscription {ident} is over" if wrong else ""
+
+
+def _pending_in_time(world: World) -> Iterator[str]:
+    now = world.sandbox.clock.now
+    for status in world.sandbox.rules.lifecycles["Order"].sets["payable"]:
+        for row in world.store.orders.rows_of("status", status):
+            end = row.public["last_transaction"].get("expires_at")
+            if end is None:
+                yield f"order {row.id} is {status} and has no end"
+            else:
+                yield "" if now < date_time_ms(end) else f"order {row.id} is {status} since it ended at {end}"
+
+
+def _one_each(world: World) -> Iterator[str]:
+    seen: dict[tuple[str, str], str] = {}
+    held = world.store.subscriptions
+    for status in world.sandbox.rules.lifecycles["Subscription"].sets["running"]:
+        for row in held.rows_of("status", status):
+            pair = row.public["customerId"], row.public["planId"]
+            other = seen.setdefault(pair, row.id)
+            yield "" if other == row.id else f"subscriptions {other} and {row.id} are of one customer and one plan"
+
+
+MEMBERSHIPS = (
+    Law("The period of an active subscription contains now, where its project is active", _period_runs),
+    Law("No subscription that is over has an order that can be paid", _no_bill_of_the_dead),
+    Law("No order is pending past its end", _pending_in_time),
+    Law("No customer has two running subscriptions of one plan", _one_each),
+)

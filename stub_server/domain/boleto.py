@@ -1,0 +1,61 @@
+"""Boletos: the barcode of a bank slip and the line that a payer types, as Febraban defines them.
+
+A written code names the bank 999, which does not exist: its check digits are right, as clients check them, but no bank
+can find anyone to pay.
+"""
+
+from datetime import date, timedelta
+
+from ..kernel.clock import DAY, EPOCH
+from .calendar import BEHIND_UTC_MS
+
+BANK, REAL = "999", "9"
+LARGEST_AMOUNT = 10**10 - 1  # cents: the field has ten digits
+_FIRST_DAY = date(1997, 10, 7).toordinal()
+_FACTORS = 9_000  # after 9999, on 21 February 2025, the due factor began again at 1000
+
+
+def barcode(amount_cents: int, due: int, number: int) -> str:
+    """The 44 digits of a charge that is due on the Brazilian day of an instant (ms).
+
+    `number` tells it from others: its last 25 digits are the field that a bank fills as it likes. Raises ValueError for
+    an amount that has no room.
+    """
+    if not 0 <= amount_cents <= LARGEST_AMOUNT:
+        raise ValueError("The amount has at most ten digits of cents.")
+    rest = f"{due_factor(due)}{amount_cents:010}{number % 10**25:025}"
+    return f"{BANK}{REAL}{modulo_11(BANK + REAL + rest)}{rest}"
+
+
+def due_factor(due: int) -> int:
+    """The four digits of the due day: days since 7 October 1997, which begin again at 1000 after 9999."""
+    days = (_day(due) - _FIRST_DAY - 1000) % _FACTORS
+    return days + 1000
+
+
+def _day(instant: int) -> int:
+    moment = EPOCH.date() + timedelta(days=(instant - BEHIND_UTC_MS) // DAY)
+    return moment.toordinal()
+
+
+def line(code: str) -> str:
+    """The 47 digits that a payer types for a barcode: three fields with a check digit each, then the rest."""
+    bank, check, rest, free = code[:4], code[4], code[5:19], code[19:]
+    fields = (bank + free[:5], free[5:15], free[15:])
+    return "".join(field + str(modulo_10(field)) for field in fields) + check + rest
+
+
+def modulo_10(digits: str) -> int:
+    """The check digit of one field: from the right every other digit is doubled, and the digits of all are added."""
+    total = sum(_DOUBLED[int(digit)] if place % 2 == 0 else int(digit) for place, digit in enumerate(reversed(digits)))
+    return -total % 10
+
+
+_DOUBLED = tuple(sum(divmod(2 * digit, 10)) for digit in range(10))
+
+
+def modulo_11(digits: str) -> int:
+    """The check digit of a barcode without it: weights 2 to 9 from the right; what has no digit of its own is 1."""
+    total = sum(int(digit) * (2 + place % 8) for place, digit in enumerate(reversed(digits)))
+    check = 11 - total % 11
+    return check if check < 10 else 1

@@ -1,0 +1,94 @@
+"""Members and their bills: what the journeys of renewals share."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from stub_server.audit.inspection import World
+from stub_server.audit.laws import LAWS
+from stub_server.engine.sandbox import Sandbox
+
+from ..support.make import Json, created, fresh_cpf, make_plan, order_body
+from .stage import DAY, Stage
+from .steps import done
+
+METHODS = ["pix", "boleto", "credit_card"]
+
+
+def at(text: str) -> datetime:
+    """A date-time of the service."""
+    return datetime.fromisoformat(text)
+
+
+def days(number: float) -> timedelta:
+    """So many days."""
+    return timedelta(days=number)
+
+
+def plan_of(stage: Stage, **changes: Any) -> Json:
+    """A weekly plan that takes every method, unless told otherwise."""
+    return make_plan(stage.api, **({"interval": "week", "payment_methods": METHODS} | changes))
+
+
+def buyer(email: str | None = None) -> Json:
+    """Somebody whom no other call has named."""
+    document = fresh_cpf()
+    return {"name": "Marina Duarte", "email": email or f"m.{document}@example.com", "document": document}
+
+
+def ask_order(stage: Stage, plan: Json, who: Json, method: str = "pix", **changes: Any) -> Any:
+    """The answer to an order."""
+    body = order_body(plan["projectId"], plan["id"], customer=who, paymentMethod=method, **changes)
+    return stage.api.post("/v2/orders", json=body)
+
+
+def order(stage: Stage, plan: Json, who: Json, method: str = "pix", **changes: Any) -> Json:
+    """An order that waits for payment."""
+    return created(ask_order(stage, plan, who, method, **changes))
+
+
+def member(stage: Stage, plan: Json, who: Json | None = None, method: str = "pix") -> Json:
+    """A new subscription of a plan."""
+    first = order(stage, plan, who or buyer(), method)
+    stage.drive("orders", first["id"], "pay")
+    return stage.subscription_of(first["id"])
+
+
+def pay_again(stage: Stage, held: Json, **changes: Any) -> Json:
+    """Another order of a subscriber for his plan, paid."""
+    who = stage.get_order(held["orderId"])["customer"]
+    again = order(stage, {"projectId": held["projectId"], "id": held["planId"]}, who, **changes)
+    stage.drive("orders", again["id"], "pay")
+    return stage.get_order(again["id"])
+
+
+def bill_of(stage: Stage, held: Json) -> Json:
+    """The newest order of a subscription."""
+    return stage.get_order(stage.get_subscription(held["id"])["lastOrderId"])
+
+
+def billed(stage: Stage, held: Json) -> Json:
+    """The open bill of a weekly subscription, made by letting time pass."""
+    stage.advance(5 * DAY)
+    found = bill_of(stage, held)
+    assert ("pending", False) == (found["status"], found["id"] == held["orderId"])
+    return found
+
+
+def move(stage: Stage, held: Json, action: str) -> None:
+    """Suspend, activate or archive the project of a subscription."""
+    done(stage.api.post(f"/v2/projects/{held['projectId']}/{action}"))
+
+
+def subscriptions_of(stage: Stage, held: Json) -> list[Json]:
+    """Every subscription of a subscriber."""
+    found: list[Json] = done(stage.api.get("/v2/subscriptions", params={"customerId": held["customerId"]}))[
+        "subscriptions"
+    ]
+    return found
+
+
+def broken(sandbox: Sandbox) -> list[str]:
+    """What the records of every merchant break, of the laws that do not judge seeded data alone."""
+    worlds = [World(sandbox, store, 1_000_000) for store in sandbox.stores.values()]
+    laws = [law for law in LAWS if not law.seeds_only and "event" not in law.name]
+    return [fault for world in worlds for law in laws for fault in law.look(world) if fault]
