@@ -190,6 +190,7 @@ class OrderRules:
         if verdict.granted:
             orders.refund(self.bench.world, order, amount)
             self.bench.compare_order(order, reply.body["order"])
+            self.bench.settle()
         self.bench.touched = order.project
 
     @rule(number=NUMBER, other=st.booleans(), leap=st.sampled_from((0, HOUR, 25 * HOUR)))
