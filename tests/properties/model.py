@@ -63,6 +63,8 @@ class Project:
     name: str
     status: str
     description: str | None = None
+    suspended: int | None = None
+    """When it was suspended, which is where the clock of its subscriptions stands."""
 
 
 @dataclass(slots=True, eq=False)

@@ -37,6 +37,7 @@ def move(world: World, project: Project, to: str) -> None:
     if to == project.status:
         return
     before, project.status = project.status, to
+    project.suspended = world.now if to == "suspended" else None
     world.emit(EVENT[to])
     if before == "suspended" and to == "active":
         billing.resume(world, project)

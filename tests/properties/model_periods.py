@@ -23,6 +23,8 @@ def length(subscription: Subscription) -> int:
 
 def running_period(subscription: Subscription, now: int) -> int:
     """The number of the period that has begun last. The first counts as running while the trial before it does."""
+    stands = subscription.plan.project.suspended
+    now = now if stands is None else stands
     number = len(subscription.paid) - 1
     while number and (subscription.status == "trialing" or boundary(subscription, number) > now):
         number -= 1
@@ -30,8 +32,8 @@ def running_period(subscription: Subscription, now: int) -> int:
 
 
 def place_of(subscription: Subscription, order: Order, now: int) -> str:
-    """Where the period that an order paid lies: older, running or future. What another grid holds is older."""
-    if order not in subscription.paid:
+    """Where the period that an order paid lies: older, running or future. What is past due has no period that runs."""
+    if order not in subscription.paid or subscription.status == "past_due":
         return "older"
     number, running = subscription.paid.index(order), running_period(subscription, now)
     return "running" if number == running else "future" if number > running else "older"
@@ -86,9 +88,8 @@ def view(subscription: Subscription, now: int) -> dict[str, object]:
         "createdAt": iso(subscription.created),
     }
     if subscription.status in ("active", "past_due"):
-        shown["current_period_end"] = iso(end)
-        if not subscription.stopped:  # whose clock stands still, start included
-            shown["current_period_start"] = iso(boundary(subscription, running_period(subscription, now)))
+        start = boundary(subscription, running_period(subscription, now))
+        shown |= {"current_period_start": iso(start), "current_period_end": iso(end)}
     if not subscription.running or subscription.ends:
         shown["next_billing_at"] = None
     elif subscription.status != "past_due":
