@@ -76,9 +76,25 @@ class TimeRules:
     @rule(number=NUMBER, verb=st.sampled_from(("cancel", "later", "renew", "renew", "expire")))
     def steer_subscription(self, number: int, verb: str) -> None:
         """Cancel, renew or expire, also where that is refused."""
-        bench = self.bench
-        found = pick(bench.world.subscriptions, number)
+        found = pick(self.bench.world.subscriptions, number)
         assert found is not None
+        self._steered(found, verb)
+
+    @precondition(lambda self: any(found.status == "active" for found in self.bench.world.subscriptions))
+    @rule(number=NUMBER, verb=st.sampled_from(("later", "later", "cancel")), late=st.booleans())
+    def leave(self, number: int, verb: str, late: bool) -> None:
+        """A member who has an open bill, or is past due, goes."""
+        bench = self.bench
+        found = pick([found for found in bench.world.subscriptions if found.status == "active"], number)
+        assert found is not None
+        if not found.stopped:
+            bench.advance(max(bench.world.now, periods.paid_until(found) if late else periods.billed_at(found)))
+        if found.renewal is not None and found.renewal.status == "pending":
+            bench.mark(f"canceled with an open bill, {verb} (S1)")
+        self._steered(found, verb)
+
+    def _steered(self, found: Subscription, verb: str) -> None:
+        bench = self.bench
         path = f"/_sandbox/subscriptions/{found.id}/{'cancel' if verb == 'later' else verb}"
         verdict = {"renew": billing.may_renew, "expire": billing.may_expire}.get(verb, billing.may_cancel)(found)
         body = {"at_period_end": True} if verb == "later" else None

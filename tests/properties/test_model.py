@@ -25,7 +25,7 @@ from .rules_time import TimeRules, live_a_period
 SEQUENCES = int(os.environ.get("MODEL_SEQUENCES", "200"))
 STEPS = 30
 SPARE = SEQUENCES // 2  # Hypothesis ends one in five early
-STORIES = ("lives on", "lives on", "pays again", "stands still", "moves", "pays ahead", "waits")
+STORIES = ("lives on", "lives on", "pays again", "stands still", "moves", "pays ahead", "leaves", "waits")
 STARTS = (
     *(NOW, "2026-12-31T14:32:05.123Z"),
     *("2027-02-01T01:30:00.000Z", "2027-03-01T01:30:00.000Z"),  # in São Paulo, the last evening of the month before
@@ -51,6 +51,7 @@ REACHED = {
     *(f"subscription {status}" for status in ("trialing", "active", "past_due", "canceled", "expired")),
     *(f"project {status}" for status in ("draft", "active", "suspended", "archived", "deleted")),
     *("partial refund", "trial", "renewal paid while active", "renewal paid while past_due", "renewed 3+"),
+    *(f"canceled with an open bill, {verb} (S1)" for verb in ("cancel", "later")),
     *("open bill dropped (S1, S2)", "period from the activation (S3)", "suspended over a trial's end (S3)"),
     *(f"paid again (S2) while {status}" for status in ("trialing", "active", "past_due")),
     *(f"suspended over an end, {status} (S3)" for status in ("active", "past_due")),
@@ -115,6 +116,8 @@ class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, Rule
             self.change_address(number=0, address="fail_immediately", rename=True, lives=True)
         elif story == "pays ahead":
             self.renew_early(number=0, times=2, beside=0)
+        elif story == "leaves":
+            self.leave(number=0, verb="later", late=False)
 
     @invariant()
     def figures_agree(self) -> None:
