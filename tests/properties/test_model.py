@@ -25,7 +25,21 @@ from .rules_time import TimeRules, live_a_period
 SEQUENCES = int(os.environ.get("MODEL_SEQUENCES", "200"))
 STEPS = 30
 SPARE = SEQUENCES // 2  # Hypothesis ends one in five early
-STORIES = ("lives on", "lives on", "pays again", "stands still", "moves", "pays ahead", "leaves", "waits")
+CARD: Json = {"payment_methods": ["credit_card", "pix"]}
+TRIAL: Json = {"interval": "week", "trial_period_days": 7}
+STORIES: dict[str, Json | None] = {  # and the plan that each needs
+    "lives on": None,
+    "pays again": None,
+    "pays again on trial": TRIAL,
+    "stands still": None,
+    "stands still on trial": TRIAL,
+    "card fails": CARD,
+    "card never pays": CARD,
+    "pays ahead": None,
+    "pays ahead, then is paid back": None,
+    "leaves": None,
+    "waits": None,
+}
 STARTS = (
     *(NOW, "2026-12-31T14:32:05.123Z"),
     *("2027-02-01T01:30:00.000Z", "2027-03-01T01:30:00.000Z"),  # in São Paulo, the last evening of the month before
@@ -84,11 +98,12 @@ class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, Rule
         shape=st.sampled_from(OPENINGS),
         start=st.sampled_from(STARTS),
         paid=st.sampled_from((True, True, True, True, False)),
-        story=st.sampled_from(STORIES),
+        story=st.sampled_from(tuple(STORIES)),
     )
     def open_shop(self, shape: Json, start: str, paid: bool, story: str) -> None:
         """A shop that sells one plan and nearly always has a first member: sequences must get deep."""
         self.taken = -1
+        shape = STORIES[story] or shape
         self.bench.advance(parse(start))
         new_project(self.bench, "Clube", "active")
         for project in (self.bench.world.projects[0], None):
@@ -108,14 +123,18 @@ class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, Rule
         """What the first member meets first: each of the situations that random steps seldom come by."""
         if story == "lives on":
             live_a_period(self.bench, self.bench.world.subscriptions, 0, late=False)
-        elif story == "pays again":
+        elif story.startswith("pays again"):
             self.pay_once_more(number=0, state="active", method=0, times=1)
-        elif story == "stands still":
+        elif story.startswith("stands still"):
             self.stand_still(number=0, before=-HOUR, over=2 * DAY, meanwhile=None, then="pay")
-        elif story == "moves":
-            self.change_address(number=0, address="fail_immediately", rename=True, lives=True)
-        elif story == "pays ahead":
+        elif story.startswith("card"):
+            address = "fill_never" if "never" in story else "fail_immediately"
+            self.change_address(number=0, address=address, rename=True, lives=True)
+        elif story.startswith("pays ahead"):
             self.renew_early(number=0, times=2, beside=0)
+            if "back" in story:
+                self.return_a_period(number=0, which="older", parts=False)
+                self.return_a_period(number=0, which="future", parts=True)
         elif story == "leaves":
             self.leave(number=0, verb="later", late=False)
 
