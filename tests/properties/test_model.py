@@ -38,6 +38,7 @@ STORIES: dict[str, Json | None] = {  # and the plan that each needs
     "pays ahead": None,
     "pays ahead, then is paid back": None,
     "leaves": None,
+    "leaves at once": None,
     "waits": None,
 }
 STARTS = (
@@ -135,8 +136,8 @@ class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, Rule
             if "back" in story:
                 self.return_a_period(number=0, which="older", parts=False)
                 self.return_a_period(number=0, which="future", parts=True)
-        elif story == "leaves":
-            self.leave(number=0, verb="later", late=False)
+        elif story.startswith("leaves"):
+            self.leave(number=0, verb="cancel" if "once" in story else "later", late=False)
 
     @invariant()
     def figures_agree(self) -> None:
