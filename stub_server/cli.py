@@ -102,7 +102,7 @@ def main() -> None:
 @click.option("--auth", type=click.Choice(["strict", "lenient"]), default="strict", help="lenient takes any bearer.")
 @click.option("--unknown-fields", type=click.Choice(["reject", "ignore"]), default="reject", help="In request bodies.")
 @click.option("--check-digits", type=click.Choice(["on", "off"]), default="on", help="Of CPF and CNPJ.")
-@click.option("--autopay", type=click.IntRange(0), metavar="SECONDS", help="Pay every PIX and boleto order after so long.")
+@click.option("--autopay", type=click.IntRange(0), metavar="SECONDS", help="Pay PIX and boleto orders after so long.")
 @click.option("--history", type=click.IntRange(0), default=10_000, help="Steps that a world keeps; 0 keeps none.")
 @click.option("--store", default="memory", metavar="memory|URL", help="Where records live.")
 @click.option(

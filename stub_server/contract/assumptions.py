@@ -7,7 +7,7 @@ from ..kernel.record import Body
 
 LIMITATIONS = (
     ("one-server", "State lives in the memory of one process and is gone when it stops."),
-    ("no-cards", "Card data is never accepted: a first order by card is decided on the control surface, its renewals are charged."),
+    ("no-cards", "Card data is never accepted: a first order by card is decided by hand, its renewals are charged."),
     (
         "no-production-oracle",
         "No public client of the real service was found: fidelity to the contract is tested, "
