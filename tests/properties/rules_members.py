@@ -71,7 +71,7 @@ class MemberRules:
     @rule(
         number=NUMBER,
         before=st.sampled_from((-5 * DAY, -HOUR, HOUR, DAY)),
-        over=st.sampled_from((-HOUR, 0, HOUR, 2 * DAY, 8 * DAY, 40 * DAY)),
+        over=st.sampled_from((-HOUR, 1, HOUR, 2 * DAY, 8 * DAY, 40 * DAY)),
         meanwhile=st.sampled_from((None, None, "pay", "cancel")),
         then=st.sampled_from((None, "pay", "pay", "again", "wait")),
     )
