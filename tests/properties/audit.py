@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from . import model_periods as periods
 from .bench import Bench
 from .client import Disagreement, agree
 from .model import Json, Project, World, granted, refused
+
+SORTS = (("orders", "totalAmount"), ("orders", "createdAt"), ("plans", "amount"), ("subscriptions", "next_billing_at"))
 
 
 def audit(bench: Bench) -> None:
@@ -16,14 +19,17 @@ def audit(bench: Bench) -> None:
     _same_records(bench, "products", world.products, lambda found, shown: agree("product", found.view(), shown))
     _same_records(bench, "orders", world.orders, bench.compare_order)
     _same_records(bench, "subscriptions", world.subscriptions, bench.compare_subscription)
-    _same_records(bench, "api_keys", world.keys, lambda found, shown: agree("key", found.view(), shown))
+    _same_records(bench, "api_keys", world.keys, lambda found, shown: agree("key", found.view(world.now), shown))
     _same_records(bench, "projects", world.projects, lambda found, shown: agree("project", found.name, shown["name"]))
     for project in world.projects:
         bench.compare_project(project)
         _money(bench, project)
     for ident in bench.gone:
         bench.client.get(ident).hold(refused(404, "not_found"))
+    _sorts(bench)
+    _purposes(bench)
     _events(bench)
+    _newcomers(bench)
     outcome = bench.client.get("/_sandbox/invariants").hold(granted()).body
     agree("invariants", {"ok": True}, outcome)
     if not any(check["checked"] for check in outcome["checks"]):
@@ -68,6 +74,35 @@ def _money(bench: Bench, project: Project) -> None:
         agree(f"{status} orders of {project.id}", sum(order["status"] == status for order in orders), some)
 
 
+def _sorts(bench: Bench) -> None:
+    """What a list is sorted by decides, then the time of creation, then the id."""
+    for plural, key in SORTS:
+        shown = [record for record in bench.listed(plural) if record[key] is not None]
+        shown.sort(key=lambda record: (record[key], record["createdAt"], record["id"]))
+        for sort, expected in ((key, shown), (f"-{key}", shown[::-1])):
+            found = bench.listed(plural, limit=9, sort=sort)
+            ids = [record["id"] for record in found if record[key] is not None]
+            agree(f"{plural} sorted by {sort}", [record["id"] for record in expected], ids)
+
+
+def _purposes(bench: Bench) -> None:
+    """What an order was for is hidden, but not from the control surface."""
+    for order in bench.world.orders[-8:]:
+        hidden = bench.inspect(order.id or "")
+        ours = order.subscription and order.subscription.id
+        expected = {"subscriptionId": ours, "customerId": order.customer.id, "planId": order.plan.id}
+        agree(f"purpose of order {order.id}", expected, hidden)
+
+
+def _newcomers(bench: Bench) -> None:
+    """Of new customers a project's webhook hears when its orders made them, and one of all projects always."""
+    world = bench.world
+    for hook, project in bench.hooks.items():
+        told = bench.client.get(f"/v2/webhooks/{hook}/logs", event_type="customer.created").hold(granted())
+        expected = world.events["customer.created"] if project is None else world.newcomers[project]
+        agree(f"new customers told to the webhook of {project}", expected, told.body["pagination"]["total"])
+
+
 def _events(bench: Bench) -> None:
     """Every event that must have happened did so exactly as often."""
     world = bench.world
@@ -83,6 +118,7 @@ def _events(bench: Bench) -> None:
 
 def marks(world: World) -> Iterable[str]:
     """How far a sequence has got."""
+    yield from world.reached
     for order in world.orders:
         yield f"order {order.status}"
         if order.refunded and order.status == "paid":
@@ -95,7 +131,11 @@ def marks(world: World) -> Iterable[str]:
             yield "renewed"
         if found.cycle > 2:
             yield "renewed 3+"
-        if found.trial_start is not None:
+        if found.trial is not None:
             yield "trial"
+        if found.status == "active" and not found.stopped and periods.running_period(found, world.now):
+            yield "start moved (S4)"
+        if periods.brazilian(found):
+            yield "month of Brazil (S8)"
     for project in world.projects:
         yield f"project {project.status}"

@@ -3,20 +3,24 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, TypeVar
 
 from stub_server.domain.documents import cpf_with_check_digits
 
-from . import model_billing as billing
+from . import model_clock as clock
+from . import model_periods as periods
 from .client import Client, Disagreement, Reply, agree
 from .model import Json, Order, Plan, Project, Subscription, World, granted
 from .model_figures import conversion, monthly, plan_view, project_view, stats_view, ticket
-from .moments import parse
+from .model_orders import FAILURES
+from .moments import DAY, HOUR, MINUTE, iso, parse
 
 Item = TypeVar("Item")
 DOCUMENTS = tuple(cpf_with_check_digits(f"{987_000_000 + number}") for number in range(6))
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
-CENT = 0.01  # each subscription's share of a month may be rounded by itself
+WARNINGS = {"amount_mismatch", "price_mismatch", "trial_ignored"}
+HALF_A_CENT = Fraction(1, 200)  # a figure is rounded once
 
 
 @dataclass(slots=True)
@@ -49,9 +53,11 @@ class Bench:
         self.client = client
         self.tally = tally
         self.serial = 0
+        self.moves = 0
         self.touched: Project | None = None
         self.gone: list[str] = []
         self.marks: set[str] = set()
+        self.hooks: dict[str, str | None] = {}
         reset = client.ask("POST", "/_sandbox/reset", {"scenario": "empty"}).hold(granted())
         client.token = client.ask("POST", "/_sandbox/tokens", {}).hold(granted(201)).body["token"]
         self.world = World(parse(reset.body["now"]))
@@ -60,6 +66,13 @@ class Bench:
             for plural in ("customers", "projects", "plans", "products", "orders", "subscriptions", "api_keys")
         }
         self.past_events = self.client.get("/_sandbox/events", limit=1).body["pagination"]["total"]
+
+    def listen(self, url: str, project: Project | None) -> None:
+        """Register a webhook for new customers, of one project or of all."""
+        owner = None if project is None else project.id
+        body: Json = {"url": url, "events": ["customer.created"], "projectId": owner}
+        shown = self.client.ask("POST", "/v2/webhooks", body).hold(granted(201)).body["webhook"]
+        self.hooks[shown["id"]] = owner
 
     def name(self, kind: str) -> str:
         """A name that nothing else has."""
@@ -73,17 +86,22 @@ class Bench:
             self.tally.refusals[reply.body["code"]] += 1
         return reply
 
+    def warned(self, reply: Reply, expected: set[str]) -> None:
+        """What was accepted is warned of, by the names that the model knows."""
+        said = {name.strip() for name in reply.headers.get("X-Sandbox-Warnings", "").split(",")}
+        agree(f"warnings of {reply.asked}", expected, said & WARNINGS)
+
     def settle(self) -> None:
         """Let the model do what is overdue, and find in the API what the clock has made."""
-        billing.advance(self.world, self.world.now)
+        clock.advance(self.world, self.world.now)
         self.bind()
 
     def advance(self, to: int) -> None:
         """Move both clocks."""
-        seconds = (to - self.world.now) / 1000
-        reply = self.client.ask("POST", "/_sandbox/clock/advance", {"seconds": seconds})
-        reply.hold(granted())
-        billing.advance(self.world, to)
+        self.moves += 1
+        way = ways_ahead(self.world.now, to)[self.moves % 4]
+        reply = self.client.ask("POST", "/_sandbox/clock/advance", way).hold(granted())
+        clock.advance(self.world, to)
         agree("clock", self.world.now, parse(reply.body["now"]))
         self.bind()
 
@@ -105,18 +123,14 @@ class Bench:
         known = {order.id for order in self.world.orders} | self.strangers["orders"]
         fresh = [shown for shown in self.listed("orders") if shown["id"] not in known]
         agree("new orders", len(nameless), len(fresh))
-        hidden = [(shown, self.inspect(shown["id"])["subscriptionId"]) for shown in fresh]
+        hidden = [(self.inspect(shown["id"])["subscriptionId"], shown["createdAt"], shown["id"]) for shown in fresh]
         for order in nameless:
-            renews = order.renews
-            mine = [
-                shown
-                for shown, subscription in hidden
-                if renews is not None and subscription == renews.id and parse(shown["createdAt"]) == order.created
-            ]
-            if len(mine) != 1:
-                found = [(shown["createdAt"], subscription) for shown, subscription in hidden]
-                raise Disagreement(f"no renewal order {order.view()} of {renews and renews.id}: {found}")
-            order.id = mine[0]["id"]
+            place = (order.renews and order.renews.id, iso(order.created))
+            mine = [entry for entry in hidden if entry[:2] == place]
+            if not mine:
+                raise Disagreement(f"no renewal order {order.view()} of {place}: {hidden}")
+            hidden.remove(mine[0])
+            order.id = mine[0][2]
         self._bind_subscriptions()
 
     def _bind_subscriptions(self) -> None:
@@ -128,7 +142,8 @@ class Bench:
         """An order as the API shows it."""
         agree(f"order {order.id}", order.view(), shown)
         agree(f"payment of order {order.id}", order.payment_view(), shown["last_transaction"])
-        agree(f"buyer of order {order.id}", order.document, shown["customer"]["document"])
+        if order.status == "failed" and shown["last_transaction"]["failure_code"] not in FAILURES[order.method]:
+            raise Disagreement(f"failure of a {order.method} order: {shown}")
         if (order.method == "pix") != ("qr_code" in shown["last_transaction"]):
             raise Disagreement(f"QR code of a {order.method} order: {shown}")
         if (order.paid is not None and order.method == "pix") != ("end_to_end_id" in shown["last_transaction"]):
@@ -147,7 +162,7 @@ class Bench:
             ("mrr", monthly(self.world, project), stats["mrr"]),
             ("average_ticket", ticket(self.world, project), stats["revenue"]["average_ticket"]),
         ):
-            if abs(float(expected) - actual) > CENT * (1 + len(self.world.subscriptions)):
+            if abs(expected - Fraction(str(actual))) > HALF_A_CENT:
                 raise Disagreement(f"{name} of {project.id}: model {float(expected)}, server {actual}")
         best = [entry["revenue"] for entry in stats["top_plans"]]
         agree(f"top plans of {project.id} go down", sorted(best, reverse=True), best)
@@ -158,12 +173,29 @@ class Bench:
         agree(f"methods of plan {plan.id}", sorted(plan.methods), sorted(shown["payment_methods"]))
 
     def compare_subscription(self, found: Subscription, shown: Json) -> None:
-        """A subscription."""
-        agree(f"subscription {found.id}", billing.view(found), shown)
+        """A subscription; by which of its names it knows a plan that was deleted, no rule says."""
+        expected = periods.view(found, self.world.now)
+        if found.plan not in self.world.plans:
+            expected["plan"] = {"id": found.plan.id}
+        agree(f"subscription {found.id}", expected, shown)
 
     def mark(self, *names: str) -> None:
         """Note that this sequence got somewhere."""
         self.marks.update(names)
+
+
+def ways_ahead(now: int, to: int) -> tuple[Json, ...]:
+    """The same move of the clock in each of the forms that `advance` takes."""
+    ahead = to - now
+    days, of_day = divmod(ahead, DAY)
+    hours, of_hour = divmod(ahead, HOUR)
+    minutes, rest = divmod(of_hour, MINUTE)
+    return (
+        {"to": iso(to)},
+        {"seconds": ahead / 1000},
+        {"days": days, "seconds": of_day / 1000},
+        {"hours": hours, "minutes": minutes, "seconds": rest / 1000},
+    )
 
 
 def pick(items: Sequence[Item], number: int) -> Item | None:

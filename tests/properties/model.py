@@ -63,6 +63,8 @@ class Project:
     name: str
     status: str
     description: str | None = None
+    suspended: int | None = None
+    """When it was suspended, which is where the clock of its subscriptions stands."""
 
 
 @dataclass(slots=True, eq=False)
@@ -113,13 +115,17 @@ class Key:
     active: bool = True
     uses: int = 0
 
-    def view(self) -> Json:
-        """What the API must show of it."""
+    def over(self, now: int) -> bool:
+        """Whether its life has ended."""
+        return self.expires is not None and self.expires <= now
+
+    def view(self, now: int) -> Json:
+        """What the API must show of it; one born expired is not active."""
         return {
             "id": self.id,
             "scopes": sorted(self.scopes),
             "expires_at": None if self.expires is None else iso(self.expires),
-            "is_active": self.active,
+            "is_active": self.active and not self.over(now),
             "allowed_projects": ",".join(project.id for project in self.projects),
             "usage_count": self.uses,
         }
@@ -127,7 +133,10 @@ class Key:
 
 @dataclass(slots=True, eq=False)
 class Subscription:
-    """A membership that a paid order opened. Its `periods` paid ones are counted from `anchor`."""
+    """A membership that a paid order opened.
+
+    Its periods form a grid of `count` units from `anchor` on; `paid` holds the order that paid each, oldest first.
+    """
 
     plan: Plan
     customer: Customer
@@ -140,19 +149,43 @@ class Subscription:
     status: str
     anchor: int
     created: int
-    trial_start: int | None = None
+    paid: list["Order"]
+    trial: tuple[int, int] | None = None
     id: str | None = None
-    periods: int = 1
     cycle: int = 0
     ends: bool = False
     ended: int | None = None
     renewal: "Order | None" = None
-    renewal_done: bool = False
+    billed: int | None = None
+    """The end of the period after which a bill was made last: time makes one for each end."""
+    resumed: int | None = None
+    """When its project, activated again, found the period over: the grace and the next paid period start here."""
 
     @property
     def running(self) -> bool:
         """Whether it is in no final state."""
         return self.status in RUNNING
+
+    @property
+    def stopped(self) -> bool:
+        """Whether its clock stands still with its project."""
+        return self.plan.project.status == "suspended"
+
+
+@dataclass(frozen=True, slots=True)
+class Buyer:
+    """Who an order is addressed to, as the order keeps it: without mask and in small letters."""
+
+    name: str
+    email: str
+    document: str
+    zip_code: str | None = None
+
+    def view(self) -> Json:
+        """What the API must show of the buyer."""
+        shown: Json = {"name": self.name, "email": self.email, "document": self.document}
+        shown |= {"document_type": "cpf", "type": "individual"}
+        return shown if self.zip_code is None else shown | {"address": {"zip_code": self.zip_code}}
 
 
 @dataclass(slots=True, eq=False)
@@ -163,19 +196,20 @@ class Order:
     project: Project
     plan: Plan
     customer: Customer
-    document: str
-    email: str
+    buyer: Buyer
     method: str
     total: int
     created: int
-    expires: int | None
+    expires: int
     status: str = "pending"
     payment: str = "waiting_payment"
     updated: int = 0
     paid: int | None = None
     refunded: int = 0
     magic: str | None = None
+    failure: str | None = None
     renews: Subscription | None = None
+    """The subscription whose bill this is; a buyer's own order has none, whatever it pays."""
     subscription: Subscription | None = None
 
     @property
@@ -190,19 +224,25 @@ class Order:
             "status": self.status,
             "paymentMethod": self.method,
             "totalAmount": self.total / 100,
+            "customer": self.buyer.view(),
             "createdAt": iso(self.created),
             "updatedAt": iso(self.updated),
         }
 
     def payment_view(self) -> Json:
         """What `last_transaction` must show."""
-        shown: Json = {"status": self.payment, "amount": f"{self.total / 100:.2f}", "currency": "BRL"}
-        if self.expires is not None:
-            shown["expires_at"] = iso(self.expires)
+        shown: Json = {
+            "status": self.payment,
+            "amount": f"{self.total / 100:.2f}",
+            "currency": "BRL",
+            "expires_at": iso(self.expires),
+        }
         if self.paid is not None:
             shown["paid_at"] = iso(self.paid)
         if self.refunded:
             shown["refunded_amount"] = f"{self.refunded / 100:.2f}"
+        if self.failure is not None:
+            shown["failure_code"] = self.failure
         return shown
 
 
@@ -219,6 +259,10 @@ class World:
     subscriptions: list[Subscription] = field(default_factory=list)
     keys: list[Key] = field(default_factory=list)
     events: Counter[str] = field(default_factory=Counter)
+    newcomers: Counter[str] = field(default_factory=Counter)
+    """How many customers each project's orders have made; a customer made alone belongs to no project."""
+    reached: set[str] = field(default_factory=set)
+    """The situations that this world has been in; for the reader of the test run."""
 
     def emit(self, *types: str) -> None:
         """Note that events must have happened."""
@@ -227,6 +271,10 @@ class World:
     def subscriptions_of(self, plan: Plan) -> list[Subscription]:
         """Those of a plan that are in no final state."""
         return [found for found in self.subscriptions if found.plan is plan and found.running]
+
+    def subscription_of(self, plan: Plan, customer: Customer) -> Subscription | None:
+        """The running one of a customer for a plan: there are never two."""
+        return next((found for found in self.subscriptions_of(plan) if found.customer is customer), None)
 
     def orders_of(self, project: Project) -> list[Order]:
         """Every order of a project."""

@@ -33,11 +33,14 @@ def may_move(project: Project, to: str) -> Verdict:
 
 
 def move(world: World, project: Project, to: str) -> None:
-    """Change the state. An archive cancels what waits and lets what runs run out."""
+    """Change the state. What was suspended catches up; an archive cancels what waits and lets what is paid run out."""
     if to == project.status:
         return
-    project.status = to
+    before, project.status = project.status, to
+    project.suspended = world.now if to == "suspended" else None
     world.emit(EVENT[to])
+    if before == "suspended" and to == "active":
+        billing.resume(world, project)
     if to != "archived":
         return
     for order in world.orders_of(project):
@@ -45,7 +48,7 @@ def move(world: World, project: Project, to: str) -> None:
             orders.end(world, order, "canceled", "order.canceled")
     for found in world.subscriptions:
         if found.plan.project is project and found.running:
-            billing.cancel_later(found)
+            billing.cancel_later(world, found)
 
 
 def may_update_project(world: World, project: Project, body: dict[str, Any]) -> Verdict:
@@ -123,10 +126,13 @@ def update_plan(world: World, plan: Plan, body: dict[str, Any]) -> None:
     plan.methods = tuple(body.get("payment_methods", plan.methods))
     if "amount" in body:
         plan.amount = round(body["amount"] * 100)
+    plan.trial_days = body.get("trial_period_days", plan.trial_days)
     if body.get("billing_type") == "one_time":
         plan.unit = plan.count = None
     elif "interval" in body:
         plan.unit, plan.count = body["interval"], body.get("interval_count", plan.count)
+    if not plan.recurring:
+        plan.trial_days = 0
     world.emit("plan.updated")
 
 
@@ -176,7 +182,7 @@ def may_use(world: World, key: Key, scope: str, project: Project | None = None) 
     """What a key is answered: expired before inactive, scope before project. What authenticates is counted."""
     if key not in world.keys:
         return refused(401, "invalid_token")
-    if key.expires is not None and key.expires <= world.now:
+    if key.over(world.now):
         return refused(401, "api_key_expired")
     if not key.active:
         return refused(401, "api_key_inactive")

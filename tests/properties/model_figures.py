@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+from . import model_orders as sales
 from .model import RUNNING, Json, Order, Plan, Project, World
 
 STATES = ("pending", "paid", "failed", "expired", "canceled", "refunded")
@@ -44,7 +45,7 @@ def plan_view(world: World, plan: Plan) -> Json:
         "interval_count": plan.count,
         "trial_period_days": plan.trial_days,
         "max_subscribers": plan.limit,
-        "subscribers_count": len(world.subscriptions_of(plan)),
+        "subscribers_count": len(sales.members(world, plan)),
         "status": plan.status,
     }
 
@@ -71,8 +72,11 @@ def stats_view(world: World, project: Project) -> Json:
 
 
 def conversion(world: World, project: Project) -> Fraction | None:
-    """Orders that were ever paid over those that no longer wait."""
-    settled = [order for order in world.orders_of(project) if order.status != "pending"]
+    """Of first orders, those that renewed nothing: how many were ever paid over those that no longer wait."""
+    first = [
+        order for order in world.orders_of(project) if order.subscription is None or order.subscription.first is order
+    ]
+    settled = [order for order in first if order.status != "pending"]
     return Fraction(sum(order.paid is not None for order in settled), len(settled)) if settled else None
 
 

@@ -7,6 +7,7 @@ from . import model_catalogue as catalogue
 from .bench import DOCUMENTS, UNKNOWN, Bench, pick
 from .client import agree
 from .model import Customer, Json, Plan, Product, Project, refused
+from .rules_sales import masked
 
 NUMBER = st.integers(0, 5)
 NAMES = ("Clube", "Academia", "CLUBE", "Escola")
@@ -18,8 +19,10 @@ SHAPES: tuple[Json, ...] = (
     {"interval": "year"},
     {"trial_period_days": 7},
     {"interval": "day", "trial_period_days": 1},
-    {"billing_type": "one_time"},
+    {"billing_type": "one_time", "trial_period_days": 3},
+    {"billing_type": "one_time", "max_subscribers": 1},
     {"max_subscribers": 1, "interval": "week"},
+    {"payment_methods": ["credit_card", "boleto"]},
     {"status": "inactive"},
 )
 
@@ -33,9 +36,11 @@ def new_plan(bench: Bench, project: Project, name: str, cents: int, shape: Json)
         return
     shown = reply.body["plan"]
     once = shape.get("billing_type") == "one_time"
-    plan = Plan(shown["id"], project, name, cents, None, None, shape.get("trial_period_days", 0))
+    plan = Plan(shown["id"], project, name, cents, None, None)
     if not once:
         plan.unit, plan.count = shape.get("interval", "month"), shape.get("interval_count", 1)
+        plan.trial_days = shape.get("trial_period_days", 0)
+    bench.warned(reply, {"trial_ignored"} if once and "trial_period_days" in shape else set())
     plan.methods = tuple(shape.get("payment_methods", ("pix",)))
     plan.limit, plan.status = shape.get("max_subscribers"), shape.get("status", "active")
     bench.world.plans.append(plan)
@@ -132,6 +137,7 @@ class CatalogueRules:
                 {"amount": 59.9},
                 {"interval": "week", "billing_type": "recurring", "interval_count": 1},
                 {"billing_type": "one_time"},
+                {"trial_period_days": 2},
                 {"max_subscribers": 1},
                 {"max_subscribers": None},
                 {"payment_methods": ["pix", "credit_card", "boleto"]},
@@ -147,6 +153,8 @@ class CatalogueRules:
         reply = self.bench.hold(self.bench.client.ask("PUT", f"/v2/plans/{plan.id}", change), verdict)
         if verdict.granted:
             catalogue.update_plan(self.bench.world, plan, change)
+            if "trial_period_days" in change:
+                self.bench.warned(reply, set() if plan.recurring else {"trial_ignored"})
             self.bench.compare_plan(plan, reply.body["plan"])
 
     def _delete_plan(self, number: int) -> None:
@@ -219,8 +227,8 @@ class CatalogueRules:
         else:
             self._update_customer(number, document if detail % 2 else None, not detail)
 
-    def _create_customer(self, document: str, masked: bool) -> None:
-        sent = f"{document[:3]}.{document[3:6]}.{document[6:9]}-{document[9:]}" if masked else document
+    def _create_customer(self, document: str, odd: bool) -> None:
+        sent = masked(document) if odd else document
         name = self.bench.name("Cliente")
         body = {"name": name, "email": f"{name.replace(' ', '.')}@Example.com", "document": sent}
         verdict = catalogue.may_take_document(self.bench.world, document)

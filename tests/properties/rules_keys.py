@@ -21,12 +21,13 @@ class KeyRules:
         scopes=st.sampled_from(
             (("projects:read", "projects:write"), ("customers:read", "projects:read"), ("orders:read",))
         ),
-        life=st.sampled_from((None, None, HOUR, DAY, 40 * DAY)),
+        life=st.sampled_from((None, None, HOUR, DAY, 40 * DAY, 0, -HOUR)),
         limit=st.booleans(),
         number=NUMBER,
+        use=st.sampled_from((None, "read", "create", "create")),
     )
-    def create_key(self, scopes: tuple[str, ...], life: int | None, limit: bool, number: int) -> None:
-        """With a life, with few projects, or without limits."""
+    def create_key(self, scopes: tuple[str, ...], life: int | None, limit: bool, number: int, use: str | None) -> None:
+        """With a life, which may be over, with few projects, or without limits; and nearly always it is used."""
         world = self.bench.world
         project = pick(world.projects, number) if limit else None
         expires = None if life is None else world.now + life
@@ -40,13 +41,16 @@ class KeyRules:
         key = Key(shown["id"], shown["private_key"], scopes, (project,) if project else (), expires)
         world.keys.append(key)
         world.emit("api_key.created")
-        agree("key", key.view(), shown)
+        agree("key", key.view(world.now), shown)
+        self.bench.settle()
+        if use is not None:
+            self._use(key, number, use)
 
     @precondition(lambda self: self.bench.world.keys)
     @rule(
         number=NUMBER,
         active=st.sampled_from((None, False, True)),
-        life=st.sampled_from((0, 0, HOUR, 9 * DAY)),
+        life=st.sampled_from((0, 0, HOUR, 9 * DAY, -HOUR)),
         delete=st.integers(0, 4),
     )
     def change_key(self, number: int, active: bool | None, life: int, delete: int) -> None:
@@ -67,7 +71,8 @@ class KeyRules:
         reply = self.bench.hold(self.bench.client.ask("PUT", path, body), verdict)
         if verdict.granted:
             catalogue.update_key(world, key, moved)
-            agree("key", key.view(), reply.body["api_key"])
+            agree("key", key.view(world.now), reply.body["api_key"])
+            self.bench.settle()
             self._use(key, 0, "read")
 
     def _delete(self, number: int) -> None:

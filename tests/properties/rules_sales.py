@@ -6,46 +6,61 @@ from hypothesis.stateful import precondition, rule
 from . import model_orders as orders
 from .bench import DOCUMENTS, UNKNOWN, Bench, pick
 from .client import Reply, agree
-from .model import Json, Order, Plan, Project, granted, refused
+from .model import Buyer, Json, Order, Plan, Project, granted, refused
 from .moments import DAY, HOUR
 
 NUMBER = st.integers(0, 5)
 READABLE = ("customers", "projects", "plans", "products", "orders")
+CODES = sorted({code for codes in orders.FAILURES.values() for code in codes})
 METHODS = st.sampled_from(("pix", "pix", "pix", "credit_card", "boleto"))
 
 
-def order_body(project_id: str, plan_id: str, document: str, email: str, method: str, cents: int) -> Json:
-    """What createOrder takes."""
+def buyer(document: str, email: str = "rosa@example.com", zip_code: str | None = None) -> Buyer:
+    """Somebody who buys."""
+    return Buyer("Rosa Lima", email, document, zip_code)
+
+
+def order_body(project_id: str, plan_id: str, who: Buyer, method: str, cents: int, *, odd: bool = False) -> Json:
+    """What createOrder takes; `odd` writes mask and capitals, and items that miss the total by a cent."""
+    customer: Json = {"name": who.name, "email": who.email, "document": who.document}
+    if odd:
+        customer |= {"email": who.email.replace("rosa", "Rosa").replace("@e", "@E"), "document": masked(who.document)}
+    if who.zip_code is not None:
+        customer["address"] = {"zip_code": f"{who.zip_code[:5]}-{who.zip_code[5:]}" if odd else who.zip_code}
     return {
         "projectId": project_id,
         "planId": plan_id,
         "paymentMethod": method,
         "totalAmount": cents / 100,
-        "items": [{"description": "Plano", "quantity": 1, "amount": cents / 100}],
-        "customer": {"name": "Rosa Lima", "email": email, "document": document},
+        "items": [{"description": "Plano", "quantity": 1, "amount": (cents - odd) / 100}],
+        "customer": customer,
     }
 
 
-def place(bench: Bench, plan: Plan, document: str, email: str, method: str, cents: int) -> Order | None:
+def masked(document: str) -> str:
+    """A CPF as people write it."""
+    return f"{document[:3]}.{document[3:6]}.{document[6:9]}-{document[9:]}"
+
+
+def place(bench: Bench, plan: Plan, who: Buyer, method: str, cents: int, *, odd: bool = False) -> Order | None:
     """createOrder or createPixOrder, granted or refused; answers the model's order."""
     world = bench.world
     here = plan if plan in world.plans else None
     project = plan.project if plan.project in world.projects else None
-    verdict = orders.may_place(world, project, here, method)
-    body = order_body(plan.project.id, plan.id, document, email, method, cents)
+    verdict = orders.may_place(world, project, here, method, who.document)
+    body = order_body(plan.project.id, plan.id, who, method, cents, odd=odd)
     path = "/v2/orders/pix" if method == "pix" and cents % 2 else "/v2/orders"
     reply = bench.hold(bench.client.ask("POST", path, body), verdict)
     if not verdict.granted:
         return None
-    return placed(bench, plan, body, reply)
+    bench.warned(reply, orders.warnings(plan, cents, cents - odd))
+    return placed(bench, plan, who, body, reply)
 
 
-def placed(bench: Bench, plan: Plan, body: Json, reply: Reply) -> Order:
+def placed(bench: Bench, plan: Plan, who: Buyer, body: Json, reply: Reply) -> Order:
     """Take an order that was granted into the model."""
-    buyer, cents = body["customer"], round(body["totalAmount"] * 100)
-    order = orders.place(
-        bench.world, plan, buyer["document"], buyer["email"], buyer["name"], body["paymentMethod"], cents
-    )
+    cents = round(body["totalAmount"] * 100)
+    order = orders.place(bench.world, plan, who, body["paymentMethod"], cents)
     order.id = reply.body["id"]
     if order.customer.id is None:
         order.customer.id = bench.inspect(reply.body["id"])["customerId"]
@@ -87,13 +102,20 @@ class OrderRules:
         document=st.sampled_from(DOCUMENTS),
         magic=st.sampled_from((None, None, *orders.MAGIC)),
         method=METHODS,
-        cents=st.integers(1, 99_999_999),
+        cents=st.integers(2, 99_999_999),
+        zip_code=st.sampled_from((None, "01310100")),
+        odd=st.booleans(),
     )
-    def place_order(self, number: int, document: str, magic: str | None, method: str, cents: int) -> None:
-        """Any method, total and magic address."""
+    def place_order(
+        self, number: int, document: str, magic: str | None, method: str, cents: int, zip_code: str | None, odd: bool
+    ) -> None:
+        """Any method, total and magic address, written as people write."""
         plan = pick(self.bench.world.plans, number)
+        if magic in orders.REFUND_AFTER and self.bench.world.customer_with(document) is None:
+            magic = None  # of a customer with that address each renewal is paid and returned, minute after minute
         if plan is not None:
-            place(self.bench, plan, document, f"{magic or 'rosa'}@example.com", method, cents)
+            who = buyer(document, f"{magic or 'rosa'}@example.com", zip_code)
+            place(self.bench, plan, who, method, cents, odd=odd)
 
     @rule(
         number=NUMBER, document=st.sampled_from(DOCUMENTS), magic=st.sampled_from((None, None, "succeed_immediately"))
@@ -104,7 +126,8 @@ class OrderRules:
         plan = pick(selling, number)
         if plan is None:
             return
-        order = place(self.bench, plan, document, f"{magic or 'rosa'}@example.com", plan.methods[0], plan.amount)
+        who = buyer(document, f"{magic or 'rosa'}@example.com")
+        order = place(self.bench, plan, who, plan.methods[0], plan.amount)
         if order is not None and magic is None:
             pay(self.bench, order)
 
@@ -118,7 +141,7 @@ class OrderRules:
         plan, project = pick(world.plans, number), pick(world.projects, other)
         if plan is None or plan.project is project:
             plan = Plan(UNKNOWN, project or Project(UNKNOWN, "", "active"), "", 1, None, None)
-        body = order_body(project.id if project else UNKNOWN, plan.id, DOCUMENTS[0], "rosa@example.com", "pix", 100)
+        body = order_body(project.id if project else UNKNOWN, plan.id, buyer(DOCUMENTS[0]), "pix", 100)
         self.bench.hold(self.bench.client.ask("POST", "/v2/orders/pix", body), refused(404, "reference_not_found"))
 
     @precondition(lambda self: self.bench.world.orders)
@@ -130,9 +153,13 @@ class OrderRules:
         pay(self.bench, order)
 
     @precondition(lambda self: self.bench.world.orders)
-    @rule(number=NUMBER, verb=st.sampled_from(("fail", "expire", "cancel")))
-    def end_order(self, number: int, verb: str) -> None:
-        """End what waits, at times what does not."""
+    @rule(
+        number=NUMBER,
+        verb=st.sampled_from(("fail", "fail", "expire", "cancel")),
+        code=st.sampled_from((None, *CODES)),
+    )
+    def end_order(self, number: int, verb: str, code: str | None) -> None:
+        """End what waits, at times what does not; a failure has a reason, at times that of another method."""
         order = preferred(self.bench.world.orders, "pending", number)
         assert order is not None
         status, event = {
@@ -140,10 +167,14 @@ class OrderRules:
             "expire": ("expired", "order.expired"),
             "cancel": ("canceled", "order.canceled"),
         }[verb]
+        body: Json | None = None
         verdict = orders.may_end(order, status)
-        reply = self.bench.hold(control(self.bench, order, verb), verdict)
+        if verb == "fail" and code is not None and order.status != "failed":  # what has failed keeps its reason
+            body, verdict = {"code": code}, orders.may_fail(order, code)
+        reply = self.bench.hold(control(self.bench, order, verb, body), verdict)
         if verdict.granted:
             if order.status != status:
+                order.failure = None if body is None else body["code"]
                 orders.end(self.bench.world, order, status, event)
             self.bench.compare_order(order, reply.body["order"])
         self.bench.touched = order.project
@@ -161,6 +192,7 @@ class OrderRules:
         if verdict.granted:
             orders.refund(self.bench.world, order, amount)
             self.bench.compare_order(order, reply.body["order"])
+            self.bench.settle()
         self.bench.touched = order.project
 
     @rule(number=NUMBER, other=st.booleans(), leap=st.sampled_from((0, HOUR, 25 * HOUR)))
@@ -168,19 +200,20 @@ class OrderRules:
         """The same key again: the same answer and one effect, until a day has passed."""
         bench = self.bench
         plan = pick(bench.world.plans, number)
-        if plan is None or not orders.may_place(bench.world, plan.project, plan, "pix").granted:
+        who = buyer(DOCUMENTS[0])
+        if plan is None or not orders.may_place(bench.world, plan.project, plan, "pix", who.document).granted:
             return
         idem = bench.name("repeat").replace(" ", "-")
-        body = order_body(plan.project.id, plan.id, DOCUMENTS[0], "rosa@example.com", "pix", 1990)
+        body = order_body(plan.project.id, plan.id, who, "pix", 1990)
         first = bench.client.ask("POST", "/v2/orders/pix", body, idem=idem).hold(granted(201))
-        placed(bench, plan, body, first)
+        placed(bench, plan, who, body, first)
         if leap:
             bench.advance(bench.world.now + leap)
         if leap > DAY:
-            verdict = orders.may_place(bench.world, plan.project, plan, "pix")
+            verdict = orders.may_place(bench.world, plan.project, plan, "pix", who.document)
             again = bench.hold(bench.client.ask("POST", "/v2/orders/pix", body, idem=idem), verdict)
             if verdict.granted:
-                placed(bench, plan, body, again)
+                placed(bench, plan, who, body, again)
             return
         again = bench.client.ask("POST", "/v2/orders/pix", body, idem=idem).hold(granted(201))
         agree("repeated order", first.body, again.body)

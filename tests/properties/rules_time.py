@@ -4,28 +4,29 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from . import model_billing as billing
-from .bench import Bench, pick
+from . import model_clock as clock
+from . import model_periods as periods
+from .bench import DOCUMENTS, Bench, pick
 from .client import agree
 from .model import Subscription
-from .moments import DAY, HOUR, MINUTE, SECOND
-from .rules_sales import pay
+from .moments import DAY, HOUR, MINUTE, SECOND, last_evening
+from .rules_sales import buyer, pay, place
 
 NUMBER = st.integers(0, 5)
 LEAPS = (SECOND, 5 * MINUTE, HOUR, 13 * HOUR, DAY, 3 * DAY, 8 * DAY, 30 * DAY, 95 * DAY, 400 * DAY)
 
 
 def live_a_period(bench: Bench, memberships: list[Subscription], number: int, *, late: bool) -> None:
-    """Wait for the renewal order of one that runs and pay it, at once or only when it is past due."""
+    """Wait for the bill of one that runs and pay it, at once or only when it is past due; a card pays by itself."""
     found = pick([item for item in memberships if item.running], number)
     if found is None:
         return
-    if found.status == "trialing":
-        bench.advance(found.anchor)
+    if found.status == "trialing" and found.trial is not None:
+        bench.advance(max(bench.world.now, found.trial[1]))
     elif found.status == "active":
-        due = billing.period(found)[1] if late else billing.renewal_at(found)
+        due = periods.paid_until(found) if late else periods.billed_at(found)
         bench.advance(max(bench.world.now, due))
     if found.renewal is not None and found.renewal.status == "pending":
-        bench.mark("renewal paid late" if found.status == "past_due" else "renewal paid early")
         pay(bench, found.renewal)
 
 
@@ -43,10 +44,20 @@ class TimeRules:
     def advance_to_next(self, beside: int) -> None:
         """To the next thing that time will do, just before it or a little later."""
         world = self.bench.world
-        due = min((at for at, _ in billing.jobs(world)), default=None)
+        due = min((at for at, _ in clock.jobs(world)), default=None)
         if due is not None and due + beside >= world.now:
             self.bench.advance(due + beside)
             self.bench.mark("advanced to a job")
+
+    @rule(buys=st.booleans(), number=NUMBER)
+    def wait_for_a_last_evening(self, buys: bool, number: int) -> None:
+        """To half past ten in São Paulo on a month's last day; whoever buys then has a day that UTC does not know."""
+        self.bench.advance(last_evening(self.bench.world.now))
+        plan = pick([plan for plan in self.bench.world.plans if plan.unit in ("month", "year")], number)
+        if buys and plan is not None:
+            order = place(self.bench, plan, buyer(DOCUMENTS[number]), plan.methods[0], plan.amount)
+            if order is not None:
+                pay(self.bench, order)
 
     @precondition(lambda self: any(found.running for found in self.bench.world.subscriptions))
     @rule(number=NUMBER, late=st.integers(0, 3), times=st.integers(1, 2))
@@ -65,9 +76,26 @@ class TimeRules:
     @rule(number=NUMBER, verb=st.sampled_from(("cancel", "later", "renew", "renew", "expire")))
     def steer_subscription(self, number: int, verb: str) -> None:
         """Cancel, renew or expire, also where that is refused."""
-        bench = self.bench
-        found = pick(bench.world.subscriptions, number)
+        found = pick(self.bench.world.subscriptions, number)
         assert found is not None
+        self._steered(found, verb)
+
+    @precondition(lambda self: any(found.status == "active" for found in self.bench.world.subscriptions))
+    @rule(number=NUMBER, verb=st.sampled_from(("later", "later", "cancel")), late=st.booleans())
+    def leave(self, number: int, verb: str, late: bool) -> None:
+        """A member who has an open bill, or is past due, goes."""
+        bench = self.bench
+        found = pick([found for found in bench.world.subscriptions if found.status == "active"], number)
+        if found is None:
+            return
+        if not found.stopped:
+            bench.advance(max(bench.world.now, periods.paid_until(found) if late else periods.billed_at(found)))
+        if found.renewal is not None and found.renewal.status == "pending":
+            bench.mark(f"canceled with an open bill, {verb} (S1)")
+        self._steered(found, verb)
+
+    def _steered(self, found: Subscription, verb: str) -> None:
+        bench = self.bench
         path = f"/_sandbox/subscriptions/{found.id}/{'cancel' if verb == 'later' else verb}"
         verdict = {"renew": billing.may_renew, "expire": billing.may_expire}.get(verb, billing.may_cancel)(found)
         body = {"at_period_end": True} if verb == "later" else None
@@ -77,7 +105,7 @@ class TimeRules:
             self._steer(found, verb)
             bench.settle()
             shown = reply.body["subscription"]
-            agree(f"{verb} {found.id}", {"id": found.id, "cancel_at_period_end": found.ends}, shown)
+            agree(f"{verb} {found.id}", periods.view(found, bench.world.now), shown)
 
     def _steer(self, found: Subscription, verb: str) -> None:
         world = self.bench.world
@@ -88,4 +116,4 @@ class TimeRules:
         elif verb == "cancel" and found.running:
             billing.cancel(world, found)
         elif verb == "later" and found.running:
-            billing.cancel_later(found)
+            billing.cancel_later(world, found)
