@@ -55,7 +55,8 @@ def parse(text: str | bytes, name: str) -> Json:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"{name}:{mark.line + 1}" if mark else name
-        raise ContractError(f"{where}: {error.problem}") from None
+        what = "" if isinstance(error, _NotJson) else "is not YAML that can be read here: "
+        raise ContractError(f"{where}: {what}{error.problem}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ContractError(f"{name}: is not YAML: {' '.join(str(error).split())}") from None
 
@@ -115,8 +116,12 @@ _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
 _FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:[eE][+-]?[0-9]+)?").fullmatch
 
 
-def _marked(node: yaml.Node, problem: str) -> yaml.MarkedYAMLError:
-    return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+class _NotJson(yaml.MarkedYAMLError):
+    """YAML that JSON cannot say."""
+
+
+def _marked(node: yaml.Node, problem: str) -> _NotJson:
+    return _NotJson(problem=problem, problem_mark=node.start_mark)
 
 
 def line_of(path: Path, pointer: list[str | int]) -> int | None:

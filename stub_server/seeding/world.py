@@ -190,7 +190,10 @@ def _copy(pristine: Sandbox, sandbox: Sandbox) -> None:
 
 @contextmanager
 def _unheard(sandbox: Sandbox) -> Iterator[Callable[[], None]]:
-    """Events are raised from when the first webhook listens: what the block is given has that begin."""
+    """Events are raised from when the first webhook listens: what the block is given has that begin.
+
+    In the past people pay by themselves, whatever `--autopay` does from now on.
+    """
     rules = sandbox.rules
     silent = {
         name: lifecycle._replace(moves=tuple(move._replace(events=()) for move in lifecycle.moves))
@@ -198,13 +201,13 @@ def _unheard(sandbox: Sandbox) -> Iterator[Callable[[], None]]:
     }
 
     def heard() -> None:
-        sandbox.rules = rules
+        sandbox.rules = replace(rules, autopay=None)
 
-    sandbox.rules = replace(rules, lifecycles=silent, changes={name: {} for name in rules.changes})
+    sandbox.rules = replace(rules, autopay=None, lifecycles=silent, changes={name: {} for name in rules.changes})
     try:
         yield heard
     finally:
-        heard()
+        sandbox.rules = rules
 
 
 @contextmanager

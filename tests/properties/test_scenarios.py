@@ -19,7 +19,7 @@ from stub_server.engine.step import Cause
 from stub_server.kernel.ids import Cutter
 from stub_server.kernel.record import Row
 from tests.support.live import NOW
-from tests.support.worlds import FIXTURES, digest, drafted, world
+from tests.support.worlds import FIXTURES, SECRET, digest, drafted, world
 
 ROOT = Path(__file__).parents[2]
 
@@ -246,6 +246,17 @@ def test_laws_find_what_is_broken(default: Sandbox) -> None:
 
 def test_seeding_leaves_the_live_streams_alone(default: Sandbox) -> None:
     assert Cutter(default.ids).uuid() == Cutter(world("empty").ids).uuid()
+
+
+def test_the_past_knows_no_autopay(default: Sandbox) -> None:
+    """It pays what is placed from now on; who has not paid yet is still waited for."""
+    from stub_server.app import create_app
+    from stub_server.kernel.clock import parse_iso
+    from stub_server.settings import Settings
+
+    app = create_app(Settings(now=parse_iso(NOW), autopay=60, secret=SECRET))
+    assert digest(default) == digest(app.sandboxes.default)
+    assert app.sandboxes.default.rules.autopay == 60
 
 
 def test_a_second_world_is_a_copy_of_its_own(default: Sandbox) -> None:
