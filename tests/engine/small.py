@@ -1,4 +1,4 @@
-"""A server whose every bound is small, so that short sequences reach all of them."""
+"""A server whose every bound but those of its logs is small, so that short sequences reach all of them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 from stub_server.app import create_app
 from stub_server.engine import draft, jobs
+from stub_server.engine import log as logs
 from stub_server.engine.sandbox import Sandbox
 from stub_server.events import log as events
 from stub_server.http.edge import Edge
@@ -25,6 +26,7 @@ BOUNDS = (
     (query, "SMALL", 1),
     (query, "FEW", 1),
     (ordered, "LONG", 8),
+    (logs, "MOST_BYTES", 1 << 30),  # a sequence is undone to its origin: nothing of it may go
 )
 
 
@@ -35,7 +37,9 @@ def small_server(scenario: str = "empty") -> Iterator[Edge]:
     for each in undo:
         each.start()
     try:
-        yield create_app(replace(FROZEN, scenario=scenario))
+        app = create_app(replace(FROZEN, scenario=scenario))
+        app.sandboxes._budget.most = 1 << 34
+        yield app
     finally:
         for each in undo:
             each.stop()

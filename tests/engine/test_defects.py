@@ -125,8 +125,7 @@ def test_an_advance_over_a_job_that_fails_is_500_and_goes_on_from_there(
     assert was + 2 == expired(world)
     serve(waiting.inside.app, other)
     fired = waiting.inside.ask("POST", "/_sandbox/clock/advance", to).json()["fired"]
-    jobs = ["subscription.renew", "order.expire", "order.expire", "subscription.renew"]
-    assert jobs == [done["job"] for done in fired]
+    assert ["order.expire"] * 2 == [done["job"] for done in fired]
     same(state(other), state(world))
     assert {} == stale(world)
 

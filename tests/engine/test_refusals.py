@@ -256,6 +256,7 @@ CONTROLS: dict[tuple[int, str], Callable[[Estate], httpx2.Response]] = {
     (404, "not_found"): lambda shop: shop.control.post(f"/orders/{NOTHING}/pay"),
     (409, "order_already_paid"): lambda shop: _drive(shop, "pay", "pay"),
     (409, "order_not_payable"): lambda shop: _drive(shop, "cancel", "pay"),
+    (409, "failure_code_not_applicable"): lambda shop: _drive(shop, "fail", body={"code": "card_declined"}),
     (409, "order_not_refundable"): lambda shop: _drive(shop, "refund"),
     (409, "refund_exceeds_amount"): lambda shop: _drive(shop, "pay", "refund", body={"amount": 5000}),
     (409, "refund_window_closed"): _long_after,
