@@ -203,6 +203,6 @@ def resume(world: World, project: Project) -> None:
         if found.status == "active":
             period_over(world, found)
         if found.status == "past_due":
-            found.resumed = world.now
+            found.resumed = found.planned = world.now
             drop_bill(world, found)
             renewal_due(world, found)
