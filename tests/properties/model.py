@@ -158,6 +158,8 @@ class Subscription:
     renewal: "Order | None" = None
     billed: int | None = None
     """The end of the period after which a bill was made last: time makes one for each end."""
+    planned: int = 0
+    """When what is due next was set; of what is due at one instant, what was set first is done first."""
     resumed: int | None = None
     """When its project, activated again, found the period over: the grace and the next paid period start here."""
 

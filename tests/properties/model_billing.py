@@ -35,6 +35,7 @@ def order_paid(world: World, order: Order) -> None:
         [order],
         (world.now, world.now + trial) if trial else None,
     )
+    opened.planned = world.now
     world.subscriptions.append(opened)
     order.subscription = opened
     world.emit("subscription.created", *(() if trial else ("subscription.activated",)))
@@ -48,6 +49,7 @@ def _extend(world: World, found: Subscription, order: Order) -> None:
         found.anchor, found.paid, found.resumed = found.resumed, [], None
     elif found.status == "active" and periods.paid_until(found) > world.now:
         world.reached.add("renewed early (S4)")
+    found.planned = world.now
     found.paid.append(order)
     found.cycle += 1
     if found.status == "past_due":
@@ -78,6 +80,7 @@ def order_refunded(world: World, order: Order) -> None:
     elif place == "future":
         found.paid.remove(order)
         found.cycle -= 1
+        found.planned = world.now
         found.billed = None  # what was paid is due again, and so is its bill
 
 
@@ -177,12 +180,13 @@ def period_over(world: World, found: Subscription) -> None:
     if found.ends:
         cancel(world, found)
     else:
-        found.status = "past_due"
+        found.status, found.planned = "past_due", world.now
         world.emit("subscription.past_due")
 
 
 def trial_over(world: World, found: Subscription) -> None:
     """The first paid period begins."""
+    found.planned = world.now
     found.status = "active"
     world.emit("subscription.activated")
 
@@ -199,6 +203,6 @@ def resume(world: World, project: Project) -> None:
         if found.status == "active":
             period_over(world, found)
         if found.status == "past_due":
-            found.resumed = world.now
+            found.resumed = found.planned = world.now
             drop_bill(world, found)
             renewal_due(world, found)

@@ -7,30 +7,31 @@ from . import model_orders as orders
 from . import model_periods as periods
 from .model import Key, Order, Subscription, World
 
-Job = tuple[int, Callable[[], None]]
+Job = tuple[int, int, Callable[[], None]]
+"""When it is due, when it was set, and what it does."""
 
 
 def _subscription_jobs(world: World, found: Subscription) -> Iterator[Job]:
     if found.stopped:
         return
     if found.status == "trialing" and found.trial is not None:
-        yield found.trial[1], lambda: billing.trial_over(world, found)
+        yield found.trial[1], found.planned, lambda: billing.trial_over(world, found)
     elif found.status == "active":
         end = periods.paid_until(found)
         if found.billed != end and not found.ends:
-            yield periods.billed_at(found), lambda: billing.renewal_due(world, found)
-        yield end, lambda: billing.period_over(world, found)
+            yield periods.billed_at(found), found.planned, lambda: billing.renewal_due(world, found)
+        yield end, found.planned, lambda: billing.period_over(world, found)
     elif found.status == "past_due":
-        yield periods.grace_end(found), lambda: billing.expire(world, found)
+        yield periods.grace_end(found), found.planned, lambda: billing.expire(world, found)
 
 
 def _order_jobs(world: World, order: Order) -> Iterator[Job]:
     if order.status == "pending":
         if (at := orders.paid_at(order)) is not None:
-            yield at, lambda: orders.pay(world, order)
-        yield order.expires, lambda: orders.end(world, order, "expired", "order.expired")
+            yield at, order.created, lambda: orders.pay(world, order)
+        yield order.expires, order.created, lambda: orders.end(world, order, "expired", "order.expired")
     elif order.status == "paid" and (at := orders.refunded_at(order)) is not None:
-        yield at, lambda: orders.refund(world, order, None)
+        yield at, order.updated, lambda: orders.refund(world, order, None)
 
 
 def _lapse(world: World, key: Key) -> None:
@@ -39,22 +40,22 @@ def _lapse(world: World, key: Key) -> None:
 
 
 def jobs(world: World) -> Iterator[Job]:
-    """Everything that time alone will do, in no order; of what is due at one instant, orders come first."""
+    """Everything that time alone will do, in no order; of what was set and is due at one instant, orders come first."""
     for order in world.orders:
         yield from _order_jobs(world, order)
     for found in world.subscriptions:
         yield from _subscription_jobs(world, found)
     for key in world.keys:
         if key.active and key.expires is not None:
-            yield key.expires, lambda key=key: _lapse(world, key)  # type: ignore[misc]
+            yield key.expires, world.now, lambda key=key: _lapse(world, key)  # type: ignore[misc]
 
 
 def advance(world: World, to: int) -> None:
     """Move the clock, doing what falls due in the order of time. What is overdue is done now."""
     while True:
-        due = min(jobs(world), key=lambda job: job[0], default=None)
+        due = min(jobs(world), key=lambda job: job[:2], default=None)
         if due is None or due[0] > to:
             break
         world.now = max(world.now, due[0])
-        due[1]()
+        due[2]()
     world.now = max(world.now, to)

@@ -61,6 +61,8 @@ class KeyRules:
         world = self.bench.world
         key = pick(world.keys, number)
         assert key is not None
+        if active is False and life < 0:
+            life = 0  # whether what is switched off and over at once has expired, no rule says
         body: Json = {} if active is None else {"is_active": active}
         body |= {"expires_at": iso(world.now + life)} if life else {}
         if not body:

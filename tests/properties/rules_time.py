@@ -44,7 +44,7 @@ class TimeRules:
     def advance_to_next(self, beside: int) -> None:
         """To the next thing that time will do, just before it or a little later."""
         world = self.bench.world
-        due = min((at for at, _ in clock.jobs(world)), default=None)
+        due = min((job[0] for job in clock.jobs(world)), default=None)
         if due is not None and due + beside >= world.now:
             self.bench.advance(due + beside)
             self.bench.mark("advanced to a job")

@@ -67,7 +67,7 @@ class Walk:
         catalogue.move(self.world, self.project, "active" if self.project.status == "suspended" else "suspended")
 
     def wait(self) -> None:
-        due = min((at for at, _ in clock.jobs(self.world)), default=self.world.now)
+        due = min((job[0] for job in clock.jobs(self.world)), default=self.world.now)
         leap = self.draw.choice((HOUR, DAY, 3 * DAY, 20 * DAY, max(0, due - self.world.now)))
         clock.advance(self.world, self.world.now + leap)
 
