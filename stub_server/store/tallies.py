@@ -28,14 +28,7 @@ class Tallies:
             value = (kept if side else shown).get(name)
             if value:
                 for sums, position in targets:
-                    group = values[position]
-                    if group is None:
-                        continue
-                    total = sums.get(group, 0) + sign * value
-                    if total:
-                        sums[group] = total
-                    else:
-                        del sums[group]
+                    _add(sums, values[position], sign * value)
         for groups, position, member_of in self._distinct:
             _count(groups, values[position], member_of(shown, kept), sign)
 
@@ -49,13 +42,11 @@ class Tallies:
                 for sums, position in targets:
                     group, group_now = was[position], now[position]
                     if group == group_now:
-                        if before != value and group is not None:
-                            sums[group] = sums.get(group, 0) + value - before
-                        continue
-                    if group is not None and before:
-                        sums[group] = sums.get(group, 0) - before
-                    if group_now is not None and value:
-                        sums[group_now] = sums.get(group_now, 0) + value
+                        if before != value:
+                            _add(sums, group, value - before)
+                    else:
+                        _add(sums, group, -before)
+                        _add(sums, group_now, value)
         for groups, position, member_of in self._distinct:
             member, member_now = member_of(shown, kept), member_of(after, kept_after)
             group, group_now = was[position], now[position]
@@ -69,6 +60,16 @@ class Tallies:
             twin.sums[name].update(sums)
         for name, groups in self.distinct.items():
             twin.distinct[name].update((group, members.copy()) for group, members in groups.items())
+
+
+def _add(sums: dict[Hashable, int], group: Hashable, amount: int) -> None:
+    """A group whose sum is nothing takes no room."""
+    if group is not None and amount:
+        total = sums.get(group, 0) + amount
+        if total:
+            sums[group] = total
+        else:
+            del sums[group]
 
 
 def _count(groups: dict[Hashable, dict[Hashable, int]], group: Hashable, member: Hashable, sign: int) -> None:
