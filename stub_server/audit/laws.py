@@ -17,7 +17,6 @@ from ..domain.webhooks import wish_of
 from ..kernel.clock import iso
 from ..kernel.money import cents, items_cents, reais
 from ..kernel.record import Row
-from ..store.tables import LOG_ROWS
 from .inspection import Law, World
 from .memberships import MEMBERSHIPS
 from .traces import order_trace, subscription_trace
@@ -209,7 +208,7 @@ def _one_log_each(world: World) -> Iterator[str]:
         else:
             yield ""
         seen.add(pair)
-    if len(logs) >= LOG_ROWS:
+    if logs.spec.ring is not None and len(logs) >= logs.spec.ring:
         return  # the oldest have made room
     for row in world.store.webhooks.all_rows():
         wish = wish_of(row.record.json)
