@@ -69,9 +69,9 @@ def create_app(settings: Settings | None = None) -> Edge:
     tokens = Tokens(secret, lambda: wall_ms() / 1000)
     running = document.lifecycles["Subscription"].sets["running"]
     tables = table_specs(running, document.lifecycles["Order"].sets["payable"])
-    defaults = {spec.schema: document.blank(spec.schema) for spec in tables.values()}
+    defaults = {spec.schema: document.defaults(spec.schema) for spec in tables.values()}
     for name in ("Plan", "Product"):  # what their requests leave out has defaults of its own
-        defaults[name] |= document.blank(f"{name}Create")
+        defaults[name] |= document.defaults(f"{name}Create")
     rules = Rules(
         layout=Layout(tables, {spec.schema: _check(schemas, spec.schema) for spec in tables.values()}, running),
         lifecycles=document.lifecycles,

@@ -51,7 +51,7 @@ def warnings(settings: Settings) -> list[str]:
     found = []
     if settings.lenient_auth:
         found.append(
-            f"--auth lenient on {settings.host}: whoever reaches this address reads and changes every record, "
+            f"--auth lenient on {settings.host}: everybody who reaches this address can read and change every record, "
             "with any token"
         )
     if not settings.admin_key:

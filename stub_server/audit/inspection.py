@@ -11,7 +11,7 @@ from ..store.memory import Store
 from ..store.table import Table
 
 
-class World(NamedTuple):
+class Inspected(NamedTuple):
     """What the laws look at. `budget` bounds how many records of a table a costly law opens."""
 
     sandbox: Sandbox
@@ -30,5 +30,5 @@ class Law(NamedTuple):
     """`look` yields one text per record looked at, empty when it keeps the law."""
 
     name: str
-    look: Callable[[World], Iterator[str]]
+    look: Callable[[Inspected], Iterator[str]]
     seeds_only: bool = False

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from ..engine.sandbox import Sandbox
 from .chronology import CHRONOLOGY
-from .inspection import World
+from .inspection import Inspected
 from .laws import LAWS
 
 SHOWN = 20
 BUDGET = 20_000  # records of a table that one check looks at; past that it takes every n-th
 
 
-class Check(NamedTuple):
+class Finding(NamedTuple):
     """One law: how many records were looked at, and what broke it."""
 
     id: int
@@ -23,15 +23,15 @@ class Check(NamedTuple):
     violations: list[str]
 
 
-def check(sandbox: Sandbox, seeded: bool) -> list[Check]:
+def check(sandbox: Sandbox, seeded: bool) -> list[Finding]:
     """All laws over the seeded merchant's records. `seeded`: nothing has been changed since the seeding, so the laws
     about believable data hold as well; else those count as kept, with nothing looked at.
     """
-    world = World(sandbox, sandbox.store, BUDGET)
+    world = Inspected(sandbox, sandbox.store, BUDGET)
     checks = []
     for number, law in enumerate((*LAWS, *CHRONOLOGY), start=1):
         if law.seeds_only and not seeded:
-            checks.append(Check(number, law.name, True, 0, []))
+            checks.append(Finding(number, law.name, True, 0, []))
             continue
         violations: list[str] = []
         checked = 0
@@ -39,5 +39,5 @@ def check(sandbox: Sandbox, seeded: bool) -> list[Check]:
             checked += 1
             if violation and len(violations) < SHOWN:
                 violations.append(violation)
-        checks.append(Check(number, law.name, not violations, checked, violations))
+        checks.append(Finding(number, law.name, not violations, checked, violations))
     return checks

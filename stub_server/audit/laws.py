@@ -13,18 +13,18 @@ from ..domain.brcode import BrCodeError, parse
 from ..domain.documents import cpf_region, kind
 from ..domain.places import warnings_for
 from ..domain.stats import OrderFold
-from ..domain.webhooks import wish_of
+from ..domain.webhooks import subscriber_of
 from ..kernel.clock import iso
 from ..kernel.money import cents, items_cents, reais
 from ..kernel.record import Row
-from .inspection import Law, World
+from .inspection import Inspected, Law
 from .memberships import MEMBERSHIPS
 from .traces import order_trace, subscription_trace
 
 SECRETS = (b'"private_key"', b'"signing_key"', b"sk_sandbox_", b"whsec_")
 
 
-def _orders_counted(world: World) -> Iterator[str]:
+def _orders_counted(world: Inspected) -> Iterator[str]:
     counted: dict[str, int] = {}
     for order in world.store.orders.all_rows():
         counted[order.hidden["projectId"]] = counted.get(order.hidden["projectId"], 0) + 1
@@ -34,7 +34,7 @@ def _orders_counted(world: World) -> Iterator[str]:
         yield "" if shown == real else f"project {project.id} shows {shown} orders and has {real}"
 
 
-def _revenue(world: World) -> Iterator[str]:
+def _revenue(world: Inspected) -> Iterator[str]:
     folds: dict[str, OrderFold] = {}
     sums: dict[str, int] = {}
     for row in world.store.orders.all_rows():
@@ -49,7 +49,7 @@ def _revenue(world: World) -> Iterator[str]:
         yield "" if same else f"project {project.id} shows {shown}, its orders come to {real}, its stats to {net}"
 
 
-def _subscribers(world: World) -> Iterator[str]:
+def _subscribers(world: Inspected) -> Iterator[str]:
     held = world.store.subscriptions
     for project in world.store.projects.all_rows():
         ever: set[str] = set()
@@ -68,7 +68,7 @@ def _subscribers(world: World) -> Iterator[str]:
             yield ""
 
 
-def _plans_counted(world: World) -> Iterator[str]:
+def _plans_counted(world: Inspected) -> Iterator[str]:
     store = world.store
     real: dict[str, int] = {}
     for plan in store.plans.all_rows():
@@ -79,13 +79,13 @@ def _plans_counted(world: World) -> Iterator[str]:
         yield "" if shown == counted else f"project {project.id} shows {shown} plans and has {counted}"
 
 
-def _items_add_up(world: World) -> Iterator[str]:
+def _items_add_up(world: Inspected) -> Iterator[str]:
     for row in world.rows(world.store.orders):
         items, total = items_cents(row.public["items"]), cents(row.public["totalAmount"])
         yield "" if items == total else f"order {row.id} has items of {items} and a total of {total} cents"
 
 
-def _plan_of_project(world: World) -> Iterator[str]:
+def _plan_of_project(world: Inspected) -> Iterator[str]:
     plans = {plan.id: plan.public["projectId"] for plan in world.store.plans.all_rows()}
     for row in world.rows(world.store.orders):
         project = plans.get(row.hidden["planId"])
@@ -98,7 +98,7 @@ def _plan_of_project(world: World) -> Iterator[str]:
         yield f"subscription {row.id} has a plan of project {project}" if wrong else ""
 
 
-def _payments(world: World) -> Iterator[str]:
+def _payments(world: Inspected) -> Iterator[str]:
     for row in world.rows(world.store.orders):
         order, payment = row.public, row.public["last_transaction"]
         if order["status"] in ("paid", "refunded") and order["paymentMethod"] == "pix":
@@ -111,7 +111,7 @@ def _payments(world: World) -> Iterator[str]:
             yield ""
 
 
-def _reachable(world: World) -> Iterator[str]:
+def _reachable(world: Inspected) -> Iterator[str]:
     now = world.sandbox.clock.now
     lifecycles = world.sandbox.rules.lifecycles
     for name, table in (("Order", "orders"), ("Subscription", "subscriptions"), ("Project", "projects")):
@@ -135,7 +135,7 @@ def _reached(lifecycle: Lifecycle) -> set[str]:
         states |= more
 
 
-def _codes(world: World) -> Iterator[str]:
+def _codes(world: Inspected) -> Iterator[str]:
     for row in world.rows(world.store.orders):
         code = row.public["last_transaction"].get("qr_code")
         if code is None:
@@ -150,14 +150,14 @@ def _codes(world: World) -> Iterator[str]:
         yield "" if amount == total else f"order {row.id} asks for {amount} cents instead of {total}"
 
 
-def _documents(world: World) -> Iterator[str]:
+def _documents(world: Inspected) -> Iterator[str]:
     for row in world.rows(world.store.customers):
         found = kind(row.public["document"])
         right = found == row.public["document_type"]
         yield "" if right else f"customer {row.id}: {row.public['document']} is {found or 'no document'}"
 
 
-def _places(world: World) -> Iterator[str]:
+def _places(world: Inspected) -> Iterator[str]:
     for row in world.rows(world.store.customers):
         public = row.public
         if public["address"].get("country") != "BR":
@@ -169,10 +169,10 @@ def _places(world: World) -> Iterator[str]:
         yield f"customer {row.id}: {', '.join(wrong)}" if wrong else ""
 
 
-def _no_secrets(world: World) -> Iterator[str]:
+def _no_secrets(world: Inspected) -> Iterator[str]:
     for table in world.store.tables.values():
         for record in list(table.rows.values()):
-            found = next((secret for secret in SECRETS if secret in record.json), None)
+            found = next((secret for secret in SECRETS if secret in record.public), None)
             yield f"{table.name} {record.id} holds {found.decode()}" if found else ""
     for (_, method, path, _), saved in world.sandbox.replies.items():
         parts = saved.body
@@ -183,7 +183,7 @@ def _no_secrets(world: World) -> Iterator[str]:
 _MAPS = ("metadata", "last_transaction")
 
 
-def _strings_only(world: World) -> Iterator[str]:
+def _strings_only(world: Inspected) -> Iterator[str]:
     for table in world.store.tables.values():
         for row in world.rows(table):
             maps: list[Any] = [row.public.get(name, {}) for name in _MAPS]
@@ -194,7 +194,7 @@ def _strings_only(world: World) -> Iterator[str]:
             yield "" if good else f"{table.name} {row.id} has a map with a value that is no string"
 
 
-def _one_log_each(world: World) -> Iterator[str]:
+def _one_log_each(world: Inspected) -> Iterator[str]:
     events = {event.id: event for event in world.sandbox.events if event.merchant_id == world.store.merchant.id}
     logs = world.store.webhook_logs
     seen: set[tuple[str, str]] = set()
@@ -211,7 +211,7 @@ def _one_log_each(world: World) -> Iterator[str]:
     if logs.spec.ring is not None and len(logs) >= logs.spec.ring:
         return  # the oldest have made room
     for row in world.store.webhooks.all_rows():
-        wish = wish_of(row.record.json)
+        subscriber = subscriber_of(row.record.public)
         since = max(date_time_ms(row.public["createdAt"]), _changed(row))
         disabled = date_time_ms(row.public["disabled_at"]) if row.public["disabled_at"] else None
         until = disabled or world.sandbox.clock.now + 1
@@ -221,7 +221,11 @@ def _one_log_each(world: World) -> Iterator[str]:
             since = date_time_ms(row.public["createdAt"]) if fresh else until
         for event in events.values():
             # What happened in the very millisecond of a change may have met the webhook before it or after it.
-            if since < event.at < until and event.type != "webhook.test" and wish.wants(event.type, event.project_id):
+            if (
+                since < event.at < until
+                and event.type != "webhook.test"
+                and subscriber.wants(event.type, event.project_id)
+            ):
                 missing = (event.id, row.id) not in seen
                 yield f"event {event.id} was never meant for webhook {row.id}" if missing else ""
 
@@ -231,7 +235,7 @@ def _changed(row: Row) -> int:
     return date_time_ms(row.public["updatedAt"])
 
 
-def _times(world: World) -> Iterator[str]:
+def _times(world: Inspected) -> Iterator[str]:
     now = world.sandbox.clock.now
     ids: set[str] = set()
     for table in world.store.tables.values():
@@ -246,7 +250,7 @@ def _times(world: World) -> Iterator[str]:
             yield "" if created <= updated <= now else f"{table.name} {row.id} is of {times}"
 
 
-def _contract(world: World) -> Iterator[str]:
+def _contract(world: Inspected) -> Iterator[str]:
     checks = world.sandbox.rules.layout.checks
     for table in world.store.tables.values():
         step = max(1, -(-len(table) // world.budget))

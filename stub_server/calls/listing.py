@@ -7,7 +7,7 @@ from ..contract.formats import range_end_ms
 from ..domain.documents import normalise
 from ..kernel.page import Page
 from ..kernel.record import Body
-from ..kernel.text import fold
+from ..kernel.text import search_key
 from ..store.query import Query, select
 from ..store.table import Table
 from .call import Call
@@ -37,7 +37,7 @@ def query_of(call: Call, table: Table, query: Body, handled: Collection[str] = (
         if name in _SHAPING:
             continue
         if name in table.spec.search:
-            found.contains[name] = fold(value)
+            found.contains[name] = search_key(value)
         elif name in table.indexes or name in table.unique:
             found.equal[name] = _PLAIN.get(name, _same)(value)
         elif name not in handled:
@@ -74,7 +74,7 @@ def page_of(call: Call, table: Table, query: Query) -> tuple[list[bytes], Page]:
     if table.spec.live or table.spec.mirrors:
         shown = [call.store.shown(table, record) for record in records]
     else:
-        shown = [record.json for record in records]
+        shown = [record.public for record in records]
     return shown, Page(query.page, query.limit, total)
 
 

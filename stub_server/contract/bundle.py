@@ -33,13 +33,13 @@ def load(
     if "x-names-from" in document:
         _follow_events(document, names)
     payloads = Payloads()
-    enums.fold(document, names)
-    payloads.fold(document)
+    enums.insert(document, names)
+    payloads.insert(document)
     for overlay in overlays:
         document = apply(document, overlay)
         try:
-            enums.fold(document, Names(document))
-            payloads.fold(document)
+            enums.insert(document, Names(document))
+            payloads.insert(document)
         except ContractError as error:
             raise ContractError(f"{overlay}: {error}") from None
     try:

@@ -38,7 +38,7 @@ def _has_step(step: float | None) -> bool:
     return step is None or (step >= _FINEST and Decimal(1) % Decimal(repr(step)) == 0)
 
 
-class Check:
+class DecimalKeyword:
     """The keyword, as jsonschema-rs wants one: made once for a place in a schema, asked for every value there."""
 
     def __init__(self, _parent: Any, value: dict[str, Any], _path: Any) -> None:
@@ -67,4 +67,4 @@ class Check:
             raise ValueError("between two steps")
 
 
-KEYWORDS: dict[str, "type[KeywordValidator]"] = {KEYWORD: Check}
+KEYWORDS: dict[str, "type[KeywordValidator]"] = {KEYWORD: DecimalKeyword}

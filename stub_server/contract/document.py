@@ -211,7 +211,7 @@ class Document:
         """The closed table of scopes (`x-scopes`)."""
         return list(self.raw.get("x-scopes", ()))
 
-    def blank(self, name: str) -> dict[str, Any]:
+    def defaults(self, name: str) -> dict[str, Any]:
         """What each member of a resource holds when nothing was said: default, null, {} or [], in contract order.
 
         A required member without any of these holds its place as null until a rule gives it; an optional one is absent.

@@ -81,7 +81,7 @@ class Enums:
         self._written: dict[Place, list[str] | None] = {}
         self._met: set[Place] = set()
 
-    def fold(self, document: dict[str, Json], names: Names) -> None:
+    def insert(self, document: dict[str, Json], names: Names) -> None:
         """Write every enum anew that is still as it was written before. Raises ContractError."""
         for place, schema in list(_places(document)):
             source, component = schema[SOURCE], str(place[2])

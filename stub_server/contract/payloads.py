@@ -11,7 +11,7 @@ class Payloads:
     def __init__(self) -> None:
         self._written: dict[str, Json] = {}
 
-    def fold(self, document: dict[str, Json]) -> None:
+    def insert(self, document: dict[str, Json]) -> None:
         """Write every choice anew that is still as it was written before: a schema for each kind of payload."""
         components = document.get("components")
         schemas = components.get("schemas") if isinstance(components, dict) else None

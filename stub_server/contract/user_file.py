@@ -34,7 +34,7 @@ def read_user_file(path: Path) -> Json:
 def read_text(path: Path) -> str:
     """The text of a regular file of at most 10 MB. Raises ContractError."""
     try:
-        # A FIFO without a writer would block whoever opens it plainly.
+        # A plain open of a FIFO without a writer would block.
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ContractError(f"{path}: is not a regular file")

@@ -90,13 +90,13 @@ def digest(private_key: str) -> str:
 
 
 def new_key(
-    body: Body, blank: Body, ident: str, public_key: str, private_key: str, projects: list[str], now: int
+    body: Body, defaults: Body, ident: str, public_key: str, private_key: str, projects: list[str], now: int
 ) -> tuple[Body, Body]:
     """A new key's public and hidden parts; of the private half only the SHA-256 is kept.
 
     One whose end is not in the future is expired from the start.
     """
-    public: Body = blank | {
+    public: Body = defaults | {
         "id": ident,
         "public_key": public_key,
         **_written(body),

@@ -59,7 +59,7 @@ def crc16(data: bytes | str) -> str:
     return f"{crc_hqx(data.encode() if isinstance(data, str) else data, _CRC_START):04X}"
 
 
-def fold(text: str, limit: int) -> str:
+def capitals(text: str, limit: int) -> str:
     """Printable ASCII capitals, accents dropped, runs of blanks joined, at most `limit` characters; may be empty."""
     plain = unicodedata.normalize("NFKD", text.upper()).encode("ascii", "ignore").decode().upper()
     words = "".join(letter if letter.isprintable() else " " for letter in plain).split()
@@ -68,7 +68,7 @@ def fold(text: str, limit: int) -> str:
 
 def merchant_name(text: str) -> str:
     """The receiver's name for field 59: folded, at most 25 characters, SANDBOX always its last word."""
-    words = fold(text, len(text) * 4 + NAME_LIMIT).split()
+    words = capitals(text, len(text) * 4 + NAME_LIMIT).split()
     while words and words[-1] == MARK:
         words.pop()
     kept = " ".join(words)[: NAME_LIMIT - len(MARK) - 1].rstrip()
@@ -110,7 +110,7 @@ def _opening(base: str, length: int) -> tuple[str, int]:
 @lru_cache(maxsize=256)
 def _receiver(name: str, city: str) -> str:
     """Fields 58 to 60: they are a merchant's own, and the same in all its codes."""
-    town = fold(city, CITY_LIMIT) or _CITY_UNKNOWN
+    town = capitals(city, CITY_LIMIT) or _CITY_UNKNOWN
     return _field("58", "BR") + _field("59", merchant_name(name)) + _field("60", town)
 
 

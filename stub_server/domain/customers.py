@@ -8,12 +8,12 @@ from .documents import Disagreement, infer, normalise
 from .places import warnings_for
 
 
-def new_customer(body: Body, blank: Body, now: str) -> Body:
+def new_customer(body: Body, defaults: Body, now: str) -> Body:
     """A new customer without its id: document unmasked, e-mail in lower case, type and document_type filled in.
 
     Raises Conflict when the document contradicts what was sent beside it.
     """
-    public = blank | body
+    public = defaults | body
     _settle(public, body.get("document_type"), body.get("type"))
     public["createdAt"] = public["updatedAt"] = now
     return public

@@ -7,7 +7,7 @@ from ..contract.formats import date_time_ms
 from ..kernel.clock import DAY, SECOND, iso
 from ..kernel.money import cents, items_cents, text
 from ..kernel.problem import Conflict, detail, reference_missing
-from ..kernel.record import Beside, Body, moved_from
+from ..kernel.record import Body, Extras, moved_from
 from . import boleto
 from .brcode import BASE, encode
 from .customers import settled_types, with_plain_cep
@@ -22,7 +22,7 @@ Seller: TypeAlias = tuple[str, str, str]
 LIFE = {"pix": DAY, "boleto": 3 * DAY, "credit_card": DAY}
 
 
-class Outcome(NamedTuple):
+class MagicOutcome(NamedTuple):
     """What a magic value has happen: jobs and their delays in ms, or a failure at once."""
 
     jobs: tuple[tuple[str, int], ...] = ()
@@ -30,17 +30,17 @@ class Outcome(NamedTuple):
     life: int | None = None
 
 
-NOTHING = Outcome()
+NOTHING = MagicOutcome()
 
 # A part of the e-mail's local part -> what happens. No token contains another; of two in one address the first counts.
-MAGIC: dict[str, Outcome] = {
-    "refund_after_payment": Outcome((("order.pay", SECOND), ("order.refund", 60 * SECOND))),
-    "succeed_immediately": Outcome((("order.pay", SECOND),)),
-    "succeed_with_delay": Outcome((("order.pay", 180 * SECOND),)),
-    "expire_immediately": Outcome(life=0),
-    "expire_with_delay": Outcome(life=180 * SECOND),
-    "fail_immediately": Outcome(fails=True),
-    "fill_never": Outcome(),
+MAGIC: dict[str, MagicOutcome] = {
+    "refund_after_payment": MagicOutcome((("order.pay", SECOND), ("order.refund", 60 * SECOND))),
+    "succeed_immediately": MagicOutcome((("order.pay", SECOND),)),
+    "succeed_with_delay": MagicOutcome((("order.pay", 180 * SECOND),)),
+    "expire_immediately": MagicOutcome(life=0),
+    "expire_with_delay": MagicOutcome(life=180 * SECOND),
+    "fail_immediately": MagicOutcome(fails=True),
+    "fill_never": MagicOutcome(),
 }
 
 
@@ -239,7 +239,7 @@ def warnings(body: Body, plan: Body) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=16)
-def beside(previous: str | None) -> Beside:
+def payload_extras(previous: str | None) -> Extras:
     """What stands beside the order in its events."""
     return moved_from(previous, "projectId", "planId", "customerId", "subscriptionId", "metadata")
 

@@ -6,9 +6,9 @@ from ..kernel.record import Body
 _PRICE_AND_RHYTHM = ("amount", "billing_type", "interval", "interval_count")
 
 
-def new_plan(body: Body, blank: Body, now: str) -> Body:
-    """A new plan without its id. `blank` holds the contract's defaults of a plan."""
-    public = _settled(blank | body)
+def new_plan(body: Body, defaults: Body, now: str) -> Body:
+    """A new plan without its id. `defaults` holds the contract's defaults of a plan."""
+    public = _settled(defaults | body)
     public["projectId"] = public["projectId"].lower()
     public["subscribers_count"] = 0  # a live counter: counted anew whenever the plan is shown
     public["createdAt"] = public["updatedAt"] = now

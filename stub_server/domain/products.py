@@ -6,9 +6,9 @@ from ..kernel.problem import duplicate, reference_missing
 from ..kernel.record import Body
 
 
-def new_product(body: Body, blank: Body, now: str) -> Body:
-    """A new product without its id; its planIds are already known ones. `blank` holds the contract's defaults."""
-    public = blank | body
+def new_product(body: Body, defaults: Body, now: str) -> Body:
+    """A new product without its id; its planIds are already known ones. `defaults` holds the contract's defaults."""
+    public = defaults | body
     public["projectId"] = public["projectId"].lower()
     public["createdAt"] = public["updatedAt"] = now
     return public

@@ -21,7 +21,7 @@ DETAILS = ("request_headers", "request_body", "response_headers", "attempts")
 """What one delivery shows beyond its entry in a list."""
 
 
-class Outcome(NamedTuple):
+class AttemptOutcome(NamedTuple):
     """What one attempt came to. `status` is None when no answer came, `error` None when it was a 2xx."""
 
     status: int | None
@@ -36,9 +36,9 @@ class Outcome(NamedTuple):
 # -- webhooks
 
 
-def new_webhook(body: Body, blank: Body, ident: str, signing_key: str, now: str) -> tuple[Body, Body]:
+def new_webhook(body: Body, defaults: Body, ident: str, signing_key: str, now: str) -> tuple[Body, Body]:
     """A new webhook's public and hidden parts; the key is in the hidden one alone."""
-    public = blank | {"is_active": True} | _written(body)
+    public = defaults | {"is_active": True} | _written(body)
     public |= {"id": ident, "api_version": "v2", "consecutive_failures": 0, "createdAt": now, "updatedAt": now}
     return public, {"signing_keys": [{"key": signing_key, "until": None}]}
 
@@ -111,8 +111,8 @@ def listens(patterns: Iterable[str], event_type: str) -> bool:
     return not {"*", event_type.partition(".")[0] + ".*", event_type}.isdisjoint(patterns)
 
 
-class Wish(NamedTuple):
-    """What a webhook wants, and where."""
+class Subscriber(NamedTuple):
+    """A webhook as events see it: which ones it wants, and where they go."""
 
     id: str
     url: str
@@ -125,31 +125,39 @@ class Wish(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def wish_of(record_json: bytes) -> Wish:
-    """The wish in a stored webhook. Remembered by its bytes: a changed webhook has others, a copied world the same."""
+def subscriber_of(record_json: bytes) -> Subscriber:
+    """A stored webhook as a subscriber. Cached by its bytes: a changed webhook has others, a copied world the same."""
     public = orjson.loads(record_json)
-    return Wish(public["id"], public["url"], frozenset(public["events"]), public["projectId"])
+    return Subscriber(public["id"], public["url"], frozenset(public["events"]), public["projectId"])
 
 
 # -- deliveries
 
 
 def new_log(
-    ident: str, wish: Wish, event_id: str, event_type: str, body: bytes, serial: int, now: str, *, test: bool
+    ident: str,
+    subscriber: Subscriber,
+    event_id: str,
+    event_type: str,
+    body: bytes,
+    serial: int,
+    now: str,
+    *,
+    test: bool,
 ) -> tuple[Body, Body]:
     """A delivery before its first attempt. `serial` is the event's place in the world's history.
 
-    An automatic one is due at once; a test is attempted by whoever asked for it and is never due.
+    An automatic one is due at once; a test send is attempted by its request and is never due.
     The project is the webhook's at the time of the event: restricted keys see the delivery by it.
     """
     public = {
         "id": ident,
-        "webhookId": wish.id,
+        "webhookId": subscriber.id,
         "event_id": event_id,
         "event_type": event_type,
         "status": "pending",
         "is_test": test,
-        "url": wish.url,
+        "url": subscriber.url,
         "attempt_count": 0,
         "max_attempts": 1 if test else len(SCHEDULE),
         "response_status": None,
@@ -167,7 +175,7 @@ def new_log(
         "request_body": body.decode(),
         "response_headers": {},
         "attempts": [],
-        "projectId": wish.project_id,
+        "projectId": subscriber.project_id,
         "serial": serial,
     }
     return public, hidden
@@ -188,7 +196,7 @@ def check_retryable(public: Body, *, webhook_exists: bool) -> None:
         raise Conflict(message, code="log_not_retryable", details=[detail("status", "log_not_retryable", message)])
 
 
-def attempted(row: Row, outcome: Outcome, url: str, trigger: str, at: int, now: int) -> tuple[Body, Body]:
+def attempted(row: Row, outcome: AttemptOutcome, url: str, trigger: str, at: int, now: int) -> tuple[Body, Body]:
     """A delivery after an attempt that was begun at `at` and answered at `now` (ms).
 
     An automatic one follows the schedule. One by hand or as a test decides the delivery, which leaves the schedule; one
@@ -230,7 +238,7 @@ def attempted(row: Row, outcome: Outcome, url: str, trigger: str, at: int, now: 
     return public, hidden
 
 
-def after_delivery(old: Body, log: Body, outcome: Outcome, trigger: str, at: int) -> Body:
+def after_delivery(old: Body, log: Body, outcome: AttemptOutcome, trigger: str, at: int) -> Body:
     """A webhook after an attempt of a delivery: what it shows of the latest one, and whether it is switched off.
 
     `updatedAt` stays unless it is: nobody changed it. Failures count when an event has used up its attempts.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ..domain import webhooks as rules
-from ..domain.webhooks import Outcome
+from ..domain.webhooks import AttemptOutcome
 from ..kernel.record import Body, Row
 from .draft import Draft
 
 
 def conclude(
-    draft: Draft, log: Row, webhook_id: str, outcome: Outcome, url: str, trigger: str, begun: int
+    draft: Draft, log: Row, webhook_id: str, outcome: AttemptOutcome, url: str, trigger: str, begun: int
 ) -> tuple[Body, Body]:
     """Write down an attempt that was begun at `begun` (ms) and ends now; answers the delivery's two parts.
 

@@ -1,4 +1,4 @@
-"""What becomes of orders and subscriptions, whoever brings it about: an operation, a control, the clock, a magic value.
+"""The course of orders and subscriptions, for operations, controls, the clock and magic values alike.
 
 Each function adds to a draft: the order, the subscription that it moves, their events and timers.
 """

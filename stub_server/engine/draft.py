@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..contract.document import Move
-from ..domain.webhooks import Wish, new_log
+from ..domain.webhooks import Subscriber, new_log
 from ..events.log import KEPT, Event
 from ..kernel.clock import ClockState, iso
 from ..kernel.ids import Cutter
-from ..kernel.record import NOTHING_BESIDE, Beside, Body, Record, Row, moved_from
+from ..kernel.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..kernel.timers import Timer, TimerData
 from ..store.memory import Store
 from ..store.spec import UniqueViolation
@@ -106,11 +106,11 @@ class Draft:
             self._check_unique(table, ident, public, hidden)
         if row is None and table.spec.ring is not None:
             self._rings[table] = self._rings.get(table, 0) + 1
-        self._size += len(record.json) + len(record.hidden)
+        self._size += len(record.public) + len(record.hidden)
         stored = None
         if before is not None:
             stored = before.record
-            self._size += len(stored.json) + len(stored.hidden)
+            self._size += len(stored.public) + len(stored.hidden)
         self._versions[ident] = ((table.name, record, stored), public, hidden, before)
         return record
 
@@ -142,29 +142,29 @@ class Draft:
     # -- events
 
     def emit_change(
-        self, table: Table, record: Record, change: str, project: str | None = None, beside: Beside = NOTHING_BESIDE
+        self, table: Table, record: Record, change: str, project: str | None = None, extras: Extras = NO_EXTRAS
     ) -> None:
         """Raise the events of a change that moves no state, such as `updated`, as the contract names them."""
-        self._emit(self.sandbox.rules.changes[table.spec.schema].get(change, ()), table, record, beside, project)
+        self._emit(self.sandbox.rules.changes[table.spec.schema].get(change, ()), table, record, extras, project)
 
     def emit_move(
-        self, table: Table, record: Record, move: Move | None, project: str | None = None, beside: Beside | None = None
+        self, table: Table, record: Record, move: Move | None, project: str | None = None, extras: Extras | None = None
     ) -> None:
         """Raise the events of a move, if there is one; beside the record stands its previous status, unless told."""
         if move is not None:
-            if beside is None:
-                beside = moved_from(None if move.from_ == "new" else move.from_)
-            self._emit(move.events, table, record, beside, project)
+            if extras is None:
+                extras = moved_from(None if move.from_ == "new" else move.from_)
+            self._emit(move.events, table, record, extras, project)
 
-    def _emit(self, types: tuple[str, ...], table: Table, record: Record, beside: Beside, project: str | None) -> None:
+    def _emit(self, types: tuple[str, ...], table: Table, record: Record, extras: Extras, project: str | None) -> None:
         if types:
             resource = self.store.rendered(table, record)
-            hidden = record.hidden if beside.names else b""
+            hidden = record.hidden if extras.names else b""
             for type_ in types:
-                self.raise_event(type_, record.id, resource, hidden, beside, project)
+                self.raise_event(type_, record.id, resource, hidden, extras, project)
 
     def raise_event(
-        self, type_: str, subject: str, resource: bytes, hidden: bytes, beside: Beside, project: str | None
+        self, type_: str, subject: str, resource: bytes, hidden: bytes, extras: Extras, project: str | None
     ) -> Event:
         """Raise one event and open its deliveries.
 
@@ -181,20 +181,21 @@ class Draft:
             project,
             resource,
             hidden,
-            beside,
+            extras,
         )
         self._events.append(event)
         if type_ != TEST:
-            wishes = sandbox.subscribers.get((merchant_id, type_, project))
-            for wish in subscribers_to(sandbox, self.store, type_, project) if wishes is None else wishes:
-                self.open_delivery(wish, event, test=False)
+            known = sandbox.subscribers.get((merchant_id, type_, project))
+            for subscriber in subscribers_to(sandbox, self.store, type_, project) if known is None else known:
+                self.open_delivery(subscriber, event, test=False)
         return event
 
-    def open_delivery(self, wish: Wish, event: Event, *, test: bool) -> Record:
+    def open_delivery(self, subscriber: Subscriber, event: Event, *, test: bool) -> Record:
         """Add the delivery of an event to a webhook, body and all."""
         ident = self.ids.uuid()
         serial = self.sandbox.events.raised + len(self._events)
-        public, hidden = new_log(ident, wish, event.id, event.type, event.payload(), serial, iso(self.now), test=test)
+        payload, now = event.payload(), iso(self.now)
+        public, hidden = new_log(ident, subscriber, event.id, event.type, payload, serial, now, test=test)
         return self.create(self.store.webhook_logs, ident, public, hidden)
 
     # -- the end of it
@@ -269,7 +270,7 @@ class Draft:
         """About how many bytes the step keeps alive; versions count in full, though the store may share them."""
         size = self._size + OVERHEAD_EACH * (len(self._events) + len(self._later) + len(self._taken))
         for drop in self._drops:
-            size += len(drop.record.json) + len(drop.record.hidden)
+            size += len(drop.record.public) + len(drop.record.hidden)
         for event in outgoing:
             size += len(event.resource) + len(event.hidden)
         return size if saved is None else size + len(saved[1].body) + sum(len(old.body) for _, old in forgotten)

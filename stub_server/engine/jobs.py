@@ -28,7 +28,7 @@ def _on_order(states: str, step: Callable[[Draft, Row], None]) -> Job:
         record = draft.find(draft.store.orders, subject)
         # Most orders are paid when their time is over: their bytes tell, and need no parsing.
         if record is None or not any(
-            b'"status":"%b"' % state.encode() in record.json for state in billing.states(draft, "Order", states)
+            b'"status":"%b"' % state.encode() in record.public for state in billing.states(draft, "Order", states)
         ):
             return
         row = draft.open(draft.store.orders, subject)

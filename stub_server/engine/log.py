@@ -36,7 +36,7 @@ class Log:
 
     def append(self, step: Step) -> None:
         """Keep a step; it must be the next one."""
-        assert step.number == self.number + 1  # whoever drafts a step does so on the world as it is
+        assert step.number == self.number + 1  # a draft that another step has overtaken was refused before
         size, steps, budget = step.size, self._steps, self._budget
         steps.append((step, size))
         self._bytes += size

@@ -81,7 +81,7 @@ def change_key(draft: Draft, row: Row, public: Body, hidden: Body) -> Record:
     """An API key after an update."""
     record = draft.update(draft.store.api_keys, row, public, hidden)
     before = state(row.public, draft.now)
-    draft.emit_change(draft.store.api_keys, record, "updated", beside=moved_from(before))
+    draft.emit_change(draft.store.api_keys, record, "updated", extras=moved_from(before))
     if before == "active" and state(public, draft.now) == "expired":
         draft.emit_move(draft.store.api_keys, record, lifecycle(draft, "ApiKey").find("active", "expired"))
     if public["expires_at"] != row.public["expires_at"]:

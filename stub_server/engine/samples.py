@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from ..events.log import Event
-from ..kernel.record import Beside, Record
+from ..kernel.record import Extras, Record
 from ..store.query import Query, select
 from .draft import Draft
 
@@ -43,7 +43,7 @@ def sample(draft: Draft, event_type: str, entry: dict[str, Any], project_id: str
         project_id,
         resource,
         b"",
-        Beside(others=tuple(around.items())),
+        Extras(others=tuple(around.items())),
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ..contract.document import Lifecycle
-from ..domain.webhooks import Wish
+from ..domain.webhooks import Subscriber
 from ..events.log import EventLog
 from ..kernel.clock import Clock, ClockState, iso
 from ..kernel.ids import Ids, named_uuid
@@ -81,7 +81,7 @@ class Sandbox:
     seeded_keys: frozenset[str] = frozenset()
     journal: deque[Trace] = field(default_factory=lambda: deque(maxlen=JOURNAL))
     in_progress: set[ReplyKey] = field(default_factory=set)
-    subscribers: dict[tuple[str, str, str | None], list[Wish]] = field(default_factory=dict)
+    subscribers: dict[tuple[str, str, str | None], list[Subscriber]] = field(default_factory=dict)
     is_broken: bool = False
     recorded_clock: ClockState = field(init=False)
 
@@ -127,7 +127,7 @@ class Sandbox:
             self.is_broken = False
 
     def fold(self, step: Step, opened: Sequence[Opened] | None = None) -> None:
-        """Have what a step says. `opened` saves reading its versions again where whoever drafted it has them."""
+        """Apply a step. `opened` are its versions, parsed, where the caller has them: it saves parsing them again."""
         store = self.stores.get(step.merchant.id) or self._store_for(step)
         tables = store.tables
         if opened is None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import orjson
 
 from ..kernel.clock import iso
-from ..kernel.record import Beside
+from ..kernel.record import Extras
 
 KEPT = 100_000  # the oldest events go when a sandbox has raised more than this
 
@@ -28,14 +28,14 @@ class Event(NamedTuple):
     project_id: str | None
     resource: bytes
     hidden: bytes
-    beside: Beside
+    extras: Extras
 
     def payload(self) -> bytes:
         """The webhook body: compact JSON, the resource under its singular key, hidden fields beside it."""
-        names, others = self.beside
+        names, others = self.extras
         kept = orjson.loads(self.hidden) if names else {}
         members = {name: kept.get(name) for name in names} | dict(others)
-        beside = b"," + orjson.dumps(members)[1:-1] if members else b""
+        extras = b"," + orjson.dumps(members)[1:-1] if members else b""
         return (
             b'{"type":"%b","timestamp":"%b","id":"%b","api_version":"v2","environment":"sandbox","merchant_id":"%b",'
             b'"data":{"%b":%b%b}}'
@@ -46,7 +46,7 @@ class Event(NamedTuple):
             self.merchant_id.encode(),
             self.key.encode(),
             self.resource,
-            beside,
+            extras,
         )
 
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import httpx2
 
-from ..domain.webhooks import Outcome
+from ..domain.webhooks import AttemptOutcome
 from ..kernel.clock import wall_ms
 from .addresses import allowed, resolve
 from .signing import signatures, signed_headers
@@ -58,7 +58,7 @@ class Sender:
     resolve: Resolve = resolve
     wall: Callable[[], int] = wall_ms
 
-    async def attempt(self, delivery: Delivery, timeout: float) -> Outcome:
+    async def attempt(self, delivery: Delivery, timeout: float) -> AttemptOutcome:
         """Post once and wait for the answer. Never raises for what the other side does, and never follows a redirect.
 
         The timestamp is the machine's, whatever the sandbox clock shows: receivers refuse one that is minutes off.
@@ -73,7 +73,7 @@ class Sender:
             error = error_of(answer.status)
         except _Failed as failed:
             error = failed.error
-        return Outcome(
+        return AttemptOutcome(
             status=answer.status if answer else None,
             body=answer.body if answer else None,
             response_headers=answer.headers if answer else {},

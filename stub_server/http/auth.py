@@ -150,7 +150,7 @@ class _Key(NamedTuple):
 
 @lru_cache(maxsize=4096)  # records never change, so a key that was changed is another record
 def _key_of(record: Record, merchant_id: str) -> _Key:
-    public, hidden = orjson.loads(record.json), orjson.loads(record.hidden)
+    public, hidden = orjson.loads(record.public), orjson.loads(record.hidden)
     caller = Caller(
         "private_key",
         hidden["user_id"],

@@ -21,7 +21,7 @@ _COMMON = (
     b"X-Sandbox-Client-IP, X-Sandbox-Simulate"
 )
 VARY = (b"vary", b"Origin")
-"""On every answer, whoever asks: what a cache holds of one page's visit must not be given to another."""
+"""On every answer, with or without an Origin: a cache must not give one page's answer to another."""
 
 
 class Origins:

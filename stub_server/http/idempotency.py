@@ -28,7 +28,7 @@ def key_of(call: Call) -> ReplyKey | None:
 def fingerprint(call: Call, body: object) -> bytes:
     """The same for two bodies that mean the same JSON, sent by callers who may do the same.
 
-    A saved reply may hold a secret: whoever may do less than its first caller must not have it repeated.
+    A saved reply may hold a secret: it is not repeated to a caller with fewer rights than the first one had.
     """
     canonical = orjson.dumps(body, option=orjson.OPT_SORT_KEYS) if body is not None else b""
     caller = call.caller

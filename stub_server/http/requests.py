@@ -73,7 +73,7 @@ class Requests:
 
         `ignore_unknown` drops body members that the contract does not name instead of refusing them,
         `reject_unknown_query` refuses query parameters that it does not name instead of warning of them. `further` is
-        said to whoever sends a member that it does not name.
+        said in the refusal of a member that it does not name.
         """
         self._document, self._schemas, self._takes = document, schemas, takes
         self._reject_unknown_query, self._further = reject_unknown_query, further

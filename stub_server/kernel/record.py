@@ -17,7 +17,7 @@ def place(created: int, ident: str) -> int:
 
 
 class Record(NamedTuple):
-    """One version of one resource, never changed: `json` is what a caller sees, `hidden` what the API keeps to itself.
+    """One version of a resource, never changed: `public` is what a caller sees, `hidden` what the API keeps to itself.
 
     `key` is the record's place in time.
     """
@@ -25,7 +25,7 @@ class Record(NamedTuple):
     id: str
     key: int
     version: int
-    json: bytes
+    public: bytes
     hidden: bytes
 
 
@@ -42,17 +42,17 @@ class Row(NamedTuple):
         return self.record.id
 
 
-class Beside(NamedTuple):
+class Extras(NamedTuple):
     """What stands beside the record in an event: members of its hidden part by name, then others by value."""
 
     names: tuple[str, ...] = ()
     others: tuple[tuple[str, Any], ...] = ()
 
 
-NOTHING_BESIDE = Beside()
+NO_EXTRAS = Extras()
 
 
 @lru_cache(maxsize=64)
-def moved_from(previous: str | None, *names: str) -> Beside:
+def moved_from(previous: str | None, *names: str) -> Extras:
     """The status that the record had before, after the members of its hidden part that `names` tells."""
-    return Beside(names, (("previous_status", previous),))
+    return Extras(names, (("previous_status", previous),))

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 
 @lru_cache(maxsize=8192)
-def fold(text: str) -> str:
+def search_key(text: str) -> str:
     """Text for `contains` and for unique names: without case and accents."""
     if text.isascii():
         return text.lower()

@@ -21,14 +21,14 @@ def create_customer(call: Call, body: Body) -> Reply:
     ident = public["id"] = call.draft.ids.uuid()
     call.warn(*rules.warnings(public))
     record = resources.add_customer(call.draft, public)
-    answer = reply.enveloped("Customer created.", "customer", record.json, 201)
+    answer = reply.enveloped("Customer created.", "customer", record.public, 201)
     return answer.located(f"{call.prefix}/v2/customers/{ident}")
 
 
 def get_customer(call: Call, ident: str) -> Reply:
     """200 with the customer."""
     record = call.find(call.store.customers, ident, "customer")
-    return reply.enveloped("Customer retrieved.", "customer", record.json)
+    return reply.enveloped("Customer retrieved.", "customer", record.public)
 
 
 def update_customer(call: Call, ident: str, body: Body) -> Reply:
@@ -39,4 +39,4 @@ def update_customer(call: Call, ident: str, body: Body) -> Reply:
     if "phones" in body or "address" in body:
         call.warn(*rules.warnings(public))
     record = resources.change_customer(call.draft, row, public)
-    return reply.enveloped("Customer updated.", "customer", record.json)
+    return reply.enveloped("Customer updated.", "customer", record.public)

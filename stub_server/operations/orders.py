@@ -37,7 +37,7 @@ def get_order(call: Call, ident: str) -> Reply:
     record = call.find(call.store.orders, ident, "order")
     if call.who.projects is not None:
         call.allow_project(call.store.orders.parse(record).hidden["projectId"])
-    return reply.bare(record.json)
+    return reply.bare(record.public)
 
 
 def _create(call: Call, body: Body, method: str) -> Reply:
@@ -55,7 +55,7 @@ def _create(call: Call, body: Body, method: str) -> Reply:
     call.warn(*rules.warnings(body, plan))
     customer_id = known or _customer(call, customer, project_id)
     record = billing.place(call.draft, body, customer, customer_id, method, None, rules.LIFE[method])
-    answer = reply.bare(record.json, 201).located(f"{call.prefix}/v2/orders/{record.id}")
+    answer = reply.bare(record.public, 201).located(f"{call.prefix}/v2/orders/{record.id}")
     magic = rules.magic_of(customer["email"])
     if magic is not None:
         answer.headers = (*answer.headers, (SIMULATED, magic.encode()))

@@ -40,7 +40,7 @@ def create_product(call: Call, body: Body) -> Reply:
     _check_sku(call, public, None)
     ident = public["id"] = call.draft.ids.uuid()
     record = resources.add_product(call.draft, public)
-    answer = reply.enveloped("Product created.", "product", record.json, 201)
+    answer = reply.enveloped("Product created.", "product", record.public, 201)
     return answer.located(f"{call.prefix}/v2/products/{ident}")
 
 
@@ -50,7 +50,7 @@ def get_product(call: Call, ident: str) -> Reply:
     record = call.find(table, ident, "product")
     if call.who.projects is not None:
         call.allow_project(table.parse(record).public["projectId"])
-    return reply.enveloped("Product retrieved.", "product", record.json)
+    return reply.enveloped("Product retrieved.", "product", record.public)
 
 
 def update_product(call: Call, ident: str, body: Body) -> Reply:
@@ -63,7 +63,7 @@ def update_product(call: Call, ident: str, body: Body) -> Reply:
     _check_sku(call, public, ident)
     record = call.draft.update(call.store.products, row, public)
     call.draft.emit_change(call.store.products, record, "updated", public["projectId"])
-    return reply.enveloped("Product updated.", "product", record.json)
+    return reply.enveloped("Product updated.", "product", record.public)
 
 
 def delete_product(call: Call, ident: str) -> Reply:

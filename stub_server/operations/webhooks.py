@@ -14,7 +14,7 @@ from ..events.sender import Delivery, Sender
 from ..events.signing import new_key
 from ..kernel.clock import SECOND, iso
 from ..kernel.problem import reference_missing
-from ..kernel.record import NOTHING_BESIDE, Body, Row
+from ..kernel.record import NO_EXTRAS, Body, Row
 
 WARNING = "Store the signing key now. It is not shown again."
 PATIENCE = 4.0
@@ -64,7 +64,7 @@ def list_webhook_events(call: Call) -> Reply:
 def get_webhook(call: Call, ident: str) -> Reply:
     """200 with the webhook, never with its key."""
     row = _open(call, ident)
-    return reply.enveloped("Webhook retrieved.", "webhook", row.record.json)
+    return reply.enveloped("Webhook retrieved.", "webhook", row.record.public)
 
 
 def update_webhook(call: Call, ident: str, body: Body) -> Reply:
@@ -78,7 +78,7 @@ def update_webhook(call: Call, ident: str, body: Body) -> Reply:
     record = call.draft.update(table, row, public)
     if not public["is_active"]:
         call.draft.at(call.now, "webhook.call_off", ident)
-    return reply.enveloped("Webhook updated.", "webhook", record.json)
+    return reply.enveloped("Webhook updated.", "webhook", record.public)
 
 
 def delete_webhook(call: Call, ident: str) -> Reply:
@@ -107,12 +107,12 @@ async def send_test_webhook(call: Call, ident: str, body: Body | None = None) ->
     """200 with the delivery after its one attempt, whatever came of it."""
     webhook = _open(call, ident)
     event_type = (body or {}).get("event_type", TEST)
-    wish, draft = rules.wish_of(webhook.record.json), call.draft
+    subscriber, draft = rules.subscriber_of(webhook.record.public), call.draft
     if event_type == TEST:
-        event = draft.raise_event(TEST, ident, nothing_happened(ident), b"", NOTHING_BESIDE, None)
+        event = draft.raise_event(TEST, ident, nothing_happened(ident), b"", NO_EXTRAS, None)
     else:
-        event = sample(draft, event_type, call.server.document.events[event_type], wish.project_id)
-    opened = draft.open_delivery(wish, event, test=True)
+        event = sample(draft, event_type, call.server.document.events[event_type], subscriber.project_id)
+    opened = draft.open_delivery(subscriber, event, test=True)
     call.record()
     return await _attempt(call, webhook, call.store.webhook_logs.parse(opened), rules.TEST)
 

@@ -56,7 +56,7 @@ class Buyers:
 
     def __init__(self, script: Script, people: People, seed: int, rhythm: Rhythm, taken: set[str]) -> None:
         self.script, self.people, self.rhythm, self.taken = script, people, rhythm, taken
-        self.blank = script.sandbox.rules.defaults["Customer"]
+        self.defaults = script.sandbox.rules.defaults["Customer"]
         self._luck, self._moves = stream(seed, "people"), stream(seed, "people", "moves")
         self._ids, self._idle = stream(seed, "customers"), stream(seed, "idle")
         self._crowd: Iterator[Prospect] = iter(())
@@ -125,7 +125,7 @@ class Buyers:
             self.script.record(draft)
 
     def _enter(self, draft: Draft, prospect: Prospect, known: Known, metadata: dict[str, str]) -> None:
-        public = new_customer(prospect.customer | {"metadata": metadata}, self.blank, iso(draft.now))
+        public = new_customer(prospect.customer | {"metadata": metadata}, self.defaults, iso(draft.now))
         public["id"] = prospect.id
         resources.add_customer(draft, public)
         if prospect.number is not None:

@@ -68,8 +68,8 @@ def plan_keys(
 def _cut(script: Script, key: str, fields: Body, halves: tuple[str, str]) -> None:
     draft, ident = script.draft(), named_uuid("api_key", key)
     projects = known_projects(fields.get("allowed_projects", []), script.store.projects.keys)
-    blank = script.sandbox.rules.defaults["ApiKey"]
-    public, hidden = new_key(fields, blank, ident, *halves, projects, script.now)
+    defaults = script.sandbox.rules.defaults["ApiKey"]
+    public, hidden = new_key(fields, defaults, ident, *halves, projects, script.now)
     resources.add_key(draft, public, hidden | {"user_id": script.store.merchant.user_id})
     script.record(draft)
 

@@ -11,7 +11,7 @@ from faker import Faker
 from stub_server.seeding.catalogue import Catalogue, Niche, Product, Project
 from stub_server.seeding.draw import Weighted, pick
 from stub_server.seeding.plans import Plan, plans
-from stub_server.seeding.pools import fold
+from stub_server.seeding.pools import plain_ascii
 from stub_server.seeding.prices import reais
 
 # One product of a type reads unlike the next.
@@ -84,7 +84,7 @@ def project_blueprints(
         name, slug = project.name, project.slug
         if edition > 1:
             name = f"{name}: {catalogue.edition} {edition}"
-            slug = f"{slug}-{fold(catalogue.edition)}-{edition}"
+            slug = f"{slug}-{plain_ascii(catalogue.edition)}-{edition}"
         blueprints.append(_blueprint(rng, catalogue, niche, project, name, slug, slogans))
     return tuple(blueprints)
 

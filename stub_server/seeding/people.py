@@ -18,7 +18,7 @@ from stub_server.domain.documents import cnpj_with_check_digits
 from stub_server.seeding.catalogue import Catalogue, Place
 from stub_server.seeding.cpf import CpfMaker
 from stub_server.seeding.draw import Weighted, pick
-from stub_server.seeding.pools import Family, fold, name_pools
+from stub_server.seeding.pools import Family, name_pools, plain_ascii
 
 COMPANIES = 0.04
 WOMEN = 0.54
@@ -101,7 +101,7 @@ class People:
         given = pool.items[bisect(pool.cumulative, draw() * pool.total)]
         families = names.last[place.state]
         last = families.items[bisect(families.cumulative, draw() * families.total)]
-        if last.folded == given.folded:
+        if last.plain == given.plain:
             last = families.draw(rng)
         name, middle = given.text, None
         if draw() < 0.72:
@@ -118,7 +118,7 @@ class People:
                     name = f"{name} {suffix}"
                     break
                 luck -= share
-        local = _local_part(rng, given.folded, middle, last)
+        local = _local_part(rng, given.plain, middle, last)
         return Person(
             "individual",
             name,
@@ -153,15 +153,15 @@ class People:
         shape = rng.random()
         if shape < 0.2:
             name = pick(rng, names.family_firms)
-            local = fold(name.split()[0])
+            local = plain_ascii(name.split()[0])
         elif suffix.startswith("S") and shape > 0.8:
             # A corporation named after one trade and one family looks invented; a holding does not.
-            name, local = f"{owner} Participações {suffix}", f"{fold(owner)}.participacoes"
+            name, local = f"{owner} Participações {suffix}", f"{plain_ascii(owner)}.participacoes"
         else:
             partner = names.middle.draw(rng).base
             brand = f"{owner} & {partner}" if shape < 0.45 and partner != owner else owner
             suffix = "Ltda." if suffix.startswith("S") else suffix
-            name, local = f"{brand} {activity} {suffix}", f"{fold(owner)}.{fold(activity.split()[0])}"
+            name, local = f"{brand} {activity} {suffix}", f"{plain_ascii(owner)}.{plain_ascii(activity.split()[0])}"
         return Person(
             "company",
             name,
@@ -202,15 +202,15 @@ def _local_part(rng: random.Random, given: str, middle: Family | None, last: Fam
     draw = rng.random
     style = draw()
     if style < 0.45:
-        local = f"{given}.{last.folded}"
+        local = f"{given}.{last.plain}"
     elif style < 0.65 and middle is not None:
-        local = f"{given}.{middle.folded}.{last.folded}"
+        local = f"{given}.{middle.plain}.{last.plain}"
     elif style < 0.8:
-        local = f"{given}{last.folded}"
+        local = f"{given}{last.plain}"
     elif style < 0.9:
-        local = f"{given[0]}{last.folded}"
+        local = f"{given[0]}{last.plain}"
     else:
-        local = f"{given}_{last.folded}"
+        local = f"{given}_{last.plain}"
     style = draw()
     if style < 0.35:
         return local

@@ -33,7 +33,7 @@ def plan_persona(sales: Sales, spec: PersonaSpec, body: Body, seed: int, taken: 
     first = min((at for _, at, _ in plans), default=moment(rng, script.end - 3 * HOUR, 2 * HOUR))
     fields = dict(body)
     ident = str(fields.pop("id", None) or named_uuid("customer", spec.name)).lower()
-    public = new_customer(fields, sales.buyers.blank, iso(first)) | {"id": ident}
+    public = new_customer(fields, sales.buyers.defaults, iso(first)) | {"id": ident}
     if not taken.isdisjoint((ident, public["document"])):
         raise spec.node["customer"].fail("another customer has this document or id")
     taken.update((ident, public["document"]))

@@ -18,7 +18,7 @@ DRAWS = 400
 
 class Given(NamedTuple):
     text: str
-    folded: str
+    plain: str
 
 
 class Family(NamedTuple):
@@ -26,7 +26,7 @@ class Family(NamedTuple):
 
     text: str
     base: str
-    folded: str
+    plain: str
 
 
 class NamePools(NamedTuple):
@@ -48,7 +48,7 @@ def seeded_faker(seed: int) -> Faker:
     return faker
 
 
-def fold(text: str) -> str:
+def plain_ascii(text: str) -> str:
     """Lower-case ASCII letters and digits only: "Conceição" -> "conceicao"."""
     plain = unicodedata.normalize("NFD", text)
     return "".join(letter for letter in plain.lower() if letter.isascii() and letter.isalnum())
@@ -74,23 +74,23 @@ def _given(table: tuple[tuple[str, float], ...], draw: Callable[[], str], exclud
     tail = [name for name in dict.fromkeys(draw() for _ in range(DRAWS)) if name not in known]
     share = sum(weight for _, weight in table) * TAIL / max(len(tail), 1)
     pairs = [*table, *((name, share) for name in tail)]
-    return Weighted((Given(name, fold(name.split()[0])), weight) for name, weight in pairs)
+    return Weighted((Given(name, plain_ascii(name.split()[0])), weight) for name, weight in pairs)
 
 
 def _families(names: Names, faker: Faker) -> list[tuple[Family, float]]:
     pairs: list[tuple[Family, float]] = []
     for surname in names.surnames:
-        plain = Family(surname.name, surname.name, fold(surname.name))
+        plain = Family(surname.name, surname.name, plain_ascii(surname.name))
         pairs.append((plain, surname.weight * (1 - surname.particle_share)))
         if surname.particle_share:
-            bearing = Family(f"{surname.particle} {surname.name}", surname.name, plain.folded)
+            bearing = Family(f"{surname.particle} {surname.name}", surname.name, plain.plain)
             pairs.append((bearing, surname.weight * surname.particle_share))
     known = {surname.name for surname in names.surnames} | set(names.surnames_not_from_faker)
     tail = []
     for text in dict.fromkeys(faker.last_name() for _ in range(DRAWS)):
         base = " ".join(word for word in text.split() if word not in PARTICLES)
         if base not in known and text not in known:
-            tail.append(Family(text, base, fold(base)))
+            tail.append(Family(text, base, plain_ascii(base)))
     share = sum(weight for _, weight in pairs) * TAIL / max(len(tail), 1)
     return [*pairs, *((family, share) for family in tail)]
 
@@ -102,7 +102,7 @@ def _last(names: Names, families: list[tuple[Family, float]], state: str) -> Wei
     pairs = [(family, weight * (1 - local)) for family, weight in families]
     for group in groups:
         each = total * group.share / len(group.surnames)
-        pairs += [(Family(name, name, fold(name)), each) for name in group.surnames]
+        pairs += [(Family(name, name, plain_ascii(name)), each) for name in group.surnames]
     return Weighted(pairs)
 
 

@@ -19,7 +19,7 @@ from .files import Node
 from .market import Offer
 from .niches import ProjectBlueprint
 from .plans import PERIODS
-from .pools import fold
+from .pools import plain_ascii
 from .rhythm import office_hour
 from .scenario import ProjectSpec
 from .script import Script
@@ -81,7 +81,7 @@ class Merchant:
         at, plan_ids = opened, {}
         for fields, share in shelf.plans:
             at = min(at + 3 * MINUTE + int(rng.random() * 10 * MINUTE), now)
-            plan_id = named_uuid("plan", blueprint.slug, fold(fields["name"]))
+            plan_id = named_uuid("plan", blueprint.slug, plain_ascii(fields["name"]))
             sold = {"projectId": ident, **fields, "status": "active"}
             plan = new_plan(sold, self.script.sandbox.rules.defaults["Plan"], iso(at)) | {"id": plan_id}
             self.script.add(at, self.add_plan, plan)

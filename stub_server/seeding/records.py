@@ -24,7 +24,7 @@ from .fates import PAID, Fate
 from .market import Offer
 from .personas import enter
 from .projects import Merchant
-from .requests import Requests, expand
+from .requests import RequestSchemas, expand
 from .sales import Sales
 from .scenario import RecordSpec, ScenarioError
 
@@ -44,7 +44,7 @@ class Records:
     """Plans the explicit records of one scenario. `taken` are ids and documents that have been given away."""
 
     def __init__(
-        self, sales: Sales, merchant: Merchant, requests: Requests, begun: int, scenario: str, taken: set[str]
+        self, sales: Sales, merchant: Merchant, requests: RequestSchemas, begun: int, scenario: str, taken: set[str]
     ) -> None:
         self.sales, self.script, self.requests, self.merchant = sales, sales.script, requests, merchant
         self.begun, self.scenario, self.taken, self.now = begun, scenario, taken, sales.script.end
@@ -174,7 +174,7 @@ class Records:
         return None if plan is None else plan["projectId"]
 
     def _customer(self, spec: RecordSpec, ident: str, fields: Body, at: int, own: Body, _: Any) -> None:
-        public = new_customer(fields, self.sales.buyers.blank, iso(at)) | {"id": ident}
+        public = new_customer(fields, self.sales.buyers.defaults, iso(at)) | {"id": ident}
         if public["document"] in self.taken:
             raise _error(spec, "another customer has this document")
         self.taken.add(public["document"])
@@ -213,7 +213,7 @@ class Records:
         phones, address, _ = from_flat(buyer["phones"], buyer["address"])
         body = {name: buyer[name] for name in ("name", "email", "document", "document_type", "type")}
         body |= {"phones": phones, "address": address}
-        public = new_customer(body, self.sales.buyers.blank, iso(at))
+        public = new_customer(body, self.sales.buyers.defaults, iso(at))
         return public | {"id": named_uuid("customer", "of", order_id)}
 
     def _buy(self, body: Body, buyer: Body, document: str, fate: Fate, ident: str) -> None:

@@ -22,7 +22,7 @@ def expand(value: Any) -> Any:
     return [expand(item) for item in value] if isinstance(value, list) else value
 
 
-class Requests:
+class RequestSchemas:
     """The contract's request schemas, as a scenario's records are held against them."""
 
     def __init__(self, schemas: Schemas) -> None:
@@ -39,7 +39,7 @@ class Requests:
             raise fail(f"{where + ': ' if where else ''}{error.message[:300]} (by {name} of the contract)")
 
 
-def check_specs(scenario: Scenario, requests: Requests) -> None:
+def check_specs(scenario: Scenario, requests: RequestSchemas) -> None:
     """Plans, keys and webhooks of a scenario. Raises ScenarioError."""
     specs = scenario.projects if isinstance(scenario.projects, tuple) else ()
     slugs = {spec.slug for spec in specs}

@@ -217,7 +217,7 @@ class Sales:
         rng, now = self.luck, self.script.now
         if fate.outcome == "failed":
             return now + MINUTE + int(rng.random() ** 2 * 40 * MINUTE)
-        over = expires_at(orjson.loads(order.json))
+        over = expires_at(orjson.loads(order.public))
         return moment(rng, over + 15 * HOUR, 14 * HOUR)
 
     def _again(self, offer: Offer, known: Known, fate: Fate) -> None:

@@ -8,7 +8,7 @@ from random import Random
 
 from .. import __version__
 from ..contract.formats import date_time_ms
-from ..domain.webhooks import AUTOMATIC, GONE, Outcome, new_webhook, valid_keys
+from ..domain.webhooks import AUTOMATIC, GONE, AttemptOutcome, new_webhook, valid_keys
 from ..engine import attempts, resources
 from ..engine.billing import states
 from ..events.signing import new_key, signatures, signed_headers
@@ -99,9 +99,9 @@ class Webhooks:
     def _register(self, spec: HookSpec, key: str) -> None:
         draft, ident = self.script.draft(), named_uuid("webhook", spec.key)
         project = named_uuid("project", spec.project) if spec.project else None
-        blank = self.script.sandbox.rules.defaults["Webhook"]
+        defaults = self.script.sandbox.rules.defaults["Webhook"]
         fields = spec.fields | {"projectId": project}
-        resources.add_webhook(draft, *new_webhook(fields, blank, ident, key, iso(self.script.now)))
+        resources.add_webhook(draft, *new_webhook(fields, defaults, ident, key, iso(self.script.now)))
         self.script.record(draft)
 
     def opened(self, log: Record) -> None:
@@ -124,7 +124,7 @@ class Webhooks:
         signature = signatures(valid_keys(webhook.hidden, at), event_id, stamp, log.hidden["request_body"].encode())
         own = [(header["name"].lower(), header["value"]) for header in webhook.public["headers"]]
         media, body = ("", None) if code is None else BODIES[code]
-        outcome = Outcome(
+        outcome = AttemptOutcome(
             status=code,
             body=body,
             response_headers={} if code is None else {"content-type": media, "server": "nginx"},
@@ -135,7 +135,7 @@ class Webhooks:
         )
         self.script.add(at + took, self._conclude, log, webhook, outcome, at)
 
-    def _conclude(self, log: Row, webhook: Row, outcome: Outcome, at: int) -> None:
+    def _conclude(self, log: Row, webhook: Row, outcome: AttemptOutcome, at: int) -> None:
         draft = self.script.draft()
         public, _ = attempts.conclude(draft, log, webhook.id, outcome, webhook.public["url"], AUTOMATIC, at)
         self.script.record(draft)

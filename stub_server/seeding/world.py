@@ -27,7 +27,7 @@ from .personas import plan_persona
 from .pools import seeded_faker
 from .projects import Merchant, Shelf, drawn_plans
 from .records import Records
-from .requests import Requests, check_specs, expand
+from .requests import RequestSchemas, check_specs, expand
 from .rhythm import Rhythm, office_hour
 from .sales import Sales
 from .scenario import ProjectSpec, Scenario, parse_scenario, read_scenario
@@ -50,7 +50,7 @@ class Seeding:
 
     def __init__(self, fixtures: Path, document: Document, schemas: Schemas) -> None:
         """`document` is the contract as served, `schemas` its schemas: what a file says is held against them."""
-        self._files, self._requests = Files(fixtures), Requests(schemas)
+        self._files, self._requests = Files(fixtures), RequestSchemas(schemas)
         self._scopes = [scope["name"] for scope in document.scopes if scope["assignable"]]
         self._catalogue: Catalogue | None = None
         self._people: People | None = None

@@ -36,7 +36,7 @@ class Store:
         self.usage: dict[str, Usage] = {}
         self.unrecorded: dict[str, Usage | None] = {}
         self._rendered: dict[str, dict[str, bytes]] = {name: {} for name in self.tables}
-        self._shared: set[str] = set()  # tables that another store reads too: whoever writes first takes a copy
+        self._shared: set[str] = set()  # tables that another store reads too: the first write copies
         self._name_tables()
 
     def _name_tables(self) -> None:
@@ -51,7 +51,7 @@ class Store:
     def shown(self, table: Table, record: Record) -> bytes:
         """A record's public bytes, its live members (counters and mirrors) as they are now."""
         if not table.spec.live:
-            return self.mirrored(table, record) if table.spec.mirrors else record.json
+            return self.mirrored(table, record) if table.spec.mirrors else record.public
         remembered = self._rendered[table.name]
         known = remembered.get(record.id)
         if known is None:
@@ -61,8 +61,8 @@ class Store:
     def rendered(self, table: Table, record: Record) -> bytes:
         """`shown`, of a version that need not be stored and is not remembered."""
         if not table.spec.live:
-            return self.mirrored(table, record) if table.spec.mirrors else record.json
-        public = orjson.loads(record.json)
+            return self.mirrored(table, record) if table.spec.mirrors else record.public
+        public = orjson.loads(record.public)
         public |= self.counters(table.name, record.id, public)
         self._layout.checks[table.spec.schema](public)
         return exact(orjson.dumps(public))
@@ -75,9 +75,9 @@ class Store:
 
     def mirrored(self, table: Table, record: Record) -> bytes:
         """A record's public bytes with its mirrors as they are now."""
-        public = orjson.loads(record.json)
+        public = orjson.loads(record.public)
         now = self._reflected(table, public)
-        return record.json if now is public else exact(orjson.dumps(now))
+        return record.public if now is public else exact(orjson.dumps(now))
 
     def _reflected(self, table: Table, public: Body) -> Body:
         """A public part with its mirrors as they are now; of a record that was deleted, as it was last written."""
@@ -192,7 +192,7 @@ class Store:
 
     def _moved(self, table: Table, public: Body, hidden: Body) -> None:
         """What was remembered of records that this one feeds is out of date."""
-        for name, ident_of in table.touches:
+        for name, ident_of in table.invalidates:
             remembered = self._rendered[name]
             if remembered:
                 remembered.pop(ident_of(public, hidden), None)

@@ -131,7 +131,7 @@ def joined(keys: Keys, pairs: list[tuple[Any, int]]) -> Keys:
 
 
 def duplicate(keys: Keys) -> Keys:
-    """A copy that goes its own way."""
+    """An independent copy."""
     return keys.copy()
 
 

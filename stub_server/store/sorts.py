@@ -24,14 +24,14 @@ class Sorts:
         self._kept: dict[str, Keys] = {name: [] for name in spec.sorts}
         self._new: dict[str, list[Any]] = {name: [] for name in spec.sorts}
 
-    def values(self, shown: Body, kept: Body) -> dict[str, Any]:
+    def values(self, public: Body, hidden: Body) -> dict[str, Any]:
         """A record's value in each order."""
-        return {name: extract(shown, kept) for name, extract in self._extracts.items()}
+        return {name: extract(public, hidden) for name, extract in self._extracts.items()}
 
-    def enter(self, key: int, shown: Body, kept: Body) -> None:
+    def enter(self, key: int, public: Body, hidden: Body) -> None:
         """A record has come."""
         for name, extract in self._extracts.items():
-            self._new[name].append((extract(shown, kept), key))
+            self._new[name].append((extract(public, hidden), key))
 
     def move(self, key: int, before: tuple[Body, Body], after: tuple[Body, Body] | None) -> None:
         """A record has another version now; without any, it has gone."""

@@ -26,8 +26,8 @@ class Member:
     side: int
     name: str
 
-    def __call__(self, shown: Body, kept: Body) -> Any:
-        return (kept if self.side else shown).get(self.name)
+    def __call__(self, public: Body, hidden: Body) -> Any:
+        return (hidden if self.side else public).get(self.name)
 
 
 def plain(extract: Extract) -> Extract:
@@ -35,7 +35,7 @@ def plain(extract: Extract) -> Extract:
     if not isinstance(extract, Member):
         return extract
     name = extract.name
-    return (lambda shown, kept: kept.get(name)) if extract.side else (lambda shown, kept: shown.get(name))
+    return (lambda public, hidden: hidden.get(name)) if extract.side else (lambda public, hidden: public.get(name))
 
 
 def _none() -> Mapping[str, Any]:
@@ -44,7 +44,7 @@ def _none() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """A running total of a whole number by group, kept with every write: added under the record's value of an index."""
+    """A running total of a whole number, updated with every write: added under the record's value of an index."""
 
     group: str
     member: Member
@@ -74,7 +74,7 @@ class TableSpec:
     `indexes` answer equality in the cost of the page alone; of `pairs`, each `a+b` of two of them, both at once.
     `defaults` are what members of the hidden part have that a record does not name.
     `sorts` are further orders besides the time of creation. `search` gives the folded text that `contains` looks in.
-    `touches` names records of other tables whose live members (counters) this record feeds.
+    `invalidates` names records of other tables whose live members (counters) this record feeds.
     `mirrors` are the members that show part of another record as it is now.
     """
 
@@ -87,7 +87,7 @@ class TableSpec:
     search: Mapping[str, Extract] = field(default_factory=_none)
     sums: Mapping[str, Sum] = field(default_factory=_none)
     distinct: Mapping[str, Distinct] = field(default_factory=_none)
-    touches: Mapping[str, Extract] = field(default_factory=_none)
+    invalidates: Mapping[str, Extract] = field(default_factory=_none)
     defaults: Mapping[str, str | int | None] = field(default_factory=_none)
     mirrors: Mapping[str, Mirror] = field(default_factory=_none)
     live: bool = False

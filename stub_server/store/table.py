@@ -13,7 +13,7 @@ from .spec import Check, Parts, TableSpec, UniqueViolation, plain
 from .tallies import Tallies
 from .views import Noted, Views
 
-PEEKED = 256  # so many records of a table are kept parsed
+PEEKED = 256  # so many records of a table stay parsed
 
 
 class Table:
@@ -42,7 +42,7 @@ class Table:
         self._uniques = [(self.unique[name], plain(extract)) for name, extract in spec.unique.items()]
         self._searches = [(self.texts[name], extract) for name, extract in spec.search.items()]
         self._members = [(member.side, member.name) for member in spec.indexes.values()]
-        self.touches = [(name, plain(extract)) for name, extract in spec.touches.items()]
+        self.invalidates = [(name, plain(extract)) for name, extract in spec.invalidates.items()]
         self._pairs = [tuple(positions[name] for name in pair.split("+")) for pair in spec.pairs]
 
     # -- reading
@@ -66,13 +66,13 @@ class Table:
         if known is None or known[0] is not record:
             if len(self._peeked) >= PEEKED:
                 self._peeked.clear()
-            known = self._peeked[ident] = record, orjson.loads(record.json)
+            known = self._peeked[ident] = record, orjson.loads(record.public)
         return known[1]
 
     def parse(self, record: Record) -> Row:
         """A record's two parts as fresh dicts."""
         hidden = orjson.loads(record.hidden)
-        return Row(record, orjson.loads(record.json), self._defaults | hidden if self._defaults else hidden)
+        return Row(record, orjson.loads(record.public), self._defaults | hidden if self._defaults else hidden)
 
     def completed(self, hidden: Body) -> Body:
         """A hidden part with the defaults of the members that it does not name."""
@@ -133,27 +133,31 @@ class Table:
 
     # -- writing: first prepare (may refuse), then put (never does)
 
-    def prepare(self, ident: str, shown: Body, kept: Body, before: Row | None) -> Record:
+    def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None) -> Record:
         """Check a new version against the contract and the unique keys, and write its bytes."""
-        self._check(shown)
+        self._check(public)
         for held, extract in self._uniques:
-            value = extract(shown, kept)
+            value = extract(public, hidden)
             if value is not None and held.get(value, ident) != ident:
                 raise UniqueViolation(f"{self.name}: {value!r}")
         if before is None:
-            key, version = place(parse_iso(shown[self.spec.created]), ident), 1
+            key, version = place(parse_iso(public[self.spec.created]), ident), 1
         else:
             key, version = before.record.key, before.record.version + 1
             if self._defaults:  # an opened record has them all; who makes a new one need not name them
                 defaults = self._defaults
-                kept = {name: value for name, value in kept.items() if name not in defaults or value != defaults[name]}
-        return Record(ident, key, version, exact(orjson.dumps(shown)), exact(orjson.dumps(kept)) if kept else b"{}")
+                hidden = {
+                    name: value for name, value in hidden.items() if name not in defaults or value != defaults[name]
+                }
+        return Record(
+            ident, key, version, exact(orjson.dumps(public)), exact(orjson.dumps(hidden)) if hidden else b"{}"
+        )
 
-    def put(self, record: Record, shown: Body, kept: Body, before: Row) -> None:
+    def put(self, record: Record, public: Body, hidden: Body, before: Row) -> None:
         """Store a prepared version in place of the one before."""
         key = record.key
         self.rows[key] = record
-        self._move(key, record.id, (before.public, before.hidden), (shown, kept))
+        self._move(key, record.id, (before.public, before.hidden), (public, hidden))
 
     def drop(self, row: Row) -> None:
         """Take a record out."""
@@ -162,36 +166,36 @@ class Table:
         self.order = ordered.remove(self.order, key)
         self._move(key, row.id, (row.public, row.hidden), None)
 
-    def _values(self, shown: Body, kept: Body) -> list[Any]:
+    def _values(self, public: Body, hidden: Body) -> list[Any]:
         """A record's value in each index."""
-        values: list[Any] = [(kept if side else shown).get(member) for side, member in self._members]
+        values: list[Any] = [(hidden if side else public).get(member) for side, member in self._members]
         for first, second in self._pairs:
             a, b = values[first], values[second]
             values.append(None if a is None or b is None else (a, b))
         return values
 
-    def enter(self, record: Record, shown: Body, kept: Body) -> None:
+    def enter(self, record: Record, public: Body, hidden: Body) -> None:
         """Store a prepared new record."""
         ident, key = record.id, record.key
         self.rows[key] = record
         self.keys[ident] = key
-        values = self._values(shown, kept)
+        values = self._values(public, hidden)
         if self._own is not None:
             self._take_over(values)
         later = ordered.larger(self.order, key)
         if self.views:
-            self.views.note(Noted(key, None, values, ({}, self._ranks((shown, kept)))))
+            self.views.note(Noted(key, None, values, ({}, self._ranks((public, hidden)))))
         self.order = ordered.add_late(self.order, key, later)
         ordered.enter(self._buckets, values, key, later)
-        self.sorts.enter(key, shown, kept)
+        self.sorts.enter(key, public, hidden)
         for held, extract in self._uniques:
-            value = extract(shown, kept)
+            value = extract(public, hidden)
             if value is not None:
                 held[value] = ident
         for texts, extract in self._searches:
-            texts[key] = extract(shown, kept)
+            texts[key] = extract(public, hidden)
         if self._tallied:
-            self.tallies.count(values, shown, kept, +1)
+            self.tallies.count(values, public, hidden, +1)
 
     def _move(self, key: int, ident: str, old: Parts, new: Parts | None) -> None:
         """The indexes of a record that changes or, without a new version, goes."""

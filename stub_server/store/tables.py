@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ..kernel.money import cents
 from ..kernel.record import Body
-from ..kernel.text import fold
+from ..kernel.text import search_key
 from .spec import Check, Distinct, Mirror, Sum, TableSpec, hidden, public
 
 LOG_ROWS = 10_000
@@ -22,56 +22,56 @@ class Layout(NamedTuple):
     running: tuple[str, ...]
 
 
-def _folded(member: str) -> Any:
-    return lambda shown, kept: fold(shown[member])
+def _search_key(member: str) -> Any:
+    return lambda public, hidden: search_key(public[member])
 
 
-def _casefolded_name(shown: Body, kept: Body) -> Any:
-    return shown["name"].casefold()
+def _casefolded_name(public: Body, hidden: Body) -> Any:
+    return public["name"].casefold()
 
 
-def _name_and_description(shown: Body, kept: Body) -> str:
+def _name_and_description(public: Body, hidden: Body) -> str:
     # No text that is searched for holds the sign between them, so none runs from the one into the other.
-    return fold(f"{shown['name'] or ''}\0{shown.get('description') or ''}")
+    return search_key(f"{public['name'] or ''}\0{public.get('description') or ''}")
 
 
-def _name_in_project(shown: Body, kept: Body) -> tuple[str, str]:
-    return shown["projectId"], shown["name"].casefold()
+def _name_in_project(public: Body, hidden: Body) -> tuple[str, str]:
+    return public["projectId"], public["name"].casefold()
 
 
-def _sku_in_project(shown: Body, kept: Body) -> tuple[str, str] | None:
-    return (shown["projectId"], shown["sku"]) if shown["sku"] is not None else None
+def _sku_in_project(public: Body, hidden: Body) -> tuple[str, str] | None:
+    return (public["projectId"], public["sku"]) if public["sku"] is not None else None
 
 
-def _url_in_project(shown: Body, kept: Body) -> tuple[str, str | None]:
-    return shown["url"], shown["projectId"]
+def _url_in_project(public: Body, hidden: Body) -> tuple[str, str | None]:
+    return public["url"], public["projectId"]
 
 
-def _active_terms(shown: Body, kept: Body) -> tuple[int, str, int] | None:
-    """What an active subscription brings in, and how often: few different ones, so their number by kind is kept."""
-    if shown["status"] != "active":
+def _active_terms(public: Body, hidden: Body) -> tuple[int, str, int] | None:
+    """What an active subscription brings in, and how often: few different ones, so their number by kind is counted."""
+    if public["status"] != "active":
         return None
-    return cents(shown["amount"]), shown["interval"], shown["interval_count"]
+    return cents(public["amount"]), public["interval"], public["interval_count"]
 
 
-def _total_cents(shown: Body, kept: Body) -> int:
-    return cents(shown["totalAmount"])
+def _total_cents(public: Body, hidden: Body) -> int:
+    return cents(public["totalAmount"])
 
 
-def _billing_instant(shown: Body, kept: Body) -> str:
-    return shown["next_billing_at"] or ""
+def _billing_instant(public: Body, hidden: Body) -> str:
+    return public["next_billing_at"] or ""
 
 
 _project, _plan = public("projectId"), public("planId")
 _order_project, _order_plan = hidden("projectId"), hidden("planId")
 
 
-def _renewal_status(shown: Body, kept: Body) -> str | None:
-    return shown["status"] if kept.get("renewal") else None
+def _renewal_status(public: Body, hidden: Body) -> str | None:
+    return public["status"] if hidden.get("renewal") else None
 
 
-def _buyer(shown: Body, kept: Body) -> str | None:
-    return kept["customerId"] if shown["status"] == "paid" else None
+def _buyer(public: Body, hidden: Body) -> str | None:
+    return hidden["customerId"] if public["status"] == "paid" else None
 
 
 def table_specs(running: tuple[str, ...], payable: tuple[str, ...]) -> Mapping[str, TableSpec]:
@@ -79,11 +79,11 @@ def table_specs(running: tuple[str, ...], payable: tuple[str, ...]) -> Mapping[s
     which an order waits for payment.
     """
 
-    def running_customer(shown: Body, kept: Body) -> str | None:
-        return shown["customerId"] if shown["status"] in running else None
+    def running_customer(public: Body, hidden: Body) -> str | None:
+        return public["customerId"] if public["status"] in running else None
 
-    def waiting_customer(shown: Body, kept: Body) -> str | None:
-        return kept["customerId"] if shown["status"] in payable and not kept.get("renewal") else None
+    def waiting_customer(public: Body, hidden: Body) -> str | None:
+        return hidden["customerId"] if public["status"] in payable and not hidden.get("renewal") else None
 
     return {
         "api_keys": TableSpec(
@@ -91,7 +91,7 @@ def table_specs(running: tuple[str, ...], payable: tuple[str, ...]) -> Mapping[s
             created="created_at",
             unique={"public_key": public("public_key"), "digest": hidden("digest")},
             indexes={"is_active": public("is_active")},
-            sorts={"name": _folded("name")},
+            sorts={"name": _search_key("name")},
             search={"search": _name_and_description},
             live=True,
         ),
@@ -99,14 +99,14 @@ def table_specs(running: tuple[str, ...], payable: tuple[str, ...]) -> Mapping[s
             "Customer",
             unique={"document": public("document")},
             indexes={"email": public("email"), "type": public("type"), "document_type": public("document_type")},
-            sorts={"name": _folded("name")},
-            search={"name": _folded("name")},
+            sorts={"name": _search_key("name")},
+            search={"name": _search_key("name")},
         ),
         "projects": TableSpec(
             "Project",
             unique={"name": _casefolded_name},
             indexes={"status": public("status"), "visibility": public("visibility")},
-            sorts={"name": _folded("name")},
+            sorts={"name": _search_key("name")},
             search={"search": _name_and_description},
             live=True,
         ),
@@ -114,16 +114,16 @@ def table_specs(running: tuple[str, ...], payable: tuple[str, ...]) -> Mapping[s
             "Plan",
             unique={"name": _name_in_project},
             indexes={"projectId": _project, "status": public("status"), "billing_type": public("billing_type")},
-            sorts={"name": _folded("name"), "amount": lambda shown, kept: cents(shown["amount"])},
+            sorts={"name": _search_key("name"), "amount": lambda public, hidden: cents(public["amount"])},
             search={"search": _name_and_description},
-            touches={"projects": _project},
+            invalidates={"projects": _project},
             live=True,
         ),
         "products": TableSpec(
             "Product",
             unique={"sku": _sku_in_project},
             indexes={"projectId": _project, "type": public("type"), "status": public("status")},
-            sorts={"name": _folded("name")},
+            sorts={"name": _search_key("name")},
             search={"search": _name_and_description},
         ),
         "orders": TableSpec(
@@ -152,7 +152,7 @@ def table_specs(running: tuple[str, ...], payable: tuple[str, ...]) -> Mapping[s
                 "plan_buyers": Distinct("planId", _buyer),
                 "plan_waiting": Distinct("planId", waiting_customer),
             },
-            touches={"projects": _order_project, "plans": _order_plan},
+            invalidates={"projects": _order_project, "plans": _order_plan},
             defaults={
                 "subscriptionId": None,
                 "success_url": None,
@@ -180,7 +180,7 @@ def table_specs(running: tuple[str, ...], payable: tuple[str, ...]) -> Mapping[s
                 "plan_subscribers": Distinct("planId", running_customer),
                 "active_terms": Distinct("projectId", _active_terms),
             },
-            touches={"projects": _project, "plans": _plan},
+            invalidates={"projects": _project, "plans": _plan},
             mirrors={"customer": Mirror("customers", "customerId"), "plan": Mirror("plans", "planId")},
         ),
         "webhooks": TableSpec(

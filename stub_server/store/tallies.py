@@ -1,4 +1,4 @@
-"""Running sums and counts of a table, kept with every write."""
+"""Running sums and counts of a table, updated with every write."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -22,22 +22,23 @@ class Tallies:
             (self.distinct[name], positions[rule.group], plain(rule.member)) for name, rule in spec.distinct.items()
         ]
 
-    def count(self, values: Sequence[Any], shown: Body, kept: Body, sign: int) -> None:
+    def count(self, values: Sequence[Any], public: Body, hidden: Body, sign: int) -> None:
         """Add a record (+1) or take it away (-1); `values` are its values in the indexes."""
         for side, name, targets in self._sums:
-            value = (kept if side else shown).get(name)
+            value = (hidden if side else public).get(name)
             if value:
                 for sums, position in targets:
                     _add(sums, values[position], sign * value)
         for groups, position, member_of in self._distinct:
-            _count(groups, values[position], member_of(shown, kept), sign)
+            _count(groups, values[position], member_of(public, hidden), sign)
 
     def move(self, was: Sequence[Any], old: tuple[Body, Body], now: Sequence[Any], new: tuple[Body, Body]) -> None:
         """Take a version away and add the one after it: what counts the same in both is left alone."""
-        shown, kept = old
-        after, kept_after = new
+        public, hidden = old
+        after, hidden_after = new
         for side, name, targets in self._sums:
-            before, value = (kept if side else shown).get(name) or 0, (kept_after if side else after).get(name) or 0
+            before = (hidden if side else public).get(name) or 0
+            value = (hidden_after if side else after).get(name) or 0
             if before or value:
                 for sums, position in targets:
                     group, group_now = was[position], now[position]
@@ -48,7 +49,7 @@ class Tallies:
                         _add(sums, group, -before)
                         _add(sums, group_now, value)
         for groups, position, member_of in self._distinct:
-            member, member_now = member_of(shown, kept), member_of(after, kept_after)
+            member, member_now = member_of(public, hidden), member_of(after, hidden_after)
             group, group_now = was[position], now[position]
             if member != member_now or group != group_now:
                 _count(groups, group, member, -1)

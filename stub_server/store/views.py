@@ -1,8 +1,8 @@
-"""Views: lists that somebody has asked for, kept from then on and brought up to date when they are read again.
+"""Views: lists that were asked for once, kept and brought up to date when they are read again.
 
 An index answers one filter. Several filters at once, or a filter in another order than that of creation, are answered
 by a view: made when first asked for, at the cost of the records it looks through. A write only notes what it changed;
-whoever reads a view next pays for what has come since. Short lists need no view, and a table keeps only those last
+the next reading of a view brings it up to date. Short lists need no view, and a table keeps only those last
 asked for.
 """
 

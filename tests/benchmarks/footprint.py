@@ -25,7 +25,7 @@ def table_bytes(table: Table) -> int:
     """Bytes of a table's records and of everything that finds and sums them."""
     size = sys.getsizeof
     total = sum(
-        _TRACKED + size(r) + size(r.id) + size(r.key) + size(r.json) + size(r.hidden) for r in table.rows.values()
+        _TRACKED + size(r) + size(r.id) + size(r.key) + size(r.public) + size(r.hidden) for r in table.rows.values()
     )
     total += size(table.rows) + size(table.keys) + _keys(table.order)
     for held in table.unique.values():

@@ -54,7 +54,7 @@ def reads(store: Store) -> dict[str, str]:
     # Somebody with as many orders in every size: what a page holds is a part of what it costs.
     customer = min(store.customers.keys, key=lambda ident: abs(orders.count("customerId", ident) - 5))
     held = orders.rows[orders.order[total // 2]]
-    middle = json.loads(held.json)["createdAt"]
+    middle = json.loads(held.public)["createdAt"]
     deep, deep_paid = total // 40, orders.count("status", "paid") // 40
     page = "/v2/orders?limit=20"
     return {

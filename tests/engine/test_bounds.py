@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from stub_server.app import create_app
-from stub_server.domain.webhooks import Outcome
+from stub_server.domain.webhooks import AttemptOutcome
 from stub_server.engine import log as logs
 from stub_server.engine.log import Budget
 from stub_server.engine.sandbox import Sandbox
@@ -103,12 +103,12 @@ def test_a_step_counts_what_it_keeps_alive(start: Start) -> None:
     create(inside, 0, size=400)
     (made,) = world.log
     record = made.puts[0][1]
-    assert made.size >= OVERHEAD + len(record.json)
+    assert made.size >= OVERHEAD + len(record.public)
     assert 200 == inside.ask("PUT", f"/v2/projects/{record.id}", {"description": "y" * 400}, token).status
     assert 200 == inside.ask("DELETE", f"/v2/projects/{record.id}", token=token).status
     _, updated, deleted = world.log
-    assert updated.size >= OVERHEAD + 2 * len(record.json)
-    assert deleted.size >= OVERHEAD + len(record.json)
+    assert updated.size >= OVERHEAD + 2 * len(record.public)
+    assert deleted.size >= OVERHEAD + len(record.public)
     create(inside, 1)
     reply = create(inside, 2, idem="key")
     *_, plain, replied = world.log
@@ -155,7 +155,7 @@ def test_a_request_that_outlives_its_world_keeps_nothing(start: Start, monkeypat
     webhook = inside.ask("POST", "/v2/webhooks", body, token).json()["webhook"]["id"]
     attempt = Sender.attempt
 
-    async def slow(sender: Sender, *args: object) -> Outcome:
+    async def slow(sender: Sender, *args: object) -> AttemptOutcome:
         outcome = await attempt(sender, *args)  # type: ignore[arg-type]
         inside.app.sandboxes.reset("default")
         return outcome

@@ -243,5 +243,5 @@ def test_who_wants_an_event_is_asked_anew_after_a_step_was_undone(inside: Inside
     world.unfold(made)
     shop.play(Turn("create customer", 0, 1, 0, None))
     *_, told = world.log
-    deliveries = [orjson.loads(record.json) for table, record, _ in told.puts if table == "webhook_logs"]
+    deliveries = [orjson.loads(record.public) for table, record, _ in told.puts if table == "webhook_logs"]
     assert [kept] == [delivery["webhookId"] for delivery in deliveries]

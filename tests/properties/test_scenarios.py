@@ -118,7 +118,7 @@ def _people(sandbox: Sandbox) -> set[str]:
 
 def _bytes(sandbox: Sandbox, table: str) -> list[bytes]:
     held = sandbox.store.tables[table]
-    return [held.rows[key].json for key in held.order]
+    return [held.rows[key].public for key in held.order]
 
 
 # -- what default holds
@@ -310,7 +310,7 @@ def test_nobody_holds_two_memberships_of_one_project(default: Sandbox, small_bus
 def test_what_people_do_has_no_common_millisecond(default: Sandbox) -> None:
     """Nothing stands at so many days before the server's start, to the millisecond."""
     ends = Counter(
-        date_time_ms(orjson.loads(record.json)[table.spec.created]) % 1000
+        date_time_ms(orjson.loads(record.public)[table.spec.created]) % 1000
         for name, table in default.store.tables.items()
         if name not in ("orders", "subscriptions", "webhook_logs")
         for record in table.rows.values()

@@ -96,7 +96,9 @@ def test_the_start_says_what_a_public_bind_opens_and_what_stays_closed(
     serve: Serve, settings: dict[str, Any], opens: bool, closed: bool
 ) -> None:
     text = told_at_start(serve(**PUBLIC, **settings))
-    assert opens == ("--auth lenient on 0.0.0.0: whoever reaches this address reads and changes every record" in text)
+    assert opens == (
+        "--auth lenient on 0.0.0.0: everybody who reaches this address can read and change every record" in text
+    )
     assert closed == ("no --admin-key on 0.0.0.0: /_sandbox refuses everyone" in text)
     assert (opens + closed) == text.count("warning")
 

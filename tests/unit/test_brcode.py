@@ -85,7 +85,7 @@ def test_what_is_written_is_read_back(amount: int, txid: str, path: str, name: s
     read = brcode.parse(code)
     assert (read.amount_cents, read.reference, read.url, read.single_use) == (amount, txid[:25], base + txid, True)
     assert read.name == brcode.merchant_name(name)
-    assert read.city == (brcode.fold(city, 15) or "BRASIL")
+    assert read.city == (brcode.capitals(city, 15) or "BRASIL")
     assert code.isascii()
     assert brcode.encode(amount, txid, base, read.name, read.city) == code
 
@@ -202,16 +202,16 @@ def test_values_that_no_code_can_carry_are_refused(amount: int, txid: str, base:
     ],
 )
 def test_folding_gives_ascii_capitals(text: str, limit: int, folded: str) -> None:
-    assert brcode.fold(text, limit) == folded
+    assert brcode.capitals(text, limit) == folded
 
 
 @given(st.text(), st.integers(0, 30))
 def test_folding_keeps_its_limit_and_folds_only_once(text: str, limit: int) -> None:
-    folded = brcode.fold(text, limit)
+    folded = brcode.capitals(text, limit)
     assert len(folded) <= limit
     assert folded.isascii()
     assert folded.isprintable()
-    assert brcode.fold(folded, limit) == folded
+    assert brcode.capitals(folded, limit) == folded
 
 
 @pytest.mark.parametrize(

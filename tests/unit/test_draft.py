@@ -191,7 +191,7 @@ def test_a_cleared_draft_is_as_it_began(world: Sandbox, customers: Table) -> Non
     fresh_made = added(fresh, "52998224725")
     fresh_step = fresh.record()
     assert fresh_step is not None
-    assert fresh_step.size - len(fresh_made.json) == step.size - len(again.json)
+    assert fresh_step.size - len(fresh_made.public) == step.size - len(again.public)
 
 
 def test_timers_are_numbered_on_from_the_worlds(world: Sandbox) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from stub_server.events import log as events
 from stub_server.events.log import Event, EventLog
-from stub_server.kernel.record import NOTHING_BESIDE
+from stub_server.kernel.record import NO_EXTRAS
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +18,7 @@ def _few(monkeypatch: pytest.MonkeyPatch) -> None:
 def some(first: int, count: int) -> Iterator[Event]:
     """Events with numbers for ids."""
     for number in range(first, first + count):
-        yield Event(str(number), "plan.created", 0, "m", "plan", "a", None, b"{}", b"", NOTHING_BESIDE)
+        yield Event(str(number), "plan.created", 0, "m", "plan", "a", None, b"{}", b"", NO_EXTRAS)
 
 
 def filled(count: int) -> EventLog:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from stub_server.domain.webhooks import Outcome
+from stub_server.domain.webhooks import AttemptOutcome
 from stub_server.events.addresses import allowed
 from stub_server.events.sender import Delivery, Sender, error_of
 from stub_server.events.signing import new_key, sign
@@ -26,7 +26,7 @@ def receiver() -> Iterator[Receiver]:
 
 def attempt(
     url: str, *, local: bool = True, timeout: float = 4.0, to: list[str] | None = None, header: str | None = None
-) -> Outcome:
+) -> AttemptOutcome:
     """One attempt; `to` replaces what the host's name resolves to."""
 
     async def pinned(host: str, port: int) -> list[str]:
@@ -199,7 +199,7 @@ def test_no_tls_behind_https_is_a_tls_failure(receiver: Receiver) -> None:
 def test_an_answer_that_is_no_http_is_a_failed_connection() -> None:
     """Something that answers, but not in HTTP."""
 
-    async def run() -> Outcome:
+    async def run() -> AttemptOutcome:
         async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await reader.read(100)
             writer.write(b"SSH-2.0-whatever\r\n\r\n")
