@@ -120,10 +120,7 @@ def create_app(settings: Settings | None = None) -> Edge:
     return Edge(
         api,
         pages,
-        sandboxes,
-        tokens,
         server,
-        loopback=settings.loopback,
         cors_origins=settings.cors_origins,
         hosts=settings.hosts,
     )

@@ -107,9 +107,8 @@ class Draft:
         if row is None and table.spec.ring is not None:
             self._rings[table] = self._rings.get(table, 0) + 1
         self._size += len(record.public) + len(record.hidden)
-        stored = None
-        if before is not None:
-            stored = before.record
+        stored = before and before.record
+        if stored is not None:
             self._size += len(stored.public) + len(stored.hidden)
         self._versions[ident] = ((table.name, record, stored), public, hidden, before)
         return record

@@ -101,7 +101,7 @@ class TestPlanted:
     def test_a_defect_in_folding_leaves_the_origin_of_a_copy_alone(
         self, base: Shop, request_name: str, place: Place
     ) -> None:
-        """What the two share until one of them writes is as it was for the other one, and later changes of one do not show in the other."""
+        """What the two share until one of them writes stays as it was for the other one."""
         expected, origin = self.outcome(base, request_name), state(base.world)
         for turn in range(MOST):
             trial = Trial(base, request_name)

@@ -1,0 +1,68 @@
+"""Who may use the control surface, and which pages may read what this server answers."""
+
+from __future__ import annotations
+
+from ..calls.call import CONTROL
+from ..calls.server import Server
+from ..kernel.problem import Forbidden
+from . import cors
+from .arrival import Arrival, Bodiless
+
+OPEN_CONTROL = frozenset((f"{CONTROL}/health", f"{CONTROL}/qr.svg", f"{CONTROL}/qr.png"))
+_PAGES = "The control surface answers pages of this machine alone. Start with --admin-key for others."
+
+
+class Door:
+    """One per server."""
+
+    def __init__(self, server: Server, origins: cors.Origins) -> None:
+        """`origins` are the pages that may read the API."""
+        self._server, self._origins = server, origins
+
+    def preflight(self, arrival: Arrival) -> Bodiless | None:
+        """What a browser that asks beforehand is told. Raises Forbidden for a foreign page and the control surface."""
+        origin, headers = arrival.origin, arrival.headers
+        if origin is None or arrival.method != "OPTIONS" or b"access-control-request-method" not in headers:
+            return None
+        guarded = _is_guarded(arrival.path)
+        if guarded and self._server.admin_key is None and not cors.is_local_origin(origin):
+            raise _closed(_PAGES)
+        if not guarded and arrival.path not in OPEN_CONTROL and not self._origins.may_read(origin):
+            return Bodiless(204, [cors.VARY])  # nothing is allowed, and the browser keeps the page from it
+        return Bodiless(204, cors.preflight_headers(origin, headers.get(b"access-control-request-headers")))
+
+    def control(self, arrival: Arrival) -> None:
+        """The control surface asks for the admin key where one is set, else for a caller on this machine.
+
+        Raises Forbidden.
+        """
+        if not _is_guarded(arrival.path):
+            return
+        headers, server = arrival.headers, self._server
+        if b"webhook-id" in headers:
+            raise _closed("A webhook delivery cannot reach the control surface.")
+        if server.admin_key is not None:
+            if server.knows_admin(headers.get(b"x-sandbox-admin-key")):
+                return
+            raise _closed("Send the server's admin key as X-Sandbox-Admin-Key.")
+        if not server.loopback:
+            raise _closed("The control surface is closed: the server is reachable from outside and has no --admin-key.")
+        origin = arrival.origin
+        if not cors.is_local_host(headers.get(b"host")) or (origin is not None and not cors.is_local_origin(origin)):
+            raise _closed(_PAGES)
+
+    def lets_read(self, arrival: Arrival, origin: bytes) -> bool:
+        """Whether a page of this origin may read the answer."""
+        if arrival.path in OPEN_CONTROL:
+            return True
+        if not arrival.path.startswith(CONTROL):
+            return self._origins.may_read(origin)
+        return cors.is_local_origin(origin) or b"x-sandbox-admin-key" in arrival.headers
+
+
+def _is_guarded(path: str) -> bool:
+    return path.startswith(CONTROL) and path not in OPEN_CONTROL
+
+
+def _closed(message: str) -> Forbidden:
+    return Forbidden(message, code="admin_key_required")
