@@ -4,7 +4,7 @@ Days and months are those of Brasília, three hours behind UTC: since 2019 the c
 """
 
 from calendar import isleap
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from fractions import Fraction
 from functools import lru_cache
 
@@ -13,8 +13,9 @@ BEHIND_UTC_MS = 3 * 3_600_000
 LONGEST_LEAD_MS = 3 * DAY_MS
 LONGEST_GRACE_MS = 7 * DAY_MS
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_EPOCH_DAY = _EPOCH.toordinal()
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+_FIRST_MS, _END_MS = -(_EPOCH_DAY - 1) * DAY_MS, (date.max.toordinal() + 1 - _EPOCH_DAY) * DAY_MS
+_OUTSIDE = "The period ends outside the years 1 to 9999."
 _DAYS = {"day": 1, "week": 7}
 _MONTH_DAYS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MONTHS = {"month": 1, "year": 12}
@@ -34,18 +35,18 @@ def add_interval(anchor_ms: int, interval: str, count: int, periods: int) -> int
     steps = count * periods
     try:
         if interval in _DAYS:
-            end = _EPOCH + timedelta(milliseconds=anchor_ms + steps * _DAYS[interval] * DAY_MS)
+            end = anchor_ms + steps * _DAYS[interval] * DAY_MS
         else:
             day, time_of_day = divmod(anchor_ms - BEHIND_UTC_MS, DAY_MS)
             anchor = date.fromordinal(_EPOCH_DAY + day)
             year, month = divmod(anchor.year * 12 + anchor.month - 1 + steps * _MONTHS[interval], 12)
             last = date(year, month + 1, min(anchor.day, _last_day(year, month + 1)))
-            end = _EPOCH + timedelta(
-                milliseconds=(last.toordinal() - _EPOCH_DAY) * DAY_MS + time_of_day + BEHIND_UTC_MS
-            )
+            end = (last.toordinal() - _EPOCH_DAY) * DAY_MS + time_of_day + BEHIND_UTC_MS
     except (ValueError, OverflowError) as cause:
-        raise OverflowError("The period ends outside the years 1 to 9999.") from cause
-    return (end - _EPOCH) // timedelta(milliseconds=1)
+        raise OverflowError(_OUTSIDE) from cause
+    if not _FIRST_MS <= end < _END_MS:
+        raise OverflowError(_OUTSIDE)
+    return end
 
 
 def interval_ms(interval: str, count: int) -> int:

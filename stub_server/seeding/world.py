@@ -80,7 +80,7 @@ class Seeding:
         start = now - round(scenario.months * 365 / 12) * DAY
         begun = office_hour(stream(seed, "merchant"), start - LEAD_DAYS * DAY)
         store = self._merchant(sandbox, scenario, begun)
-        with sandbox.living_past(begun), _unheard(sandbox) as heard:
+        with sandbox.living_past(begun), store.in_bulk(), _unheard(sandbox) as heard:
             script = Script(sandbox, store, begun, now)
             merchant = Merchant(script, stream(seed, "projects"), begun + 2 * DAY)
             merchant.plan_projects(self._shelves(scenario, seed))

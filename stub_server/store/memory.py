@@ -1,6 +1,7 @@
 """The in-memory store of one merchant: nine tables, and the counters that they feed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -45,6 +46,14 @@ class Store:
         self.plans, self.products, self.orders = tables["plans"], tables["products"], tables["orders"]
         self.subscriptions, self.webhooks = tables["subscriptions"], tables["webhooks"]
         self.webhook_logs = tables["webhook_logs"]
+
+    @contextmanager
+    def in_bulk(self) -> Iterator[None]:
+        """`Table.in_bulk` of all tables."""
+        with ExitStack() as stack:
+            for table in self.tables.values():
+                stack.enter_context(table.in_bulk())
+            yield
 
     # -- reading what a caller sees
 

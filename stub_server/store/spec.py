@@ -102,3 +102,7 @@ def public(name: str) -> Member:
 def hidden(name: str) -> Member:
     """A member of the hidden part."""
     return Member(1, name)
+
+
+def unchecked(public: Body) -> None:
+    """The check of a table in bulk."""

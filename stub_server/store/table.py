@@ -1,6 +1,7 @@
 """One table in memory: records by id, in order of creation, with their indexes, sums and live members."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import orjson
@@ -8,8 +9,9 @@ import orjson
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
 from . import ordered
+from .recent import Recent
 from .sorts import Sorts
-from .spec import Check, Parts, TableSpec, UniqueViolation, plain
+from .spec import Check, Parts, TableSpec, UniqueViolation, plain, unchecked
 from .tallies import Tallies
 from .views import Noted, Views
 
@@ -34,6 +36,7 @@ class Table:
         self._tallied = bool(spec.sums or spec.distinct)
         self.views = Views(positions)
         self._peeked: dict[str, tuple[Record, Body]] = {}
+        self._recent: Recent | None = None  # while a past is lived
         # Of a table that was copied: the values whose lists are its own by now, by index. The others are shared.
         self._own: list[set[Hashable]] | None = None
         self._defaults = dict(spec.defaults)
@@ -71,8 +74,23 @@ class Table:
 
     def parse(self, record: Record) -> Row:
         """A record's two parts as fresh dicts."""
+        if self._recent is not None:
+            recent = self._recent.find(record)
+            if recent is not None:
+                return recent
         hidden = orjson.loads(record.hidden)
         return Row(record, orjson.loads(record.public), self._defaults | hidden if self._defaults else hidden)
+
+    @contextmanager
+    def in_bulk(self) -> Iterator[None]:
+        """Writes that nobody watches: versions are held to the contract as they stand at the end, and see `Recent`."""
+        check, self._check, self._recent = self._check, unchecked, Recent()
+        try:
+            yield
+        finally:
+            self._check, self._recent = check, None
+        for record in self.rows.values():
+            check(orjson.loads(record.public))
 
     def completed(self, hidden: Body) -> Body:
         """A hidden part with the defaults of the members that it does not name."""
@@ -157,6 +175,8 @@ class Table:
         """Store a prepared version in place of the one before."""
         key = record.key
         self.rows[key] = record
+        if self._recent is not None:
+            self._recent.keep(Row(record, public, self.completed(hidden)))
         self._move(key, record.id, (before.public, before.hidden), (public, hidden))
 
     def drop(self, row: Row) -> None:
@@ -179,6 +199,8 @@ class Table:
         ident, key = record.id, record.key
         self.rows[key] = record
         self.keys[ident] = key
+        if self._recent is not None:
+            self._recent.keep(Row(record, public, self.completed(hidden)))
         values = self._values(public, hidden)
         if self._own is not None:
             self._take_over(values)
