@@ -19,7 +19,7 @@ from .http.edge import Edge
 from .http.watch import Limits
 from .http.wire import protocol
 from .request_log import RequestLog
-from .seeding.scenario import ScenarioError
+from .scenarios.scenario import ScenarioError
 from .settings import Settings
 
 BACKLOG = 2048

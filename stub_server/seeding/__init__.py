@@ -1,1 +1,1 @@
-"""Floor 5: for filling a world with a believable Brazilian data from one seed."""
+"""Floor 5: fills a world with a past that actors have lived through the engine."""

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from ..domain.customers import changed_customer, new_customer
 from ..domain.orders import buyer as buyer_of
+from ..drawing.draw import pick
+from ..drawing.people import ALPHANUMERIC_SINCE_MS, People, is_alphanumeric
+from ..drawing.rhythm import Rhythm
+from ..drawing.streams import stream, uuid
 from ..engine import resources
 from ..engine.draft import Draft
 from ..kernel.clock import MINUTE, iso
 from ..kernel.record import Body
-from .draw import pick
-from .people import ALPHANUMERIC_SINCE_MS, People, is_alphanumeric
-from .rhythm import Rhythm
 from .script import Script
-from .streams import stream, uuid
 
 BUYERS_METADATA: tuple[dict[str, str], ...] = ({},) * 7 + ({"origin": "checkout"}, {"newsletter": "true"})
 #: Of those who have been entered and have not bought yet.

@@ -7,13 +7,13 @@ from random import Random
 
 from ..contract.formats import date_time_ms
 from ..domain.api_keys import changed_key, known_projects, new_key
+from ..drawing.rhythm import office_hour
 from ..engine import resources
 from ..engine.sandbox import DEFAULT
 from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..kernel.ids import derived_text, named_uuid
 from ..kernel.record import Body
-from .rhythm import office_hour
-from .scenario import KeySpec
+from ..scenarios.scenario import KeySpec
 from .script import Script
 
 MAIN: Body = {

@@ -8,19 +8,19 @@ from random import Random
 
 from ..domain.calendar import add_interval
 from ..domain.customers import new_customer
+from ..drawing.carts import cart
+from ..drawing.fates import CANCEL, LAPSE, LATE, PAID, Fate
+from ..drawing.market import Offer
+from ..drawing.rhythm import moment
+from ..drawing.streams import stream
 from ..engine import resources
 from ..kernel.clock import DAY, HOUR, MINUTE, iso
 from ..kernel.ids import named_uuid
 from ..kernel.record import Body
+from ..scenarios.scenario import PersonaSpec
 from .buyers import flat
-from .carts import cart
-from .fates import CANCEL, LAPSE, LATE, PAID, Fate
-from .market import Offer
-from .rhythm import moment
 from .sales import Sales
-from .scenario import PersonaSpec
 from .script import Script
-from .streams import stream
 
 SWAY = 8 * HOUR  # no story depends on the hour
 

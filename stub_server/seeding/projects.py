@@ -10,18 +10,18 @@ from ..domain.lifecycle import path
 from ..domain.plans import changed_plan, new_plan
 from ..domain.products import new_product
 from ..domain.projects import new_project
+from ..drawing.market import Offer
+from ..drawing.niches import ProjectBlueprint
+from ..drawing.plans import PERIODS
+from ..drawing.pools import plain_ascii
+from ..drawing.rhythm import office_hour
 from ..engine import resources
 from ..engine.billing import lifecycle
 from ..kernel.clock import DAY, HOUR, MINUTE, iso
 from ..kernel.ids import named_uuid
 from ..kernel.record import Body
-from .files import Node
-from .market import Offer
-from .niches import ProjectBlueprint
-from .plans import PERIODS
-from .pools import plain_ascii
-from .rhythm import office_hour
-from .scenario import ProjectSpec
+from ..scenarios.files import Node
+from ..scenarios.scenario import ProjectSpec
 from .script import Script
 
 SOURCES = ("instagram",) * 6 + ("google",) * 4 + ("youtube",) * 2 + ("facebook", "indicacao")  # where buyers come from

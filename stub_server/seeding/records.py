@@ -16,17 +16,17 @@ from ..domain.documents import normalise
 from ..domain.plans import new_plan
 from ..domain.products import known_plans, new_product
 from ..domain.projects import new_project
+from ..drawing.fates import PAID, Fate
+from ..drawing.market import Offer
 from ..kernel.clock import DAY, HOUR, iso
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Refusal
 from ..kernel.record import Body
-from .fates import PAID, Fate
-from .market import Offer
+from ..scenarios.requests import RequestSchemas, expand
+from ..scenarios.scenario import RecordSpec, ScenarioError
 from .personas import enter
 from .projects import Merchant
-from .requests import RequestSchemas, expand
 from .sales import Sales
-from .scenario import RecordSpec, ScenarioError
 
 KINDS = {"projects": "project", "plans": "plan", "products": "product", "customers": "customer", "orders": "order"}
 _REQUESTS = {

@@ -10,15 +10,15 @@ import orjson
 
 from ..domain.calendar import add_interval
 from ..domain.orders import expires_at
+from ..drawing.carts import cart
+from ..drawing.draw import Weighted
+from ..drawing.fates import LAPSE, PAID, Fate, drawn, paying
+from ..drawing.market import Offer
+from ..drawing.rhythm import Rhythm, moment
 from ..kernel.clock import DAY, HOUR, MINUTE
 from ..kernel.record import Record
+from ..scenarios.scenario import ScenarioError
 from .buyers import Buyers, Known
-from .carts import cart
-from .draw import Weighted
-from .fates import LAPSE, PAID, Fate, drawn, paying
-from .market import Offer
-from .rhythm import Rhythm, moment
-from .scenario import ScenarioError
 from .script import Script
 from .shop import Shop
 

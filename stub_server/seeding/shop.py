@@ -9,13 +9,13 @@ import orjson
 from ..contract.formats import date_time_ms
 from ..domain import orders as order_rules
 from ..domain.calendar import add_interval
+from ..drawing.draw import pick
+from ..drawing.fates import ANY, CANCEL, LAPSE, LATE, LATE_SHARE, PAID, Fate
+from ..drawing.rhythm import bank_morning, card_delay_ms, moment, office_hour, pay_delay_ms, refund_delay_ms
 from ..engine import billing
 from ..engine.draft import Draft
 from ..kernel.clock import DAY, HOUR, MINUTE
 from ..kernel.record import Body, Record
-from .draw import pick
-from .fates import ANY, CANCEL, LAPSE, LATE, LATE_SHARE, PAID, Fate
-from .rhythm import bank_morning, card_delay_ms, moment, office_hour, pay_delay_ms, refund_delay_ms
 from .script import Script
 
 PARTS = (20, 30, 30, 50)  # percent of a payment that is given back in part

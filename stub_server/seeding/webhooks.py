@@ -9,15 +9,15 @@ from random import Random
 from .. import __version__
 from ..contract.formats import date_time_ms
 from ..domain.webhooks import AUTOMATIC, GONE, AttemptOutcome, new_webhook, valid_keys
+from ..drawing.draw import Weighted
+from ..drawing.rhythm import office_hour
 from ..engine import attempts, resources
 from ..engine.billing import states
 from ..events.signing import new_key, signatures, signed_headers
 from ..kernel.clock import DAY, HOUR, MINUTE, iso
 from ..kernel.ids import derived_text, named_uuid
 from ..kernel.record import Record, Row
-from .draw import Weighted
-from .rhythm import office_hour
-from .scenario import HookSpec
+from ..scenarios.scenario import HookSpec
 from .script import Script
 
 REJECTED = 0.08  # of the events to a flaky receiver, besides those that an outage delays

@@ -11,29 +11,29 @@ from typing import NamedTuple
 
 from ..contract.document import Document
 from ..contract.schema import Schemas
+from ..drawing.catalogue import Catalogue, load_catalogue
+from ..drawing.market import Offer
+from ..drawing.niches import ProjectBlueprint, project_blueprint, project_blueprints, slogans_of
+from ..drawing.people import People
+from ..drawing.pools import seeded_faker
+from ..drawing.rhythm import Rhythm, office_hour
+from ..drawing.streams import stream
 from ..engine.sandbox import Sandbox
 from ..kernel.clock import DAY, HOUR, Clock, iso
 from ..kernel.ids import named_uuid
+from ..scenarios.files import Files, Node
+from ..scenarios.requests import RequestSchemas, check_specs, expand
+from ..scenarios.scenario import ProjectSpec, Scenario, parse_scenario, read_scenario
 from ..store import memory
 from ..store.memory import Store
 from .buyers import Buyers
-from .catalogue import Catalogue, load_catalogue
-from .files import Files, Node
 from .keys import plan_keys
-from .market import Offer
-from .niches import ProjectBlueprint, project_blueprint, project_blueprints, slogans_of
-from .people import People
 from .personas import plan_persona
-from .pools import seeded_faker
 from .projects import Merchant, Shelf, drawn_plans
 from .records import Records
-from .requests import RequestSchemas, check_specs, expand
-from .rhythm import Rhythm, office_hour
 from .sales import Sales
-from .scenario import ProjectSpec, Scenario, parse_scenario, read_scenario
 from .script import Script
 from .shop import Shop
-from .streams import stream
 from .webhooks import Webhooks
 
 MERCHANT_ID, USER_ID = named_uuid("merchant", "home"), named_uuid("user", "home")

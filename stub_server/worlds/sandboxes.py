@@ -11,8 +11,8 @@ from ..engine.sandbox import DEFAULT, Rules, Sandbox
 from ..kernel.clock import SECOND, Clock, wall_ms
 from ..kernel.ids import Ids, named_uuid
 from ..kernel.problem import Conflict, Missing, detail
+from ..scenarios.scenario import ScenarioError
 from ..seeding.own_keys import derive_keys, mark_seeded
-from ..seeding.scenario import ScenarioError
 from ..seeding.world import Seeding
 from .keyring import Keyring
 

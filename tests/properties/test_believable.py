@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from stub_server.contract.formats import date_time_ms
+from stub_server.drawing.people import ALPHANUMERIC_SINCE_MS
 from stub_server.engine.sandbox import Sandbox
-from stub_server.seeding.people import ALPHANUMERIC_SINCE_MS
 from tests.support.worlds import FIXTURES, world
 
 BRASILIA = timezone(timedelta(hours=-3))

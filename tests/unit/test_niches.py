@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from stub_server.seeding.catalogue import Catalogue, load_catalogue
-from stub_server.seeding.files import Files
-from stub_server.seeding.niches import ProjectBlueprint, project_blueprints, slogans_of
-from stub_server.seeding.pools import seeded_faker
-from stub_server.seeding.prices import lifetime_price, longer_price, printed, snap
+from stub_server.drawing.catalogue import Catalogue, load_catalogue
+from stub_server.drawing.niches import ProjectBlueprint, project_blueprints, slogans_of
+from stub_server.drawing.pools import seeded_faker
+from stub_server.drawing.prices import lifetime_price, longer_price, printed, snap
+from stub_server.scenarios.files import Files
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 

@@ -14,11 +14,11 @@ import yaml
 from stdnum.br import cnpj, cpf
 
 from stub_server.domain.places import warnings_for
-from stub_server.seeding.catalogue import Catalogue, load_catalogue
-from stub_server.seeding.cpf import CpfMaker
-from stub_server.seeding.files import Files, ScenarioError
-from stub_server.seeding.people import ALPHANUMERIC_SINCE_MS, People, Person
-from stub_server.seeding.pools import plain_ascii, seeded_faker
+from stub_server.drawing.catalogue import Catalogue, load_catalogue
+from stub_server.drawing.cpf import CpfMaker
+from stub_server.drawing.people import ALPHANUMERIC_SINCE_MS, People, Person
+from stub_server.drawing.pools import plain_ascii, seeded_faker
+from stub_server.scenarios.files import Files, ScenarioError
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
@@ -186,10 +186,10 @@ def test_one_seed_gives_one_crowd_whatever_the_hash_seed() -> None:
     code = (
         "import random, sys, hashlib\n"
         "from pathlib import Path\n"
-        "from stub_server.seeding.catalogue import load_catalogue\n"
-        "from stub_server.seeding.files import Files\n"
-        "from stub_server.seeding.people import People\n"
-        "from stub_server.seeding.pools import seeded_faker\n"
+        "from stub_server.drawing.catalogue import load_catalogue\n"
+        "from stub_server.scenarios.files import Files\n"
+        "from stub_server.drawing.people import People\n"
+        "from stub_server.drawing.pools import seeded_faker\n"
         "fixtures = Path(sys.argv[1])\n"
         "people = People(load_catalogue(fixtures / 'catalogue', Files(fixtures)), seeded_faker(5))\n"
         "print(hashlib.sha256(repr(list(people.crowd(random.Random(5), 2000))).encode()).hexdigest())\n"

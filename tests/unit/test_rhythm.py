@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from stub_server.seeding.rhythm import (
+from stub_server.drawing.rhythm import (
     DAY_MS,
     HOUR_MS,
     YEAR_MS,

@@ -6,7 +6,7 @@ import pytest
 
 from stub_server.engine.sandbox import Sandbox
 from stub_server.kernel.ids import named_uuid
-from stub_server.seeding.scenario import ScenarioError
+from stub_server.scenarios.scenario import ScenarioError
 from tests.support.live import NOW
 from tests.support.worlds import FIXTURES, world
 

@@ -14,11 +14,11 @@ from typing import Any
 
 from faker import Faker
 
-from stub_server.domain.documents import cnpj_with_check_digits
-from stub_server.seeding.catalogue import Catalogue, Place
-from stub_server.seeding.cpf import CpfMaker
-from stub_server.seeding.draw import Weighted, pick
-from stub_server.seeding.pools import Family, name_pools, plain_ascii
+from ..domain.documents import cnpj_with_check_digits
+from .catalogue import Catalogue, Place
+from .cpf import CpfMaker
+from .draw import Weighted, pick
+from .pools import Family, name_pools, plain_ascii
 
 COMPANIES = 0.04
 WOMEN = 0.54

@@ -6,9 +6,9 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from stub_server.seeding.catalogue import Niche, Prices
-from stub_server.seeding.draw import Weighted, pick, sample
-from stub_server.seeding.prices import lifetime_price, longer_price, monthly_price, printed, reais
+from .catalogue import Niche, Prices
+from .draw import Weighted, pick, sample
+from .prices import lifetime_price, longer_price, monthly_price, printed, reais
 
 MENUS = (
     (("Mensal", "Anual"), 40),

@@ -8,11 +8,11 @@ from zlib import crc32
 
 from faker import Faker
 
-from stub_server.seeding.catalogue import Catalogue, Niche, Product, Project
-from stub_server.seeding.draw import Weighted, pick
-from stub_server.seeding.plans import Plan, plans
-from stub_server.seeding.pools import plain_ascii
-from stub_server.seeding.prices import reais
+from .catalogue import Catalogue, Niche, Product, Project
+from .draw import Weighted, pick
+from .plans import Plan, plans
+from .pools import plain_ascii
+from .prices import reais
 
 # One product of a type reads unlike the next.
 PRODUCT_TEXTS = {

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from faker import Faker
 
-from stub_server.seeding.catalogue import Names
-from stub_server.seeding.draw import Weighted
+from .catalogue import Names
+from .draw import Weighted
 
 PARTICLES = ("da", "das", "de", "do", "dos", "e")
 TAIL = 0.06  # share of people whose name comes from Faker's tail

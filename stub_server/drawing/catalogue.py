@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from .files import Files, Node
+from ..scenarios.files import Files, Node
 
 
 class Street(NamedTuple):

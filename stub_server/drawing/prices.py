@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from stub_server.seeding.catalogue import Prices
-from stub_server.seeding.draw import Weighted
+from .catalogue import Prices
+from .draw import Weighted
 
 
 def monthly_price(rng: random.Random, prices: Prices) -> int:
