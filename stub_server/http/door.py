@@ -19,12 +19,10 @@ class Door:
         """`origins` are the pages that may read the API."""
         self._server, self._origins = server, origins
 
-    def preflight(self, arrival: Arrival) -> Bodiless | None:
+    def preflight(self, arrival: Arrival, origin: bytes) -> Bodiless:
         """What a browser that asks beforehand is told. Raises Forbidden for a foreign page and the control surface."""
-        origin, headers = arrival.origin, arrival.headers
-        if origin is None or arrival.method != "OPTIONS" or b"access-control-request-method" not in headers:
-            return None
-        guarded = _is_guarded(arrival.path)
+        headers = arrival.headers
+        guarded = arrival.path.startswith(CONTROL) and arrival.path not in OPEN_CONTROL
         if guarded and self._server.admin_key is None and not cors.is_local_origin(origin):
             raise _closed(_PAGES)
         if not guarded and arrival.path not in OPEN_CONTROL and not self._origins.may_read(origin):
@@ -36,7 +34,7 @@ class Door:
 
         Raises Forbidden.
         """
-        if not _is_guarded(arrival.path):
+        if arrival.path in OPEN_CONTROL:
             return
         headers, server = arrival.headers, self._server
         if b"webhook-id" in headers:
@@ -58,10 +56,6 @@ class Door:
         if not arrival.path.startswith(CONTROL):
             return self._origins.may_read(origin)
         return cors.is_local_origin(origin) or b"x-sandbox-admin-key" in arrival.headers
-
-
-def _is_guarded(path: str) -> bool:
-    return path.startswith(CONTROL) and path not in OPEN_CONTROL
 
 
 def _closed(message: str) -> Forbidden:

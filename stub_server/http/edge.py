@@ -18,6 +18,7 @@ from .errors import render
 from .hosts import Hosts
 from .router import CALL
 
+_PREFLIGHT = b"access-control-request-method"
 SERVED_WHEN_BROKEN = frozenset((f"{CONTROL}/health", f"{CONTROL}/reset"))
 
 _FOREIGN_HOST = (
@@ -44,14 +45,7 @@ class Edge:
         self.api, self.server, self.sandboxes, self._pages = api, server, server.sandboxes, pages
         self._hosts = Hosts(hosts, loopback=server.loopback)
         self._door = Door(server, cors.Origins(cors_origins, loopback=server.loopback))
-        choice = Choice(server.sandboxes, server.tokens, self._hosts, loopback=server.loopback)
-        # The way of a request. Each step may refuse it by raising; one of the second group may also answer it.
-        self._before_the_call: tuple[Callable[[Arrival], None], ...] = (self._host, choice, _time)
-        self._before_the_api: tuple[Callable[[Arrival], Bodiless | None], ...] = (
-            _bare_prefix,
-            self._door.preflight,
-            self._door.control,
-        )
+        self._choose = Choice(server.sandboxes, server.tokens, self._hosts, loopback=server.loopback)
         self.listener: Callable[[Trace, Sequence[str]], None] | None = None  # told of every request once it is answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -64,8 +58,7 @@ class Edge:
         arrival = Arrival(scope, self.sandboxes.default)
         refusal: Exception | None = None
         try:
-            for step in self._before_the_call:
-                step(arrival)
+            self._enter(arrival)
         except Exception as error:  # refused, or a defect in seeding or in a due job: both are answered below
             refusal = error
         call = self._call(scope, arrival)
@@ -84,15 +77,12 @@ class Edge:
         try:
             if refusal is not None:
                 raise refusal
-            for answer in self._before_the_api:
-                given = answer(arrival)
-                if given is not None:
-                    trace.status = given.status
-                    await send(
-                        {"type": "http.response.start", "status": given.status, "headers": [*given.headers, stamp]}
-                    )
-                    await send({"type": "http.response.body", "body": b""})
-                    return
+            early = self._answer_early(arrival)
+            if early is not None:
+                trace.status = early.status
+                await send({"type": "http.response.start", "status": early.status, "headers": [*early.headers, stamp]})
+                await send({"type": "http.response.body", "body": b""})
+                return
             page = self._pages.get(arrival.path)
             await (self.api if page is None else page)(scope, receive, reply)
         except Exception as error:
@@ -107,10 +97,27 @@ class Edge:
             if self.listener is not None:
                 self.listener(trace, call.warnings)
 
-    def _host(self, arrival: Arrival) -> None:
-        """On loopback the Host header must name this machine. Raises Forbidden."""
+    def _enter(self, arrival: Arrival) -> None:
+        """The steps before there is a call: the host, the world, its time. Raises refusals."""
         if not self._hosts.admits(arrival.headers.get(b"host")) and not _is_open(arrival.path):
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
+        self._choose(arrival)
+        sandbox = arrival.sandbox
+        if not sandbox.is_broken:
+            tick(sandbox)
+        if sandbox.is_broken and arrival.path not in SERVED_WHEN_BROKEN:
+            raise Unavailable(BROKEN.format(sandbox.name))
+
+    def _answer_early(self, arrival: Arrival) -> Bodiless | None:
+        """The steps before the API: a bare prefix, a preflight, the control surface's door. Raises refusals."""
+        path = arrival.path
+        if not path:
+            return _to_the_pages(arrival)
+        if arrival.origin is not None and arrival.method == "OPTIONS" and _PREFLIGHT in arrival.headers:
+            return self._door.preflight(arrival, arrival.origin)
+        if path.startswith(CONTROL):
+            self._door.control(arrival)
+        return None
 
     def _call(self, scope: Scope, arrival: Arrival) -> Call:
         """The call that the layers below find in the scope, whose path is that of the world from here on."""
@@ -126,19 +133,8 @@ class Edge:
         return call
 
 
-def _time(arrival: Arrival) -> None:
-    """Do what is due in the world. Raises Unavailable for a world that only a reset can repair."""
-    sandbox = arrival.sandbox
-    if not sandbox.is_broken:
-        tick(sandbox)
-    if sandbox.is_broken and arrival.path not in SERVED_WHEN_BROKEN:
-        raise Unavailable(BROKEN.format(sandbox.name))
-
-
-def _bare_prefix(arrival: Arrival) -> Bodiless | None:
+def _to_the_pages(arrival: Arrival) -> Bodiless:
     """The pages of a world stand below `/s/{name}/`, with the slash."""
-    if arrival.path:
-        return None
     location = arrival.prefix.encode() + b"/" + (b"?" + arrival.query if arrival.query else b"")
     return Bodiless(307, [(b"location", location), cors.VARY])
 
