@@ -5,6 +5,7 @@ order has four of them. Only yes or no is asked here: what is wrong with a numbe
 """
 
 from decimal import Decimal
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from .source import Json
@@ -42,21 +43,26 @@ class DecimalKeyword:
     """The keyword, as jsonschema-rs wants one: made once for a place in a schema, asked for every value there."""
 
     def __init__(self, _parent: Any, value: dict[str, Any], _path: Any) -> None:
-        self._low, self._over = value.get("minimum"), value.get("exclusiveMinimum", False)
-        self._high, self._under = value.get("maximum"), value.get("exclusiveMaximum", False)
-        self._step = value.get("multipleOf")
-        self._per_one = None if self._step is None else int(1 / Decimal(repr(self._step)))
+        low, high, step = value.get("minimum"), value.get("maximum"), value.get("multipleOf")
+        self._low, self._high = -inf if low is None else low, inf if high is None else high
+        # Of the two bounds those that are out of bounds themselves.
+        self._shut = {
+            bound
+            for bound, name in ((self._low, "exclusiveMinimum"), (self._high, "exclusiveMaximum"))
+            if value.get(name)
+        }
+        self._step = step
+        self._per_one = None if step is None else int(1 / Decimal(repr(step)))
 
     def validate(self, value: Any) -> None:
         """Raises ValueError for a number out of bounds or between two steps; what is no number is not meant."""
-        if type(value) is not float and type(value) is not int:
+        kind = type(value)
+        if kind is not float and kind is not int:
             return
-        low, high, per_one = self._low, self._high, self._per_one
-        if low is not None and (value < low or (self._over and value == low)):
-            raise ValueError("too small")
-        if high is not None and (value > high or (self._under and value == high)):
-            raise ValueError("too large")
-        if per_one is None or type(value) is int:  # a whole number is a multiple of every step that divides one
+        if not self._low <= value <= self._high or value in self._shut:
+            raise ValueError("out of bounds")
+        per_one = self._per_one
+        if per_one is None or kind is int:  # a whole number is a multiple of every step that divides one
             return
         steps = value * per_one
         if -_EXACT < steps < _EXACT:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ..contract.document import Move
 from ..domain.webhooks import Subscriber, new_log
 from ..events.log import KEPT, Event
@@ -56,7 +54,7 @@ class Draft:
         self._base = sandbox.log.number
         self._opens_store = False
         self._versions: dict[str, Opened] = {}
-        self._size = OVERHEAD
+        self._size = OVERHEAD  # about how many bytes the step keeps alive, versions in full though others share them
         self._rings: dict[Table, int] = {}
         self._drops: list[Drop] = []
         self._events: list[Event] = []
@@ -123,16 +121,22 @@ class Draft:
         version = self._versions.pop(row.id, None)
         stored = row if version is None else version[3]
         if stored is not None:
-            self._drops.append(Drop(table.name, stored.record))
+            self._drop(table, stored.record)
+
+    def _drop(self, table: Table, record: Record) -> None:
+        self._drops.append(Drop(table.name, record))
+        self._size += len(record.public) + len(record.hidden)
 
     def at(self, due: int, job: str, subject: str) -> None:
         """Have a job done for a record at a time (ms)."""
         number = self.sandbox.timers.last + len(self._later) + 1
         self._later.append((due, number, job, self.store.merchant.id, subject))
+        self._size += OVERHEAD_EACH
 
     def taken(self, *timers: Timer) -> None:
         """These timers have had their job done."""
         self._taken.extend(timers)
+        self._size += OVERHEAD_EACH * len(timers)
 
     def open_store(self) -> None:
         """Have a merchant whom the world does not know yet stay in it, though nothing is written."""
@@ -183,6 +187,7 @@ class Draft:
             extras,
         )
         self._events.append(event)
+        self._size += OVERHEAD_EACH
         if type_ != TEST:
             known = sandbox.subscribers.get((merchant_id, type_, project))
             for subscriber in subscribers_to(sandbox, self.store, type_, project) if known is None else known:
@@ -234,6 +239,11 @@ class Draft:
         clock = self.clock or (recorded if recorded.now == self.now else sandbox.clock.at(self.now))
         forgotten = () if saved is None else self._forgotten()
         outgoing = events.outgoing(len(self._events)) if events.raised + len(self._events) > KEPT else ()
+        size = self._size
+        for event in outgoing:
+            size += len(event.resource) + len(event.hidden)
+        if saved is not None:
+            size += len(saved[1].body) + sum(len(old.body) for _, old in forgotten)
         step = Step(
             log.number + 1,
             self.now,
@@ -255,24 +265,10 @@ class Draft:
             recorded,
             self.ids.position,
             sandbox.ids.position,
-            self._size_of(saved, forgotten, outgoing),
+            size,
         )
         sandbox.take(step, versions)
         return step
-
-    def _size_of(
-        self,
-        saved: tuple[ReplyKey, Saved] | None,
-        forgotten: Sequence[tuple[ReplyKey, Saved]],
-        outgoing: Sequence[Event],
-    ) -> int:
-        """About how many bytes the step keeps alive; versions count in full, though the store may share them."""
-        size = self._size + OVERHEAD_EACH * (len(self._events) + len(self._later) + len(self._taken))
-        for drop in self._drops:
-            size += len(drop.record.public) + len(drop.record.hidden)
-        for event in outgoing:
-            size += len(event.resource) + len(event.hidden)
-        return size if saved is None else size + len(saved[1].body) + sum(len(old.body) for _, old in forgotten)
 
     def _make_room(self) -> None:
         """A table that is a ring lets its oldest records go for the new ones."""
@@ -280,7 +276,7 @@ class Draft:
             assert table.spec.ring is not None
             for record in table.oldest(len(table) + made - table.spec.ring):
                 self._versions.pop(record.id, None)
-                self._drops.append(Drop(table.name, record))
+                self._drop(table, record)
 
     def _used(self) -> tuple[Used, ...]:
         store = self.store

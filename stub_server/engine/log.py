@@ -31,22 +31,22 @@ class Log:
     def __init__(self, most: int, budget: Budget) -> None:
         """`most` is how many steps are kept; 0 keeps none."""
         self._most, self._budget = most, budget
-        self._steps: deque[tuple[Step, int]] = deque()
+        self._steps: deque[Step] = deque()
         self._bytes = self.number = 0
 
     def append(self, step: Step) -> None:
         """Keep a step; it must be the next one."""
         assert step.number == self.number + 1  # a draft that another step has overtaken was refused before
-        size, steps, budget = step.size, self._steps, self._budget
-        steps.append((step, size))
-        self._bytes += size
-        budget.used += size
-        self.number += 1
+        steps, budget = self._steps, self._budget
+        steps.append(step)
+        self._bytes += step.size
+        budget.used += step.size
+        self.number = step.number
         while len(steps) > self._most or self._bytes > MOST_BYTES or (budget.used > budget.most and steps):
             self._forget()
 
     def _forget(self) -> None:
-        _, size = self._steps.popleft()
+        size = self._steps.popleft().size
         self._bytes -= size
         self._budget.used -= size
 
@@ -65,10 +65,10 @@ class Log:
         return self.number - len(self._steps) + 1
 
     def __iter__(self) -> Iterator[Step]:
-        return (step for step, _ in self._steps)
+        return iter(self._steps)
 
     def __reversed__(self) -> Iterator[Step]:
-        return (step for step, _ in reversed(self._steps))
+        yield from reversed(self._steps)
 
     def __len__(self) -> int:
         return len(self._steps)

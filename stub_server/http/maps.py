@@ -32,12 +32,12 @@ def check_names(body: Json, places: tuple[Place, ...]) -> None:
     for place in places:  # every write passes here
         node: Any = body
         for step in place:
-            node = node.get(step) if type(node) is dict else None
-        if type(node) is dict:
-            for name in node:
-                if not 0 < len(name) <= LONGEST_NAME or "\0" in name:
-                    wrong.append(detail(".".join(place), CODE, ADVICE))
-                    break
+            node = node.get(step)
+            if type(node) is not dict:
+                break
+        else:
+            if node and ("" in node or "\0" in "".join(node) or len(max(node, key=len)) > LONGEST_NAME):
+                wrong.append(detail(".".join(place), CODE, ADVICE))
     if wrong:
         named = ", ".join(entry["field"] for entry in wrong)
         raise Conflict(f"{named}: a key has 1 to {LONGEST_NAME} characters and no NUL.", code=CODE, details=wrong)

@@ -30,7 +30,9 @@ class Tallies:
                 for sums, position in targets:
                     _add(sums, values[position], sign * value)
         for groups, position, member_of in self._distinct:
-            _count(groups, values[position], member_of(public, hidden), sign)
+            member = member_of(public, hidden)
+            if member is not None:
+                _count(groups, values[position], member, sign)
 
     def move(self, was: Sequence[Any], old: tuple[Body, Body], now: Sequence[Any], new: tuple[Body, Body]) -> None:
         """Take a version away and add the one after it: what counts the same in both is left alone."""

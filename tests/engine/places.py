@@ -29,7 +29,7 @@ DECIDING: Mapping[Place, Callable[[str], Exception]] = {
         Place(Draft, name): Planted
         for name in (
             "create", "update", "_check_unique", "drop", "at", "open_store", "emit_change", "emit_move", "_emit",
-            "raise_event", "open_delivery", "record", "_make_room", "_used", "_forgotten", "_size_of",
+            "raise_event", "open_delivery", "record", "_make_room", "_used", "_forgotten",
         )
     },
     **{Place(Cutter, name): Planted for name in ("_next_block", "_secret", "uuid", "code", "event", "alnum", "secret")},
