@@ -1,5 +1,6 @@
 """One call of an operation: who asks, in which world, and the few verbs a handler needs."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
@@ -46,6 +47,7 @@ class Call:
 
     __slots__ = (
         "_draft",
+        "after_validation",
         "body_bytes",
         "caller",
         "headers",
@@ -74,6 +76,7 @@ class Call:
         self.peer: str | None = None
         self.is_foreign = False  # sent by a page of another machine
         self.warnings: list[str] = []
+        self.after_validation: Callable[[Any], Awaitable[None]] | None = None  # what a fault rule looks at the body for
         self._draft: Draft | None = None
 
     @property

@@ -21,14 +21,15 @@ def load(
 ) -> dict[str, Json]:
     """The whole contract behind an entry file, as one OpenAPI document that shares nothing with what `reader` gives.
 
-    `names_of` is the document whose events and scopes are folded in instead of its own, or of those of the file that it
-    names (`x-names-from`). Raises ContractError, with file and line or JSONPath, for a file that
+    `names_of` is the folded document whose events, scopes and operations are folded in instead of its own, or of those
+    of the file that it names (`x-names-from`). Raises ContractError, with file and line or JSONPath, for a file that
     cannot be read, a reference that leads nowhere, or an overlay that does not fit.
     """
     document = _Fold(entry, reader).document()
     enums = Enums()
     if names_of is None:
-        names_of = reader(entry.parent / document["x-names-from"]) if "x-names-from" in document else document
+        named = document.get("x-names-from")
+        names_of = document if named is None else _Fold(entry.parent / str(named), reader).document()
     names = Names(dict(names_of))
     if "x-names-from" in document:
         _follow_events(document, names)

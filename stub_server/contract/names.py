@@ -1,4 +1,4 @@
-"""Enums that are written nowhere: names of events and scopes, folded in where a schema says `x-enum-from`.
+"""Enums that are written nowhere: names of events, scopes and operations, folded in where a schema says `x-enum-from`.
 
 The events stand in `x-webhooks`, the scopes in `x-scopes`. A list of their names anywhere else is made from these.
 """
@@ -28,6 +28,7 @@ class Names:
         if not isinstance(items, dict):
             raise ContractError("$['x-webhooks']: must be a map of event types")
         self.events = tuple(items)
+        self._operations = _operations(document.get("paths"))
         self._payloads = {name: _payload(item) for name, item in items.items()}
         self._emitted_by = {name: _emitted_by(item) for name, item in items.items()}
         scopes = document.get("x-scopes", [])
@@ -46,12 +47,16 @@ class Names:
             "assignable_scopes": lambda: [scope.name for scope in self._scopes if scope.assignable],
             "scope_resources": self._scope_resources,
             "scope_patterns": self._scope_patterns,
+            "operations": self._operation_ids,
         }[source]()
 
     def emitted(self, operation: str, said: list[str]) -> list[str]:
         """What an operation emits: of what it said itself the events that there are, and those that name it."""
         kept = [name for name in said if name in self._emitted_by]
         return kept + [name for name, by in self._emitted_by.items() if operation in by and name not in kept]
+
+    def _operation_ids(self) -> list[str]:
+        return self._operations
 
     def _event_types(self) -> list[str]:
         return list(self.events)
@@ -148,6 +153,17 @@ def _places(document: dict[str, Json]) -> Iterator[tuple[Place, dict[str, Json]]
 def _may_hold(key: str | int, value: Json) -> bool:
     """Whether a schema may stand in a member; examples hold none."""
     return isinstance(value, (dict, list)) and key not in ("example", "examples")
+
+
+def _operations(paths: Json) -> list[str]:
+    """The operationIds of a document, in its order."""
+    items = [item for item in paths.values() if isinstance(item, dict)] if isinstance(paths, dict) else []
+    return [
+        str(operation["operationId"])
+        for item in items
+        for operation in item.values()
+        if isinstance(operation, dict) and "operationId" in operation
+    ]
 
 
 def _payload(item: Json) -> str | None:

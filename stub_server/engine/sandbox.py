@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from ..contract.document import Lifecycle
 from ..domain.webhooks import Subscriber
 from ..events.log import EventLog
+from ..faults.rules import Faults
 from ..kernel.clock import Clock, ClockState, iso
 from ..kernel.ids import Ids, named_uuid
 from ..kernel.problem import Unavailable
@@ -57,7 +58,7 @@ class Sandbox:
     """A world of its own. Another sandbox's records, clock and credentials do not exist in it.
 
     State, which steps alone change: `stores`, `events`, `timers`, `replies`, the clock's setting, the positions of
-    `ids`. Beside it, and no state: the journal, `in_progress` (Idempotency-Keys whose request still runs) and
+    `ids`. Beside it, and no state: journal, fault rules, `in_progress` (Idempotency-Keys whose request still runs) and
     `subscribers` (who wants which events, remembered until a webhook changes); `seeded_keys` are the ids of the API
     keys that came with the seed, whose secrets follow the world's name. `recorded_clock` is the clock's setting
     after the newest step; a running clock shows a later instant by now.
@@ -84,9 +85,11 @@ class Sandbox:
     subscribers: dict[tuple[str, str, str | None], list[Subscriber]] = field(default_factory=dict)
     is_broken: bool = False
     recorded_clock: ClockState = field(init=False)
+    faults: Faults = field(init=False)
 
     def __post_init__(self) -> None:
         self.recorded_clock = self.clock.state
+        self.faults = Faults(self.seed)
 
     @property
     def store(self) -> Store:
@@ -234,8 +237,8 @@ class Sandbox:
     # -- copies
 
     def fork(self, name: str) -> Sandbox:
-        """A world with the same past and a future of its own. The journal stays behind."""
-        return Sandbox(
+        """A world with the same past and a future of its own. Fault rules come along, the journal stays behind."""
+        twin = Sandbox(
             name=name,
             seed=self.seed,
             scenario=self.scenario,
@@ -253,6 +256,8 @@ class Sandbox:
             personas=dict(self.personas),
             seeded_keys=self.seeded_keys,
         )
+        twin.faults = self.faults.copy()
+        return twin
 
     def counts(self) -> dict[str, Any]:
         """How many records the seeded merchant has, by table."""

@@ -18,7 +18,7 @@ _EXPOSED = (
 _METHODS = (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 _COMMON = (
     b"Authorization, Content-Type, Accept, Idempotency-Key, Prefer, X-Sandbox, X-Sandbox-Admin-Key, "
-    b"X-Sandbox-Client-IP, X-Sandbox-Simulate"
+    b"X-Sandbox-Client-IP, X-Sandbox-Simulate, X-Sandbox-Delay"
 )
 VARY = (b"vary", b"Origin")
 """On every answer, with or without an Origin: a cache must not give one page's answer to another."""

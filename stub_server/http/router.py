@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..calls.call import CONTROL, Call
 from ..contract.bundle import METHODS
 from ..kernel.problem import Missing, NotAllowed
+from .simulation import Simulator
 from .violations import nearest
 
 CALL = "stub_server.call"
@@ -41,9 +42,12 @@ class Router(SpecMiddleware):
         self.app = app
         self._root = _Node()
         self._static: dict[str, _Node] = {}
+        self._simulator: Simulator | None = None
 
-    def add_api(self, specification: Specification, base_path: str | None = None, **_: Any) -> None:
+    def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
         """Register every path of a contract below its base path."""
+        if not base_path:  # what happens on demand happens to the API alone
+            self._simulator = Simulator(options["documents"][""])
         base = specification.base_path if base_path is None else base_path
         for path, item in specification["paths"].items():
             node, static = self._root, True
@@ -88,6 +92,9 @@ class Router(SpecMiddleware):
         call: Call = scope[CALL]
         call.path_values = values
         scope["extensions"][ROUTING_CONTEXT] = routed
+        if self._simulator is not None and not routed["api_base_path"] and self._simulator.concerns(call):
+            await self._simulator.serve(self.app, call, routed["operation_id"], scope, receive, send)
+            return
         await self.app(scope, receive, send)
 
     def _no_route(self, prefix: str, method: str, path: str) -> Missing:

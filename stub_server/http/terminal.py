@@ -155,6 +155,8 @@ class Terminal(SpecMiddleware):
         if requests.has_body:
             call.body_bytes = await _body(receive, call.headers.get(b"content-length"))
         values, arguments = requests.read(call)
+        if call.after_validation is not None:
+            await call.after_validation(arguments.get("body"))
         key = idempotency.key_of(call) if bound.takes_key else None
         if key is not None:
             await _once(send, call, bound, key, values, arguments)

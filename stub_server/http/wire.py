@@ -11,6 +11,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from ..kernel.problem import Busy, HeadTooLarge, Malformed, Refusal, TimedOut
 from ..kernel.trace import Trace
 from .errors import render
+from .hangup import TRANSPORT
 from .watch import Limits, Wait, Watch
 
 LARGEST_HEAD = 65_536
@@ -73,6 +74,7 @@ class Wire(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Start the request. Trailers come after this and are no headers: they are thrown away."""
         super().on_headers_complete()
+        self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]  # a name of ours in ASGI's scope
         self.headers = []
         self._room = LARGEST_HEAD
 

@@ -18,6 +18,7 @@ class Trace:
         "path",
         "query",
         "sandbox",
+        "simulated",
         "status",
         "step",
     )
@@ -30,6 +31,7 @@ class Trace:
         self.step = "route"
         self.status = 0
         self.code: str | None = None
+        self.simulated: str | None = None  # what asked for a failure or a delay
         self.began = perf_counter_ns()
         self.micros = 0
 

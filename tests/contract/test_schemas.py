@@ -219,7 +219,7 @@ def idents(node: Any, name: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(node, list):
         for value in node:
             yield from idents(value, name)
-    elif isinstance(node, str) and name.endswith(("Id", "Ids")):
+    elif isinstance(node, str) and name.endswith(("Id", "Ids")) and name != "operationId":
         yield name, node
 
 

@@ -150,6 +150,7 @@ class Evidence:
 
 
 def _answer(method: str, path: str, status: int, headers: Any, body: Any) -> Answer:
-    told = status >= 400 and method != "HEAD" and "json" in headers.get("content-type", "")
+    simulated = "x-sandbox-simulated" in headers  # whose body may be no JSON, though it says so
+    told = status >= 400 and method != "HEAD" and "json" in headers.get("content-type", "") and not simulated
     code = body.json().get("code") if told else None
-    return Answer(method, path, status, code, "x-sandbox-simulated" in headers)
+    return Answer(method, path, status, code, simulated)

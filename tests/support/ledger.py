@@ -22,6 +22,7 @@ OF_THE_SERVER = frozenset(
         "simulated_fault",
         "host_not_allowed",
         "request_timeout",
+        "malformed_request",
         "sandbox_unavailable",
     )
 )

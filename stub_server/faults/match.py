@@ -1,0 +1,100 @@
+"""Which requests a fault rule means: operation, method, path, headers and members of the body."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+import orjson
+
+from ..kernel.record import Body
+
+_STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\[([0-9]{1,4}|\*)\]")
+_PATH = re.compile(rf"\$(?:{_STEP.pattern})+").fullmatch
+
+Step = str | int | None
+"""A member's name, a place in a list, or None for every place."""
+
+
+class Request(NamedTuple):
+    """What a rule is held against. `headers` are by name in lower case."""
+
+    operation: str
+    method: str
+    path: str
+    headers: Mapping[bytes, bytes]
+
+
+def body_path(text: str) -> tuple[Step, ...]:
+    """`$.items[0].name` -> `("items", 0, "name")`; `[*]` is None. Raises ValueError for what is no such path."""
+    if not _PATH(text):
+        raise ValueError(text)
+    steps: list[Step] = []
+    for name, index in _STEP.findall(text):
+        steps.append(name or (None if index == "*" else int(index)))
+    return tuple(steps)
+
+
+class Match:
+    """A rule's `match`. All that it names must hold; texts may be globs, of `*` and `?`."""
+
+    __slots__ = ("_body", "_headers", "_method", "_operation", "_path")
+
+    def __init__(self, asked: Body) -> None:
+        """`asked` is as in a request. Raises ValueError with a path of the body that is none."""
+        self._operation, self._method = asked.get("operationId"), asked.get("method")
+        self._path = asked.get("path")
+        self._headers = [(name.lower().encode("latin-1", "replace"), g) for name, g in asked.get("header", {}).items()]
+        self._body = [(body_path(path), wanted) for path, wanted in asked.get("body", {}).items()]
+
+    @property
+    def reads_body(self) -> bool:
+        """Whether the body decides too."""
+        return bool(self._body)
+
+    def means(self, request: Request) -> bool:
+        """Whether a request is meant, as far as its body does not decide."""
+        if self._operation is not None and self._operation != request.operation:
+            return False
+        if self._method is not None and self._method != request.method:
+            return False
+        if self._path is not None and not glob(self._path, request.path):
+            return False
+        for name, wanted in self._headers:
+            value = request.headers.get(name)
+            if value is None or not glob(wanted, value.decode("latin-1")):
+                return False
+        return True
+
+    def means_body(self, body: Any) -> bool:
+        """Whether a body is meant."""
+        return all(any(_equal(wanted, value) for value in _values(body, path)) for path, wanted in self._body)
+
+
+def glob(pattern: str, text: str) -> bool:
+    """Whether a text has the form of a pattern: `*` stands for any characters, `?` for one."""
+    return fnmatchcase(text, pattern.replace("[", "[[]"))
+
+
+def _equal(wanted: Any, value: Any) -> bool:
+    if isinstance(wanted, str):
+        return glob(wanted, value if isinstance(value, str) else orjson.dumps(value).decode())
+    if isinstance(wanted, bool) or isinstance(value, bool):
+        return wanted is value
+    return bool(wanted == value)
+
+
+def _values(node: Any, path: tuple[Step, ...]) -> Iterator[Any]:
+    """The values at a path of a body: none, one, or with `[*]` several."""
+    if not path:
+        yield node
+        return
+    step, rest = path[0], path[1:]
+    if isinstance(step, str):
+        if isinstance(node, dict) and step in node:
+            yield from _values(node[step], rest)
+    elif isinstance(node, list):
+        for item in node if step is None else node[step : step + 1]:
+            yield from _values(item, rest)

@@ -1,0 +1,24 @@
+"""Ending a connection instead of an answer, or in the middle of one."""
+
+from __future__ import annotations
+
+from starlette.types import Receive, Scope
+
+TRANSPORT = "stub_server.transport"
+"""Where the scope has the connection's transport; a scope without a socket has none."""
+
+
+async def hang_up(scope: Scope, receive: Receive, *, unsent: bool) -> None:
+    """Close the connection, `unsent` without what is still to be sent.
+
+    Raises ConnectionResetError where there is none, as a client in the same process would see it.
+    """
+    transport = scope.get(TRANSPORT)
+    if transport is None:
+        raise ConnectionResetError("a fault rule of the sandbox dropped the connection")
+    if unsent:
+        transport.abort()
+    else:
+        transport.close()
+    while (await receive())["type"] != "http.disconnect":
+        pass

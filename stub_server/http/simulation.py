@@ -1,0 +1,192 @@
+"""Failure on demand: what a request's own headers and the sandbox's fault rules have happen to it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterable
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..calls.call import Call
+from ..contract.document import Document, Operation
+from ..faults.match import Request
+from ..faults.rule import BEFORE, Effect
+from ..kernel.problem import Malformed, Refusal, detail
+from .errors import Headers, render
+from .hangup import hang_up
+
+SIMULATED = b"x-sandbox-simulated"
+PREFER, SIMULATE, DELAY = b"prefer", b"x-sandbox-simulate", b"x-sandbox-delay"
+LONGEST_DELAY = 60_000  # ms
+ANYWHERE = {
+    "rate_limited": 429, "internal_error": 500, "sandbox_unavailable": 503, "too_many_connections": 503,
+    "simulated_fault": 503, "request_timeout": 408,
+}  # fmt: skip
+"""Codes that any operation may answer, and their statuses."""
+ALWAYS = {429: "rate_limited", 500: "internal_error", 502: "simulated_fault", 503: "simulated_fault",
+          504: "simulated_fault"}  # fmt: skip
+"""Statuses that Prefer may ask of any operation, and their codes."""
+_CODE = re.compile(r'(?:^|[,;])\s*code\s*=\s*"?([0-9]{1,5})"?\s*(?=$|[,;])', re.IGNORECASE)
+
+
+class Simulator:
+    """One per API: it knows which statuses and codes each operation has."""
+
+    def __init__(self, document: Document) -> None:
+        self._operations = document.operations
+        self._statuses = dict(ANYWHERE)
+        for operation in document.operations.values():
+            for status, response in operation.responses.items():
+                for code in response.codes:
+                    self._statuses.setdefault(code, status)
+
+    @staticmethod
+    def concerns(call: Call) -> bool:
+        """Whether anything is to happen to a request."""
+        headers = call.headers
+        return bool(call.sandbox.faults) or PREFER in headers or SIMULATE in headers or DELAY in headers
+
+    async def serve(
+        self, app: ASGIApp, call: Call, operation_id: str, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Serve a request that something may happen to."""
+        simulation = Simulation(self, call)
+        request = Request(operation_id, call.trace.method, call.trace.path, call.headers)
+        rules, now = call.sandbox.faults, call.sandbox.clock.now
+
+        async def go_on(answer: Send) -> None:
+            await simulation.have(self._asked(call, self._operations[operation_id]))
+            if simulation.is_undecided:
+                await simulation.have(rules.by_request(request, now))
+            if simulation.is_to_be_dropped(BEFORE):
+                return
+            if simulation.is_undecided and rules.read_bodies:
+                call.after_validation = lambda body: simulation.have(rules.by_body(request, body, now))
+            await app(scope, receive, answer)
+
+        await simulation.run(go_on, scope, receive, send)
+
+    def refusal(self, effect: Effect) -> Refusal:
+        """The answer that an effect asks for."""
+        status, code = effect.status, effect.code or "simulated_fault"
+        message = effect.message or f"The sandbox simulates this answer ({effect.label})."
+        refusal = Refusal(message, code=code, headers=dict(effect.headers))
+        refusal.status = self._statuses.get(code, 503) if status is None else status
+        return refusal
+
+    def _asked(self, call: Call, operation: Operation) -> Iterable[Effect]:
+        """What the request's own headers ask for."""
+        headers = call.headers
+        if DELAY in headers:
+            yield Effect("delay", delay=_milliseconds(headers[DELAY]))
+        if SIMULATE in headers:
+            yield self._by_code(operation, headers[SIMULATE].decode("latin-1").strip())
+        found = _CODE.search(headers[PREFER].decode("latin-1")) if PREFER in headers else None
+        if found is not None:
+            status = int(found[1])
+            if status not in operation.responses and status not in ALWAYS:
+                possible = sorted({*operation.responses, *ALWAYS})
+                raise _impossible("Prefer", f"code={status}", operation, possible)
+            if status >= 400:
+                response = operation.responses.get(status)
+                code = response.codes[0] if response is not None and response.codes else ALWAYS.get(status)
+                yield Effect("prefer", status=status, code=code)
+
+    def _by_code(self, operation: Operation, code: str) -> Effect:
+        for status, response in operation.responses.items():
+            if code in response.codes:
+                return Effect("simulate", status=status, code=code)
+        if code in ANYWHERE:
+            return Effect("simulate", status=ANYWHERE[code], code=code)
+        own = {code for response in operation.responses.values() for code in response.codes}
+        raise _impossible("X-Sandbox-Simulate", code, operation, sorted(own | ANYWHERE.keys()))
+
+
+class Simulation:
+    """What happens to one request."""
+
+    def __init__(self, simulator: Simulator, call: Call) -> None:
+        self._simulator, self._call = simulator, call
+        self._effect: Effect | None = None
+        self._labels: list[str] = []
+        self._status, self._headers, self._body = 0, Headers(), b""
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether nothing but waiting has happened yet."""
+        return self._effect is None
+
+    def is_to_be_dropped(self, when: str) -> bool:
+        """Whether the connection ends `before` or `after` the change."""
+        return self._effect is not None and self._effect.drop == when
+
+    async def have(self, effects: Iterable[Effect]) -> None:
+        """Wait as long as they say, up to the first that does more; the rest are not looked at.
+
+        Raises the refusal that takes the answer's place.
+        """
+        delay = 0
+        for effect in effects:
+            delay += effect.delay
+            self._labels.append(effect.label)
+            if not effect.only_waits:
+                self._effect = effect
+                break
+        if self._labels:
+            self._call.trace.simulated = ", ".join(self._labels)
+        if delay:
+            await asyncio.sleep(min(delay, LONGEST_DELAY) / 1_000)
+        if self._effect is not None and self._effect.is_answer:
+            raise self._simulator.refusal(self._effect)
+
+    async def run(self, serve: Callable[[Send], Awaitable[None]], scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve the request, and do to its answer what is to be done."""
+        try:
+            await serve(self._collect)
+        except ConnectionResetError:
+            raise
+        except Exception as error:
+            self._status, self._headers, self._body = render(error, self._call.trace)
+        effect, headers, body = self._effect, self._headers, self._body
+        if self._labels:
+            headers.append((SIMULATED, ", ".join(self._labels).encode()))
+        if effect is not None:
+            if not effect.is_answer:
+                headers += [
+                    (name.lower().encode(), value.encode("latin-1", "replace")) for name, value in effect.headers
+                ]
+            if effect.drop is not None:
+                await hang_up(scope, receive, unsent=True)
+                return
+            if effect.corrupt and body:
+                body = body[:-1] + b","  # of the same length, and no JSON any more
+        await send({"type": "http.response.start", "status": self._status, "headers": headers})
+        if effect is not None and effect.keep is not None and body:
+            part = body[: min(int(len(body) * effect.keep), len(body) - 1)]
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+            await hang_up(scope, receive, unsent=False)
+            return
+        await send({"type": "http.response.body", "body": b"" if self._call.trace.method == "HEAD" else body})
+
+    async def _collect(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status, self._headers = message["status"], list(message["headers"])
+        else:
+            self._body += message.get("body", b"")
+
+
+def _milliseconds(header: bytes) -> int:
+    text = header.decode("latin-1").strip()
+    if not (text.isascii() and text.isdigit() and len(text) <= 6 and int(text) <= LONGEST_DELAY):
+        raise Malformed(
+            f"X-Sandbox-Delay is a whole number of milliseconds, at most {LONGEST_DELAY}.", code="malformed_request"
+        )
+    return int(text)
+
+
+def _impossible(header: str, asked: str, operation: Operation, possible: Iterable[object]) -> Malformed:
+    """400 of a header that asks for what the operation cannot answer, with all that it can."""
+    listed = ", ".join(str(one) for one in possible)
+    message = f"{header}: {operation.id} does not answer {asked[:60]}. It answers {listed}."
+    return Malformed(message, code="malformed_request", details=[detail(header, "simulation", message, "header")])

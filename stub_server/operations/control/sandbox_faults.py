@@ -1,0 +1,83 @@
+"""Fault rules: which requests to the API fail, wait or lose their answer."""
+
+import re
+
+from ...calls import reply
+from ...calls.call import Call
+from ...calls.reply import Reply
+from ...faults.rule import Fault
+from ...kernel.clock import iso
+from ...kernel.page import Page
+from ...kernel.problem import Invalid, detail
+from ...kernel.record import Body
+
+# What the frame of an answer depends on; a rule that sets it would only break the connection.
+_is_token = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}").fullmatch
+_FRAMING = ("content-length", "transfer-encoding", "connection", "x-request-id", "x-sandbox-simulated", "date")
+
+
+def list_faults(call: Call, query: Body) -> Reply:
+    """200 with a page of rules, those made last first."""
+    page, limit = query["page"], query["limit"]
+    newest = list(call.sandbox.faults)[::-1]
+    shown = [_shown(fault) for fault in newest[(page - 1) * limit : page * limit]]
+    return reply.value({"faults": shown, "pagination": Page(page, limit, len(newest)).body()})
+
+
+def create_fault(call: Call, body: Body) -> Reply:
+    """201 with the rule; it holds from the next request on."""
+    if "then" not in body and "preset" not in body:
+        raise _invalid("then", "required", "Say what happens, or name a preset.")
+    for name in body.get("then", {}).get("headers", {}):
+        if not _is_token(name) or name.lower() in _FRAMING:
+            raise _invalid(f"then.headers.{name[:60]}", "value", "This is no header that a rule can set: leave it out.")
+    try:
+        fault = call.sandbox.faults.add(body, call.now)
+    except ValueError as error:
+        raise _invalid(
+            "match.body", "value", f"{error} is no path: write it like $.customer.email or $.items[0].price."
+        ) from None
+    return reply.value({"fault": _shown(fault)}, 201).located(f"{call.prefix}/_sandbox/faults/{fault.id}")
+
+
+def delete_faults(call: Call) -> Reply:
+    """204; no rule is left."""
+    call.sandbox.faults.clear()
+    return Reply(204, ())
+
+
+def get_fault(call: Call, ident: str) -> Reply:
+    """200 with the rule and its counters."""
+    return reply.value({"fault": _shown(call.sandbox.faults.get(ident))})
+
+
+def update_fault(call: Call, ident: str, body: Body) -> Reply:
+    """200 with the rule, switched on or off."""
+    fault = call.sandbox.faults.get(ident)
+    fault.enabled = body["enabled"]
+    return reply.value({"fault": _shown(fault)})
+
+
+def delete_fault(call: Call, ident: str) -> Reply:
+    """204; the rule is gone."""
+    call.sandbox.faults.drop(ident)
+    return Reply(204, ())
+
+
+def _shown(fault: Fault) -> Body:
+    return {
+        "id": fault.id,
+        "name": fault.name,
+        "preset": fault.preset,
+        "enabled": fault.enabled,
+        "match": fault.asked.get("match", {}),
+        "when": fault.when,
+        "then": fault.then,
+        "seen": fault.seen,
+        "hits": fault.hits,
+        "created_at": iso(fault.since),
+    }
+
+
+def _invalid(field: str, code: str, message: str) -> Invalid:
+    return Invalid(f"{field}: {message}", details=[detail(field, code, message)])

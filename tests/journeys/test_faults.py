@@ -1,0 +1,457 @@
+"""Failure on demand: rules of a world, and headers of one request."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import httpx2
+import pytest
+
+from stub_server.faults.rules import MOST, PRESETS
+
+from ..conftest import Serve
+from ..support import make
+from ..support.live import NO_TLS, Live
+from ..support.make import Json, created, customer_body
+from .steps import done, refused
+
+NOW = "2027-03-01T12:00:00.000Z"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A world of its own: its API, and its control surface."""
+
+    api: httpx2.Client
+    control: httpx2.Client
+    name: str
+
+    def rule(self, then: Json | None = None, **rest: Any) -> Json:
+        """A new fault rule."""
+        body = rest if then is None else {"then": then, **rest}
+        return dict(created(self.control.post("/faults", json=body))["fault"])
+
+    def hits(self, rule: Json) -> tuple[int, int]:
+        """How many requests a rule meant, and on how many of them it acted."""
+        now = done(self.control.get(f"/faults/{rule['id']}"))["fault"]
+        return now["seen"], now["hits"]
+
+    def statuses(self, count: int, path: str = "/v2/customers") -> list[int]:
+        """The statuses of so many requests one after the other."""
+        return [self.api.get(path).status_code for _ in range(count)]
+
+
+Open = Callable[..., World]
+
+
+@pytest.fixture(scope="module")
+def server(serve: Serve) -> Live:
+    """A server for worlds that fail."""
+    return serve(seed=23)
+
+
+@pytest.fixture
+def open_world(server: Live) -> Iterator[Open]:
+    """`open_world()`: a new frozen world; `open_world(name)` one that is there."""
+    clients: list[httpx2.Client] = []
+
+    def opened(name: str | None = None, **body: Any) -> World:
+        url = f"{server.url}/_sandbox/sandboxes"
+        with httpx2.Client(timeout=30, verify=NO_TLS) as door:
+            answer = door.get(f"{url}/{name}") if name else door.post(url, json={"now": NOW} | body)
+        world = answer.json()["sandbox"]
+        headers = {"Authorization": f"Bearer {world['credentials']['private_key']}"}
+        api = httpx2.Client(base_url=world["base_url"], headers=headers, timeout=30, verify=NO_TLS)
+        control = httpx2.Client(base_url=f"{world['base_url']}/_sandbox", timeout=30, verify=NO_TLS)
+        clients.extend((api, control))
+        return World(api, control, world["name"])
+
+    yield opened
+    for client in clients:
+        client.close()
+    for name in server.app.sandboxes.names():
+        server.app.sandboxes.forget(name)
+
+
+@pytest.fixture
+def world(open_world: Open) -> World:
+    """A new world."""
+    return open_world()
+
+
+# -- what a rule does
+
+
+def test_a_rule_answers_in_the_one_error_shape_and_says_so(world: World) -> None:
+    """Status, code, message and headers are those of the rule; other operations are left alone."""
+    then = {"status": 503, "code": "simulated_fault", "message": "Busy.", "headers": {"Retry-After": "2"}}
+    rule = world.rule(then, match={"operationId": "listCustomers"})
+    answer = world.api.get("/v2/customers")
+    refused(answer, 503, "simulated_fault")
+    assert "Busy." == answer.json()["message"]
+    assert f"fault:{rule['id']}" == answer.headers["X-Sandbox-Simulated"]
+    assert "2" == answer.headers["Retry-After"]
+    assert [200] == world.statuses(1, "/v2/plans")
+    assert (1, 1) == world.hits(rule)
+
+
+@pytest.mark.parametrize(
+    ("then", "status", "code"),
+    [
+        ({"status": 500}, 500, "simulated_fault"),
+        ({"code": "plan_sold_out"}, 409, "plan_sold_out"),
+        ({"code": "rate_limited"}, 429, "rate_limited"),
+        ({"code": "of_my_own"}, 503, "of_my_own"),
+        ({"status": 418, "code": "of_my_own"}, 418, "of_my_own"),
+    ],
+)
+def test_what_a_rule_leaves_out_is_filled_in(world: World, then: Json, status: int, code: str) -> None:
+    """A code without a status has the one of the contract, a status without a code is a simulated fault."""
+    world.rule(then)
+    refused(world.api.get("/v2/customers"), status, code)
+
+
+def test_a_rule_acts_before_the_credential_is_looked_at(world: World) -> None:
+    """An outage asks nobody for a key."""
+    world.rule({"status": 503})
+    refused(httpx2.get(str(world.api.base_url).rstrip("/") + "/v2/customers", verify=NO_TLS), 503, "simulated_fault")
+
+
+def test_the_control_surface_never_fails(world: World) -> None:
+    """A rule for everything means every request to the API."""
+    rule = world.rule({"status": 500})
+    done(world.control.get("/clock"))
+    assert (0, 0) == world.hits(rule)
+    assert 204 == world.control.delete("/faults").status_code
+    assert [200] == world.statuses(1)
+
+
+@pytest.mark.parametrize("field", ["headers", "delay"])
+def test_an_answer_may_come_as_ever_and_say_what_was_done_to_it(world: World, field: str) -> None:
+    """A header is added, or the answer is late; the answer is the real one."""
+    then: Json = {"headers": {"X-Team": "blue"}} if field == "headers" else {"delay_ms": 60}
+    rule = world.rule(then)
+    begun = monotonic()
+    answer = world.api.get("/v2/customers")
+    assert 200 == answer.status_code
+    assert f"fault:{rule['id']}" == answer.headers["X-Sandbox-Simulated"]
+    assert answer.json()["customers"]
+    if field == "headers":
+        assert "blue" == answer.headers["X-Team"]
+    else:
+        assert monotonic() - begun >= 0.06
+
+
+def test_waits_add_up_and_the_first_rule_that_does_more_acts_alone(world: World) -> None:
+    """Rules are tried in the order in which they were made."""
+    waits = [world.rule({"delay_ms": 30}), world.rule({"delay_ms": {"min": 30, "max": 40}})]
+    first, second = world.rule({"status": 500}), world.rule({"status": 502})
+    begun = monotonic()
+    answer = world.api.get("/v2/customers")
+    assert monotonic() - begun >= 0.06
+    assert 500 == answer.status_code
+    assert ", ".join(f"fault:{rule['id']}" for rule in (*waits, first)) == answer.headers["X-Sandbox-Simulated"]
+    assert (0, 0) == world.hits(second)
+
+
+def order_body(world: World, **changes: Any) -> Json:
+    """What createPixOrder accepts."""
+    plan = make.make_plan(world.api, billing_type="one_time")
+    return make.order_body(plan["projectId"], plan["id"], **changes)
+
+
+def lost(world: World, **options: Any) -> Json:
+    """An order whose answer does not arrive; the body that was sent."""
+    body = order_body(world)
+    with pytest.raises(httpx2.TransportError):
+        world.api.post("/v2/orders/pix", json=body, **options)
+    return body
+
+
+@pytest.mark.parametrize(("when", "made"), [("before", 0), ("after", 1)])
+def test_a_connection_is_dropped_before_or_after_the_change(world: World, when: str, made: int) -> None:
+    """The client cannot tell the two apart, and only one of them has made the order."""
+    before = done(world.api.get("/v2/orders", params={"limit": 1}))["pagination"]["total"]
+    world.rule({"drop_connection": when}, match={"operationId": "createPixOrder"})
+    lost(world)
+    assert made == done(world.api.get("/v2/orders", params={"limit": 1}))["pagination"]["total"] - before
+
+
+def test_the_retry_of_a_lost_answer_is_replayed(world: World) -> None:
+    """With its Idempotency-Key the order is there once, and the retry is told of it."""
+    rule = world.rule({"drop_connection": "after"}, match={"operationId": "createPixOrder"}, when={"times": 1})
+    key = {"Idempotency-Key": "a-checkout"}
+    body = lost(world, headers=key)
+    total = done(world.api.get("/v2/orders", params={"limit": 1}))["pagination"]["total"]
+    again = world.api.post("/v2/orders/pix", json=body, headers=key)
+    assert (201, "true") == (again.status_code, again.headers["Idempotent-Replayed"])
+    assert total == done(world.api.get("/v2/orders", params={"limit": 1}))["pagination"]["total"]
+    assert (2, 1) == world.hits(rule)
+
+
+def test_a_fault_before_the_handler_saves_no_reply(world: World) -> None:
+    """The retry of a 503 makes the order."""
+    world.rule({"status": 503}, match={"operationId": "createPixOrder"}, when={"times": 1})
+    body, key = order_body(world), {"Idempotency-Key": "a-checkout"}
+    refused(world.api.post("/v2/orders/pix", json=body, headers=key), 503, "simulated_fault")
+    again = world.api.post("/v2/orders/pix", json=body, headers=key)
+    assert 201 == again.status_code
+    assert "Idempotent-Replayed" not in again.headers
+
+
+def test_a_body_is_cut(world: World) -> None:
+    """It says how long it would have been, and the connection ends before."""
+    world.rule({"truncate_body": 0.5})
+    with pytest.raises(httpx2.RemoteProtocolError):
+        world.api.get("/v2/customers")
+
+
+@pytest.mark.parametrize("then", [{"corrupt_json": True}, {"corrupt_json": True, "status": 500}], ids=str)
+def test_a_body_is_no_json(world: World, then: Json) -> None:
+    """Of the length that it says, so that only its reader notices."""
+    world.rule(then)
+    answer = world.api.get("/v2/customers")
+    assert then.get("status", 200) == answer.status_code
+    assert int(answer.headers["Content-Length"]) == len(answer.content)
+    with pytest.raises(json.JSONDecodeError):
+        answer.json()
+
+
+# -- which requests it means
+
+
+@pytest.mark.parametrize(
+    ("match", "meant"),
+    [
+        ({}, True),
+        ({"operationId": "createCustomer"}, True),
+        ({"operationId": "listCustomers"}, False),
+        ({"method": "POST", "path": "/v2/cust*"}, True),
+        ({"method": "PUT"}, False),
+        ({"path": "/v2/customer"}, False),
+        ({"path": "/v2/customer?"}, True),
+        ({"path": "/v2/[c]ustomers"}, False),
+        ({"header": {"x-team": "bl*"}}, True),
+        ({"header": {"X-Team": "red"}}, False),
+        ({"header": {"X-Other": "*"}}, False),
+        ({"body": {"$.email": "*@example.com"}}, True),
+        ({"body": {"$.email": "*@example.org"}}, False),
+        ({"body": {"$.address.street": "*"}}, False),
+        ({"body": {"$.metadata.vip": "yes", "$.name": "Marina*"}}, True),
+        ({"method": "PUT", "body": {"$.email": "*"}}, False),
+    ],
+    ids=str,
+)
+def test_a_rule_means_what_all_its_members_name(world: World, match: Json, meant: bool) -> None:
+    """Globs of `*` and `?`; a bracket is a bracket."""
+    rule = world.rule({"status": 500}, match=match)
+    body = customer_body(name="Marina Duarte", email="marina@example.com", metadata={"vip": "yes"})
+    answer = world.api.post("/v2/customers", json=body, headers={"X-Team": "blue"})
+    assert (500 if meant else 201) == answer.status_code
+    assert (meant, meant) == world.hits(rule)
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted", "meant"),
+    [
+        ("$.items[0].quantity", 1, True),
+        ("$.items[*].quantity", 2, False),
+        ("$.items[7].quantity", 1, False),
+        ("$.items[0].quantity", True, False),
+        ("$.items[0].quantity", "1", True),
+    ],
+)
+def test_a_path_leads_into_lists(world: World, path: str, wanted: Any, meant: bool) -> None:
+    """A text is held against the value's text, a number must be equal, and 1 is not true."""
+    world.rule({"status": 500}, match={"operationId": "createPixOrder", "body": {path: wanted}})
+    answer = world.api.post("/v2/orders/pix", json=order_body(world))
+    assert (500 if meant else 201) == answer.status_code, answer.text
+
+
+def test_a_rule_that_reads_the_body_acts_after_validation(world: World) -> None:
+    """What the contract refuses is refused as ever."""
+    rule = world.rule({"status": 500}, match={"body": {"$.email": "*"}})
+    refused(world.api.post("/v2/customers", json={"email": "marina@example.com"}), 422, "validation_error")
+    assert (0, 0) == world.hits(rule)
+
+
+# -- when it acts
+
+
+@pytest.mark.parametrize(
+    ("when", "acts"),
+    [
+        ({}, [1, 1, 1, 1, 1, 1]),
+        ({"every": 3}, [0, 0, 1, 0, 0, 1]),
+        ({"after": 2}, [0, 0, 1, 1, 1, 1]),
+        ({"times": 2}, [1, 1, 0, 0, 0, 0]),
+        ({"after": 1, "every": 2, "times": 1}, [0, 0, 1, 0, 0, 0]),
+        ({"probability": 0}, [0, 0, 0, 0, 0, 0]),
+        ({"probability": 1}, [1, 1, 1, 1, 1, 1]),
+    ],
+    ids=str,
+)
+def test_a_rule_acts_on_some_of_the_requests(world: World, when: Json, acts: list[int]) -> None:
+    """All conditions must hold."""
+    world.rule({"status": 500}, when=when)
+    assert [500 if act else 200 for act in acts] == world.statuses(6)
+
+
+def test_a_rule_ends_by_the_clock_of_the_sandbox(world: World) -> None:
+    """Moving the clock is enough."""
+    world.rule({"status": 500}, when={"for_seconds": 60})
+    assert [500] == world.statuses(1)
+    done(world.control.post("/clock/advance", json={"seconds": 60}))
+    assert [200] == world.statuses(1)
+
+
+def test_the_same_seed_fails_at_the_same_places(open_world: Open) -> None:
+    """Two worlds of one seed agree request by request, one of another seed does not."""
+    found = []
+    for seed in (7, 7, 8):
+        world = open_world(seed=seed)
+        world.rule({"status": 500}, when={"probability": 0.5})
+        found.append(world.statuses(24))
+    assert found[0] == found[1] != found[2]
+    assert {200, 500} == set(found[0])
+
+
+# -- the life of a rule
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_a_preset_is_a_whole_rule(world: World, preset: str) -> None:
+    """What is given beside it takes the place of its own."""
+    rule = world.rule(preset=preset, when={"times": 1, "after": 1}, match={"path": "/v2/plans"}, name="mine")
+    assert (preset, "mine", {"times": 1, "after": 1}) == (rule["preset"], rule["name"], rule["when"])
+    assert PRESETS[preset]["then"] == rule["then"]
+    assert 200 == world.api.get("/v2/plans").status_code
+    if "drop_connection" in rule["then"]:
+        with pytest.raises(httpx2.TransportError):
+            world.api.get("/v2/plans")
+    else:
+        answer = world.api.get("/v2/plans")
+        assert rule["then"].get("status", 200) == answer.status_code
+        assert f"fault:{rule['id']}" == answer.headers["X-Sandbox-Simulated"]
+    assert (2, 1) == world.hits(rule)
+
+
+def test_a_rule_is_listed_switched_and_deleted(world: World) -> None:
+    """Newest first; a rule that is off neither acts nor counts."""
+    first, second = world.rule({"status": 500}), world.rule({"status": 502}, name="second")
+    page = done(world.control.get("/faults", params={"limit": 1}))
+    assert ([second], 2) == (page["faults"], page["pagination"]["total"])
+    off = done(world.control.patch(f"/faults/{first['id']}", json={"enabled": False}))["fault"]
+    assert first | {"enabled": False} == off
+    assert [502] == world.statuses(1)
+    assert (0, 0) == world.hits(first)
+    assert 204 == world.control.delete(f"/faults/{second['id']}").status_code
+    assert [200] == world.statuses(1)
+    for call in (world.control.get, world.control.delete):
+        refused(call(f"/faults/{second['id']}"), 404, "not_found")
+    refused(world.control.patch("/faults/fault_99", json={"enabled": True}), 404, "not_found")
+
+
+def test_a_fork_takes_rules_along_and_a_reset_deletes_them(world: World, open_world: Open) -> None:
+    """From the fork on each side counts for itself."""
+    rule = world.rule({"status": 500})
+    assert [500] == world.statuses(1)
+    made = created(world.control.post(f"/sandboxes/{world.name}/fork", json={}))["sandbox"]
+    fork = open_world(made["name"])
+    assert [500, 500] == fork.statuses(2)
+    assert ((1, 1), (3, 3)) == (world.hits(rule), fork.hits(rule))
+    done(world.control.post("/reset", json={}))
+    assert [] == done(world.control.get("/faults"))["faults"]
+    assert [500] == fork.statuses(1)
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ({}, "then"),
+        ({"then": {}}, "then"),
+        ({"then": {"status": 200}}, "then.status"),
+        ({"then": {"status": 500}, "match": {"operationId": "listEverything"}}, "match.operationId"),
+        ({"then": {"delay_ms": 60_001}}, "then.delay_ms"),
+        ({"then": {"drop_connection": "sometimes"}}, "then.drop_connection"),
+        ({"then": {"status": 500}, "when": {"probability": 2}}, "when.probability"),
+        ({"then": {"status": 500}, "match": {"body": {"customer.email": "*"}}}, "$.customer.email"),
+        ({"then": {"headers": {"Content-Length": "3"}}}, "Content-Length"),
+        ({"then": {"headers": {"X-Team": "a\r\nSet-Cookie: b"}}}, "then.headers"),
+        ({"then": {"headers": {"X Team": "a"}}}, "X Team"),
+        ({"preset": "unheard_of"}, "preset"),
+    ],
+    ids=str,
+)
+def test_a_rule_that_cannot_be_meant_is_refused(world: World, body: Json, says: str) -> None:
+    """With what to write instead; nothing is made."""
+    answer = world.control.post("/faults", json=body)
+    refused(answer, 422, "validation_error")
+    assert says in answer.text
+    assert 0 == done(world.control.get("/faults"))["pagination"]["total"]
+
+
+def test_a_sandbox_has_so_many_rules_and_no_more(world: World) -> None:
+    """Deleting one makes room."""
+    rules = [world.rule({"status": 500}) for _ in range(MOST)]
+    refused(world.control.post("/faults", json={"then": {"status": 500}}), 409, "too_many_faults")
+    assert 204 == world.control.delete(f"/faults/{rules[0]['id']}").status_code
+    assert world.rule({"status": 500})["id"] not in {rule["id"] for rule in rules}
+
+
+# -- one request
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "code", "label"),
+    [
+        ({"Prefer": "code=503"}, 503, "simulated_fault", "prefer"),
+        ({"Prefer": 'return=minimal, code="429"'}, 429, "rate_limited", "prefer"),
+        ({"Prefer": "code=409"}, 409, None, "prefer"),
+        ({"X-Sandbox-Simulate": "plan_sold_out"}, 409, "plan_sold_out", "simulate"),
+        ({"X-Sandbox-Simulate": "internal_error"}, 500, "internal_error", "simulate"),
+        ({"X-Sandbox-Simulate": "plan_sold_out", "X-Sandbox-Delay": "5"}, 409, "plan_sold_out", "delay, simulate"),
+    ],
+    ids=str,
+)
+def test_one_request_fails_as_it_asks(
+    world: World, headers: dict[str, str], status: int, code: str | None, label: str
+) -> None:
+    """No rule is needed, and the next request is answered as ever."""
+    body = order_body(world)
+    answer = world.api.post("/v2/orders/pix", json=body, headers=headers)
+    assert (status, label) == (answer.status_code, answer.headers["X-Sandbox-Simulated"])
+    assert code in (None, answer.json()["code"])
+    assert 201 == world.api.post("/v2/orders/pix", json=body).status_code
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Prefer": "code=201"}, {"Prefer": "return=minimal"}, {"Prefer": "respond-async"}], ids=str
+)
+def test_a_preference_for_what_happens_anyway_changes_nothing(world: World, headers: dict[str, str]) -> None:
+    """The operation is done, and nothing was simulated."""
+    answer = world.api.post("/v2/customers", json=customer_body(), headers=headers)
+    assert 201 == answer.status_code
+    assert "X-Sandbox-Simulated" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("headers", "says"),
+    [
+        ({"Prefer": "code=418"}, "200, 401, 403, 422, 429, 500, 502, 503, 504"),
+        ({"Prefer": "code=99999"}, "200, 401"),
+        ({"X-Sandbox-Simulate": "plan_sold_out"}, "rate_limited"),
+        ({"X-Sandbox-Simulate": ""}, "rate_limited"),
+        ({"X-Sandbox-Delay": "soon"}, "milliseconds"),
+        ({"X-Sandbox-Delay": "-1"}, "milliseconds"),
+        ({"X-Sandbox-Delay": "60001"}, "60000"),
+    ],
+    ids=str,
+)
+def test_a_wish_that_cannot_be_meant_is_refused_with_what_can(world: World, headers: dict[str, str], says: str) -> None:
+    """400, and the operation is not reached."""
+    answer = world.api.get("/v2/customers", headers=headers)
+    refused(answer, 400, "malformed_request")
+    assert says in answer.json()["message"]
