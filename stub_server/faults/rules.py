@@ -33,76 +33,76 @@ PRESETS: Mapping[str, Body] = MappingProxyType(
 
 
 class Faults:
-    """Rules are the observer's: they and their luck are no state of the world, and no step records them."""
+    """Rules are the observer's: they and their luck are no state of the world, and no step records them.
 
-    __slots__ = ("_luck", "_made", "_rules", "_seed")
+    `rules` are by id, for reading: every request looks whether there are any.
+    """
+
+    __slots__ = ("_luck", "_made", "_seed", "rules")
 
     def __init__(self, seed: int) -> None:
         """The same seed and the same requests fail at the same places."""
         self._seed = seed
         self._luck: Random | None = None  # most sandboxes never need any
-        self._rules: dict[str, Fault] = {}
+        self.rules: dict[str, Fault] = {}
         self._made = 0
 
-    def __bool__(self) -> bool:
-        return bool(self._rules)
-
     def __len__(self) -> int:
-        return len(self._rules)
+        return len(self.rules)
 
     def __iter__(self) -> Iterator[Fault]:
-        return iter(self._rules.values())
+        return iter(self.rules.values())
 
     def add(self, asked: Body, now: int) -> Fault:
         """Make a rule. Raises Conflict when there are too many, ValueError for a path of the body that is none."""
-        if len(self._rules) >= MOST:
+        if len(self.rules) >= MOST:
             raise Conflict(f"A sandbox has at most {MOST} fault rules: delete one first.", code="too_many_faults")
         preset = PRESETS[asked["preset"]] if "preset" in asked else {}
         fault = Fault(f"fault_{self._made + 1}", {**preset, **asked}, now)
         self._made += 1
-        self._rules[fault.id] = fault
+        self.rules[fault.id] = fault
         return fault
 
     def get(self, ident: str) -> Fault:
         """A rule. Raises Missing."""
-        found = self._rules.get(ident)
+        found = self.rules.get(ident)
         if found is None:
             raise Missing("There is no fault rule of this id in the sandbox.")
         return found
 
     def drop(self, ident: str) -> None:
         """Delete a rule. Raises Missing."""
-        del self._rules[self.get(ident).id]
+        del self.rules[self.get(ident).id]
 
     def clear(self) -> None:
         """Delete all of them."""
-        self._rules.clear()
+        self.rules.clear()
 
     def copy(self) -> Faults:
         """The rules of a fork: the same, with counters and luck of their own from here on."""
         twin = Faults(self._seed)
         twin._made, twin._luck = self._made, copy(self._luck)
-        twin._rules = {ident: copy(fault) for ident, fault in self._rules.items()}
+        twin.rules = {ident: copy(fault) for ident, fault in self.rules.items()}
         return twin
 
     # -- what happens to a request
 
     def by_request(self, request: Request, now: int) -> Iterator[Effect]:
         """The effects of the rules that do not read the body, in their order."""
-        for fault in tuple(self._rules.values()):
+        for fault in tuple(self.rules.values()):
             if fault.enabled and not fault.match.reads_body and fault.match.means(request):
                 yield from self._fired(fault, now)
 
     def by_body(self, request: Request, body: Any, now: int) -> Iterator[Effect]:
         """The effects of the rules that read the body."""
-        for fault in tuple(self._rules.values()):
+        for fault in tuple(self.rules.values()):
             if fault.enabled and fault.match.reads_body and fault.match.means(request) and fault.match.means_body(body):
                 yield from self._fired(fault, now)
 
     @property
     def read_bodies(self) -> bool:
         """Whether any rule does."""
-        return any(fault.enabled and fault.match.reads_body for fault in self._rules.values())
+        return any(fault.enabled and fault.match.reads_body for fault in self.rules.values())
 
     def _fired(self, fault: Fault, now: int) -> Iterator[Effect]:
         if self._luck is None:

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..calls.call import CONTROL, Call
 from ..contract.bundle import METHODS
 from ..kernel.problem import Missing, NotAllowed
-from .simulation import Simulator
+from .simulation import DELAY, PREFER, SIMULATE, Simulator
 from .violations import nearest
 
 CALL = "stub_server.call"
@@ -92,9 +92,12 @@ class Router(SpecMiddleware):
         call: Call = scope[CALL]
         call.path_values = values
         scope["extensions"][ROUTING_CONTEXT] = routed
-        if self._simulator is not None and not routed["api_base_path"] and self._simulator.concerns(call):
-            await self._simulator.serve(self.app, call, routed["operation_id"], scope, receive, send)
-            return
+        if not routed["api_base_path"]:
+            headers = call.headers
+            if call.sandbox.faults.rules or PREFER in headers or SIMULATE in headers or DELAY in headers:
+                assert self._simulator is not None
+                await self._simulator.serve(self.app, call, routed["operation_id"], scope, receive, send)
+                return
         await self.app(scope, receive, send)
 
     def _no_route(self, prefix: str, method: str, path: str) -> Missing:

@@ -41,12 +41,6 @@ class Simulator:
                 for code in response.codes:
                     self._statuses.setdefault(code, status)
 
-    @staticmethod
-    def concerns(call: Call) -> bool:
-        """Whether anything is to happen to a request."""
-        headers = call.headers
-        return bool(call.sandbox.faults) or PREFER in headers or SIMULATE in headers or DELAY in headers
-
     async def serve(
         self, app: ASGIApp, call: Call, operation_id: str, scope: Scope, receive: Receive, send: Send
     ) -> None:

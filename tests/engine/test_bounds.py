@@ -156,7 +156,7 @@ def test_a_request_that_outlives_its_world_keeps_nothing(start: Start, monkeypat
     attempt = Sender.attempt
 
     async def slow(sender: Sender, *args: object) -> AttemptOutcome:
-        outcome = await attempt(sender, *args)  # type: ignore[arg-type]
+        outcome = await attempt(sender, *args)  # type: ignore[arg-type]  # passed on as they came
         inside.app.sandboxes.reset("default")
         return outcome
 

@@ -159,7 +159,7 @@ def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
         draft.record()
 
     def checked(bound: Bound, reply: object) -> None:
-        check(bound, reply)  # type: ignore[arg-type]
+        check(bound, reply)  # type: ignore[arg-type]  # passed on as it came
         meddle(world)
 
     with monkeypatch.context() as patched:
@@ -236,7 +236,7 @@ def test_an_operation_that_waited_takes_no_step_in_a_broken_world(shop: Shop, mo
     webhook = next(world.store.webhooks.all_rows()).id
 
     async def slow(sender: Sender, *args: object) -> object:
-        outcome = await attempt(sender, *args)  # type: ignore[arg-type]
+        outcome = await attempt(sender, *args)  # type: ignore[arg-type]  # passed on as they came
         world.is_broken = True
         await asyncio.sleep(0)
         return outcome
