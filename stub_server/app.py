@@ -24,6 +24,7 @@ from .http.console import Pages
 from .http.edge import Edge
 from .http.fitting import check_fit
 from .http.pages import contract_pages
+from .http.ratelimit import RateLimit
 from .http.router import Router
 from .http.terminal import Terminal
 from .kernel.clock import wall_ms
@@ -96,6 +97,7 @@ def create_app(settings: Settings | None = None) -> Edge:
         sandboxes,
         tokens,
         loopback=settings.loopback,
+        rate_limit=settings.rate_limit,
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty one would open to everybody
     )
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback)
@@ -123,6 +125,7 @@ def create_app(settings: Settings | None = None) -> Edge:
         server,
         cors_origins=settings.cors_origins,
         hosts=settings.hosts,
+        rate_limit=None if settings.rate_limit is None else RateLimit(*settings.rate_limit),
     )
 
 

@@ -1,6 +1,7 @@
 """The command `stub-server`: flags and their environment twins into settings, then the server."""
 
 import gc
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,19 @@ class BaseUrl(click.ParamType[str]):
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
             self.fail(f"{value!r} is not an address such as https://sandbox.example.com.", param, ctx)
         return str(value)
+
+
+class Rate(click.ParamType[tuple[int, int]]):
+    """So many requests in so many seconds."""
+
+    name = "N/60s"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        """Fail for what is no such rate."""
+        found = re.fullmatch(r"([1-9][0-9]{0,6})/([1-9][0-9]{0,5})s", str(value))
+        if found is None:
+            self.fail(f"{value!r} is not a rate such as 100/60s.", param, ctx)
+        return int(found[1]), int(found[2])
 
 
 class Host(click.ParamType[str]):
@@ -125,6 +139,7 @@ def main() -> None:
     help="Host that a server on loopback also answers to; repeatable.",
 )
 @click.option("--max-connections", type=click.IntRange(1), default=512, help="Past these the longest idle one goes.")
+@click.option("--rate-limit", type=Rate(), help="Requests of a caller to the API; past these it is answered 429.")
 @click.option("--admin-key", metavar="KEY", help="Ask for this key at /_sandbox.")
 @click.option("--jwt-secret", metavar="TEXT", help="Sign tokens with this instead of what the seed decides.")
 @click.option(

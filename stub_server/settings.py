@@ -9,7 +9,10 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings. `now` is ms and freezes the clock; `secret` overrides what the seed would decide on loopback."""
+    """All settings. `now` is ms and freezes the clock; `secret` overrides what the seed would decide on loopback.
+
+    `rate_limit` is so many requests of a caller in so many seconds.
+    """
 
     host: str = "127.0.0.1"
     port: int = 4600
@@ -28,6 +31,7 @@ class Settings:
     cors_origins: tuple[str, ...] = ()
     allow_hosts: tuple[str, ...] = ()
     max_connections: int = 512
+    rate_limit: tuple[int, int] | None = None
     admin_key: str | None = field(default=None, repr=False)
     secret: bytes | None = field(default=None, repr=False)
 

@@ -13,7 +13,7 @@ READY_FOR = 30 * 24 * 3600  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One per application."""
+    """One per application. `rate_limit` is so many requests in so many seconds."""
 
     version: str
     url: str
@@ -22,6 +22,7 @@ class Server:
     sandboxes: Sandboxes
     tokens: Tokens
     loopback: bool
+    rate_limit: tuple[int, int] | None = None
     admin_key: bytes | None = field(default=None, repr=False)
 
     def knows_admin(self, given: bytes | None) -> bool:

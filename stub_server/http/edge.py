@@ -14,8 +14,9 @@ from . import cors
 from .arrival import Arrival, Bodiless
 from .choice import Choice
 from .door import OPEN_CONTROL, Door
-from .errors import render
+from .errors import Headers, render
 from .hosts import Hosts
+from .ratelimit import RateLimit
 from .router import CALL
 
 _PREFLIGHT = b"access-control-request-method"
@@ -37,6 +38,7 @@ class Edge:
         *,
         cors_origins: Iterable[str] = (),
         hosts: Iterable[str] = (),
+        rate_limit: RateLimit | None = None,
     ) -> None:
         """`pages` are the paths beside the API, such as the contract's bytes; `server` is handed to every call.
 
@@ -46,6 +48,7 @@ class Edge:
         self._hosts = Hosts(hosts, loopback=server.loopback)
         self._door = Door(server, cors.Origins(cors_origins, loopback=server.loopback))
         self._choose = Choice(server.sandboxes, server.tokens, self._hosts, loopback=server.loopback)
+        self._rate_limit = rate_limit
         self.listener: Callable[[Trace, Sequence[str]], None] | None = None  # told of every request once it is answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -64,12 +67,12 @@ class Edge:
         call = self._call(scope, arrival)
         trace = call.trace
         stamp = (b"x-request-id", trace.id.encode())
-        origin = arrival.origin
+        origin, limits = arrival.origin, Headers()
 
         async def reply(message: Message) -> None:
             if message["type"] == "http.response.start":
                 trace.status = message["status"]
-                message["headers"] += (stamp, cors.VARY)
+                message["headers"] += (stamp, cors.VARY, *limits)
                 if origin is not None and self._door.lets_read(arrival, origin):
                     message["headers"].extend(cors.answer_headers(origin))
             await send(message)
@@ -83,6 +86,8 @@ class Edge:
                 await send({"type": "http.response.start", "status": early.status, "headers": [*early.headers, stamp]})
                 await send({"type": "http.response.body", "body": b""})
                 return
+            if self._rate_limit is not None and not arrival.path.startswith(CONTROL):
+                limits += self._rate_limit.take(trace.sandbox, arrival.headers.get(b"authorization"), call.peer)
             page = self._pages.get(arrival.path)
             await (self.api if page is None else page)(scope, receive, reply)
         except Exception as error:

@@ -16,6 +16,8 @@ def get_api_info(call: Call) -> Reply:
     """200 with ApiInfo."""
     document = call.server.document
     documented = sum(o.is_documented for o in document.operations.values())
+    rate = call.server.rate_limit
+    limit = None if rate is None else {"requests": rate[0], "window_seconds": rate[1]}
     info = {
         "name": document.raw["info"]["title"],
         "version": "2",
@@ -25,7 +27,7 @@ def get_api_info(call: Call) -> Reply:
         "status": "operational",
         "server_time": call.now_text,
         "authentication": {"schemes": ["bearer_jwt", "bearer_api_key"]},
-        "limits": {"max_page_size": 100, "max_body_bytes": LARGEST_BODY, "rate_limit": None},
+        "limits": {"max_page_size": 100, "max_body_bytes": LARGEST_BODY, "rate_limit": limit},
         "contract": {"documented_operations": documented, "total_operations": len(document.operations)},
     }
     return reply.message("API information.", info=info)

@@ -1,0 +1,51 @@
+"""How many requests a caller may send in a while: `--rate-limit`, by the machine's clock."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from math import ceil
+from time import monotonic
+from typing import NamedTuple
+
+from ..kernel.problem import Limited
+from .errors import Headers
+
+MOST_CALLERS = 10_000
+
+
+class Window(NamedTuple):
+    """What one caller has used since its window began; `ends` is in seconds of the machine."""
+
+    ends: float
+    used: int
+
+
+class RateLimit:
+    """One per server. A caller is a credential, or an address without one, in one sandbox."""
+
+    def __init__(self, most: int, seconds: int) -> None:
+        """`most` requests in a window of so many seconds, which begins with a caller's first request."""
+        self.most, self.seconds = most, seconds
+        self._policy = f'"default";q={most};w={seconds}'
+        self._windows: dict[bytes, Window] = {}
+
+    def take(self, sandbox: str, authorization: bytes | None, peer: str | None) -> Headers:
+        """Count a request; answers the headers that say what is left. Raises Limited, with them and Retry-After."""
+        now = monotonic()
+        caller = blake2b(authorization or str(peer).encode(), digest_size=16, key=sandbox.encode()[:64]).digest()
+        window = self._windows.pop(caller, None)
+        if window is None or window.ends <= now:
+            window = Window(now + self.seconds, 0)
+        is_over = window.used >= self.most
+        window = window if is_over else Window(window.ends, window.used + 1)
+        self._windows[caller] = window  # at the end: the caller that was silent longest is the first
+        if len(self._windows) > MOST_CALLERS:
+            del self._windows[next(iter(self._windows))]
+        left, seconds = self.most - window.used, ceil(window.ends - now)
+        said = {"RateLimit-Policy": self._policy, "RateLimit": f'"default";r={left};t={seconds}'}
+        if is_over:
+            message = (
+                f"More than {self.most} requests in {self.seconds} seconds: wait {seconds} seconds (--rate-limit)."
+            )
+            raise Limited(message, headers={**said, "Retry-After": str(seconds)})
+        return [(name.lower().encode(), value.encode()) for name, value in said.items()]
