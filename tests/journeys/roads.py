@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ..support.make import Json, make_order, make_plan
-from .stage import DAY, Stage
+from .stage import DAY, Stage, by_code
 from .steps import done
 
 AUTOPAY = 60
@@ -217,3 +217,4 @@ ROADS: dict[tuple[str, str, str, str], Callable[[Stage], str]] = {
     ("trialing", "trialing", "subscription.renewed", "clock"): renewed_in_trial(wait=AUTOPAY),
     ("past_due", "past_due", "subscription.renewal_due", "clock"): billed_anew,
 }
+ROADS |= {(*key[:3], "payPixCode"): by_code(road) for key, road in list(ROADS.items()) if key[3] == "payOrder"}

@@ -1,6 +1,6 @@
 """A merchant whose clock may be moved: records brought into any state by real means, and what happened to them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -139,6 +139,22 @@ class Stage:
     def drive(self, what: str, ident: str, verb: str, **body: object) -> Json:
         """Do to an order or a subscription what a payer, a bank or time would."""
         return done(self.control.post(f"/{what}/{ident}/{verb}", json=body or None))
+
+
+class ByCode(Stage):
+    """A stage on which whoever pays an order does so by the text of its PIX code."""
+
+    def drive(self, what: str, ident: str, verb: str, **body: object) -> Json:
+        """Pay by code; everything else as ever."""
+        if (what, verb) != ("orders", "pay"):
+            return Stage.drive(self, what, ident, verb, **body)
+        code = self.get_order(ident)["last_transaction"]["qr_code"]
+        return done(self.control.post("/pix/pay", json={"qr_code": code} | body))
+
+
+def by_code(road: Callable[[Stage], str]) -> Callable[[Stage], str]:
+    """The same road, on which orders are paid by their PIX code."""
+    return lambda stage: road(ByCode(stage.api, stage.control, stage.sink))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import pytest
 from ..conftest import Serve
 from ..support.contract import document
 from ..support.make import Json, created, make_plan, order_body
-from .stage import Stage, staged
+from .stage import Stage, by_code, staged
 from .steps import archive, done, refused
 
 ORDER = document().lifecycles["Order"]
@@ -185,6 +185,7 @@ ROADS: dict[tuple[str, str, str], Callable[[Stage], str]] = {
     ("paid", "refunded", "clock"): magic("refund_after_payment", 3600),
     ("paid", "paid", "refundOrder"): driven("paid", "refund", amount=9.9),
 }
+ROADS |= {(*key[:2], "payPixCode"): by_code(road) for key, road in list(ROADS.items()) if key[2] == "payOrder"}
 MOVES = [(m.from_, m.to, by) for m in ORDER.moves for by in m.by]
 
 

@@ -164,6 +164,9 @@ DRIVES: dict[str, Callable[[Estate], httpx2.Response]] = {
         f"/v2/projects/{make_project(shop.api)['id']}/status", json={"status": "suspended"}
     ),
     "payOrder": lambda shop: drive(shop, "orders", make_order(shop.api)["id"], "pay"),
+    "payPixCode": lambda shop: shop.control.post(
+        "/pix/pay", json={"qr_code": make_order(shop.api)["last_transaction"]["qr_code"]}
+    ),
     "failOrder": lambda shop: drive(shop, "orders", make_order(shop.api)["id"], "fail"),
     "expireOrder": lambda shop: drive(shop, "orders", make_order(shop.api)["id"], "expire"),
     "cancelOrder": lambda shop: drive(shop, "orders", make_order(shop.api)["id"], "cancel"),

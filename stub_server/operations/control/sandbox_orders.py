@@ -2,13 +2,17 @@
 
 from types import MappingProxyType
 
+import orjson
+
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
 from ...contract.formats import date_time_ms
 from ...domain import orders
+from ...domain.brcode import BrCodeError, parse
 from ...engine import billing
 from ...kernel.money import cents
+from ...kernel.problem import Invalid, Missing, detail
 from ...kernel.record import Body, Record, Row
 
 _ENDS = MappingProxyType(
@@ -23,7 +27,21 @@ def inspect_order(call: Call, ident: str) -> Reply:
 
 def pay_order(call: Call, ident: str, body: Body | None) -> Reply:
     """200 with the paid order."""
-    row, asked = _open(call, ident), body or {}
+    return _paid(call, _open(call, ident), body or {})
+
+
+def pay_pix_code(call: Call, body: Body) -> Reply:
+    """200 with the paid order, found by the text of its PIX code."""
+    code = body["qr_code"].strip()
+    try:
+        parse(code)
+    except BrCodeError as error:
+        message = f"This is no PIX code: {error}"
+        raise Invalid(message, details=[detail("qr_code", error.reason, message)]) from None
+    return _paid(call, _with_code(call, code), body)
+
+
+def _paid(call: Call, row: Row, asked: Body) -> Reply:
     amount = cents(asked["amount"]) if "amount" in asked else None
     paid_at = date_time_ms(asked["paid_at"]) if "paid_at" in asked else None
     payer = billing.payer_of(call.draft, row, asked.get("payer"))
@@ -66,6 +84,20 @@ def _open(call: Call, ident: str) -> Row:
             call.store = store
             return row
     raise call.missing("order")
+
+
+def _with_code(call: Call, code: str) -> Row:
+    """The order that shows a PIX code, those that wait for payment first. Raises Missing."""
+    mark = orjson.dumps(code)
+    payable = call.lifecycle("Order").sets["payable"]
+    for store in call.sandbox.stores.values():
+        table = store.orders
+        for keys in (*(table.bucket("status", status) for status in payable), table.order):
+            for key in keys:
+                if mark in table.rows[key].public:
+                    call.store = store
+                    return table.parse(table.rows[key])
+    raise Missing("No order of this sandbox shows this PIX code.")
 
 
 def _changed(call: Call, record: Record) -> Reply:
