@@ -13,7 +13,10 @@ from .conftest import SHIPPED, Project
 
 SOURCES = sorted((SHIPPED / "src").glob("*.ts"))
 TOLD = ("order.paid", "subscription.past_due", "customer.created", "plan.created")
-_RUN = "import('./dist/main.js').then(m => m.main(...JSON.parse(process.argv[1]))).then(r => console.log(JSON.stringify(r)))"
+_RUN = (
+    "import('./dist/main.js').then(app => app.main(...JSON.parse(process.argv[1])))"
+    ".then(seen => console.log(JSON.stringify(seen)))"
+)
 
 
 @pytest.fixture
