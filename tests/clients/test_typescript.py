@@ -2,7 +2,9 @@
 
 import json
 import re
+import shlex
 import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from ..support.contract import document
 from ..support.live import Live
 from .conftest import SHIPPED, Project
 
+README = Path(__file__).parents[2] / "README.md"
 SOURCES = sorted((SHIPPED / "src").glob("*.ts"))
 TOLD = ("order.paid", "subscription.past_due", "customer.created", "plan.created")
 _RUN = (
@@ -109,6 +112,31 @@ def test_what_has_a_default_may_be_left_out(project: Project) -> None:
         encoding="utf-8",
     )
     assert project.compile() == []
+
+
+def test_the_typescript_of_the_readme_compiles_and_runs(project: Project, live: Live, sandbox_name: str) -> None:
+    """Its commands generate the types, its program buys a plan."""
+    section = README.read_text(encoding="utf-8").partition("\n## In TypeScript\n")[2].partition("\n## ")[0]
+    (commands,), (program,) = (
+        re.findall(rf"^```{kind}\n(.*?)^```", section, re.MULTILINE | re.DOTALL) for kind in ("sh", "ts")
+    )
+    names = json.loads((SHIPPED / "package.json").read_text(encoding="utf-8"))
+    for command in map(shlex.split, commands.replace("http://127.0.0.1:4600", live.url).splitlines()):
+        if command[:2] == ["npm", "install"]:  # the pinned versions are there already
+            wanted = {word.partition("@")[0] for word in command[2:] if not word.startswith("-")}
+            assert wanted <= {*names["dependencies"], *names["devDependencies"]}
+        else:
+            assert project.run(*command).returncode == 0, command
+    base = f"{live.url}/s/{sandbox_name}"
+    text = program.replace("http://127.0.0.1:4600/s/typescript", base)
+    assert text.count(base) == 1
+    (project.folder / "src" / "checkout.ts").write_text(text, encoding="utf-8")
+    assert project.compile() == []
+    ran = project.run("node", "dist/checkout.js")
+    assert ran.returncode == 0, ran.stderr
+    placed, polled = ran.stdout.splitlines()
+    assert placed.startswith("pending 000201")
+    assert polled == "paid"
 
 
 def test_the_lock_file_names_no_place_to_download_from() -> None:
