@@ -118,7 +118,8 @@ def create_app(settings: Settings | None = None) -> Edge:
         api.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), gate=gate, documents=documents)
     pages = contract_pages(document.raw, control.raw, CONTROL)
     console = Pages(partial(_console, document, control, settings.url))
-    pages |= dict.fromkeys(("/", "/static/console.css", "/static/console.js"), console)
+    static = (f"/static/{file.name}" for file in (PACKAGE / "console" / "static").iterdir())
+    pages |= dict.fromkeys(("/", "/favicon.ico", *static), console)
     return Edge(
         api,
         pages,
