@@ -4,6 +4,7 @@ import gc
 import re
 import sys
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Any
 
 import click
@@ -231,11 +232,13 @@ def check(overlays: tuple[Path, ...]) -> None:
 
 @main.command(context_settings={"auto_envvar_prefix": "STUB"})
 @_overlay
-def assumptions(overlays: tuple[Path, ...]) -> None:
-    """Print every assumption and contradiction of the contract as a table."""
-    from rich.console import Console
-    from rich.table import Table
+@click.option("--all", "every_field", is_flag=True, help="Every field, not only how many there are.")
+@click.option("--json", "as_json", is_flag=True, help="What /_sandbox/assumptions answers.")
+def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) -> None:
+    """Print what the source document does not show and how it was decided, operation by operation."""
+    import orjson
 
+    from . import report
     from .app import data_dir
     from .contract import bundle
     from .contract.assumptions import assumptions_of
@@ -243,11 +246,13 @@ def assumptions(overlays: tuple[Path, ...]) -> None:
     from .contract.source import ContractError
 
     try:
-        report = assumptions_of(Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays)))
+        document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays))
+        found = assumptions_of(document)
     except ContractError as error:
         raise Unusable(str(error)) from None
-    title = f"{report['total']} entries; {report['documented_operations']} operations are documented in full"
-    table = Table("Kind", "Id", "Basis", "Text", title=title)
-    for entry in report["assumptions"]:
-        table.add_row(entry["kind"], entry["id"], entry["basis"], entry["text"])
-    Console().print(table)
+    if as_json:
+        click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+        return
+    width = get_terminal_size((report.WIDEST, 24)).columns
+    for line in report.lines(found, document, width, every_field=every_field):
+        click.echo(line)

@@ -154,7 +154,8 @@ def test_the_steps_of_the_dockerfile_make_a_server_that_is_healthy_and_shut(tmp_
         container.step(instruction, text)
     assert f"{container.exposed}:{container.env['STUB_PORT']}" == run[run.index("-p") + 1]
     # The port of the container is its own; here it is one of this machine's.
-    container.env |= dict([run[run.index("-e") + 1].split("=")], STUB_PORT=free_port())
+    key, _, value = run[run.index("-e") + 1].partition("=")
+    container.env |= {key: value, "STUB_PORT": free_port()}
     command = [str(container.bin / container.entrypoint[0]), *container.entrypoint[1:]]
     with started(command, container.env["STUB_PORT"], container.env, container.folder) as client:
         container.run(container.healthcheck)
