@@ -204,11 +204,14 @@ def token(seed: int, jwt_secret: str | None, sandbox: str, scopes: tuple[str, ..
 @main.command(context_settings={"auto_envvar_prefix": "STUB"})
 @_overlay
 def check(overlays: tuple[Path, ...]) -> None:
-    """Hold the contract, overlays applied, to OpenAPI 3.0 and count what is in it. Exit code 1 for a fault."""
+    """Hold the contract, overlays applied, to OpenAPI 3.0 and count what is in it.
+
+    Exit code 1 for a fault, and for an event that nothing raises: with that a server starts.
+    """
     from .app import data_dir
-    from .contract import bundle, conformity
+    from .contract import bundle, conformity, references
     from .contract.document import Document
-    from .contract.source import ContractError
+    from .contract.source import ContractError, json_path
 
     try:
         document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays))
@@ -224,8 +227,16 @@ def check(overlays: tuple[Path, ...]) -> None:
             "lifecycles": len(document.lifecycles),
             "control operations": len(control.operations),
         }
+        found = [
+            f"{json_path(['x-webhooks', event])}: nothing raises {event}: name it in x-lifecycle or x-events of its "
+            "resource, or take it out"
+            for event in references.unraised(document)
+        ]
     except ContractError as error:
-        click.echo(f"Error: {error}", err=True)
+        found = [str(error)]
+    for fault in found:
+        click.echo(f"Error: {fault}", err=True)
+    if found:
         sys.exit(1)
     click.echo("The contract is valid OpenAPI 3.0: " + ", ".join(f"{n} {name}" for name, n in counts.items()) + ".")
 
