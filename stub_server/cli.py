@@ -184,7 +184,9 @@ def serve(
         gc.enable()
 
 
-@main.command(context_settings={"auto_envvar_prefix": "STUB", "show_default": True})
+@main.command(
+    short_help="Print a token of the merchant.", context_settings={"auto_envvar_prefix": "STUB", "show_default": True}
+)
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=42, help="The server's seed.")
 @click.option("--jwt-secret", metavar="TEXT", help="The server's secret, where it was started with one.")
 @click.option("--sandbox", default="default", help="The sandbox that the token is for.")
@@ -201,7 +203,7 @@ def token(seed: int, jwt_secret: str | None, sandbox: str, scopes: tuple[str, ..
     click.echo(tokens.issue(sandbox, MERCHANT_ID, USER_ID, scopes, expires_in)[0])
 
 
-@main.command(context_settings={"auto_envvar_prefix": "STUB"})
+@main.command(short_help="Hold the contract to OpenAPI 3.0.", context_settings={"auto_envvar_prefix": "STUB"})
 @_overlay
 def check(overlays: tuple[Path, ...]) -> None:
     """Hold the contract, overlays applied, to OpenAPI 3.0 and count what is in it.
@@ -241,7 +243,7 @@ def check(overlays: tuple[Path, ...]) -> None:
     click.echo("The contract is valid OpenAPI 3.0: " + ", ".join(f"{n} {name}" for name, n in counts.items()) + ".")
 
 
-@main.command(context_settings={"auto_envvar_prefix": "STUB"})
+@main.command(short_help="What was decided and not shown.", context_settings={"auto_envvar_prefix": "STUB"})
 @_overlay
 @click.option("--all", "every_field", is_flag=True, help="Every field, not only how many there are.")
 @click.option("--json", "as_json", is_flag=True, help="What /_sandbox/assumptions answers.")

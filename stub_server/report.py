@@ -11,7 +11,7 @@ _LABEL = 26
 
 
 def lines(report: Body, document: Document, width: int, *, every_field: bool) -> Iterator[str]:
-    """The report in lines of at most `width`, which is held to 60 to 100; without `every_field` the fields of a schema are counted."""
+    """The report in lines of at most `width`, held to 60 to 100; without `every_field` fields are only counted."""
     width = min(max(width, NARROWEST), WIDEST)
     entries: list[Body] = report["assumptions"]
     fields = _by_schema(entries)

@@ -38,8 +38,8 @@ def noticed(copy: Path, mutant: Mutant, groups: int) -> str | None:
             except subprocess.TimeoutExpired:
                 return "it never ends"
             if ran.returncode:
-                told = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-                return told[0].partition(" - ")[0] if told else f"pytest answered {ran.returncode}"
+                told = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED tests", "ERROR tests"))]
+                return told[0].partition(" ")[2].partition(" - ")[0] if told else f"pytest answered {ran.returncode}"
     finally:
         file.write_text(source, encoding="utf-8")
     return None

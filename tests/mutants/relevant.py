@@ -3,35 +3,43 @@
 from pathlib import Path
 
 _NAMED = {
-    "api_keys": ("key", "own_keys"),
-    "attempts": ("deliver", "webhook"),
-    "billing": ("renewals", "subscription_life", "order_life"),
-    "boleto": ("boleto", "order"),
-    "brcode": ("brcode", "qr"),
-    "calendar": ("calendar", "renewals", "clock"),
-    "charges": ("order_life", "renewals", "orders"),
-    "clock": ("clock",),
-    "deliveries": ("deliver", "webhook"),
-    "documents": ("documents",),
-    "draft": ("draft", "folding", "defects"),
-    "jobs": ("renewals", "archive", "clock", "deliver"),
-    "lifecycle": ("lifecycles", "project_life"),
-    "log": ("test_log", "folding", "bounds"),
-    "past": ("believable", "scenarios"),
-    "payments": ("order", "brcode"),
+    "analytics": ("analytics",),
+    "api_keys": ("own_keys", "key_escalation"),
+    "attempts": ("deliveries", "webhook_life"),
+    "billing": ("order_life", "subscription_life", "renewals"),
+    "boleto": ("boleto",),
+    "brcode": ("brcode",),
+    "calendar": ("calendar",),
+    "charges": ("order_life", "test_orders", "renewals"),
+    "customers": ("test_updates", "every_conflict"),
+    "deliveries": ("deliveries", "webhook_life"),
+    "documents": ("unit/test_documents", "every_refusal"),
+    "draft": ("draft", "test_events"),
+    "jobs": ("archive", "renewals", "deliveries"),
+    "lifecycle": ("project_life",),
+    "log": ("test_log",),
+    "past": ("scenario_files",),
+    "payments": ("order_life", "test_orders", "brcode"),
+    "products": ("test_products", "product_list"),
     "qr": ("qr",),
-    "resources": ("events", "archive", "key"),
-    "samples": ("webhook",),
-    "sandbox": ("folding", "sandboxes", "test_sandbox"),
-    "sandboxes": ("sandboxes", "worlds"),
-    "scheduler": ("clock", "timers", "standstill"),
+    "resources": ("test_events", "archive"),
+    "samples": ("test_webhooks",),
+    "sandbox": ("test_sandbox", "journeys/test_sandboxes"),
+    "sandbox_clock": ("clock_controls", "journeys/test_clock"),
+    "sandbox_events": ("test_events", "list_queries"),
+    "sandbox_orders": ("order_life",),
+    "sandbox_qr": ("test_qr",),
+    "sandbox_subscriptions": ("subscription_life",),
+    "sandbox_worlds": ("journeys/test_sandboxes", "surfaces/test_worlds"),
+    "scheduler": ("clock_controls", "journeys/test_clock", "standstill"),
     "standstill": ("standstill",),
     "stats": ("statistics",),
-    "step": ("folding",),
-    "usage": ("key", "folding"),
-    "world": ("sandboxes", "worlds"),
+    "step": ("test_log", "test_draft"),
+    "subscriptions": ("subscription_life", "subscription_shown", "renewals"),
+    "usage": ("own_keys",),
+    "webhooks": ("webhook_life", "test_webhooks", "deliveries"),
 }
-"""Words in the names of test files that are about a module; without an entry the module's own name is one."""
+"""Parts of the paths of test files that are about a module, quick ones first; else the module's own name is one."""
 _THEN = (
     ("journeys", "lists"),
     ("unit", "engine"),
@@ -47,10 +55,11 @@ def stages(tests: Path, module: str) -> list[list[str]]:
     stem = module.rpartition("/")[2].removesuffix(".py")
     words = _NAMED.get(stem, (stem.removesuffix("s"),))
     files = [file for file in sorted(tests.rglob("test_*.py")) if not any(word in file.name for word in _NEVER)]
-    named = [file for file in files if any(word in file.name for word in words) and "properties" not in file.parts]
-    # Documented operations in their full breadth: quick, and they touch nearly every module.
-    broad = [tests / "journeys" / "test_every_success.py", tests / "journeys" / "test_documented.py"]
-    groups = [[*named, *(file for file in broad if file not in named)]]
+    quick = [file for file in files if "properties" not in file.parts]
+    named = list(dict.fromkeys(file for word in words for file in quick if word in file.as_posix()))
+    # Every operation once: quick, and what breaks outright is noticed there.
+    first = tests / "journeys" / "test_every_success.py"
+    groups = [[first, *(file for file in named if file != first)]]
     for places in _THEN:
         asked = {file for group in groups for file in group}
         inside = [file for place in places for file in files if tests / place in (file, *file.parents)]

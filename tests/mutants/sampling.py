@@ -81,8 +81,9 @@ def _changes(tree: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
                 pending.remove(node.value)
             elif isinstance(node.value, ast.Call):
                 yield node, "pass"
-        elif isinstance(node, ast.Return) and node.value is not None:
-            yield node, "return None"
+        elif isinstance(node, ast.Return):
+            if node.value is not None and ast.unparse(node.value) != "None":
+                yield node, "return None"
         elif isinstance(node, ast.If | ast.While):
             yield node.test, f"(not ({ast.unparse(node.test)}))"
         elif isinstance(node, ast.expr):
