@@ -4,7 +4,7 @@ from pathlib import Path
 
 _NAMED = {
     "analytics": ("analytics",),
-    "api_keys": ("own_keys", "key_escalation"),
+    "api_keys": ("own_keys", "key_escalation", "every_conflict"),
     "attempts": ("deliveries", "webhook_life"),
     "billing": ("order_life", "subscription_life", "renewals"),
     "boleto": ("boleto",),
@@ -28,7 +28,7 @@ _NAMED = {
     "sandbox_clock": ("clock_controls", "journeys/test_clock"),
     "sandbox_events": ("test_events", "list_queries"),
     "sandbox_orders": ("order_life",),
-    "sandbox_qr": ("test_qr",),
+    "sandbox_qr": ("pictures",),
     "sandbox_subscriptions": ("subscription_life",),
     "sandbox_worlds": ("journeys/test_sandboxes", "surfaces/test_worlds"),
     "scheduler": ("clock_controls", "journeys/test_clock", "standstill"),
