@@ -11,7 +11,7 @@ _NAMED = {
     "brcode": ("brcode",),
     "calendar": ("calendar",),
     "charges": ("order_life", "test_orders", "renewals"),
-    "customers": ("test_updates", "every_conflict"),
+    "customers": ("test_updates", "every_conflict", "lists/test_lists"),
     "deliveries": ("deliveries", "webhook_life"),
     "documents": ("unit/test_documents", "every_refusal"),
     "draft": ("draft", "test_events"),
@@ -31,13 +31,13 @@ _NAMED = {
     "sandbox_qr": ("pictures",),
     "sandbox_subscriptions": ("subscription_life",),
     "sandbox_worlds": ("journeys/test_sandboxes", "surfaces/test_worlds"),
-    "scheduler": ("clock_controls", "journeys/test_clock", "standstill"),
+    "scheduler": ("unit/test_sandbox", "clock_controls", "journeys/test_clock", "standstill"),
     "standstill": ("standstill",),
     "stats": ("statistics",),
     "step": ("test_log", "test_draft"),
-    "subscriptions": ("subscription_life", "subscription_shown", "renewals"),
+    "subscriptions": ("subscription_life", "subscription_shown", "lists/test_lists", "renewals"),
     "usage": ("own_keys",),
-    "webhooks": ("webhook_life", "test_webhooks", "deliveries"),
+    "webhooks": ("webhook_life", "test_webhooks", "deliveries", "lists/test_lists"),
 }
 """Parts of the paths of test files that are about a module, quick ones first; else the module's own name is one."""
 _THEN = (
