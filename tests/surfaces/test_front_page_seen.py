@@ -59,6 +59,7 @@ def test_every_sandbox_of_the_server_is_one_click_away(browser: Page, live: Live
     links = "Object.fromEntries([...document.querySelectorAll('#worlds a')].map(a => [a.textContent, a.href]))"
     found = page.look(links)
     assert f"{live.url}/s/{sandbox_name}/" == found[sandbox_name]
+    assert f"{live.url}/" == found["default"]
     opened(browser, f"{live.url}/")
     assert f"{live.url}/s/{sandbox_name}/" == page.look(links)[sandbox_name]
 

@@ -163,4 +163,5 @@ def test_the_steps_of_the_dockerfile_make_a_server_that_is_healthy_and_shut(tmp_
         me = client.get("/_sandbox/credentials", headers=KEY).json()
         headers = {"Authorization": f"Bearer {me['jwt']}"}
         assert len(client.get("/v2/customers?limit=2", headers=headers).json()["customers"]) == 2
-        assert client.get("/").status_code == 200
+        for page in ("/", "/static/console.js", "/favicon.ico", "/openapi.yaml"):
+            assert client.get(page).status_code == 200, page

@@ -28,10 +28,10 @@ function show(rows) {
 }
 
 // A world's page is two folders below the server's: the links hold whatever name the server goes by.
-function link(world, root) {
+function link(name, root) {
   const item = document.createElement("a");
-  item.href = world.name === "default" ? root : `${root}s/${world.name}/`;
-  item.textContent = world.name;
+  item.href = name === "default" ? root : `${root}s/${name}/`;
+  item.textContent = name;
   return item;
 }
 
@@ -44,8 +44,9 @@ async function begin() {
   byId("command").hidden = false;
   show(facts((await ask(`_sandbox/sandboxes/${name}`)).sandbox));
   const { sandboxes, pagination } = await ask("_sandbox/sandboxes?limit=20");
-  for (const world of sandboxes) byId("worlds").append(link(world, root), " ");
-  if (pagination.has_next) byId("worlds").append(`and ${pagination.total - sandboxes.length} more.`);
+  const names = new Set(["default", ...sandboxes.map((world) => world.name)]);
+  for (const each of names) byId("worlds").append(link(each, root), " ");
+  if (pagination.total > names.size) byId("worlds").append(`and ${pagination.total - names.size} more.`);
   byId("others").hidden = false;
 }
 
