@@ -1,6 +1,5 @@
 """The contract as a file: our own bytes with the server and the records of the world that is asked, and an ETag."""
 
-import asyncio
 import hashlib
 from collections.abc import Mapping
 
@@ -63,8 +62,7 @@ class File:
         if method not in ("GET", "HEAD"):
             await refuse_method(method, send)
             return
-        # Writing half a megabyte of YAML takes its time, once: not that of other requests.
-        body, digest = await asyncio.to_thread(self._content) if self._bytes is None else self._bytes
+        body, digest = self._content()
         changes = self._changes(scope[CALL])
         etag = hashlib.sha256(digest + b"\n".join(changes.values())).hexdigest()[:32]
         asked = dict(scope["headers"]).get(b"if-none-match", b"").decode("latin-1")
