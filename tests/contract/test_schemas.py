@@ -56,7 +56,7 @@ def schema_of(entry: str, name: str) -> Any:
 
 @pytest.mark.parametrize(("entry", "name"), COMPONENTS)
 def test_an_enum_that_may_be_null_is_a_choice(entry: str, name: str) -> None:
-    """`oneOf: [{enum: [a, b]}, {nullable: true, enum: [null]}]`: of an enum with null in it generators make three types."""
+    """As `oneOf: [{enum: [a, b]}, {nullable: true, enum: [null]}]`; else generators make three types of it."""
     enums = [(where, schema["enum"]) for where, schema in members(schema_of(entry, name), name) if "enum" in schema]
     assert [] == [where for where, values in enums if None in values and values != [None]]
 
