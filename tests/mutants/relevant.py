@@ -53,7 +53,7 @@ _NEVER = ("test_readme", "test_schemathesis", "test_front_page_seen", "test_dead
 def stages(tests: Path, module: str) -> list[list[str]]:
     """Test files in groups; a later group is asked only when no earlier one has noticed."""
     stem = module.rpartition("/")[2].removesuffix(".py")
-    words = _NAMED.get(stem, (stem.removesuffix("s"),))
+    words = _NAMED.get(stem, (stem.removeprefix("sandbox_").removesuffix("s"),))
     files = [file for file in sorted(tests.rglob("test_*.py")) if not any(word in file.name for word in _NEVER)]
     quick = [file for file in files if "properties" not in file.parts]
     named = list(dict.fromkeys(file for word in words for file in quick if word in file.as_posix()))
