@@ -58,13 +58,15 @@ def sample(package: Path, number: int, seed: int) -> list[Mutant]:
 
 def mutants(source: str, module: str) -> Iterator[Mutant]:
     """Every change to one module, in its order."""
+    lines = source.encode().splitlines(keepends=True)
     tree = ast.parse(source)
     for node, changed in sorted(_changes(tree), key=lambda pair: (pair[0].lineno, pair[0].col_offset, pair[1])):
-        before = ast.get_source_segment(source, node)
-        assert before is not None
-        assert node.end_lineno is not None
-        assert node.end_col_offset is not None
-        yield Mutant(module, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset, before, changed)
+        end_line, end_column = node.end_lineno or 0, node.end_col_offset or 0
+        text = lines[node.lineno - 1 : end_line]
+        text[-1] = text[-1][:end_column]  # before the first is cut: both may be one line
+        text[0] = text[0][node.col_offset :]
+        before = b"".join(text).decode()
+        yield Mutant(module, node.lineno, node.col_offset, end_line, end_column, before, changed)
 
 
 def _changes(tree: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
