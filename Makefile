@@ -14,7 +14,7 @@ STAMP := $(VENV)/.installed
 export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint bench contract
+.PHONY: help setup run test lint bench contract mutants
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,3 +55,6 @@ bench: $(STAMP) ## measure it against stock Connexion, bare Starlette and the fl
 
 contract: $(STAMP) ## let schemathesis judge a running sandbox by its contract
 	@$(BIN)/python -m tests.contract $(ARGS)
+
+mutants: $(STAMP) ## plant defects in the rules, one at a time, and see whether a test notices
+	@$(BIN)/python -m tests.mutants $(ARGS)

@@ -76,7 +76,7 @@ def create_app(settings: Settings | None = None) -> Edge:
     rules = Rules(
         layout=Layout(tables, {spec.schema: _check(schemas, spec.schema) for spec in tables.values()}, running),
         lifecycles=document.lifecycles,
-        changes=document.changes,
+        changes=_changes(document, shipped),
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
         defaults=defaults,
         banks=_banks(),
@@ -118,7 +118,8 @@ def create_app(settings: Settings | None = None) -> Edge:
         api.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), gate=gate, documents=documents)
     pages = contract_pages(document.raw, control.raw, CONTROL)
     console = Pages(partial(_console, document, control, settings.url))
-    pages |= dict.fromkeys(("/", "/static/console.css", "/static/console.js"), console)
+    static = (f"/static/{file.name}" for file in (PACKAGE / "console" / "static").iterdir())
+    pages |= dict.fromkeys(("/", "/favicon.ico", *static), console)
     return Edge(
         api,
         pages,
@@ -161,6 +162,15 @@ def thin(raw: Body) -> Body:
         "servers": raw.get("servers", [{"url": "/"}]),
         "components": {"securitySchemes": schemes},
         "paths": paths,
+    }
+
+
+def _changes(document: Document, shipped: Document | None) -> dict[str, dict[str, tuple[str, ...]]]:
+    """The events of each change; one that an overlay has taken out is still known, and raises none."""
+    known = shipped.changes if shipped else {}
+    return {
+        name: dict.fromkeys(known.get(name, ()), ()) | document.changes.get(name, {})
+        for name in {**known, **document.changes}
     }
 
 

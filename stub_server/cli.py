@@ -4,6 +4,7 @@ import gc
 import re
 import sys
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Any
 
 import click
@@ -183,7 +184,9 @@ def serve(
         gc.enable()
 
 
-@main.command(context_settings={"auto_envvar_prefix": "STUB", "show_default": True})
+@main.command(
+    short_help="Print a token of the merchant.", context_settings={"auto_envvar_prefix": "STUB", "show_default": True}
+)
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=42, help="The server's seed.")
 @click.option("--jwt-secret", metavar="TEXT", help="The server's secret, where it was started with one.")
 @click.option("--sandbox", default="default", help="The sandbox that the token is for.")
@@ -200,14 +203,17 @@ def token(seed: int, jwt_secret: str | None, sandbox: str, scopes: tuple[str, ..
     click.echo(tokens.issue(sandbox, MERCHANT_ID, USER_ID, scopes, expires_in)[0])
 
 
-@main.command(context_settings={"auto_envvar_prefix": "STUB"})
+@main.command(short_help="Hold the contract to OpenAPI 3.0.", context_settings={"auto_envvar_prefix": "STUB"})
 @_overlay
 def check(overlays: tuple[Path, ...]) -> None:
-    """Hold the contract, overlays applied, to OpenAPI 3.0 and count what is in it. Exit code 1 for a fault."""
+    """Hold the contract, overlays applied, to OpenAPI 3.0 and count what is in it.
+
+    Exit code 1 for a fault, and for an event that nothing raises: with that a server starts.
+    """
     from .app import data_dir
-    from .contract import bundle, conformity
+    from .contract import bundle, conformity, references
     from .contract.document import Document
-    from .contract.source import ContractError
+    from .contract.source import ContractError, json_path
 
     try:
         document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays))
@@ -223,19 +229,29 @@ def check(overlays: tuple[Path, ...]) -> None:
             "lifecycles": len(document.lifecycles),
             "control operations": len(control.operations),
         }
+        found = [
+            f"{json_path(['x-webhooks', event])}: nothing raises {event}: name it in x-lifecycle or x-events of its "
+            "resource, or take it out"
+            for event in references.unraised(document)
+        ]
     except ContractError as error:
-        click.echo(f"Error: {error}", err=True)
+        found = [str(error)]
+    for fault in found:
+        click.echo(f"Error: {fault}", err=True)
+    if found:
         sys.exit(1)
     click.echo("The contract is valid OpenAPI 3.0: " + ", ".join(f"{n} {name}" for name, n in counts.items()) + ".")
 
 
-@main.command(context_settings={"auto_envvar_prefix": "STUB"})
+@main.command(short_help="What was decided and not shown.", context_settings={"auto_envvar_prefix": "STUB"})
 @_overlay
-def assumptions(overlays: tuple[Path, ...]) -> None:
-    """Print every assumption and contradiction of the contract as a table."""
-    from rich.console import Console
-    from rich.table import Table
+@click.option("--all", "every_field", is_flag=True, help="Every field, not only how many there are.")
+@click.option("--json", "as_json", is_flag=True, help="What /_sandbox/assumptions answers.")
+def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) -> None:
+    """Print what the source document does not show and how it was decided, operation by operation."""
+    import orjson
 
+    from . import report
     from .app import data_dir
     from .contract import bundle
     from .contract.assumptions import assumptions_of
@@ -243,11 +259,13 @@ def assumptions(overlays: tuple[Path, ...]) -> None:
     from .contract.source import ContractError
 
     try:
-        report = assumptions_of(Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays)))
+        document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays))
+        found = assumptions_of(document)
     except ContractError as error:
         raise Unusable(str(error)) from None
-    title = f"{report['total']} entries; {report['documented_operations']} operations are documented in full"
-    table = Table("Kind", "Id", "Basis", "Text", title=title)
-    for entry in report["assumptions"]:
-        table.add_row(entry["kind"], entry["id"], entry["basis"], entry["text"])
-    Console().print(table)
+    if as_json:
+        click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+        return
+    width = get_terminal_size((report.WIDEST, 24)).columns
+    for line in report.lines(found, document, width, every_field=every_field):
+        click.echo(line)

@@ -30,17 +30,27 @@ def create_console(document: Document, control: Document, version: str, url: str
 
     @application.get("/")
     def front() -> str:
+        prefix = request.script_root
         return render_template(
             "front.html",
             info=document.raw["info"],
             version=version,
-            url=url + request.script_root,
+            server=url,
+            url=url + prefix,
+            name=prefix.rpartition("/")[2] or "default",
+            root="../../" if prefix else "./",
+            readable={o.id for o in control.operations.values() if _is_readable(o)},
             groups=list(_groups(document)),
             controls=list(_groups(control)),
             events=sorted(document.events),
             documented=sum(o.is_documented for o in document.operations.values()),
             total=len(document.operations),
         )
+
+    @application.get("/favicon.ico")
+    def favicon() -> Response:
+        """For a browser that shows a file of this server, in which no link names the picture."""
+        return application.send_static_file("favicon.svg")
 
     @application.after_request
     def guard(response: Response) -> Response:
@@ -50,6 +60,11 @@ def create_console(document: Document, control: Document, version: str, url: str
         return response
 
     return application
+
+
+def _is_readable(operation: Operation) -> bool:
+    """Whether a link to it is enough: a page to read that needs no id and no query."""
+    return operation.method == "GET" and not any(p.required for p in operation.parameters)
 
 
 def _groups(document: Document) -> Iterator[Group]:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from ..contract.document import Document
 from ..kernel.record import Body
+from . import wording
+from .document import Document
 
 LIMITATIONS = (
     ("one-server", "State lives in the memory of one process and is gone when it stops."),
@@ -18,7 +19,11 @@ LIMITATIONS = (
 
 def assumptions_of(document: Document) -> Body:
     """The report of `/_sandbox/assumptions`."""
-    found = [*_operations(document), *_properties(document), *_contradictions(document), *_limitations()]
+    using: dict[str, list[str]] = {}
+    for operation in document.operations.values():
+        for name in wording.schemas_of(operation, document):
+            using.setdefault(name, []).append(operation.id)
+    found = [*_operations(document), *_properties(document, using), *_contradictions(document), *_limitations()]
     documented = sum(o.is_documented for o in document.operations.values())
     return {"total": len(found), "documented_operations": documented, "assumptions": found}
 
@@ -28,45 +33,46 @@ def _operations(document: Document) -> Iterator[Body]:
         for part, basis in operation.basis.items():
             if basis == "assumed":
                 text = {
-                    "method": f"The method {operation.method} is assumed.",
-                    "path": f"The path {operation.path} is assumed.",
-                    "request": "What the request holds is assumed.",
-                    "response": "What the answer holds is assumed.",
+                    "method": f"The method is {operation.method}.",
+                    "path": f"The path is {operation.path}.",
+                    "request": f"It takes {wording.request(operation, document)}.",
+                    "response": f"It answers {wording.response(operation, document)}.",
                 }[part]
-                yield _entry("operation", f"{operation.id}.{part}", operation.id, "assumed", text)
+                yield _entry("operation", f"{operation.id}.{part}", operation.id, "assumed", text, [operation.id])
 
 
-def _properties(document: Document) -> Iterator[Body]:
+def _properties(document: Document, using: dict[str, list[str]]) -> Iterator[Body]:
     for name, schema in document.raw["components"]["schemas"].items():
-        yield from _schema(name, schema)
+        for entry in _schema(name, schema, document):
+            yield entry | {"operations": using.get(name, [])}
 
 
-def _schema(name: str, schema: Body) -> Iterator[Body]:
+def _schema(name: str, schema: Body, document: Document) -> Iterator[Body]:
     notes = schema.get("x-basis-notes", {})
+    properties = schema.get("properties", {})
     for member, basis in schema.get("x-basis", {}).items():
-        if basis == "assumed":
-            yield _entry(
-                "property", f"{name}.{member}", name, basis, notes.get(member, f"The field {member} is assumed.")
-            )
-        elif member in notes:
-            yield _entry("property", f"{name}.{member}", name, basis, notes[member])
-    for member, inner in schema.get("properties", {}).items():
+        if basis == "assumed" or member in notes:
+            decided = wording.decided(properties.get(member, {}), member in schema.get("required", ()), document)
+            text = " ".join(part for part in (decided, notes.get(member)) if part)
+            yield _entry("property", f"{name}.{member}", name, basis, text, [])
+    for member, inner in properties.items():
         items = inner.get("items", {}) if isinstance(inner, dict) else {}
         for part in (inner, items):
             if isinstance(part, dict) and "x-basis" in part:
-                yield from _schema(f"{name}.{member}", part)
+                yield from _schema(f"{name}.{member}", part, document)
 
 
 def _contradictions(document: Document) -> Iterator[Body]:
     for entry in document.raw.get("x-contradictions", ()):
         text = f"{entry['contradiction']} {entry['reading']}"
-        yield _entry("contradiction", entry["id"], ", ".join(entry["bites"]), "documented", text)
+        bites = [name for name in entry["bites"] if name in document.operations]
+        yield _entry("contradiction", entry["id"], ", ".join(entry["bites"]), "documented", text, bites)
 
 
 def _limitations() -> Iterator[Body]:
     for ident, text in LIMITATIONS:
-        yield _entry("limitation", ident, "server", "assumed", text)
+        yield _entry("limitation", ident, "server", "assumed", text, [])
 
 
-def _entry(kind: str, ident: str, subject: str, basis: str, text: str) -> Body:
-    return {"kind": kind, "id": ident, "subject": subject, "basis": basis, "text": text}
+def _entry(kind: str, ident: str, subject: str, basis: str, text: str, operations: list[str]) -> Body:
+    return {"kind": kind, "id": ident, "subject": subject, "operations": operations, "basis": basis, "text": text}

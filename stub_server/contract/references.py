@@ -23,6 +23,13 @@ def check(document: Document) -> None:
         _check_event(document, place, schema, event)
 
 
+def unraised(document: Document) -> list[str]:
+    """The events of the catalogue that no move and no change raises: whoever listens to one waits for ever."""
+    raised = {event for lifecycle in document.lifecycles.values() for move in lifecycle.moves for event in move.events}
+    raised |= {event for changes in document.changes.values() for events in changes.values() for event in events}
+    return [name for name in document.events if name not in raised]
+
+
 def check_answers(document: Document) -> None:
     """The catalogues of events and scopes are answers made of the tables: every entry must fit its schema."""
     known = document.raw["components"]["schemas"]

@@ -13,24 +13,25 @@ from .source import Json
 _DRAFT4 = "http://json-schema.org/draft-04/schema#"
 
 
-def translate(node: Json, *, open_objects: bool = False) -> Json:
-    """OpenAPI 3.0's dialect as JSON Schema draft 4 says it.
+def translate(node: Json, named: Mapping[str, Json], *, open_objects: bool = False) -> Json:
+    """OpenAPI 3.0's dialect as JSON Schema draft 4 says it; `named` are the schemas that a reference may lead to.
 
     `nullable` becomes a type; `format: uuid` a pattern, which is faster than a function; a pattern beside a stricter
     format goes, for one fault is told once. With `open_objects` unknown members pass.
     """
     if isinstance(node, list):
-        return [translate(value, open_objects=open_objects) for value in node]
+        return [translate(value, named, open_objects=open_objects) for value in node]
     if not isinstance(node, dict):
         return node
+    node = _enum_or_null(node, named)
     result = {}
     for key, value in node.items():
         if key == "enum":
             result[key] = value
         elif key == "properties":
-            result[key] = {name: translate(s, open_objects=open_objects) for name, s in value.items()}
+            result[key] = {name: translate(s, named, open_objects=open_objects) for name, s in value.items()}
         elif not key.startswith("x-") and key not in ("example", "examples", "default", "description", "nullable"):
-            result[key] = translate(value, open_objects=open_objects)
+            result[key] = translate(value, named, open_objects=open_objects)
     if node.get("nullable") is True and isinstance(result.get("type"), str):
         result["type"] = [result["type"], "null"]
         if "enum" in result and None not in result["enum"]:
@@ -43,6 +44,19 @@ def translate(node: Json, *, open_objects: bool = False) -> Json:
     if open_objects and result.get("additionalProperties") is False:
         del result["additionalProperties"]
     return result
+
+
+def _enum_or_null(node: dict[str, Json], named: Mapping[str, Json]) -> dict[str, Json]:
+    """A choice between an enum and null as one enum, so that one fault is told, with the values that are possible.
+
+    The contract says it as a choice because generators of clients make three types of an enum that holds null.
+    """
+    match node:
+        case {"oneOf": [first, {"enum": [None]}], **others}:
+            first = named.get(str(first["$ref"]).rpartition("/")[2], first) if "$ref" in first else first
+            if "enum" in first and "type" in first:
+                return {**others, "type": first["type"], "enum": first["enum"], "nullable": True}
+    return node
 
 
 class Schemas:
@@ -58,7 +72,7 @@ class Schemas:
     def _schemas(self, request: bool) -> dict[str, Json]:
         if request not in self._translated:
             loose = request and self._open
-            self._translated[request] = {n: translate(s, open_objects=loose) for n, s in self._raw.items()}
+            self._translated[request] = {n: translate(s, self._raw, open_objects=loose) for n, s in self._raw.items()}
         return self._translated[request]
 
     def compile(self, schema: Json, *, request: bool) -> "Validator":
@@ -67,7 +81,7 @@ class Schemas:
         Requests are held to every format; responses trust our own date-times to the validator's check.
         """
         schemas = self._schemas(request)
-        root = translate(schema, open_objects=request and self._open)
+        root = translate(schema, self._raw, open_objects=request and self._open)
         needed: dict[str, Json] = {}
         _collect(root, schemas, needed)
         formats = self._formats if request else {k: f for k, f in self._formats.items() if k != "date-time"}

@@ -147,8 +147,11 @@ class Draft:
     def emit_change(
         self, table: Table, record: Record, change: str, project: str | None = None, extras: Extras = NO_EXTRAS
     ) -> None:
-        """Raise the events of a change that moves no state, such as `updated`, as the contract names them."""
-        self._emit(self.sandbox.rules.changes[table.spec.schema].get(change, ()), table, record, extras, project)
+        """Raise the events of a change that moves no state, such as `updated`, as the contract names them.
+
+        A change that `x-events` of the resource does not know is a defect: KeyError.
+        """
+        self._emit(self.sandbox.rules.changes[table.spec.schema][change], table, record, extras, project)
 
     def emit_move(
         self, table: Table, record: Record, move: Move | None, project: str | None = None, extras: Extras | None = None

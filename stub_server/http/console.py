@@ -1,5 +1,6 @@
 """The door to the Flask pages: made when a page is first asked for, run in threads beside the event loop."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -25,8 +26,10 @@ class Pages:
             await refuse_method(scope["method"], send)
             return
         if self._app is None:
-            # Starlette's ASGI types and a2wsgi's say the same in other words.
-            self._app = cast(ASGIApp, WSGIMiddleware(self._make(), workers=WORKERS))
+            made = await asyncio.to_thread(self._make)  # reading Flask takes a while, and others are served meanwhile
+            if self._app is None:  # two first visitors may have come at once
+                # Starlette's ASGI types and a2wsgi's say the same in other words.
+                self._app = cast(ASGIApp, WSGIMiddleware(made, workers=WORKERS))
 
         async def listed(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -203,7 +203,8 @@ def _unheard(sandbox: Sandbox) -> Iterator[Callable[[], None]]:
     def heard() -> None:
         sandbox.rules = replace(rules, autopay=None)
 
-    sandbox.rules = replace(rules, autopay=None, lifecycles=silent, changes={name: {} for name in rules.changes})
+    changes = {name: dict.fromkeys(known, ()) for name, known in rules.changes.items()}
+    sandbox.rules = replace(rules, autopay=None, lifecycles=silent, changes=changes)
     try:
         yield heard
     finally:

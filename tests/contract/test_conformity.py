@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from stub_server.cli import main
-from stub_server.contract import bundle, conformity
+from stub_server.contract import bundle, conformity, references
 from stub_server.contract.document import Document
 from stub_server.contract.source import ContractError
 
@@ -238,6 +238,19 @@ def judge(*files: Path, by: Check = conformity.check_tables) -> None:
 @pytest.mark.parametrize("what", FITTING)
 def test_what_fits_itself_and_the_rules_is_let_in(tmp_path: Path, what: str) -> None:
     judge(overlay(tmp_path, FITTING[what]), by=conformity.check)
+
+
+@pytest.mark.parametrize(
+    ("what", "event"),
+    [("an event that nothing raises", "order.seen"), ("a change without an event", "plan.updated")],
+)
+def test_an_event_that_nothing_raises_is_found(tmp_path: Path, what: str, event: str) -> None:
+    """A server starts with it, but whoever waits for the event should know."""
+    assert [] == references.unraised(document())
+    answer = CliRunner().invoke(main, ["check", "--overlay", str(overlay(tmp_path, FITTING[what]))])
+    assert 1 == answer.exit_code
+    expected = f"Error: $['x-webhooks']['{event}']: nothing raises {event}: name it in x-lifecycle or x-events"
+    assert answer.output.startswith(expected), answer.output
 
 
 @pytest.mark.parametrize("what", UNFIT)

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -259,3 +260,12 @@ def test_every_magic_word_is_told() -> None:
     """Where the orders are made to which they apply: nobody finds them otherwise."""
     told = OF_API["createPixOrder"].raw["description"]
     assert [] == [word for word in MAGIC if word not in told]
+
+
+@pytest.mark.parametrize("name", [name for name, op in OF_API.items() if any(p.name == "sort" for p in op.parameters)])
+def test_every_order_of_a_list_has_a_name_for_generated_clients(name: str) -> None:
+    """`-createdAt` is no identifier: without a name, generators call it VALUE_1."""
+    (sort,) = [parameter.schema for parameter in OF_API[name].parameters if parameter.name == "sort"]
+    keys = [(value.lstrip("-"), value.startswith("-")) for value in sort["enum"]]
+    expected = [re.sub("([A-Z])", r"_\1", key).upper() + ("_DESC" if down else "") for key, down in keys]
+    assert expected == sort["x-enum-varnames"]

@@ -55,6 +55,13 @@ def schema_of(entry: str, name: str) -> Any:
 
 
 @pytest.mark.parametrize(("entry", "name"), COMPONENTS)
+def test_an_enum_that_may_be_null_is_a_choice(entry: str, name: str) -> None:
+    """As `oneOf: [{enum: [a, b]}, {nullable: true, enum: [null]}]`; else generators make three types of it."""
+    enums = [(where, schema["enum"]) for where, schema in members(schema_of(entry, name), name) if "enum" in schema]
+    assert [] == [where for where, values in enums if None in values and values != [None]]
+
+
+@pytest.mark.parametrize(("entry", "name"), COMPONENTS)
 def test_every_property_says_whether_it_is_documented_or_assumed(entry: str, name: str) -> None:
     for where, schema in objects(schema_of(entry, name), name):
         assert set(schema.get("x-basis", ())) == set(schema["properties"]), where

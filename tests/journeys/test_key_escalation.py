@@ -11,7 +11,7 @@ from .steps import done, refused
 CLERK = ("api_keys:write", "api_keys:read", "orders:read")
 HELD: dict[str, Any] = {
     "scopes": ["orders:read", "orders:write"],
-    "allowed_ips": ["203.0.113.0/24", "2001:db8::/32"],
+    "allowed_ips": ["203.0.113.9/24", "2001:db8::/32"],  # a network may be named by any address in it
     "expires_at": "2027-06-01T00:00:00Z",
 }
 LIFTING: list[dict[str, Any]] = [
@@ -27,6 +27,7 @@ LIFTING: list[dict[str, Any]] = [
 HARMLESS: list[dict[str, Any]] = [
     {"name": "Outro nome"},
     {"allowed_ips": ["203.0.113.7", "2001:db8::1"]},
+    {"allowed_ips": ["203.0.113.7/28"]},
     {"expires_at": "2027-05-01T00:00:00Z"},
     {"expires_at": "2027-05-31T21:00:00-03:00"},
     {"is_active": False},

@@ -48,3 +48,14 @@ def test_a_read_moves_nothing(stage: Stage, what: str) -> None:
     before = done(stage.api.get(path))[member]
     stage.advance(MINUTE)
     assert before == done(stage.api.get(path))[member]
+
+
+def test_contacts_that_do_not_fit_are_warned_of_when_they_are_sent(stage: Stage) -> None:
+    """A telephone of Rio at an address in São Paulo; an update of something else says nothing of them."""
+    path = f"/v2/customers/{make_customer(stage.api)['id']}"
+    elsewhere = {"mobile_phone": {"country_code": "55", "area_code": "21", "number": "987654321"}}
+    changes: list[Json] = [{"phones": elsewhere}, {"name": "Marina"}, {"address": {"state": "SP"}}, {"address": {}}]
+    answers = [stage.api.put(path, json=change) for change in changes]
+    assert [200] * 4 == [answer.status_code for answer in answers]
+    warned = [answer.headers.get("x-sandbox-warnings") for answer in answers]
+    assert ["ddd_state_mismatch", None, "ddd_state_mismatch", None] == warned

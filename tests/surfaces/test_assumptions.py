@@ -1,5 +1,8 @@
 """The report of what the service assumes: complete, from the contract, the same over HTTP and on the command line."""
 
+import json
+import re
+
 import httpx2
 import pytest
 from click.testing import CliRunner
@@ -49,10 +52,72 @@ def test_every_assumed_property_is_listed_with_its_reason(report: Json) -> None:
     assert "decimals" in found["Order.totalAmount"]
 
 
-def test_the_command_prints_the_same_report(report: Json) -> None:
-    """As a table that a person can read."""
-    result = CliRunner().invoke(main, ["assumptions"], env={"COLUMNS": "300"})
-    assert result.exit_code == 0
+def test_every_row_says_what_was_decided(report: Json) -> None:
+    """Not only that something was: the method, the schemas, the kind and the limits of a field."""
+    found = {entry["id"]: entry["text"] for entry in report["assumptions"]}
+    assert "The method is DELETE." == found["deleteProduct.method"]
+    assert "It takes PlanCreate and in the header Idempotency-Key." == found["createPlan.request"]
+    assert found["listOrders.request"].startswith("It takes in the query page, limit, created_since,")
+    assert "It answers 200 ProductReply; refusals are 401, 403, 404." == found["getProduct.response"]
+    assert "One of active, inactive; active when left out." == found["PlanCreate.status"]
+    assert found["PixOrderCreate.items"].startswith("List of OrderItemInput of 1 to 100 entries.")
+    assert found["Order.last_transaction.qr_code"].startswith("Text; optional. PIX:")
+    assert found["Plan.interval"].startswith("One of day, week, month, year or null.")
+    assert "Always BRL." == found["PlanCreate.currency"].partition(";")[0] + "."
+    empty = [ident for ident, text in found.items() if re.fullmatch(r"The field \S+ is assumed\.|.{0,3}", text)]
+    assert [] == empty
+
+
+def test_a_row_names_the_operations_that_it_concerns(report: Json) -> None:
+    found = {entry["id"]: entry["operations"] for entry in report["assumptions"]}
+    assert ["createPlan"] == found["createPlan.path"]
+    assert ["listOrders", "createOrder", "createPixOrder", "getOrder"] == found["Order.last_transaction.qr_code"]
+    assert ["getMerchantByPublicKey"] == found["C6"]
+    assert [] == found["OrderEvent.timestamp"]
+    known = set(document().operations)
+    assert all(set(operations) <= known for operations in found.values())
+
+
+def printed(*args: str, columns: str = "100") -> list[str]:
+    """What the command prints."""
+    result = CliRunner().invoke(main, ["assumptions", *args], env={"COLUMNS": columns})
+    assert result.exit_code == 0, result.output
+    return result.output.splitlines()
+
+
+@pytest.mark.parametrize(("columns", "widest"), [("80", 80), ("100", 100), ("300", 100), ("10", 60)])
+def test_the_command_fits_the_terminal(columns: str, widest: int) -> None:
+    """At most a hundred columns however wide it is, and at least sixty."""
+    assert max(map(len, printed("--all", columns=columns))) <= widest
+    assert max(map(len, printed(columns=columns))) <= widest
+
+
+def test_the_command_prints_every_row(report: Json) -> None:
+    lines = printed("--all")
+    told = " ".join(" ".join(lines).split())
+    assert f"{report['total']} entries" in told
     for entry in report["assumptions"]:
-        assert entry["id"] in result.output
-    assert f"{report['total']} entries" in result.output
+        if entry["kind"] == "property":
+            assert entry["id"].partition(".")[2] in told
+        assert " ".join(entry["text"].split()) in told
+
+
+def test_the_command_goes_operation_by_operation(report: Json) -> None:
+    """Each stands once, in the contract's order, with what was decided of it and how many fields."""
+    lines = printed()
+    heads = [line.partition(" (")[0] for line in lines if re.match(r"\w+ \(", line)]
+    assert list(document().operations) == heads
+    assert len(lines) < len(printed("--all")) / 2
+    at = lines.index("createPlan (Plans)")
+    assert "  path                      The path is /v2/plans." == lines[at + 2]
+    assert any(line.startswith("  fields ") and re.search(r"PlanCreate \d+", line) for line in lines[at : at + 8])
+
+
+def test_every_field_stands_below_one_operation(report: Json) -> None:
+    """The first that has it; the others are named."""
+    lines = printed("--all")
+    assert 1 == sum(line.startswith("  Order, also of createOrder, createPixOrder, getOrder") for line in lines)
+
+
+def test_the_command_prints_the_report_for_programs(report: Json) -> None:
+    assert report == json.loads("\n".join(printed("--json")))

@@ -33,6 +33,20 @@ def test_every_link_of_it_answers(live: Live, front: httpx2.Response) -> None:
         assert httpx2.get(f"{live.url}/s/front/{link}").status_code == 200, link
 
 
+def test_what_can_be_read_without_an_id_is_linked(front: httpx2.Response) -> None:
+    """And what cannot is not: a link that answers 404 or 422 helps nobody."""
+    linked = {link for link in LINK.findall(front.text) if link.startswith("_sandbox") and "openapi" not in link}
+    assert {"_sandbox", "_sandbox/credentials", "_sandbox/clock", "_sandbox/events", "_sandbox/sandboxes"} <= linked
+    assert not any("{" in link or "qr" in link for link in linked)
+
+
+def test_a_browser_finds_the_icon_where_it_looks(live: Live) -> None:
+    """At the address that it tries by itself, when it shows a file that links none."""
+    icon = httpx2.get(f"{live.url}/favicon.ico")
+    assert (200, "image/svg+xml") == (icon.status_code, icon.headers["content-type"].partition(";")[0])
+    assert icon.content == httpx2.get(f"{live.url}/static/favicon.svg").content
+
+
 def test_it_needs_nothing_from_elsewhere(front: httpx2.Response) -> None:
     """The page works offline, and its policy forbids it to try anything else."""
     assert "//" not in re.sub(r"<code>.*?</code>", "", front.text)

@@ -160,3 +160,17 @@ def test_target_then_project_then_reference_then_conflict(door: Door) -> None:
     assert door.ask("POST", f"/v2/projects/{mine}/archive", token=token).status == 200
     refused(order(mine), 404, "reference_not_found")
     refused(door.ask("POST", f"/v2/projects/{mine}/activate", token=token), 409, "invalid_state_transition")
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ("fortnight", ['"fortnight" is not one of day, week, month, year, null.']),
+        ("mounth", ['"mounth" is not one of day, week, month, year, null. Did you mean month?']),
+        (5, ["5 has the wrong type: send a string or null.", "5 is not one of day, week, month, year, null."]),
+    ],
+)
+def test_an_enum_that_may_be_null_is_told_as_one(door: Door, sent: object, told: list[str]) -> None:
+    """The contract says it as a choice, for the sake of generated clients; whoever is refused sees one list."""
+    answer = door.send("POST", "/v2/plans", {"projectId": NOBODY[-36:], "name": "x", "amount": 1, "interval": sent})
+    assert told == [detail["message"] for detail in refused(answer, 422, "validation_error")["details"]]

@@ -212,3 +212,15 @@ def test_an_empty_draft_makes_no_step(world: Sandbox) -> None:
     assert draft.is_empty
     assert draft.record() is None
     assert number == world.log.number
+
+
+def test_a_change_that_the_contract_does_not_name_is_a_defect(world: Sandbox, customers: Table) -> None:
+    """A misspelt one would otherwise raise no event, and nobody would see it."""
+    draft = drafted(world)
+    made = added(draft, "11144477735")
+    with pytest.raises(KeyError, match="renamed"):
+        draft.emit_change(customers, made, "renamed")
+    draft.emit_change(customers, made, "updated")
+    step = draft.record()
+    assert step is not None
+    assert ["customer.updated"] == [event.type for event in step.events]

@@ -56,6 +56,19 @@ def test_a_running_clock_waits_for_the_jobs_of_the_past(world: Sandbox, monkeypa
     assert due is None or due > twin.clock.now
 
 
+def test_a_request_after_a_job_has_the_time_of_the_request(world: Sandbox) -> None:
+    """And not that of the job which was done before it: whatever else is to come is still to come."""
+    twin = world.fork("morning")
+    due = twin.timers.next_due()
+    assert due is not None
+    twin.clock._wall = lambda: due + 1
+    twin.clock._offset, twin.clock.frozen = 0, False
+    assert due + 1 == tick(twin) == twin.clock.now
+    later = twin.timers.next_due()
+    assert later is not None
+    assert later > twin.clock.now
+
+
 def test_a_fork_is_independent(world: Sandbox) -> None:
     """What happens in one of the two worlds did not happen in the other."""
     twin = world.fork("twin")

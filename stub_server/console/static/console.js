@@ -1,17 +1,68 @@
-// Asks the control surface for a ready token and shows one request that works when pasted.
-const state = document.getElementById("state");
-const curl = document.getElementById("curl");
+// Fills the page with what the control surface says of this world, and copies commands.
+const byId = (id) => document.getElementById(id);
 
-async function begin() {
-  const response = await fetch("_sandbox/credentials");
+async function ask(path) {
+  const response = await fetch(path);
   const body = await response.json();
-  if (!response.ok) {
-    state.textContent = body.message;
-    return;
-  }
-  state.textContent = `${body.merchant.name}, sandbox “${body.sandbox}”: paste this.`;
-  curl.textContent = `curl '${body.base_url}/v2/customers?limit=2' -H 'Authorization: Bearer ${body.private_key}'`;
-  curl.hidden = false;
+  if (!response.ok) throw new Error(body.message);
+  return body;
 }
 
-begin().catch(() => { state.textContent = "The server does not answer."; });
+function facts(world) {
+  const clock = `${world.now}, ${world.frozen ? "frozen" : "running"}`;
+  return [
+    ["Data", `scenario ${world.scenario}, seed ${world.seed}, ${world.records} records`],
+    ["Clock", clock],
+    ...(world.parent === null ? [] : [["Fork of", world.parent]]),
+    ...(world.expires_at === null ? [] : [["Lives until", world.expires_at]]),
+  ];
+}
+
+function show(rows) {
+  for (const [name, value] of rows) {
+    const [term, text] = [document.createElement("dt"), document.createElement("dd")];
+    term.textContent = name;
+    text.textContent = value;
+    byId("facts").append(term, text);
+  }
+}
+
+// A world's page is two folders below the server's: the links hold whatever name the server goes by.
+function link(name, root) {
+  const item = document.createElement("a");
+  item.href = name === "default" ? root : `${root}s/${name}/`;
+  item.textContent = name;
+  return item;
+}
+
+async function begin() {
+  const { name, root } = document.body.dataset;
+  const me = await ask("_sandbox/credentials");
+  byId("state").textContent = `You are ${me.merchant.name}. Paste this:`;
+  byId("curl").textContent =
+    `curl -s '${me.base_url}/v2/customers?limit=2' -H 'Authorization: Bearer ${me.private_key}'`;
+  byId("command").hidden = false;
+  show(facts((await ask(`_sandbox/sandboxes/${name}`)).sandbox));
+  const { sandboxes, pagination } = await ask("_sandbox/sandboxes?limit=20");
+  const names = new Set(["default", ...sandboxes.map((world) => world.name)]);
+  for (const each of names) byId("worlds").append(link(each, root), " ");
+  if (pagination.total > names.size) byId("worlds").append(`and ${pagination.total - names.size} more.`);
+  byId("others").hidden = false;
+}
+
+async function copy() {
+  const text = byId("curl").textContent;
+  try {
+    await navigator.clipboard.writeText(text); // only on https and this machine's own addresses
+  } catch {
+    getSelection().selectAllChildren(byId("curl"));
+    document.execCommand("copy");
+  }
+  byId("copy").textContent = "Copied";
+  setTimeout(() => { byId("copy").textContent = "Copy"; }, 2000);
+}
+
+byId("copy").addEventListener("click", copy);
+begin().catch((error) => {
+  byId("state").textContent = error instanceof TypeError ? "The server does not answer." : error.message;
+});

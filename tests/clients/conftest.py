@@ -1,0 +1,92 @@
+"""A TypeScript project with the types that openapi-typescript makes of the served contracts."""
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ..support.live import Live
+
+SHIPPED = Path(__file__).parent / "typescript"
+# Not in a temporary folder, so that a second run installs nothing.
+_INSTALLED = Path(__file__).parents[2] / "build" / "typescript"
+_UNREACHABLE = re.compile(r"ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET|ENETUNREACH|ENOTCACHED")
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A folder with sources in `src/`, the shipped settings, and the pinned tools."""
+
+    folder: Path
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """A command in the folder."""
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=240)
+
+    def generate(self, url: str, name: str) -> None:
+        """Types of a served contract, made as the README says."""
+        made = self.run(
+            "node_modules/.bin/openapi-typescript", url, "--default-non-nullable=false", "-o", f"src/{name}"
+        )
+        assert made.returncode == 0, made.stdout + made.stderr
+
+    def compile(self) -> list[str]:
+        """What `tsc --strict` complains of: `file(line,column): error …`."""
+        return [
+            line for line in self.run("node_modules/.bin/tsc", "-p", ".").stdout.splitlines() if ": error TS" in line
+        ]
+
+
+def installed() -> Path:
+    """The pinned tools as npm installs them, once for every state of the lock file; skips where they cannot be had."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        pytest.skip("node and npm are not on this machine: no TypeScript was compiled")
+    lock = (SHIPPED / "package-lock.json").read_bytes()
+    done = _INSTALLED / "installed.lock"
+    if not done.exists() or done.read_bytes() != lock:
+        _INSTALLED.mkdir(parents=True, exist_ok=True)
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(SHIPPED / name, _INSTALLED / name)
+        ran = subprocess.run(
+            ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
+            cwd=_INSTALLED,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        if ran.returncode and (found := _UNREACHABLE.search(ran.stderr)):
+            pytest.skip(f"npm cannot reach its registry ({found[0]}): no TypeScript was compiled")
+        assert ran.returncode == 0, ran.stderr
+        done.write_bytes(lock)
+    return _INSTALLED / "node_modules"
+
+
+@pytest.fixture(scope="session")
+def generated(live: Live, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`api.d.ts` and `control.d.ts` of the shared server."""
+    project = _project(tmp_path_factory.mktemp("generated"))
+    project.generate(f"{live.url}/openapi.json", "api.d.ts")
+    project.generate(f"{live.url}/_sandbox/openapi.json", "control.d.ts")
+    return project.folder / "src"
+
+
+@pytest.fixture
+def project(generated: Path, tmp_path: Path) -> Project:
+    """A project of the test's own that has only the generated types."""
+    made = _project(tmp_path)
+    for name in ("api.d.ts", "control.d.ts"):
+        shutil.copy(generated / name, made.folder / "src" / name)
+    return made
+
+
+def _project(folder: Path) -> Project:
+    modules = installed()
+    (folder / "src").mkdir()
+    for name in ("package.json", "tsconfig.json"):
+        shutil.copy(SHIPPED / name, folder / name)
+    os.symlink(modules, folder / "node_modules", target_is_directory=True)
+    return Project(folder)

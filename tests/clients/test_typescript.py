@@ -1,0 +1,146 @@
+"""TypeScript: the generated types carry a real application under `tsc --strict`, and it runs against the server."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..support.contract import document
+from ..support.live import Live
+from .conftest import SHIPPED, Project
+
+README = Path(__file__).parents[2] / "README.md"
+SOURCES = sorted((SHIPPED / "src").glob("*.ts"))
+TOLD = ("order.paid", "subscription.past_due", "customer.created", "plan.created")
+_RUN = (
+    "import('./dist/main.js').then(app => app.main(...JSON.parse(process.argv[1])))"
+    ".then(seen => console.log(JSON.stringify(seen)))"
+)
+
+
+@pytest.fixture
+def app(project: Project) -> Project:
+    """The sample application."""
+    for source in SOURCES:
+        shutil.copy(source, project.folder / "src" / source.name)
+    return project
+
+
+def test_the_sample_application_compiles_without_a_cast_and_works(app: Project, live: Live, sandbox_name: str) -> None:
+    assert app.compile() == []
+    payloads = [document().events[name]["example"] for name in TOLD]
+    ran = app.run("node", "-e", _RUN, json.dumps([f"{live.url}/s/{sandbox_name}", payloads]))
+    assert ran.returncode == 0, ran.stderr
+    seen: dict[str, Any] = json.loads(ran.stdout)
+    known = {f"{operation.method} {operation.path}" for operation in document().operations.values()}
+    assert len(seen["called"]) >= 15
+    assert set(seen["called"]) <= known
+    checkout = {name: seen["checkout"][name] for name in ("placed", "replayed", "code", "settled", "plan")}
+    assert {"placed": "pending", "replayed": True, "code": "000201", "settled": "paid", "plan": True} == checkout
+    assert seen["checkout"]["subscription"] in ("active", "trialing")
+    assert {
+        "twice": [409, "duplicate_document", "reuse"],
+        "wrong": ["form", "name", "document"],
+        "nobody": [404, "not_found", "give up"],
+        "moved": "987654321",
+    } == seen["refusals"]
+    assert {
+        "paid": True,
+        "revenue": True,
+        "plan": ["month", 3, None, "BRL"],
+        "key": True,
+        "expires": None,
+        "merchant": "BRL",
+        "signing": "whsec_",
+        "events": len(document().events),
+        "logs": 0,
+        "subscribers": True,
+    } == seen["office"]
+    paid, owes, new, other = seen["told"]
+    assert re.fullmatch(r"[0-9A-Z]{10} paid \d+\.\d\d, was pending", paid)
+    assert owes.endswith(" owes a renewal")
+    assert new.endswith(" is new")
+    assert other == "plan.created"
+
+
+def test_the_sample_application_casts_nothing() -> None:
+    """No assertion of a type, no `any`, no non-null mark and no suppressed error."""
+    assert len(SOURCES) >= 5
+    for source in SOURCES:
+        for line in source.read_text(encoding="utf-8").splitlines():
+            code = "" if line.startswith("import") else line.partition("//")[0]
+            assert not re.search(r"\bas\b|\bany\b|\bunknown\b|\w!\s*[.;,)\[]", code), f"{source.name}: {line}"
+            assert "@ts-" not in line, f"{source.name}: {line}"
+
+
+MISTAKES = """
+import type { components, paths } from "./api.js";
+import createClient from "openapi-fetch";
+type Schemas = components["schemas"];
+const api = createClient<paths>();
+const status: Schemas["Order"]["status"] = "payed";
+const code: Schemas["Error"]["code"] = "duplicate_documents";
+const plan: Schemas["PlanCreate"] = { projectId: "", name: "Mensal", amount: "49.90" };
+const until = (key: Schemas["ApiKey"]): string => key.expires_at;
+const seats = (of: Schemas["Plan"]): number => of.max_subscribers * 2;
+const unit = (of: Schemas["Plan"]): "fortnight" | null => of.interval;
+const page = await api.GET("/v2/orders", { params: { query: { status: "open" } } });
+const order = await api.GET("/v2/orders/{orderId}", { params: { path: { id: "" } } });
+const sent = await api.POST("/v2/orders/pix", { body: { planId: "" } });
+export { code, order, page, plan, seats, sent, status, unit, until };
+"""
+
+
+def test_the_types_find_every_mistake_that_is_planted(project: Project) -> None:
+    """They are no `any`: a misspelt value, a wrong type, a forgotten null and a missing field do not compile."""
+    (project.folder / "src" / "mistakes.ts").write_text(MISTAKES, encoding="utf-8")
+    lines = sorted({int(re.findall(r"mistakes\.ts\((\d+),", error)[0]) for error in project.compile()})
+    first = MISTAKES.splitlines().index(next(line for line in MISTAKES.splitlines() if "payed" in line)) + 1
+    assert list(range(first, first + 9)) == lines
+
+
+def test_what_has_a_default_may_be_left_out(project: Project) -> None:
+    """With the flag that the README names: a request needs what the contract requires and nothing else."""
+    (project.folder / "src" / "least.ts").write_text(
+        'import type { components } from "./api.js";\n'
+        'export const plan: components["schemas"]["PlanCreate"] = { projectId: "", name: "Mensal", amount: 49.9 };\n'
+        'export const key: components["schemas"]["ApiKeyCreate"] = { name: "Loja", scopes: ["orders:read"] };\n',
+        encoding="utf-8",
+    )
+    assert project.compile() == []
+
+
+def test_the_typescript_of_the_readme_compiles_and_runs(project: Project, live: Live, sandbox_name: str) -> None:
+    """Its commands generate the types and run the program, which buys a plan; the pinned tools are there already."""
+    section = README.read_text(encoding="utf-8").partition("\n## In TypeScript\n")[2].partition("\n## ")[0]
+    (setup, run), (program,) = (
+        re.findall(rf"^```{kind}\n(.*?)^```", section, re.MULTILINE | re.DOTALL) for kind in ("sh", "ts")
+    )
+    names = json.loads((SHIPPED / "package.json").read_text(encoding="utf-8"))
+    for line in setup.replace("http://127.0.0.1:4600", live.url).splitlines():
+        if line.startswith("npm install"):
+            wanted = {word.partition("@")[0] for word in line.split()[2:] if not word.startswith("-")}
+            assert wanted <= {*names["dependencies"], *names["devDependencies"]}
+        else:
+            assert project.run("bash", "-ec", line).returncode == 0, line
+    base = f"{live.url}/s/{sandbox_name}"
+    text = program.replace("http://127.0.0.1:4600/s/typescript", base)
+    assert text.count(base) == 1
+    (project.folder / program.splitlines()[0].removeprefix("// ")).write_text(text, encoding="utf-8")
+    ran = project.run("bash", "-ec", run)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    placed, polled = ran.stdout.splitlines()
+    assert placed.startswith("pending 000201")
+    assert polled == "paid"
+
+
+def test_the_lock_file_names_no_place_to_download_from() -> None:
+    lock = json.loads((SHIPPED / "package-lock.json").read_text(encoding="utf-8"))
+    assert lock["packages"]["node_modules/openapi-fetch"]["integrity"]
+    assert all("resolved" not in package for package in lock["packages"].values())
+    wanted = json.loads((SHIPPED / "package.json").read_text(encoding="utf-8"))
+    versions = {**wanted["dependencies"], **wanted["devDependencies"]}
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in versions.values())

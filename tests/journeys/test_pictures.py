@@ -1,0 +1,48 @@
+"""The picture of a PIX code: at the address that the order shows, in two formats, and of this sandbox's codes alone."""
+
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+
+from stub_server.domain import brcode
+
+from ..support.live import NO_TLS
+from ..support.make import Maker
+
+FOREIGN = brcode.encode(4990, "9d36b84fc70b478fb95c12729b90ca25", "pix.other.example/v2/", "Loja", "Recife")
+
+
+@pytest.fixture
+def stranger() -> Iterator[httpx2.Client]:
+    """A page that shows the picture: it has no credential."""
+    with httpx2.Client(timeout=30, verify=NO_TLS) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("ending", "media", "begins"), [("svg", "image/svg+xml", b"<?xml"), ("png", "image/png", b"\x89PNG\r\n\x1a\n")]
+)
+def test_an_order_shows_where_its_picture_is(
+    make_order: Maker, stranger: httpx2.Client, ending: str, media: str, begins: bytes
+) -> None:
+    """As an SVG, and under the other name as a PNG; a browser may keep it."""
+    shown = make_order()["last_transaction"]["qr_code_url"]
+    assert "/_sandbox/qr.svg?" in shown
+    answer = stranger.get(shown.replace("/qr.svg?", f"/qr.{ending}?"))
+    assert (200, media) == (answer.status_code, answer.headers["content-type"])
+    assert answer.content.startswith(begins)
+    assert "max-age=86400" == answer.headers["cache-control"]
+
+
+def test_two_orders_have_two_pictures(make_order: Maker, stranger: httpx2.Client) -> None:
+    pictures = {stranger.get(make_order()["last_transaction"]["qr_code_url"]).content for _ in range(2)}
+    assert 2 == len(pictures)
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+@pytest.mark.parametrize(("code", "says"), [(FOREIGN, "of another issuer"), (FOREIGN[:-1] + "?", "no PIX code")])
+def test_a_code_of_somebody_else_is_not_drawn(control: httpx2.Client, ending: str, code: str, says: str) -> None:
+    answer = control.get(f"/qr.{ending}", params={"code": code})
+    assert (404, "not_found") == (answer.status_code, answer.json()["code"])
+    assert says in answer.json()["message"]

@@ -1,0 +1,73 @@
+"""The front page in a real browser: what it says when its script has run, and its button."""
+
+import json
+import shlex
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+
+from ..conftest import Serve
+from ..support.browser import Page, browsing
+from ..support.live import Live
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Page]:
+    with browsing() as page:
+        yield page
+
+
+def opened(browser: Page, url: str) -> Page:
+    """The page at an address, once it has asked the server for everything."""
+    browser.go(url)
+    browser.until("!document.getElementById('others').hidden")
+    return browser
+
+
+def test_the_button_copies_a_call_that_works(browser: Page, live: Live) -> None:
+    """Whole, as it is shown; the button says that it was done."""
+    page = opened(browser, f"{live.url}/")
+    page.tell("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    page.look("document.getElementById('copy').click()")
+    page.until("document.getElementById('copy').textContent === 'Copied'")
+    copied = page.look("navigator.clipboard.readText()")
+    assert page.look("document.getElementById('curl').textContent") == copied
+    assert page.look("(e => e.scrollWidth <= e.clientWidth)(document.getElementById('curl'))") is True
+    command, _, url, _, header = shlex.split(copied)
+    name, _, value = header.partition(": ")
+    assert "curl" == command
+    assert 2 == len(httpx2.get(url, headers={name: value}).json()["customers"])
+
+
+def test_the_page_of_a_world_speaks_of_that_world(browser: Page, live: Live, sandbox_name: str) -> None:
+    """Its name, its data, its clock, and a call to it."""
+    base = f"{live.url}/s/{sandbox_name}"
+    assert httpx2.post(f"{base}/_sandbox/reset", json={"scenario": "empty", "seed": 7}).status_code == 200
+    page = opened(browser, f"{base}/")
+    world = httpx2.get(f"{base}/_sandbox/sandboxes/{sandbox_name}").json()["sandbox"]
+    assert sandbox_name in page.look("document.title")
+    facts = page.look("document.getElementById('facts').innerText")
+    assert f"scenario empty, seed 7, {world['records']} records" in facts
+    assert f"{world['now']}, frozen" in facts
+    assert f"'{base}/v2/customers?limit=2'" in page.look("document.getElementById('curl').textContent")
+
+
+def test_every_sandbox_of_the_server_is_one_click_away(browser: Page, live: Live, sandbox_name: str) -> None:
+    """From the page of any of them, by links that hold under whatever name the server goes by."""
+    page = opened(browser, f"{live.url}/s/{sandbox_name}/")
+    links = "Object.fromEntries([...document.querySelectorAll('#worlds a')].map(a => [a.textContent, a.href]))"
+    found = page.look(links)
+    assert f"{live.url}/s/{sandbox_name}/" == found[sandbox_name]
+    assert f"{live.url}/" == found["default"]
+    opened(browser, f"{live.url}/")
+    assert f"{live.url}/s/{sandbox_name}/" == page.look(links)[sandbox_name]
+
+
+def test_a_server_whose_controls_are_shut_says_what_it_needs(browser: Page, serve: Serve) -> None:
+    """The page shows the refusal instead of waiting for ever."""
+    shut = serve(host="0.0.0.0")  # noqa: S104 - the test's server listens on loopback all the same
+    refusal = httpx2.get(f"{shut.url}/_sandbox/credentials").json()["message"]
+    browser.go(f"{shut.url}/")
+    browser.until(f"document.getElementById('state').textContent === {json.dumps(refusal)}")
+    assert browser.look("document.getElementById('command').hidden") is True

@@ -1,0 +1,48 @@
+"""The README's fixtures and tests: they are run by pytest as they stand, with xdist too."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[2] / "README.md"
+_FILE = re.compile(r"^```python\n# (\w+\.py)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project that has the README's files and nothing else."""
+    files = dict(_FILE.findall(README.read_text(encoding="utf-8")))
+    assert ["conftest.py", "test_in_process.py", "test_membership.py"] == sorted(files)
+    made = tmp_path_factory.mktemp("project")
+    (made / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    for name, text in files.items():
+        (made / name).write_text(text, encoding="utf-8")
+    return made
+
+
+def run(folder: Path, *args: str) -> str:
+    """What pytest says of the project; the server's command is found as in an environment that is active."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "STUB_"))} | {
+        "PATH": path
+    }
+    command = [sys.executable, "-m", "pytest", "-q", *args]
+    ran = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def test_the_fixtures_and_tests_pass_as_they_stand(folder: Path) -> None:
+    assert "2 passed" in run(folder)
+
+
+def test_they_pass_in_parallel_with_a_world_each(folder: Path) -> None:
+    """The same test three times on two workers: none sees what another did."""
+    text = (folder / "test_membership.py").read_text(encoding="utf-8")
+    for number in (2, 3):
+        (folder / f"test_membership_{number}.py").write_text(text, encoding="utf-8")
+    assert "4 passed" in run(folder, "-n", "2")
