@@ -24,6 +24,8 @@ class Server:
     loopback: bool
     rate_limit: tuple[int, int] | None = None
     admin_key: bytes | None = field(default=None, repr=False)
+    certifying: set[str] = field(default_factory=set)
+    """The sandboxes in which a receiver is being certified."""
 
     def knows_admin(self, given: bytes | None) -> bool:
         """Whether this is the admin key. There is none to know where none is set."""
