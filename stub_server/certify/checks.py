@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import orjson
 
-from ..domain.webhooks import AttemptOutcome
 from ..events.raw import Unsent
 from .samples import Sample
-from .session import ANSWER_TIME, Session
+from .session import ANSWER_TIME, Outcome, Session
 
 BURST = 20
 TWICE = 5  # copies of one delivery at the same moment
@@ -36,14 +35,14 @@ class Finding(NamedTuple):
     received: str
 
 
-def told(outcome: AttemptOutcome) -> str:
+def told(outcome: Outcome) -> str:
     """An answer in words."""
     if outcome.status is not None:
         return f"{outcome.status} after {outcome.duration_ms} ms"
     return f"no answer ({outcome.error})"
 
 
-def all_told(outcomes: Sequence[AttemptOutcome]) -> str:
+def all_told(outcomes: Sequence[Outcome]) -> str:
     """Several answers in words, equal ones counted."""
     counted: dict[str, int] = {}
     for outcome in outcomes:
@@ -63,7 +62,7 @@ def _passed(holds: object) -> Result:
     return Result.PASSED if holds else Result.FAILED
 
 
-def _is_refused(outcome: AttemptOutcome) -> bool:
+def _is_refused(outcome: Outcome) -> bool:
     return outcome.status is not None and 400 <= outcome.status < 500
 
 
@@ -155,7 +154,7 @@ async def interrupted(session: Session) -> Finding:
     return Finding(_passed(outcome.error is None and done), sent, received)
 
 
-def accepted(sent: str, send: Callable[[Session], Awaitable[AttemptOutcome]]) -> Callable[..., Awaitable[Finding]]:
+def accepted(sent: str, send: Callable[[Session], Awaitable[Outcome]]) -> Callable[..., Awaitable[Finding]]:
     """A rule that asks for a 2xx alone."""
 
     async def check(session: Session) -> Finding:
@@ -188,6 +187,6 @@ def _indented(sample: Sample) -> bytes:
     return orjson.dumps(sample.payload, option=orjson.OPT_INDENT_2)
 
 
-async def send_indented(session: Session) -> AttemptOutcome:
+async def send_indented(session: Session) -> Outcome:
     sample = session.samples.next(session.now)
     return await session.send(sample, body=_indented(sample))

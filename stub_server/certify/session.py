@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
+from typing import NamedTuple
 
-from ..domain.webhooks import AttemptOutcome
 from ..engine.sandbox import Sandbox
-from ..events.raw import send_half, send_together
+from ..events.raw import Route, send_half, send_together
 from ..events.sender import Delivery, Sender
+from ..kernel.clock import SECOND, wall_ms
 from ..kernel.trace import Trace
 from .samples import Sample, Samples
 
@@ -29,6 +30,14 @@ class Target:
     headers: tuple[tuple[str, str], ...] = ()
 
 
+class Outcome(NamedTuple):
+    """What one delivery came to. `status` is None when no answer came, `error` None when it was a 2xx."""
+
+    status: int | None
+    error: str | None
+    duration_ms: int
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """An instant of the world: its newest request and step."""
@@ -40,9 +49,9 @@ class Mark:
 class Session:
     """Sends to one receiver and watches the journal of one world."""
 
-    def __init__(self, sandbox: Sandbox, target: Target, sender: Sender, samples: Samples) -> None:
+    def __init__(self, sandbox: Sandbox, target: Target, route: Route, samples: Samples) -> None:
         self.samples = samples
-        self._sandbox, self._target, self._sender = sandbox, target, sender
+        self._sandbox, self._target, self._route = sandbox, target, route
         self._quiet = _QUIET
         self.first = samples.next(self.now)
         self.answered = self.unanswered = 0
@@ -53,21 +62,20 @@ class Session:
     @property
     def now(self) -> int:
         """The machine's time in ms: receivers hold timestamps to theirs."""
-        return self._sender.wall()
+        return wall_ms()
 
     async def send(
         self, sample: Sample, *, body: bytes | None = None, keys: tuple[str, ...] | None = None, ago: int = 0
-    ) -> AttemptOutcome:
+    ) -> Outcome:
         """Deliver once. `body` are other bytes than the sample's own, `keys` others, `ago` seconds on the timestamp."""
-        sender, delivery = self._sender, self._delivery(sample)
-        if ago:
-            at = sender.wall() - ago * 1000
-            sender = replace(sender, wall=lambda: at)
+        delivery, at = self._delivery(sample), self.now - ago * SECOND
         if body is not None:
             delivery = replace(delivery, body=body)
         if keys is not None:
             delivery = replace(delivery, keys=keys)
-        outcome = await sender.attempt(delivery, ANSWER_TIME)
+        sender = Sender(self._route.version, local=self._route.local, wall=lambda: at)
+        attempt = await sender.attempt(delivery, ANSWER_TIME)
+        outcome = Outcome(attempt.status, attempt.error, attempt.duration_ms)
         if outcome.status is not None:
             self.answered += 1
             self.slowest = max(self.slowest, outcome.duration_ms)
@@ -77,11 +85,11 @@ class Session:
 
     async def send_half(self, sample: Sample) -> None:
         """Send half of a delivery and hang up. Raises Unsent."""
-        await send_half(self._sender, self._delivery(sample), ANSWER_TIME)
+        await send_half(self._route, self._delivery(sample), self.now // SECOND, ANSWER_TIME)
 
     async def send_together(self, sample: Sample, copies: int) -> list[int | None]:
         """Send a delivery several times at the very same moment; the status of each answer. Raises Unsent."""
-        statuses = await send_together(self._sender, self._delivery(sample), copies, ANSWER_TIME)
+        statuses = await send_together(self._route, self._delivery(sample), self.now // SECOND, copies, ANSWER_TIME)
         self.answered += sum(status is not None for status in statuses)
         return statuses
 

@@ -7,7 +7,7 @@ from ...certify.run import certify
 from ...certify.samples import Samples
 from ...certify.session import Session, Target
 from ...domain.webhooks import listens, valid_keys
-from ...events.sender import Sender
+from ...events.raw import Route
 from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body
 from ...store.memory import Store
@@ -41,10 +41,10 @@ async def _report(call: Call, store: Store, target: Target, event_type: str, pro
     _check_room(server.certifying, sandbox.name)
     entry = server.document.events[event_type]
     samples = Samples(sandbox, store, entry, event_type, project, call.trace.id)
-    sender = Sender(server.version, local=server.loopback and not call.is_foreign)
+    route = Route(server.version, local=server.loopback and not call.is_foreign)
     server.certifying.add(sandbox.name)
     try:
-        report = await certify(Session(sandbox, target, sender, samples))
+        report = await certify(Session(sandbox, target, route, samples))
     finally:
         server.certifying.discard(sandbox.name)
     return reply.value({"certificate": {"sandbox": sandbox.name, "url": target.url, "event_type": event_type} | report})
