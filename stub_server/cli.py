@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from .commands.options import BaseUrl, Unusable
-from .commands.verbs import certify
+from .commands.verbs import certify, listen
 from .kernel.clock import EARLIEST_START, LATEST_START, parse_iso
 from .settings import Settings
 from .version import __version__
@@ -253,3 +253,4 @@ def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) ->
 
 
 main.add_command(certify)
+main.add_command(listen)

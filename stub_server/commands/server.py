@@ -66,7 +66,9 @@ class RunningServer:
         if response.is_success:
             return body
         said = body if isinstance(body, dict) else {}
-        code = said.get("code")
+        code, message = said.get("code"), str(said.get("message", f"{self.url} answered {response.status_code}."))
+        if response.status_code >= 500:
+            raise Away(message)
         if code == "admin_key_required":
             raise Refused("the server asks for its admin key: give --admin-key.", code)
-        raise Refused(str(said.get("message", f"{self.url} answered {response.status_code}")), code)
+        raise Refused(message, code)

@@ -43,7 +43,8 @@ class Entry:
     """A world and what the server knows of it. Times are the machine's, in ms.
 
     `mentioned` says that a mere mention of its name made it: such a world makes room for others. `inbox` is what
-    arrived for it, and no part of its state.
+    arrived for it, and no part of its state. `incarnation` names the world's events: after a reset they are others;
+    `origin_events` are those that it began with.
     """
 
     world: Sandbox
@@ -53,6 +54,8 @@ class Entry:
     last_used_at: int
     expires_at: int | None
     inbox: Inbox
+    incarnation: str
+    origin_events: int
 
 
 def _letters(digits: str) -> str:
@@ -72,6 +75,7 @@ class Sandboxes:
         """`open_names`: a name that is mentioned for the first time makes its world; else it is unknown."""
         self._origin, self.scenario, self.seed, self._open = origin, origin.scenario, origin.seed, open_names
         self._budget, self.keyring = Budget(), Keyring()
+        self._started, self._begun = wall_ms(), 0
         self._for_inboxes = Budget(MOST_BYTES_IN_ALL)
         self._entries: dict[str, Entry] = {}
         self.default = self._enter(self._make(DEFAULT, origin.scenario, origin.seed, None), None).world
@@ -155,6 +159,7 @@ class Sandboxes:
         old.log.close()
         entry.inbox.clear()
         entry.world, entry.parent = world, None
+        entry.incarnation, entry.origin_events = self._next_incarnation(), world.events.raised
         self.keyring.forget(name)
         self.keyring.adopt(world)
         if name == DEFAULT:
@@ -202,10 +207,23 @@ class Sandboxes:
     def _enter(self, world: Sandbox, parent: str | None, *, mentioned: bool = False, ttl: int | None = None) -> Entry:
         now = wall_ms()
         expires_at = None if ttl is None else now + ttl * SECOND
-        inbox = Inbox(self._for_inboxes)
-        entry = self._entries[world.name] = Entry(world, parent, mentioned, now, now, expires_at, inbox)
+        entry = self._entries[world.name] = Entry(
+            world,
+            parent,
+            mentioned,
+            now,
+            now,
+            expires_at,
+            Inbox(self._for_inboxes),
+            self._next_incarnation(),
+            world.events.raised,
+        )
         self.keyring.adopt(world)
         return entry
+
+    def _next_incarnation(self) -> str:
+        self._begun += 1
+        return f"{self._started:x}-{self._begun}"
 
     def _free_name(self, name: str | None, prefix: str) -> str:
         """A name as it was asked for, or a new one. Raises Conflict for one that is taken."""

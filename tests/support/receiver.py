@@ -33,8 +33,8 @@ class Receiver:
 
 
 @contextmanager
-def receiving() -> Iterator[Receiver]:
-    """A receiver until the block ends."""
+def receiving(port: int = 0) -> Iterator[Receiver]:
+    """A receiver until the block ends, on a free port unless told."""
     receiver = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
@@ -64,7 +64,7 @@ def receiving() -> Iterator[Receiver]:
     class Server(ThreadingHTTPServer):
         request_queue_size = 128  # many may come at once
 
-    server = Server(("127.0.0.1", 0), Handler)
+    server = Server(("127.0.0.1", port), Handler)
     server.daemon_threads = True
     receiver.url = f"http://127.0.0.1:{server.server_address[1]}/hook"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
