@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -79,7 +80,10 @@ async def _connect(route: Route, url: str) -> _Line:
         raise Unsent("blocked")
     context = ssl.create_default_context() if secure else None
     name = host if secure else None
-    return await asyncio.open_connection(addresses[0], port, ssl=context, server_hostname=name, limit=_LONGEST_LINE)
+    for address in addresses[:-1]:
+        with suppress(ConnectionError):
+            return await asyncio.open_connection(address, port, ssl=context, server_hostname=name, limit=_LONGEST_LINE)
+    return await asyncio.open_connection(addresses[-1], port, ssl=context, server_hostname=name, limit=_LONGEST_LINE)
 
 
 def _head(route: Route, delivery: Delivery, timestamp: int) -> bytes:

@@ -19,8 +19,10 @@ _BODILESS = (204, 205, 304)
 
 def inbox_at(method: str, path: str) -> str | None:
     """The name of the inbox that a request posts to; None for every other request."""
-    name = path.removeprefix(_INBOX)
-    return name if method == "POST" and name != path and name and "/" not in name else None
+    if method != "POST" or not path.startswith(_INBOX):
+        return None
+    name = path[len(_INBOX) :]
+    return name if name and "/" not in name else None
 
 
 class Inboxes:

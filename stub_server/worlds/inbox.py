@@ -21,10 +21,11 @@ MOST_MESSAGES = 1_000
 MOST_BYTES = 16 * 1024 * 1024
 MOST_BYTES_IN_ALL = 128 * 1024 * 1024
 OVERHEAD = 1_000  # bytes of a message besides its body and headers
-SHOWN_BODY = 16_384  # bytes of each body that a list shows
+SHOWN_BODY = 8_192  # bytes of each body that a list shows
 is_name = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?").fullmatch
 
-_MOST_HEADERS, _MOST_VALUE = 100, 2_000
+_MOST_HEADERS, _MOST_VALUE, _MOST_HEADER_BYTES = 100, 2_000, 8_192
+_MOST_ID = 200
 _MOST_SIGNERS = 200  # webhooks whose keys are tried
 _MOST_HASHED = 8 * 1024 * 1024  # bytes: a large body is held to fewer keys, or it would hold up everybody else
 _SECRET = frozenset(("authorization", "cookie", "proxy-authorization", "x-sandbox-admin-key"))
@@ -47,6 +48,7 @@ class Message(NamedTuple):
     at: int
     headers: dict[str, str]
     body: bytes
+    event_id: str | None
     event_type: str | None
     verdict: Verdict
     answer: Answer
@@ -94,8 +96,9 @@ class Inbox:
             box.answer = answer._replace(times=answer.times - 1) if answer.times > 1 else OK
         verdict = verify(headers, body, _keys(sandbox, f"/_sandbox/inbox/{name}", len(body)), wall // 1000)
         self._number += 1
+        ident = headers["webhook-id"][:_MOST_ID] if "webhook-id" in headers else None
         now = sandbox.clock.now
-        message = Message(self._number, name, now, _kept(headers), body, _type_of(body), verdict, answer)
+        message = Message(self._number, name, now, _kept(headers), body, ident, _type_of(body), verdict, answer)
         box.received, box.last_at = box.received + 1, now
         self._messages.append(message)
         self._bytes += message.size
@@ -162,10 +165,15 @@ def _keys(sandbox: Sandbox, address: str, length: int) -> Iterator[tuple[str, st
 
 def _kept(headers: dict[str, str]) -> dict[str, str]:
     """Headers as they are kept: no credentials, and nothing very long."""
-    return {
-        name: "[redacted]" if name in _SECRET else value[:_MOST_VALUE]
-        for name, value in islice(headers.items(), _MOST_HEADERS)
-    }
+    kept: dict[str, str] = {}
+    room = _MOST_HEADER_BYTES
+    for name, value in islice(headers.items(), _MOST_HEADERS):
+        shown = "[redacted]" if name in _SECRET else value[:_MOST_VALUE]
+        room -= len(name) + len(shown)
+        if room < 0:
+            break
+        kept[name] = shown
+    return kept
 
 
 def _type_of(body: bytes) -> str | None:

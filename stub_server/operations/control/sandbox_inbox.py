@@ -94,7 +94,7 @@ def _shown(message: Message, most: int) -> Body:
         "number": message.number,
         "name": message.name,
         "received_at": iso(message.at),
-        "event_id": message.headers.get("webhook-id"),
+        "event_id": message.event_id,
         "event_type": message.event_type,
         "verified": verdict.reason is None,
         "webhookId": verdict.signer,
