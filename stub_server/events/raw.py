@@ -57,9 +57,9 @@ async def send_together(
             for _, writer in lines:
                 writer.write(whole[:-1])
             await asyncio.sleep(_HEADSTART)
-            for _, writer in lines:
-                writer.write(whole[-1:])
-            return await asyncio.gather(*(_status(reader, timeout) for reader, _ in lines))
+        for _, writer in lines:
+            writer.write(whole[-1:])
+        return await asyncio.gather(*(_status(reader, timeout) for reader, _ in lines))
     except TimeoutError:
         raise Unsent("timeout") from None
     except (OSError, ValueError):
