@@ -17,6 +17,7 @@ BURST = 20
 TWICE = 5  # copies of one delivery at the same moment
 ROUNDS = 3  # a gap between looking up and noting is not hit every time
 HOUR = 3600
+_SAID = 100  # characters of a refusal that are shown
 
 
 class Result(Enum):
@@ -38,7 +39,8 @@ class Finding(NamedTuple):
 def told(outcome: Outcome) -> str:
     """An answer in words."""
     if outcome.status is not None:
-        return f"{outcome.status} after {outcome.duration_ms} ms"
+        said = " ".join(outcome.body.split())[:_SAID] if outcome.error is not None else ""
+        return f"{outcome.status} after {outcome.duration_ms} ms" + (f" ({said})" if said else "")
     return f"no answer ({outcome.error})"
 
 

@@ -36,6 +36,7 @@ class Outcome(NamedTuple):
     status: int | None
     error: str | None
     duration_ms: int
+    body: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class Session:
             delivery = replace(delivery, keys=keys)
         sender = Sender(self._route.version, local=self._route.local, wall=lambda: at)
         attempt = await sender.attempt(delivery, ANSWER_TIME)
-        outcome = Outcome(attempt.status, attempt.error, attempt.duration_ms)
+        outcome = Outcome(attempt.status, attempt.error, attempt.duration_ms, attempt.body or "")
         if outcome.status is not None:
             self.answered += 1
             self.slowest = max(self.slowest, outcome.duration_ms)

@@ -180,6 +180,14 @@ def test_a_run_leaves_no_trace_in_the_sandbox(
     assert after["event_id"] not in idents
 
 
+def test_what_a_receiver_says_when_it_refuses_is_told(control: httpx2.Client, receiver: Receiver) -> None:
+    receiver.status, receiver.body = 422, b"order\n\n  unknown \xff" + b"x" * 500
+    said = rule(certificate(control, receiver.url), "accepts")["received"]
+    assert "422 after" in said
+    assert "(order unknown \ufffdxxx" in said
+    assert len(said) < 200
+
+
 def test_a_receiver_that_is_not_there_is_a_report_all_the_same(control: httpx2.Client) -> None:
     report = certificate(control, "http://127.0.0.1:9/webhooks")
     assert (["accepts"], 14) == (broken(report), report["summary"]["not_applicable"])
