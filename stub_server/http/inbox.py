@@ -1,6 +1,7 @@
 """The address of an inbox: takes whatever is posted to it, as a receiver would, and answers as it was told."""
 
 import asyncio
+from collections.abc import Awaitable
 
 import orjson
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -31,11 +32,12 @@ class Inboxes:
     def __init__(self, api: ASGIApp) -> None:
         self._api = api
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        name = inbox_at(scope["method"], scope["path"]) if scope["type"] == "http" else None
-        if name is None:
-            await self._api(scope, receive, send)
-            return
+    # No coroutine of its own: every request to the API passes here.
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        name = inbox_at(scope["method"], scope["path"])
+        return self._api(scope, receive, send) if name is None else self._receive(name, scope, receive, send)
+
+    async def _receive(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         if is_name(name) is None:
             raise Missing("The name of an inbox has 1 to 63 of the characters A-Z, a-z, 0-9, -, _ and .")
         call: Call = scope[CALL]
