@@ -23,6 +23,7 @@ from .http.auth import Gate, Security
 from .http.console import Pages
 from .http.edge import Edge
 from .http.fitting import check_fit
+from .http.inbox import Inboxes
 from .http.pages import contract_pages
 from .http.ratelimit import RateLimit
 from .http.router import Router
@@ -121,7 +122,7 @@ def create_app(settings: Settings | None = None) -> Edge:
     static = (f"/static/{file.name}" for file in (PACKAGE / "console" / "static").iterdir())
     pages |= dict.fromkeys(("/", "/favicon.ico", *static), console)
     return Edge(
-        api,
+        Inboxes(api),
         pages,
         server,
         cors_origins=settings.cors_origins,

@@ -9,15 +9,11 @@ from typing import Any
 
 import click
 
+from .commands.options import BaseUrl, Unusable
+from .commands.verbs import certify, listen
 from .kernel.clock import EARLIEST_START, LATEST_START, parse_iso
 from .settings import Settings
 from .version import __version__
-
-
-class Unusable(click.ClickException):
-    """Input that the server cannot start with: one line, exit code 2."""
-
-    exit_code = 2
 
 
 class DefaultVerb(click.Group):
@@ -46,21 +42,6 @@ class Instant(click.ParamType[int]):
         if not EARLIEST_START <= now < LATEST_START:
             self.fail(f"{value} is out of reach: a world begins between 1970 and 8999.", param, ctx)
         return now
-
-
-class BaseUrl(click.ParamType[str]):
-    """An absolute http address."""
-
-    name = "URL"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Fail for what no client could call."""
-        from urllib.parse import urlsplit
-
-        parts = urlsplit(str(value))
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            self.fail(f"{value!r} is not an address such as https://sandbox.example.com.", param, ctx)
-        return str(value)
 
 
 class Rate(click.ParamType[tuple[int, int]]):
@@ -269,3 +250,7 @@ def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) ->
     width = get_terminal_size((report.WIDEST, 24)).columns
     for line in report.lines(found, document, width, every_field=every_field):
         click.echo(line)
+
+
+main.add_command(certify)
+main.add_command(listen)

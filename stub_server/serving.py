@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -119,7 +120,7 @@ def run(app: Edge, settings: Settings, listener: socket.socket) -> None:
     """Print the banner and serve until a signal comes."""
     banner.show(app, settings, Console())
     calm_collector()
-    server = uvicorn.Server(uvicorn_config(app, Limits(connections=settings.max_connections)))
+    server = _Server(app, uvicorn_config(app, Limits(connections=settings.max_connections)))
     log = None if settings.log == "quiet" else RequestLog(settings.log).start()
     app.listener = log
     # uvicorn shuts down in order and then passes the signal on: a server that was asked to stop has not failed.
@@ -131,6 +132,19 @@ def run(app: Edge, settings: Settings, listener: socket.socket) -> None:
     finally:
         if log is not None:
             log.close()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, which tells the application at once when it is to stop."""
+
+    def __init__(self, app: Edge, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._app = app
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal has come."""
+        self._app.server.closing.set()
+        super().handle_exit(sig, frame)
 
 
 def calm_collector() -> None:

@@ -81,6 +81,11 @@ def value(body: Any, status: int = 200) -> Reply:
     return Reply(status, (orjson.dumps(body),))
 
 
+def members(body: dict[str, Any]) -> bytes:
+    """The members of an object without its braces, to be joined with stored records."""
+    return orjson.dumps(body)[1:-1]
+
+
 def message(text: str, **members: Any) -> Reply:
     """`{error: false, message, ...members}`."""
     return value({"error": False, "message": text, **members})

@@ -2,6 +2,7 @@
 
 import hmac
 from dataclasses import dataclass, field
+from threading import Event
 
 from ..contract.document import Document
 from ..engine.sandbox import Sandbox
@@ -24,6 +25,10 @@ class Server:
     loopback: bool
     rate_limit: tuple[int, int] | None = None
     admin_key: bytes | None = field(default=None, repr=False)
+    closing: Event = field(default_factory=Event)
+    """Set when the server stops: a request that waits for something waits no longer."""
+    certifying: set[str] = field(default_factory=set)
+    """The sandboxes in which a receiver is being certified."""
 
     def knows_admin(self, given: bytes | None) -> bool:
         """Whether this is the admin key. There is none to know where none is set."""

@@ -82,6 +82,11 @@ class EventLog:
             if (type_ is None or event.type == type_) and (subject is None or event.subject == subject):
                 yield event
 
+    def after(self, position: int, most: int) -> list[Event]:
+        """The oldest events that were raised after so many, as far as they are kept."""
+        first = max(0, len(self._events) - (self.raised - position))
+        return list(islice(self._events, first, first + most))
+
     def __iter__(self) -> Iterator[Event]:
         return iter(self._events)
 

@@ -3,9 +3,12 @@
 import hashlib
 import hmac
 from base64 import b64decode, b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 PREFIX = "whsec_"
+TOLERANCE = 300  # seconds that a timestamp may be off
+_MOST_SIGNATURES = 50  # of a header that are looked at
 
 
 def new_key(random: bytes) -> str:
@@ -37,3 +40,43 @@ def signed_headers(
         ("webhook-signature", signature),
         *own,
     ]
+
+
+class Verdict(NamedTuple):
+    """What came of verifying a message: `signer` is whose key matched, `reason` and `message` why none did."""
+
+    signer: str | None
+    reason: str | None = None
+    message: str | None = None
+
+
+def verify(headers: Mapping[str, str], body: bytes, keys: Iterable[tuple[str, str]], now: int) -> Verdict:
+    """Hold a message to the keys of those who may have sent it, pairs of signer and key.
+
+    `headers` are by name in lower case; `now` is seconds since 1970 of the sender's clock.
+    """
+    for name in ("webhook-id", "webhook-timestamp", "webhook-signature"):
+        if not headers.get(name):
+            return Verdict(None, "header_missing", f"The header {name} is missing.")
+    sent = headers["webhook-timestamp"]
+    if not (sent.isascii() and sent.isdigit() and len(sent) <= 12):
+        return Verdict(None, "timestamp_invalid", "webhook-timestamp holds no seconds since 1970.")
+    timestamp = int(sent)
+    if abs(now - timestamp) > TOLERANCE:
+        reason, side = ("too_old", "behind") if timestamp < now else ("too_new", "ahead of")
+        text = f"webhook-timestamp is {abs(now - timestamp)} s {side} the machine's clock; {TOLERANCE} s are tolerated."
+        return Verdict(None, reason, text)
+    given = [part.encode() for part in headers["webhook-signature"].split(" ")[:_MOST_SIGNATURES] if part[:3] == "v1,"]
+    if not given:
+        return Verdict(None, "signature_malformed", "webhook-signature holds no signature of the form v1,<base64>.")
+    compared = 0
+    for signer, key in keys:
+        expected = sign(key, headers["webhook-id"], timestamp, body).encode()
+        if any(hmac.compare_digest(expected, part) for part in given):
+            return Verdict(signer)
+        compared += 1
+    if not compared:
+        return Verdict(None, "no_webhooks", "This sandbox has no webhooks, so no key to verify with.")
+    return Verdict(
+        None, "no_key_matches", f"No key of this sandbox's webhooks ({compared} tried) gives this signature."
+    )

@@ -7,6 +7,7 @@ from ..calls.server import Server
 from ..kernel.problem import Forbidden
 from . import cors
 from .arrival import Arrival, Bodiless
+from .inbox import inbox_at
 
 OPEN_CONTROL = frozenset((f"{CONTROL}/health", f"{CONTROL}/qr.svg", f"{CONTROL}/qr.png"))
 _PAGES = "The control surface answers pages of this machine alone. Start with --admin-key for others."
@@ -32,14 +33,15 @@ class Door:
     def control(self, arrival: Arrival) -> None:
         """The control surface asks for the admin key where one is set, else for a caller on this machine.
 
-        Raises Forbidden.
+        An inbox takes deliveries, on loopback from every process of this machine. Raises Forbidden.
         """
         if arrival.path in OPEN_CONTROL:
             return
         headers, server = arrival.headers, self._server
-        if b"webhook-id" in headers:
-            raise _closed("A webhook delivery cannot reach the control surface.")
-        if server.admin_key is not None:
+        is_inbox = inbox_at(arrival.method, arrival.path) is not None
+        if b"webhook-id" in headers and not is_inbox:
+            raise _closed("Of the control surface a webhook delivery reaches the inbox alone.")
+        if server.admin_key is not None and not (is_inbox and server.loopback):
             if server.knows_admin(headers.get(b"x-sandbox-admin-key")):
                 return
             raise _closed("Send the server's admin key as X-Sandbox-Admin-Key.")

@@ -153,7 +153,7 @@ class Terminal(SpecMiddleware):
         trace.step = "validate"
         call.query_string = scope["query_string"]
         if requests.has_body:
-            call.body_bytes = await _body(receive, call.headers.get(b"content-length"))
+            call.body_bytes = await read_body(receive, call.headers.get(b"content-length"))
         values, arguments = requests.read(call)
         if call.after_validation is not None:
             await call.after_validation(arguments.get("body"))
@@ -204,7 +204,7 @@ async def _send(send: Send, call: Call, reply: Reply, body: bytes) -> None:
     await send({"type": "http.response.body", "body": b"" if call.trace.method == "HEAD" else body})
 
 
-async def _body(receive: Receive, length: bytes | None) -> bytes:
+async def read_body(receive: Receive, length: bytes | None) -> bytes:
     """The whole body, however it is chunked. Raises TooLarge as soon as it is."""
     if length is not None and length.isdigit() and int(length) > LARGEST_BODY:
         raise _too_large()

@@ -14,6 +14,7 @@ from ..kernel.problem import Conflict, Missing, detail
 from ..scenarios.scenario import ScenarioError
 from ..seeding.own_keys import derive_keys, mark_seeded
 from ..seeding.world import Seeding
+from .inbox import MOST_BYTES_IN_ALL, Inbox
 from .keyring import Keyring
 
 MOST = 1_000
@@ -41,7 +42,9 @@ class Origin:
 class Entry:
     """A world and what the server knows of it. Times are the machine's, in ms.
 
-    `mentioned` says that a mere mention of its name made it: such a world makes room for others.
+    `mentioned` says that a mere mention of its name made it: such a world makes room for others. `inbox` is what
+    arrived for it, and no part of its state. `incarnation` names the world's events: after a reset they are others;
+    `origin_events` are those that it began with.
     """
 
     world: Sandbox
@@ -50,6 +53,9 @@ class Entry:
     created_at: int
     last_used_at: int
     expires_at: int | None
+    inbox: Inbox
+    incarnation: str
+    origin_events: int
 
 
 def _letters(digits: str) -> str:
@@ -69,6 +75,8 @@ class Sandboxes:
         """`open_names`: a name that is mentioned for the first time makes its world; else it is unknown."""
         self._origin, self.scenario, self.seed, self._open = origin, origin.scenario, origin.seed, open_names
         self._budget, self.keyring = Budget(), Keyring()
+        self._started, self._begun = wall_ms(), 0
+        self._for_inboxes = Budget(MOST_BYTES_IN_ALL)
         self._entries: dict[str, Entry] = {}
         self.default = self._enter(self._make(DEFAULT, origin.scenario, origin.seed, None), None).world
 
@@ -102,6 +110,10 @@ class Sandboxes:
         if entry is None or self._has_expired(entry):
             raise Missing(f"There is no sandbox {name[:63]}.", code="sandbox_not_found")
         return entry
+
+    def inbox(self, world: Sandbox) -> Inbox:
+        """What has arrived for a world. Raises Missing when it was dropped meanwhile."""
+        return self.entry(world.name).inbox
 
     def entries(self, pattern: str = "*") -> list[Entry]:
         """The worlds whose name matches a glob, those made last first."""
@@ -145,7 +157,9 @@ class Sandboxes:
         old = entry.world
         world = self._begin(name, scenario or old.scenario, old.seed if seed is None else seed, now)
         old.log.close()
+        entry.inbox.clear()
         entry.world, entry.parent = world, None
+        entry.incarnation, entry.origin_events = self._next_incarnation(), world.events.raised
         self.keyring.forget(name)
         self.keyring.adopt(world)
         if name == DEFAULT:
@@ -166,6 +180,7 @@ class Sandboxes:
             entry = self._entries.pop(name, None)
             if entry is not None:
                 entry.world.log.close()
+                entry.inbox.clear()
                 self.keyring.forget(name)
 
     def names(self) -> Iterator[str]:
@@ -192,9 +207,23 @@ class Sandboxes:
     def _enter(self, world: Sandbox, parent: str | None, *, mentioned: bool = False, ttl: int | None = None) -> Entry:
         now = wall_ms()
         expires_at = None if ttl is None else now + ttl * SECOND
-        entry = self._entries[world.name] = Entry(world, parent, mentioned, now, now, expires_at)
+        entry = self._entries[world.name] = Entry(
+            world,
+            parent,
+            mentioned,
+            now,
+            now,
+            expires_at,
+            Inbox(self._for_inboxes),
+            self._next_incarnation(),
+            world.events.raised,
+        )
         self.keyring.adopt(world)
         return entry
+
+    def _next_incarnation(self) -> str:
+        self._begun += 1
+        return f"{self._started:x}-{self._begun}"
 
     def _free_name(self, name: str | None, prefix: str) -> str:
         """A name as it was asked for, or a new one. Raises Conflict for one that is taken."""

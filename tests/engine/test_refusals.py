@@ -252,6 +252,16 @@ def _no_such_step(shop: Estate) -> httpx2.Response:
     return shop.control.post(path, json={"step": 0})
 
 
+def _already_certifying(shop: Estate) -> httpx2.Response:
+    running = shop.live.app.server.certifying
+    running.add(shop.sandbox)
+    try:
+        body = {"url": "http://127.0.0.1:9/", "signing_key": "whsec_" + "A" * 32}
+        return shop.control.post("/certify", json=body)
+    finally:
+        running.remove(shop.sandbox)
+
+
 CONTROLS: dict[tuple[int, str], Callable[[Estate], httpx2.Response]] = {
     (404, "not_found"): lambda shop: shop.control.post(f"/orders/{NOTHING}/pay"),
     (409, "order_already_paid"): lambda shop: _drive(shop, "pay", "pay"),
@@ -267,6 +277,7 @@ CONTROLS: dict[tuple[int, str], Callable[[Estate], httpx2.Response]] = {
     (409, "duplicate_sandbox"): _taken,
     (409, "too_many_sandboxes"): _too_many,
     (409, "step_not_kept"): _no_such_step,
+    (409, "certification_running"): _already_certifying,
     (409, "sandbox_protected"): lambda shop: shop.control.delete("/sandboxes/default"),
     (422, "validation_error"): lambda shop: shop.control.post("/clock/advance", json={"seconds": -1}),
     (404, "route_not_found"): lambda shop: shop.api.post("/v2/nothing", json={}),

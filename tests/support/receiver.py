@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -28,12 +28,13 @@ class Receiver:
     delay: float = 0.0
     arrived: threading.Event = field(default_factory=threading.Event)
     hold: threading.Event | None = None
+    acts: Callable[[Received], object] | None = None
     requests: list[Received] = field(default_factory=list)
 
 
 @contextmanager
-def receiving() -> Iterator[Receiver]:
-    """A receiver until the block ends."""
+def receiving(port: int = 0) -> Iterator[Receiver]:
+    """A receiver until the block ends, on a free port unless told."""
     receiver = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
@@ -42,8 +43,11 @@ def receiving() -> Iterator[Receiver]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            receiver.requests.append(Received(self.path, headers, body))
+            request = Received(self.path, headers, body)
+            receiver.requests.append(request)
             receiver.arrived.set()
+            if receiver.acts is not None:
+                receiver.acts(request)
             if receiver.hold is not None:
                 receiver.hold.wait(10)
             time.sleep(receiver.delay)
@@ -57,7 +61,10 @@ def receiving() -> Iterator[Receiver]:
         def log_message(self, format: str, *args: object) -> None:
             """Silence: the tests look at `requests`."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 128  # many may come at once
+
+    server = Server(("127.0.0.1", port), Handler)
     server.daemon_threads = True
     receiver.url = f"http://127.0.0.1:{server.server_address[1]}/hook"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)

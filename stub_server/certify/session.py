@@ -1,0 +1,146 @@
+"""One certification while it runs: what is sent, what comes back, and what is done to the API meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from typing import NamedTuple
+
+from ..engine.sandbox import Sandbox
+from ..events.raw import Route, send_half, send_together
+from ..events.sender import Delivery, Sender
+from ..kernel.clock import SECOND, wall_ms
+from ..kernel.trace import Trace
+from .samples import Sample, Samples
+
+ANSWER_TIME = 4.0  # seconds that a receiver has
+_FIRST_CALL = 1.0  # seconds in which a receiver that answers first must have begun its work
+_QUIET = 0.25  # seconds without a call after which a receiver counts as done: at least, and longer for a late one
+_LONGEST_WAIT = 3.0
+_HARMLESS = ("GET", "HEAD", "OPTIONS")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The receiver. `headers` are the merchant's own; all of `keys` sign."""
+
+    url: str
+    keys: tuple[str, ...] = field(repr=False)
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Outcome(NamedTuple):
+    """What one delivery came to. `status` is None when no answer came, `error` None when it was a 2xx."""
+
+    status: int | None
+    error: str | None
+    duration_ms: int
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An instant of the world: its newest request and step."""
+
+    trace: Trace | None
+    step: int
+
+
+class Session:
+    """Sends to one receiver and watches the journal of one world."""
+
+    def __init__(self, sandbox: Sandbox, target: Target, route: Route, samples: Samples) -> None:
+        self.samples = samples
+        self._sandbox, self._target, self._route = sandbox, target, route
+        self._quiet = _QUIET
+        self.first = samples.next(self.now)
+        self.answered = self.unanswered = 0
+        self.slowest = 0  # ms
+        self.effects = 0  # calls that one delivery causes, as the first one has shown
+        self.knows_duplicates = True
+
+    @property
+    def now(self) -> int:
+        """The machine's time in ms: receivers hold timestamps to theirs."""
+        return wall_ms()
+
+    async def send(
+        self, sample: Sample, *, body: bytes | None = None, keys: tuple[str, ...] | None = None, ago: int = 0
+    ) -> Outcome:
+        """Deliver once. `body` are other bytes than the sample's own, `keys` others, `ago` seconds on the timestamp."""
+        delivery, at = self._delivery(sample), self.now - ago * SECOND
+        if body is not None:
+            delivery = replace(delivery, body=body)
+        if keys is not None:
+            delivery = replace(delivery, keys=keys)
+        sender = Sender(self._route.version, local=self._route.local, wall=lambda: at)
+        attempt = await sender.attempt(delivery, ANSWER_TIME)
+        outcome = Outcome(attempt.status, attempt.error, attempt.duration_ms, attempt.body or "")
+        if outcome.status is not None:
+            self.answered += 1
+            self.slowest = max(self.slowest, outcome.duration_ms)
+        elif outcome.error == "timeout":
+            self.unanswered += 1
+        return outcome
+
+    async def send_half(self, sample: Sample) -> None:
+        """Send half of a delivery and hang up. Raises Unsent."""
+        await send_half(self._route, self._delivery(sample), self.now // SECOND, ANSWER_TIME)
+
+    async def send_together(self, sample: Sample, copies: int) -> list[int | None]:
+        """Send a delivery several times at the very same moment; the status of each answer. Raises Unsent."""
+        statuses = await send_together(self._route, self._delivery(sample), self.now // SECOND, copies, ANSWER_TIME)
+        self.answered += sum(status is not None for status in statuses)
+        return statuses
+
+    def _delivery(self, sample: Sample) -> Delivery:
+        target = self._target
+        return Delivery(target.url, sample.event_id, sample.body, target.headers, target.keys)
+
+    def other_keys(self) -> tuple[str, ...]:
+        """A key that is not the receiver's."""
+        return ("whsec_" + "Zm9yZ2Vk" * 4,)
+
+    def both_keys(self) -> tuple[str, ...]:
+        """The key of another and the receiver's own: the header then holds a signature of each."""
+        return (*self.other_keys(), *self._target.keys)
+
+    # -- what is done to the API
+
+    def mark(self) -> Mark:
+        """Now."""
+        journal = self._sandbox.journal
+        return Mark(journal[-1] if journal else None, self._sandbox.log.number)
+
+    async def calls_since(self, mark: Mark) -> int:
+        """How many calls have changed something, or tried to, once the receiver has come to rest."""
+        loop = asyncio.get_running_loop()
+        begun = changed = loop.time()
+        seen = self._calls(mark)
+        while loop.time() - changed < self._quiet and loop.time() - begun < _LONGEST_WAIT:
+            await asyncio.sleep(0.02)
+            now = self._calls(mark)
+            if now != seen:
+                seen, changed = now, loop.time()
+        return seen
+
+    async def learn(self, mark: Mark) -> None:
+        """What one delivery causes, and how long after the answer: receivers may answer first and work then."""
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        while not self._calls(mark) and loop.time() - begun < _FIRST_CALL:
+            await asyncio.sleep(0.02)
+        self._quiet = max(_QUIET, 3 * (loop.time() - begun)) if self._calls(mark) else _QUIET
+        self.effects = await self.calls_since(mark)
+
+    def _calls(self, mark: Mark) -> int:
+        """Calls that change something. A reply that was kept for an Idempotency-Key changes nothing a second time."""
+        since = takewhile(lambda trace: trace is not mark.trace, reversed(self._sandbox.journal))
+        tried = [trace for trace in since if trace.method not in _HARMLESS and not trace.path.startswith("/_sandbox")]
+        if not tried:
+            return 0
+        log = self._sandbox.log
+        recorded = {step.cause.id for step in takewhile(lambda step: step.number > mark.step, reversed(log))}
+        complete = log.oldest <= mark.step + 1  # else steps that would tell are not kept
+        return sum(not complete or trace.status >= 400 or trace.id in recorded for trace in tried)

@@ -1,0 +1,47 @@
+"""What verbs of the command share: how they fail, and how they are told which server and sandbox are meant."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Unusable(click.ClickException):
+    """Input that nothing can be done with: one line, exit code 2."""
+
+    exit_code = 2
+
+
+class BaseUrl(click.ParamType[str]):
+    """An absolute http address."""
+
+    name = "URL"
+
+    def __init__(self, *, with_query: bool = False) -> None:
+        self._with_query = with_query
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Fail for what no client could call."""
+        from urllib.parse import urlsplit
+
+        try:
+            parts = urlsplit(str(value))
+            good = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
+        except ValueError:
+            good = False
+        if not good or parts.fragment or (parts.query and not self._with_query):
+            self.fail(f"{value!r} is not an address such as https://sandbox.example.com.", param, ctx)
+        return str(value)
+
+
+def of_a_server(command: F) -> F:
+    """The options `--server`, `--sandbox` and `--admin-key`."""
+    for option in (
+        click.option("--admin-key", metavar="KEY", help="The server's admin key, where it has one."),
+        click.option("--sandbox", default="default", help="The sandbox that is meant."),
+        click.option("--server", type=BaseUrl(), default="http://127.0.0.1:4600", help="The running server."),
+    ):
+        command = option(command)
+    return command

@@ -1,0 +1,74 @@
+"""A running server as the command sees it: its control surface and its API, over HTTP."""
+
+from __future__ import annotations
+
+import ssl
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import httpx2
+
+PATIENCE = 60.0  # seconds: a certification takes up to half of them
+
+
+class Away(Exception):
+    """Nobody answers there, or nobody who is a sandbox."""
+
+
+class Refused(Exception):
+    """The server refuses; the message is its own."""
+
+    def __init__(self, message: str, code: str | None) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class RunningServer:
+    """One sandbox of a server: `async with RunningServer(...) as server`."""
+
+    def __init__(self, url: str, sandbox: str, admin_key: str | None) -> None:
+        self.url = url.rstrip("/")
+        self._base = f"{self.url}/s/{quote(sandbox, safe='')}"
+        self._headers = {} if admin_key is None else {"X-Sandbox-Admin-Key": admin_key}
+        # Without certificates to check, reading the machine's authorities is not worth a quarter of a second.
+        is_plain = urlsplit(url).scheme == "http"
+        verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
+        self._client = httpx2.AsyncClient(timeout=PATIENCE, verify=verify, trust_env=not is_plain)
+
+    async def __aenter__(self) -> RunningServer:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._client.aclose()
+
+    async def control(self, method: str, path: str, **options: Any) -> Any:
+        """Ask the control surface; answers the body. Raises Away, Refused."""
+        return await self._ask(method, f"{self._base}/_sandbox{path}", headers=self._headers, **options)
+
+    async def api(self, token: str, path: str, **options: Any) -> Any:
+        """Read from the API; answers the body. Raises Away, Refused."""
+        return await self._ask("GET", self._base + path, headers={"Authorization": f"Bearer {token}"}, **options)
+
+    async def _ask(self, method: str, url: str, **options: Any) -> Any:
+        try:
+            response = await self._client.request(method, url, **options)
+            body = response.json()
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            why = str(error) or type(error).__name__
+            raise Away(
+                f"no sandbox answers at {self.url} ({why}). Start one with stub-server, or give --server."
+            ) from None
+        except ValueError:
+            raise Away(f"what answers at {self.url} is no sandbox of this kind.") from None
+        if response.is_success:
+            return body
+        said = body if isinstance(body, dict) else {}
+        code, message = said.get("code"), str(said.get("message", f"{self.url} answered {response.status_code}."))
+        if response.status_code >= 500:
+            raise Away(message)
+        if code == "admin_key_required":
+            raise Refused("the server asks for its admin key: give --admin-key.", code)
+        raise Refused(message, code)

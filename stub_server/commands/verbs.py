@@ -1,0 +1,105 @@
+"""The verbs `certify` and `listen`: their flags, and their exit codes 0 fine, 1 findings, 2 usage."""
+
+import sys
+from contextlib import suppress
+
+import click
+
+from .options import BaseUrl, Unusable, of_a_server
+
+_SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
+
+
+@click.command(context_settings=_SETTINGS)
+@click.argument("url", type=BaseUrl(with_query=True))
+@click.option(
+    "--signing-key", metavar="KEY", help="The receiver's key; without it that of the webhook at this address."
+)
+@click.option("--event", "event_type", metavar="TYPE", help="The event that the receiver acts upon.")
+@of_a_server
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def certify(
+    url: str,
+    signing_key: str | None,
+    event_type: str | None,
+    server: str,
+    sandbox: str,
+    admin_key: str | None,
+    as_json: bool,
+) -> None:
+    """Judge the receiver of webhooks at URL. Exit code 1 when it breaks a rule.
+
+    The server sends it what receivers get wrong and watches what it does to the API of the sandbox, which nobody else
+    should use for these seconds. What the receiver does there is done: give it a sandbox of its own.
+    """
+    import asyncio
+    import json
+
+    from .certify import certificate, text
+    from .server import Away, Refused, RunningServer
+
+    async def judged() -> dict[str, object]:
+        async with RunningServer(server, sandbox, admin_key) as running:
+            return await certificate(running, url, signing_key, event_type)
+
+    try:
+        report = asyncio.run(judged())
+    except (Away, Refused) as error:
+        raise Unusable(str(error)) from None
+    click.echo(json.dumps(report, ensure_ascii=False) if as_json else text(report))
+    sys.exit(0 if report["passed"] else 1)
+
+
+@click.command(context_settings=_SETTINGS)
+@click.option("--forward-to", type=BaseUrl(with_query=True), help="The receiver that gets every event.")
+@click.option("--events", metavar="TYPES", default="*", help="Types or patterns such as order.*, with commas between.")
+@click.option("--print", "show", is_flag=True, help="Show each event whole.")
+@of_a_server
+@click.option("--json", "as_json", is_flag=True, help="A JSON object for every line.")
+def listen(
+    forward_to: str | None,
+    events: str,
+    show: bool,
+    server: str,
+    sandbox: str,
+    admin_key: str | None,
+    as_json: bool,
+) -> None:
+    """Forward the events of a sandbox to a receiver, signed with a key that it prints, until interrupted.
+
+    No webhook is registered. A server or a receiver that is away is waited for; no event is lost or sent twice. Exit
+    code 1 when the receiver did not take one.
+    """
+    import asyncio
+    import signal
+
+    from .listen import Listener, Wanted
+    from .server import Away, Refused, RunningServer
+
+    if forward_to is None and not show:
+        raise click.UsageError("Say where events go, --forward-to URL, or show them with --print.")
+    patterns = tuple(part.strip() for part in events.split(",") if part.strip())
+    if not patterns:
+        raise click.UsageError("--events names no type.")
+
+    async def followed() -> int:
+        async with RunningServer(server, sandbox, admin_key) as running:
+            wanted = Wanted(patterns, forward_to, show, as_json)
+            listener = Listener(running, wanted, click.echo, lambda text: click.echo(text, err=True))
+            following = asyncio.current_task()
+            assert following is not None
+            for number in (signal.SIGINT, signal.SIGTERM):
+                with suppress(NotImplementedError):  # Windows interrupts in another way
+                    asyncio.get_running_loop().add_signal_handler(number, following.cancel)
+            try:
+                await listener.begin()
+                await listener.follow()
+            except asyncio.CancelledError:
+                return listener.failures
+        raise AssertionError("following does not end by itself")
+
+    try:
+        failures = asyncio.run(followed())
+    except (Away, Refused) as error:
+        raise Unusable(str(error)) from None
+    sys.exit(1 if failures else 0)

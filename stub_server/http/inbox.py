@@ -1,0 +1,76 @@
+"""The address of an inbox: takes whatever is posted to it, as a receiver would, and answers as it was told."""
+
+import asyncio
+from collections.abc import Awaitable
+
+import orjson
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ..calls.call import CONTROL, Call
+from ..kernel.clock import wall_ms
+from ..kernel.problem import Missing
+from ..worlds.inbox import Answer, Message, is_name
+from .errors import Headers
+from .router import CALL
+from .terminal import read_body
+
+_INBOX = f"{CONTROL}/inbox/"
+_BODILESS = (204, 205, 304)
+
+
+def inbox_at(method: str, path: str) -> str | None:
+    """The name of the inbox that a request posts to; None for every other request."""
+    if method != "POST" or not path.startswith(_INBOX):
+        return None
+    name = path[len(_INBOX) :]
+    return name if name and "/" not in name else None
+
+
+class Inboxes:
+    """Stands before the API. It is no operation: senders decide what they post, and users what it answers."""
+
+    def __init__(self, api: ASGIApp) -> None:
+        self._api = api
+
+    # No coroutine of its own: every request to the API passes here.
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        name = inbox_at(scope["method"], scope["path"])
+        return self._api(scope, receive, send) if name is None else self._receive(name, scope, receive, send)
+
+    async def _receive(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
+        if is_name(name) is None:
+            raise Missing("The name of an inbox has 1 to 63 of the characters A-Z, a-z, 0-9, -, _ and .")
+        call: Call = scope[CALL]
+        body = await read_body(receive, call.headers.get(b"content-length"))
+        headers = _joined(scope["headers"])
+        message = call.server.sandboxes.inbox(call.sandbox).receive(call.sandbox, name, headers, body, wall_ms())
+        if message.answer.delay_ms:
+            await asyncio.sleep(message.answer.delay_ms / 1000)
+        answer = b"" if message.answer.status in _BODILESS else _body(message)
+        head: Headers = [(key.encode(), value.encode()) for key, value in _headers(message.answer, len(answer)).items()]
+        await send({"type": "http.response.start", "status": message.answer.status, "headers": head})
+        await send({"type": "http.response.body", "body": answer})
+
+
+def _body(message: Message) -> bytes:
+    verdict = message.verdict
+    told = {"received": message.number, "verified": verdict.reason is None, "reason": verdict.reason}
+    return orjson.dumps(told)
+
+
+def _headers(answer: Answer, length: int) -> dict[str, str]:
+    own = {name.lower(): value for name, value in answer.headers}
+    return (
+        own
+        if answer.status in _BODILESS
+        else {**own, "content-type": "application/json", "content-length": str(length)}
+    )
+
+
+def _joined(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Headers by name, several of one name in one value."""
+    joined: dict[str, str] = {}
+    for raw, value in headers:
+        name, text = raw.decode("latin-1"), value.decode("latin-1")
+        joined[name] = f"{joined[name]}, {text}" if name in joined else text
+    return joined

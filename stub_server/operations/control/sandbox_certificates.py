@@ -1,0 +1,69 @@
+"""Certificates: a receiver is sent what receivers get wrong, and judged by what it answers and does."""
+
+from ...calls import reply
+from ...calls.call import Call
+from ...calls.reply import Reply
+from ...certify.run import certify
+from ...certify.samples import Samples
+from ...certify.session import Session, Target
+from ...domain.webhooks import listens, valid_keys
+from ...events.raw import Route
+from ...kernel.problem import Conflict, detail
+from ...kernel.record import Body
+from ...store.memory import Store
+
+AT_ONCE = 4  # certifications of a server
+USUAL = "order.paid"
+
+
+async def certify_webhook(call: Call, ident: str, body: Body | None) -> Reply:
+    """200 with the report on the receiver behind a webhook."""
+    for store in call.sandbox.stores.values():
+        row = store.webhooks.open(ident)
+        if row is not None:
+            break
+    else:
+        raise call.missing("webhook")
+    headers = tuple((header["name"], header["value"]) for header in row.public["headers"])
+    target = Target(row.public["url"], tuple(valid_keys(row.hidden, call.now)), headers)
+    wanted = (body or {}).get("event_type") or _usual(call, row.public["events"])
+    return await _report(call, store, target, wanted, row.public["projectId"])
+
+
+async def certify_receiver(call: Call, body: Body) -> Reply:
+    """200 with the report on the receiver at an address, which need not be registered."""
+    target = Target(body["url"], (body["signing_key"],))
+    return await _report(call, call.sandbox.store, target, body.get("event_type") or _usual(call, ["*"]), None)
+
+
+async def _report(call: Call, store: Store, target: Target, event_type: str, project: str | None) -> Reply:
+    sandbox, server = call.sandbox, call.server
+    _check_room(server.certifying, sandbox.name)
+    entry = server.document.events[event_type]
+    samples = Samples(sandbox, store, entry, event_type, project, call.trace.id)
+    route = Route(server.version, local=server.loopback and not call.is_foreign)
+    server.certifying.add(sandbox.name)
+    try:
+        report = await certify(Session(sandbox, target, route, samples))
+    finally:
+        server.certifying.discard(sandbox.name)
+    return reply.value({"certificate": {"sandbox": sandbox.name, "url": target.url, "event_type": event_type} | report})
+
+
+def _check_room(running: set[str], name: str) -> None:
+    """One at a time in a sandbox, for their calls would be mixed up. Raises Conflict."""
+    if name in running:
+        message = f"A receiver is being certified in the sandbox {name}. Wait for its report, or use another sandbox."
+    elif len(running) >= AT_ONCE:
+        message = f"{AT_ONCE} receivers are being certified, the most at a time. Try again in half a minute."
+    else:
+        return
+    raise Conflict(
+        message, code="certification_running", details=[detail("sandbox", "certification_running", message, "path")]
+    )
+
+
+def _usual(call: Call, patterns: list[str]) -> str:
+    """A type that a webhook with these patterns listens to: paid orders, else the first of the catalogue."""
+    heard = [name for name in call.server.document.events if listens(patterns, name)]
+    return USUAL if USUAL in heard else heard[0]

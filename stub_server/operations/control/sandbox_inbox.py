@@ -1,0 +1,107 @@
+"""The inbox: what arrived at the addresses that need no server of one's own, and what they answer."""
+
+from itertools import islice
+
+from ...calls import reply
+from ...calls.call import Call
+from ...calls.reply import Reply
+from ...kernel.clock import iso
+from ...kernel.page import Page
+from ...kernel.problem import Missing
+from ...kernel.record import Body
+from ...worlds.inbox import SHOWN_BODY, Answer, Box, Inbox, Message
+
+
+def list_inboxes(call: Call, query: Body) -> Reply:
+    """200 with a page of the names in use, the one used last first."""
+    page, limit = query["page"], query["limit"]
+    every = _inbox(call).boxes()
+    shown = [_summary(call, *entry) for entry in every[(page - 1) * limit : page * limit]]
+    return reply.value({"inboxes": shown, "pagination": Page(page, limit, len(every)).body()})
+
+
+def clear_inboxes(call: Call) -> Reply:
+    """204; every name is forgotten."""
+    _inbox(call).clear()
+    return Reply(204, ())
+
+
+def list_inbox_messages(call: Call, name: str, query: Body) -> Reply:
+    """200 with a page of what arrived at a name, newest first; long bodies are cut."""
+    page, limit = query["page"], query["limit"]
+    found = [
+        message
+        for message in _inbox(call).messages(name)
+        if query.get("event_type") in (None, message.event_type)
+        and query.get("verified") in (None, message.verdict.reason is None)
+    ]
+    shown = [_shown(message, SHOWN_BODY) for message in islice(found, (page - 1) * limit, page * limit)]
+    return reply.value({"messages": shown, "pagination": Page(page, limit, len(found)).body()})
+
+
+def get_inbox_message(call: Call, name: str, number: str) -> Reply:
+    """200 with one message, its body whole."""
+    for message in _inbox(call).messages(name):
+        if str(message.number) == number:
+            return reply.value({"message": _shown(message, len(message.body))})
+    raise Missing("There is no such message. The oldest go when there are too many.")
+
+
+def clear_inbox(call: Call, name: str) -> Reply:
+    """204; what arrived at the name is forgotten, and what it answers."""
+    _inbox(call).clear(name)
+    return Reply(204, ())
+
+
+def set_inbox_answer(call: Call, name: str, body: Body) -> Reply:
+    """200 with what the name answers from now on."""
+    headers = tuple((header["name"], header["value"]) for header in body.get("headers", ()))
+    answer = Answer(body.get("status", 200), body.get("delay_ms", 0), headers, body.get("times"))
+    _inbox(call).tell(name, answer)
+    return reply.value({"answer": _answer(answer)})
+
+
+# -- shared
+
+
+def _inbox(call: Call) -> Inbox:
+    return call.server.sandboxes.inbox(call.sandbox)  # type: ignore[no-any-return]  # a call knows its server as Any
+
+
+def _summary(call: Call, name: str, box: Box, kept: int) -> Body:
+    return {
+        "name": name,
+        "url": f"{call.server.url}/s/{call.sandbox.name}/_sandbox/inbox/{name}",
+        "received": box.received,
+        "messages": kept,
+        "last_received_at": None if box.last_at is None else iso(box.last_at),
+        "answer": _answer(box.answer),
+    }
+
+
+def _answer(answer: Answer) -> Body:
+    return {
+        "status": answer.status,
+        "delay_ms": answer.delay_ms,
+        "headers": [{"name": name, "value": value} for name, value in answer.headers],
+        "times": answer.times,
+    }
+
+
+def _shown(message: Message, most: int) -> Body:
+    verdict = message.verdict
+    return {
+        "number": message.number,
+        "name": message.name,
+        "received_at": iso(message.at),
+        "event_id": message.event_id,
+        "event_type": message.event_type,
+        "verified": verdict.reason is None,
+        "webhookId": verdict.signer,
+        "reason": verdict.reason,
+        "message": verdict.message,
+        "headers": message.headers,
+        "body": message.body[:most].decode("utf-8", "replace").replace("\x00", "\ufffd"),
+        "body_bytes": len(message.body),
+        "answered": message.answer.status,
+    }

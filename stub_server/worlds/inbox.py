@@ -1,0 +1,186 @@
+"""The inbox of a world: a receiver for its webhooks that keeps what arrives and answers what it was told to."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple
+
+import orjson
+
+from ..domain.webhooks import valid_keys
+from ..engine.log import Budget
+from ..engine.sandbox import Sandbox
+from ..events.signing import Verdict, verify
+
+MOST_NAMES = 100
+MOST_MESSAGES = 1_000
+MOST_BYTES = 16 * 1024 * 1024
+MOST_BYTES_IN_ALL = 128 * 1024 * 1024
+OVERHEAD = 1_000  # bytes of a message besides its body and headers
+SHOWN_BODY = 8_192  # bytes of each body that a list shows
+is_name = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?").fullmatch
+
+_MOST_HEADERS, _MOST_VALUE, _MOST_HEADER_BYTES = 100, 2_000, 8_192
+_MOST_ID = 200
+_MOST_SIGNERS = 200  # webhooks whose keys are tried
+_MOST_HASHED = 8 * 1024 * 1024  # bytes: a large body is held to fewer keys, or it would hold up everybody else
+_SECRET = frozenset(("authorization", "cookie", "proxy-authorization", "x-sandbox-admin-key"))
+
+
+class Answer(NamedTuple):
+    """What a name answers. `times` is how often, before it answers 200 again; None is for ever."""
+
+    status: int = 200
+    delay_ms: int = 0
+    headers: tuple[tuple[str, str], ...] = ()
+    times: int | None = None
+
+
+class Message(NamedTuple):
+    """One request that arrived. `at` is ms of the sandbox clock; `headers` are by name in lower case."""
+
+    number: int
+    name: str
+    at: int
+    headers: dict[str, str]
+    body: bytes
+    event_id: str | None
+    event_type: str | None
+    verdict: Verdict
+    answer: Answer
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return OVERHEAD + len(self.body) + sum(len(name) + len(value) for name, value in self.headers.items())
+
+
+OK = Answer()
+
+
+@dataclass(slots=True)
+class Box:
+    """A name's state: what it answers, how many messages have come, and when the last one did."""
+
+    answer: Answer = OK
+    received: int = 0
+    last_at: int | None = None
+
+
+class Inbox:
+    """What arrived in one world. It is the observer's: no step, no part of the world's state.
+
+    The oldest messages go when there are too many, and the name that was longest unused when there are too many names.
+    """
+
+    __slots__ = ("_boxes", "_budget", "_bytes", "_messages", "_number")
+
+    def __init__(self, budget: Budget) -> None:
+        """`budget` is shared by the inboxes of a server."""
+        self._budget = budget
+        self._boxes: OrderedDict[str, Box] = OrderedDict()
+        self._messages: deque[Message] = deque()
+        self._bytes = self._number = 0
+
+    # -- what arrives
+
+    def receive(self, sandbox: Sandbox, name: str, headers: dict[str, str], body: bytes, wall: int) -> Message:
+        """Keep a request and say what it is answered. `wall` is the machine's time in ms, which senders sign with."""
+        box = self._box(name)
+        answer = box.answer
+        if answer.times is not None:
+            box.answer = answer._replace(times=answer.times - 1) if answer.times > 1 else OK
+        verdict = verify(headers, body, _keys(sandbox, f"/_sandbox/inbox/{name}", len(body)), wall // 1000)
+        self._number += 1
+        ident = headers["webhook-id"][:_MOST_ID] if "webhook-id" in headers else None
+        now = sandbox.clock.now
+        message = Message(self._number, name, now, _kept(headers), body, ident, _type_of(body), verdict, answer)
+        box.received, box.last_at = box.received + 1, now
+        self._messages.append(message)
+        self._bytes += message.size
+        self._budget.used += message.size
+        while (
+            len(self._messages) > MOST_MESSAGES or self._bytes > MOST_BYTES or self._budget.used > self._budget.most
+        ) and self._messages:
+            self._let_go(self._messages.popleft())
+        return message
+
+    def tell(self, name: str, answer: Answer) -> None:
+        """Have a name answer so from now on."""
+        self._box(name).answer = answer
+
+    def _box(self, name: str) -> Box:
+        box = self._boxes.get(name)
+        if box is None:
+            if len(self._boxes) >= MOST_NAMES:
+                self.clear(next(iter(self._boxes)))
+            box = self._boxes[name] = Box()
+        self._boxes.move_to_end(name)
+        return box
+
+    # -- what has arrived
+
+    def boxes(self) -> list[tuple[str, Box, int]]:
+        """Every name, the one used last first: its state, and how many of its messages are kept."""
+        kept: dict[str, int] = {}
+        for message in self._messages:
+            kept[message.name] = kept.get(message.name, 0) + 1
+        return [(name, box, kept.get(name, 0)) for name, box in reversed(self._boxes.items())]
+
+    def messages(self, name: str) -> Iterator[Message]:
+        """The messages of a name, the newest first."""
+        return (message for message in reversed(self._messages) if message.name == name)
+
+    def clear(self, name: str | None = None) -> None:
+        """Forget a name, what arrived at it and what it answers; without a name all of them."""
+        kept: deque[Message] = deque()
+        for message in self._messages:
+            if name is None or message.name == name:
+                self._let_go(message)
+            else:
+                kept.append(message)
+        self._messages = kept
+        if name is None:
+            self._boxes.clear()
+        else:
+            self._boxes.pop(name, None)
+
+    def _let_go(self, message: Message) -> None:
+        self._bytes -= message.size
+        self._budget.used -= message.size
+
+
+def _keys(sandbox: Sandbox, address: str, length: int) -> Iterator[tuple[str, str]]:
+    """Webhook and key of all that may have signed: first of those that are sent to this address."""
+    every = (row for store in sandbox.stores.values() for row in store.webhooks.all_rows())
+    rows = list(islice(every, _MOST_SIGNERS))
+    rows.sort(key=lambda row: not row.public["url"].endswith(address))
+    pairs = ((row.id, key) for row in rows for key in valid_keys(row.hidden, sandbox.clock.now))
+    return islice(pairs, max(1, _MOST_HASHED // (length + 1)))
+
+
+def _kept(headers: dict[str, str]) -> dict[str, str]:
+    """Headers as they are kept: no credentials, and nothing very long."""
+    kept: dict[str, str] = {}
+    room = _MOST_HEADER_BYTES
+    for name, value in islice(headers.items(), _MOST_HEADERS):
+        shown = "[redacted]" if name in _SECRET else value[:_MOST_VALUE]
+        room -= len(name) + len(shown)
+        if room < 0:
+            break
+        kept[name] = shown
+    return kept
+
+
+def _type_of(body: bytes) -> str | None:
+    """The event type that a body names, if it is one of ours."""
+    try:
+        read: Any = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    found = read.get("type") if isinstance(read, dict) else None
+    return found[:100] if isinstance(found, str) else None

@@ -1,0 +1,249 @@
+"""Certification: each receiver with a bug breaks the rule that is about it and no other; the right ones break none."""
+
+import shutil
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx2
+import pytest
+
+from ..conftest import Serve
+from ..receivers.running import KEY, NODE, shop
+from ..receivers.shop import BUGS
+from ..support.live import NO_TLS, Live
+from ..support.make import Json, created
+from ..support.receiver import Receiver
+from .hooks import WEBHOOKS, Hook, logs
+from .steps import UNKNOWN, done, refused
+
+RULES = [
+    "accepts",
+    "in_time",
+    "duplicate",
+    "simultaneous",
+    "interrupted",
+    "signature",
+    "timestamp",
+    "key_rotation",
+    "raw_body",
+    "late",
+    "order",
+    "unknown_type",
+    "unknown_fields",
+    "large_body",
+    "burst",
+]
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="the shop in Node needs node")
+
+
+def certificate(control: httpx2.Client, url: str, **asked: str) -> Json:
+    """The report on a receiver that knows the key of the tests."""
+    report: Json = done(control.post("/certify", json={"url": url, "signing_key": KEY} | asked))["certificate"]
+    return report
+
+
+def broken(report: Json) -> list[str]:
+    """The rules that a receiver breaks."""
+    return [rule["id"] for rule in report["rules"] if rule["result"] == "failed"]
+
+
+def rule(report: Json, ident: str) -> Json:
+    """One rule of a report."""
+    found: Json = next(entry for entry in report["rules"] if entry["id"] == ident)
+    return found
+
+
+@pytest.fixture(scope="module")
+def reports(live: Live) -> dict[str | None, Json]:
+    """The reports on every shop in Python, by its bug: four at a time, each with a sandbox of its own."""
+
+    def judged(bug: str | None) -> Json:
+        world = f"{live.url}/s/certified-{bug or 'right'}"
+        with httpx2.Client(base_url=world, timeout=60, verify=NO_TLS) as client:
+            client.headers["Authorization"] = f"Bearer {client.get('/_sandbox/credentials').json()['jwt']}"
+            with shop(client, *(["--bug", bug] if bug else [])) as url:
+                body = {"url": url, "signing_key": KEY}
+                report: Json = done(client.post("/_sandbox/certify", json=body))["certificate"]
+        live.app.sandboxes.forget(report["sandbox"])
+        return report
+
+    shops = (None, *BUGS)
+    with ThreadPoolExecutor(4) as pool:
+        return dict(zip(shops, pool.map(judged, shops), strict=True))
+
+
+def test_a_right_receiver_passes_every_rule(reports: dict[str | None, Json]) -> None:
+    report = reports[None]
+    assert ([], True) == (broken(report), report["passed"]), report
+    assert {"passed": 15, "failed": 0, "not_applicable": 0} == report["summary"]
+    assert RULES == [entry["id"] for entry in report["rules"]]
+    assert {None} == {entry["advice"] for entry in report["rules"]}
+    assert ("certified-right", "order.paid") == (report["sandbox"], report["event_type"])
+    assert report["duration_ms"] < 30_000
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_breaks_the_rule_that_is_about_it(reports: dict[str | None, Json], bug: str) -> None:
+    report = reports[bug]
+    assert ([bug], False) == (broken(report), report["passed"]), report
+    assert rule(report, bug)["advice"]
+
+
+def test_there_is_a_bug_for_every_rule() -> None:
+    assert RULES == list(BUGS)
+
+
+@needs_node
+@pytest.mark.parametrize("bug", [None, "duplicate", "raw_body", "simultaneous"])
+def test_a_receiver_in_node_is_judged_alike(api: httpx2.Client, control: httpx2.Client, bug: str | None) -> None:
+    with shop(api, *(["--bug", bug] if bug else []), program=NODE) as url:
+        report = certificate(control, url)
+    assert ([bug] if bug else []) == broken(report), report
+
+
+def test_a_receiver_that_answers_first_and_works_later_is_judged_by_its_work(
+    api: httpx2.Client, control: httpx2.Client
+) -> None:
+    with shop(api, "--work", "later") as url:
+        right = certificate(control, url)
+    assert {"passed": 15, "failed": 0, "not_applicable": 0} == right["summary"], right
+    with shop(api, "--work", "later", "--bug", "duplicate") as url:
+        assert ["duplicate"] == broken(certificate(control, url))
+
+
+def test_what_cannot_be_seen_is_not_judged(api: httpx2.Client, control: httpx2.Client) -> None:
+    """A receiver that changes nothing through the API, or is certified with a type that it does not act upon."""
+    unseen = ["duplicate", "simultaneous", "interrupted"]
+    with shop(api, "--work", "none") as url:
+        silent = certificate(control, url)
+    with shop(api) as url:
+        unmoved = certificate(control, url, event_type="order.created")
+    for report in (silent, unmoved):
+        assert unseen == [entry["id"] for entry in report["rules"] if entry["result"] == "not_applicable"]
+        assert report["passed"]
+        assert "cannot be seen" in rule(report, "duplicate")["received"]
+
+
+def test_a_repeated_call_with_the_same_idempotency_key_is_no_second_effect(
+    api: httpx2.Client, control: httpx2.Client, receiver: Receiver, make_plan: Any
+) -> None:
+    """The API gives the first answer again and does nothing."""
+    plan = make_plan()
+
+    def sell(ident: str) -> None:
+        body = {"projectId": plan["projectId"], "name": f"Produto de {ident[-12:]}"}
+        created(api.post("/v2/products", json=body, headers={"Idempotency-Key": ident}))
+
+    receiver.acts = lambda request: sell(request.headers["webhook-id"])
+    report = certificate(control, receiver.url)
+    assert "passed" == rule(report, "duplicate")["result"], report
+    assert "failed" == rule(report, "signature")["result"]
+
+
+def test_a_webhook_is_certified_with_its_key_and_headers(
+    api: httpx2.Client, control: httpx2.Client, hook: Hook, receiver: Receiver
+) -> None:
+    """The type is one that it listens to."""
+    made = hook(events=["customer.*"], is_active=False, headers=[{"name": "X-Loja", "value": "matriz"}])
+    with shop(api, key=made["signing_key"]) as url:
+        api.put(f"{WEBHOOKS}/{made['id']}", json={"url": url})
+        report = done(control.post(f"/webhooks/{made['id']}/certify"))["certificate"]
+    assert ("customer.created", []) == (report["event_type"], broken(report)), report
+    api.put(f"{WEBHOOKS}/{made['id']}", json={"url": receiver.url})
+    done(control.post(f"/webhooks/{made['id']}/certify", json={"event_type": "plan.updated"}))
+    first = receiver.requests[0]
+    assert ("matriz", "plan.updated") == (first.headers["x-loja"], first.body[9:21].decode())
+    refused(control.post(f"/webhooks/{UNKNOWN}/certify"), 404, "not_found")
+
+
+def test_a_run_leaves_no_trace_in_the_sandbox(
+    api: httpx2.Client, control: httpx2.Client, hook: Hook, receiver: Receiver, sandbox_name: str
+) -> None:
+    """No step, no event, no delivery; and no id of it ever comes again."""
+    made = hook(is_active=False)
+
+    def world() -> Json:
+        sandbox = control.get(f"/sandboxes/{sandbox_name}").json()["sandbox"]
+        events = control.get("/events").json()["pagination"]["total"]
+        return {"step": sandbox["step"], "records": sandbox["records"], "events": events, "logs": logs(api)}
+
+    before = world()
+    for _ in range(2):
+        done(control.post(f"/webhooks/{made['id']}/certify"))
+    assert before == world()
+    idents = [request.headers["webhook-id"] for request in receiver.requests]
+    half = len(idents) // 2
+    assert set(idents[:half]).isdisjoint(idents[half:])
+    after = api.post(f"{WEBHOOKS}/{made['id']}/test").json()["log"]
+    assert after["event_id"] not in idents
+
+
+def test_what_a_receiver_says_when_it_refuses_is_told(control: httpx2.Client, receiver: Receiver) -> None:
+    receiver.status, receiver.body = 422, b"order\n\n  unknown \xff" + b"x" * 500
+    said = rule(certificate(control, receiver.url), "accepts")["received"]
+    assert "422 after" in said
+    assert "(order unknown \ufffdxxx" in said
+    assert len(said) < 200
+
+
+def test_a_receiver_that_is_not_there_is_a_report_all_the_same(control: httpx2.Client) -> None:
+    report = certificate(control, "http://127.0.0.1:9/webhooks")
+    assert (["accepts"], 14) == (broken(report), report["summary"]["not_applicable"])
+    assert "connection_refused" in rule(report, "accepts")["received"]
+
+
+def test_only_one_receiver_is_certified_at_a_time_in_a_sandbox(
+    api: httpx2.Client, control: httpx2.Client, hook: Hook, receiver: Receiver, live: Live
+) -> None:
+    """In four of a server, and the API goes on answering meanwhile."""
+    made = hook(is_active=False)
+    receiver.hold = threading.Event()
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(control.post, f"/webhooks/{made['id']}/certify")
+        assert receiver.arrived.wait(5)
+        refused(control.post(f"/webhooks/{made['id']}/certify"), 409, "certification_running")
+        with httpx2.Client(base_url=live.url, timeout=60, verify=NO_TLS) as other:
+            body = {"url": receiver.url, "signing_key": KEY}
+            names = [f"certify-{number}" for number in range(4)]
+            others = [pool.submit(other.post, f"/s/{name}/_sandbox/certify", json=body) for name in names[:3]]
+            while len(receiver.requests) < 4:
+                time.sleep(0.01)
+            refused(other.post(f"/s/{names[3]}/_sandbox/certify", json=body), 409, "certification_running")
+            assert 200 == api.get("/v2/customers?limit=1").status_code
+            receiver.hold.set()
+            assert [200] * 4 == [future.result().status_code for future in (first, *others)]
+    for name in names:
+        live.app.sandboxes.forget(name)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"url": "ftp://example.com", "signing_key": KEY},
+        {"url": "http://127.0.0.1:9/"},
+        {"url": "http://127.0.0.1:9/", "signing_key": "whsec_short"},
+        {"url": "http://127.0.0.1:9/", "signing_key": KEY + "="},
+        {"url": "http://127.0.0.1:9/", "signing_key": KEY, "event_type": "order.pago"},
+    ],
+)
+def test_what_cannot_be_certified_is_refused(control: httpx2.Client, body: Json) -> None:
+    refused(control.post("/certify", json=body), 422, "validation_error")
+
+
+def test_a_server_open_to_others_certifies_no_receiver_on_its_own_machine(serve: Serve, receiver: Receiver) -> None:
+    """The guard of every delivery holds here too."""
+    public = serve(host="0.0.0.0", admin_key="k", secret=b"s")  # noqa: S104 - the test itself listens on loopback
+    answer = httpx2.post(
+        f"{public.url}/_sandbox/certify",
+        json={"url": receiver.url, "signing_key": KEY},
+        headers={"X-Sandbox-Admin-Key": "k"},
+        timeout=60,
+    )
+    report = done(answer)["certificate"]
+    assert (["accepts"], "no answer (blocked); no call that changes something") == (
+        broken(report),
+        rule(report, "accepts")["received"],
+    )
+    assert [] == receiver.requests

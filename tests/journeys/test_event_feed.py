@@ -1,0 +1,136 @@
+"""Following events: oldest first, each once, from a position on; and as they happen."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx2
+import pytest
+
+from ..conftest import Serve
+from ..support.live import NO_TLS, Live
+from ..support.make import Json, Maker
+from .steps import done, refused
+
+
+def feed(control: httpx2.Client, **query: object) -> Json:
+    """The events since a position."""
+    found: Json = done(control.get("/events/feed", params={name: str(value) for name, value in query.items()}))
+    return found
+
+
+def types(page: Json) -> list[str]:
+    """The types of a page's events."""
+    return [event["type"] for event in page["events"]]
+
+
+def test_without_a_position_it_begins_now(control: httpx2.Client, make_customer: Maker) -> None:
+    make_customer()
+    page = feed(control)
+    assert ([], False, 0) == (page["events"], page["began_anew"], page["missed"])
+    assert page["next"] == feed(control, since=page["next"])["next"]
+
+
+def test_events_come_oldest_first_and_each_once(
+    control: httpx2.Client, make_customer: Maker, make_project: Maker
+) -> None:
+    since = feed(control)["next"]
+    first, second = make_customer(), make_customer()
+    make_project()
+    told = []
+    for expected in (2, 1, 0):
+        page = feed(control, since=since, limit=2)
+        assert expected == len(page["events"])
+        told += page["events"]
+        since = page["next"]
+    assert ["customer.created", "customer.created", "project.created"] == [e["type"] for e in told]
+    assert [first["id"], second["id"]] == [event["data"]["customer"]["id"] for event in told[:2]]
+    newest = done(control.get("/events", params={"limit": 3}))["events"]
+    assert newest == told[::-1]
+
+
+def test_an_event_ends_the_wait(control: httpx2.Client, make_customer: Maker) -> None:
+    since = feed(control)["next"]
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(feed, control, since=since, wait_seconds=20)
+        time.sleep(0.3)
+        assert not waiting.done()
+        begun = time.monotonic()
+        make_customer()
+        assert ["customer.created"] == types(waiting.result(10))
+        assert time.monotonic() - begun < 5
+
+
+def test_the_wait_ends_by_itself(control: httpx2.Client) -> None:
+    begun = time.monotonic()
+    assert [] == feed(control, wait_seconds=1)["events"]
+    assert 1 <= time.monotonic() - begun < 5
+
+
+def test_what_falls_due_meanwhile_is_told(serve: Serve) -> None:
+    """On a clock that runs, without another request."""
+    server = serve(now=None, autopay=1)
+    with httpx2.Client(base_url=server.url, timeout=30, verify=NO_TLS) as client:
+        me = client.get("/_sandbox/credentials").json()
+        since = client.get("/_sandbox/events/feed").json()["next"]
+        order = {
+            "projectId": me["sample"]["projectId"],
+            "planId": me["sample"]["planId"],
+            "paymentMethod": "pix",
+            "totalAmount": 49.9,
+            "items": [{"description": "Plano", "quantity": 1, "amount": 49.9}],
+            "customer": {"name": "Marina Duarte", "email": "marina@example.com", "document": "52998224725"},
+        }
+        client.post("/v2/orders/pix", json=order, headers={"Authorization": f"Bearer {me['jwt']}"})
+        seen: list[str] = []
+        while "order.paid" not in seen:
+            query = {"since": since, "wait_seconds": "10"}
+            page = client.get("/_sandbox/events/feed", params=query).json()
+            assert page["events"], seen
+            seen, since = seen + types(page), page["next"]
+
+
+def test_a_reset_begins_anew_and_nothing_of_the_new_world_is_lost(
+    control: httpx2.Client, api: httpx2.Client, make_customer: Maker
+) -> None:
+    """Also for who waits meanwhile; what the world began with is not told."""
+    make_customer()
+    since = feed(control)["next"]
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(feed, control, since=since, wait_seconds=20)
+        time.sleep(0.2)
+        done(control.post("/reset"))
+        page = waiting.result(10)
+    assert (True, []) == (page["began_anew"], page["events"])
+    make_customer()
+    for position in (since, page["next"]):
+        later = feed(control, since=position)
+        assert (["customer.created"], position == since) == (types(later), later["began_anew"])
+
+
+def test_a_fork_has_a_feed_of_its_own(control: httpx2.Client, live: Live, sandbox_name: str) -> None:
+    since = feed(control)["next"]
+    fork = done_201(control.post(f"/sandboxes/{sandbox_name}/fork"))["sandbox"]["name"]
+    try:
+        with httpx2.Client(base_url=f"{live.url}/s/{fork}/_sandbox", verify=NO_TLS) as other:
+            page = feed(other, since=since)
+            assert ([], True) == (page["events"], page["began_anew"])
+    finally:
+        live.app.sandboxes.forget(fork)
+
+
+def done_201(response: httpx2.Response) -> Json:
+    """The body of a 201."""
+    assert 201 == response.status_code, response.text
+    body: Json = response.json()
+    return body
+
+
+def test_a_position_beyond_the_end_is_the_end(control: httpx2.Client) -> None:
+    page = feed(control)
+    beyond = page["next"].rpartition("-")[0] + "-999999999999999"
+    assert page["next"] == feed(control, since=beyond)["next"]
+
+
+@pytest.mark.parametrize("query", [{"since": "x"}, {"since": "1-1"}, {"wait_seconds": 61}, {"limit": 101}])
+def test_what_is_no_position_is_refused(control: httpx2.Client, query: Json) -> None:
+    refused(control.get("/events/feed", params=query), 422, "validation_error")

@@ -1,0 +1,93 @@
+"""`stub-server certify`: the report in text and JSON, and exit codes that a pipeline can go by."""
+
+import json
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+from click.testing import CliRunner, Result
+
+from stub_server.cli import main
+
+from ..conftest import Serve
+from ..receivers.running import KEY, shop
+from ..support.live import Live
+from ..support.make import created
+
+
+@pytest.fixture
+def to(live: Live, sandbox_name: str) -> list[str]:
+    """The flags that name the test's sandbox."""
+    return ["--server", live.url, "--sandbox", sandbox_name]
+
+
+@pytest.fixture
+def right(api: httpx2.Client) -> Iterator[str]:
+    """The address of a receiver without a bug."""
+    with shop(api) as url:
+        yield url
+
+
+def certify(*args: str) -> Result:
+    """What the command says and how it exits."""
+    return CliRunner().invoke(main, ["certify", *args])
+
+
+def test_a_right_receiver_exits_0(to: list[str], right: str) -> None:
+    said = certify(right, "--signing-key", KEY, *to)
+    assert 0 == said.exit_code, said.output
+    head, _, *rules = said.output.splitlines()
+    assert head.startswith(f"{right} was sent order.paid and watched in the sandbox {to[-1]}: 15 passed, 0 failed")
+    assert 15 == len(rules)
+    assert {"passed"} == {line.split()[0] for line in rules}
+
+
+def test_a_broken_rule_exits_1_and_says_what_to_do(api: httpx2.Client, to: list[str]) -> None:
+    with shop(api, "--bug", "unknown_type") as url:
+        said = certify(url, "--signing-key", KEY, *to)
+    assert 1 == said.exit_code, said.output
+    lines = said.output.splitlines()
+    (at,) = [number for number, line in enumerate(lines) if line.startswith("FAILED")]
+    assert "unknown_type" in lines[at]
+    assert [("sent", "membership.upgraded"), ("received", "400 after"), ("advice", "Answer 2xx")] == [
+        (line.split()[0], found)
+        for line, found in zip(lines[at + 1 : at + 4], ("membership.upgraded", "400 after", "Answer 2xx"), strict=True)
+        if found in line
+    ]
+
+
+def test_the_report_can_be_read_by_programs(api: httpx2.Client, to: list[str]) -> None:
+    said = certify("http://127.0.0.1:9/", "--signing-key", KEY, "--event", "plan.created", "--json", *to)
+    assert 1 == said.exit_code, said.output
+    report = json.loads(said.output)
+    assert ("plan.created", False, 1) == (report["event_type"], report["passed"], report["summary"]["failed"])
+    text = certify("http://127.0.0.1:9/", "--signing-key", KEY, *to).output
+    assert 14 == text.count("because   ")
+
+
+def test_without_a_key_the_registered_webhook_is_certified(api: httpx2.Client, to: list[str]) -> None:
+    """By its own key; an address that no webhook has is a question of usage."""
+    with shop(api) as url:
+        refused = certify(url, *to)
+        assert (2, True) == (refused.exit_code, "--signing-key" in refused.output)
+    made = created(api.post("/v2/webhooks", json={"url": url, "events": ["order.paid"], "is_active": False}))["webhook"]
+    with shop(api, key=made["signing_key"]) as other:
+        api.put(f"/v2/webhooks/{made['id']}", json={"url": other})
+        assert 0 == certify(other, *to).exit_code
+
+
+def test_what_cannot_be_asked_exits_2_and_says_why(to: list[str], serve: Serve) -> None:
+    url = "http://127.0.0.1:9/"
+    for args, says in (
+        ((url, "--signing-key", KEY, "--server", "http://127.0.0.1:9"), "no sandbox answers at http://127.0.0.1:9"),
+        ((url, "--signing-key", "geheim", *to), "signing_key"),
+        ((url, "--signing-key", KEY, "--event", "order.pago", *to), "Did you mean order.paid?"),
+        (("receiver", *to), "is not an address"),
+        ((url, "--signing-key", KEY, "--server", serve(admin_key="k").url), "give --admin-key"),
+        ((url, "--signing-key", KEY, "--server", to[1], "--sandbox", "-no-"), "name of a sandbox"),
+        ((), "Missing argument 'URL'"),
+    ):
+        said = certify(*args)
+        assert (2, True) == (said.exit_code, says in " ".join(said.output.split())), said.output
+    known = certify(url, "--signing-key", KEY, "--server", serve(admin_key="k").url, "--admin-key", "k")
+    assert 1 == known.exit_code
