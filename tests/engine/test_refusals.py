@@ -15,6 +15,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from stub_server.app import create_app
 from stub_server.engine.scheduler import tick
+from stub_server.faults import rules
 from stub_server.http.edge import Edge
 from stub_server.http.watch import Limits
 from stub_server.worlds import sandboxes
@@ -262,6 +263,15 @@ def _already_certifying(shop: Estate) -> httpx2.Response:
         running.remove(shop.sandbox)
 
 
+def _too_many_rules(shop: Estate) -> httpx2.Response:
+    rule = {"then": {"delay_ms": 1}, "match": {"path": "/nowhere"}}
+    with patch.object(rules, "MOST", 1):
+        made = shop.control.post("/faults", json=rule)
+        refusal = shop.control.post("/faults", json=rule)
+    shop.control.delete(f"/faults/{made.json()['fault']['id']}")
+    return refusal
+
+
 CONTROLS: dict[tuple[int, str], Callable[[Estate], httpx2.Response]] = {
     (404, "not_found"): lambda shop: shop.control.post(f"/orders/{NOTHING}/pay"),
     (409, "order_already_paid"): lambda shop: _drive(shop, "pay", "pay"),
@@ -277,6 +287,7 @@ CONTROLS: dict[tuple[int, str], Callable[[Estate], httpx2.Response]] = {
     (409, "duplicate_sandbox"): _taken,
     (409, "too_many_sandboxes"): _too_many,
     (409, "step_not_kept"): _no_such_step,
+    (409, "too_many_faults"): _too_many_rules,
     (409, "certification_running"): _already_certifying,
     (409, "sandbox_protected"): lambda shop: shop.control.delete("/sandboxes/default"),
     (422, "validation_error"): lambda shop: shop.control.post("/clock/advance", json={"seconds": -1}),
