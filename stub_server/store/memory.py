@@ -1,7 +1,7 @@
 """The in-memory store of one merchant: nine tables, and the counters that they feed."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -9,6 +9,7 @@ import orjson
 
 from ..kernel.money import reais
 from ..kernel.record import Body, Record, Row, exact
+from .lived import LivedTable
 from .table import Table
 from .tables import Layout
 
@@ -49,11 +50,14 @@ class Store:
 
     @contextmanager
     def in_bulk(self) -> Iterator[None]:
-        """`Table.in_bulk` of all tables."""
-        with ExitStack() as stack:
-            for table in self.tables.values():
-                stack.enter_context(table.in_bulk())
-            yield
+        """Writes that nobody watches: see LivedTable. When it fails the store is of no use any more."""
+        self.tables = {name: LivedTable(table) for name, table in self.tables.items()}
+        self._name_tables()
+        yield
+        for name, table in self.tables.items():
+            if isinstance(table, LivedTable):
+                self.tables[name] = table.finished()
+        self._name_tables()
 
     # -- reading what a caller sees
 

@@ -1,7 +1,7 @@
 """One table in memory: records by id, in order of creation, with their indexes, sums and live members."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -9,13 +9,13 @@ import orjson
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
 from . import ordered
-from .recent import Recent
 from .sorts import Sorts
-from .spec import Check, Parts, TableSpec, UniqueViolation, plain, unchecked
+from .spec import Check, Parts, TableSpec, UniqueViolation, plain
 from .tallies import Tallies
 from .views import Noted, Views
 
 PEEKED = 256  # so many records of a table stay parsed
+AT_ONCE = 1_000  # so many rows are looked through index by index
 
 
 class Table:
@@ -36,7 +36,6 @@ class Table:
         self._tallied = bool(spec.sums or spec.distinct)
         self.views = Views(positions)
         self._peeked: dict[str, tuple[Record, Body]] = {}
-        self._recent: Recent | None = None  # while a past is lived
         # Of a table that was copied: the values whose lists are its own by now, by index. The others are shared.
         self._own: list[set[Hashable]] | None = None
         self._defaults = dict(spec.defaults)
@@ -74,23 +73,8 @@ class Table:
 
     def parse(self, record: Record) -> Row:
         """A record's two parts as fresh dicts."""
-        if self._recent is not None:
-            recent = self._recent.find(record)
-            if recent is not None:
-                return recent
         hidden = orjson.loads(record.hidden)
         return Row(record, orjson.loads(record.public), self._defaults | hidden if self._defaults else hidden)
-
-    @contextmanager
-    def in_bulk(self) -> Iterator[None]:
-        """Writes that nobody watches: versions are held to the contract as they stand at the end, and see `Recent`."""
-        check, self._check, self._recent = self._check, unchecked, Recent()
-        try:
-            yield
-        finally:
-            self._check, self._recent = check, None
-        for record in self.rows.values():
-            check(orjson.loads(record.public))
 
     def completed(self, hidden: Body) -> Body:
         """A hidden part with the defaults of the members that it does not name."""
@@ -154,29 +138,34 @@ class Table:
     def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None) -> Record:
         """Check a new version against the contract and the unique keys, and write its bytes."""
         self._check(public)
-        for held, extract in self._uniques:
-            value = extract(public, hidden)
-            if value is not None and held.get(value, ident) != ident:
-                raise UniqueViolation(f"{self.name}: {value!r}")
+        self._claim(ident, public, hidden)
         if before is None:
             key, version = place(parse_iso(public[self.spec.created]), ident), 1
         else:
             key, version = before.record.key, before.record.version + 1
-            if self._defaults:  # an opened record has them all; who makes a new one need not name them
-                defaults = self._defaults
-                hidden = {
-                    name: value for name, value in hidden.items() if name not in defaults or value != defaults[name]
-                }
+            hidden = self._shortened(hidden)
         return Record(
             ident, key, version, exact(orjson.dumps(public)), exact(orjson.dumps(hidden)) if hidden else b"{}"
         )
+
+    def _claim(self, ident: str, public: Body, hidden: Body) -> None:
+        """Whether the unique values of a version are nobody else's. Raises UniqueViolation."""
+        for held, extract in self._uniques:
+            value = extract(public, hidden)
+            if value is not None and held.get(value, ident) != ident:
+                raise UniqueViolation(f"{self.name}: {value!r}")
+
+    def _shortened(self, hidden: Body) -> Body:
+        """A hidden part without what has its default: an opened record has them all, a new one need not name them."""
+        defaults = self._defaults
+        if not defaults:
+            return hidden
+        return {name: value for name, value in hidden.items() if name not in defaults or value != defaults[name]}
 
     def put(self, record: Record, public: Body, hidden: Body, before: Row) -> None:
         """Store a prepared version in place of the one before."""
         key = record.key
         self.rows[key] = record
-        if self._recent is not None:
-            self._recent.keep(Row(record, public, self.completed(hidden)))
         self._move(key, record.id, (before.public, before.hidden), (public, hidden))
 
     def drop(self, row: Row) -> None:
@@ -199,8 +188,6 @@ class Table:
         ident, key = record.id, record.key
         self.rows[key] = record
         self.keys[ident] = key
-        if self._recent is not None:
-            self._recent.keep(Row(record, public, self.completed(hidden)))
         values = self._values(public, hidden)
         if self._own is not None:
             self._take_over(values)
@@ -278,11 +265,33 @@ class Table:
         """A table of the same records, or of others, whose indexes, sums and views are made anew."""
         rows = self.rows if rows is None else rows
         twin = Table(self.name, self.spec, self._check)
-        for key in sorted(rows):
-            row = twin.parse(rows[key])
-            twin.enter(row.record, row.public, row.hidden)
-        twin.sorts.settle()
+        twin.fill(twin.parse(rows[key]) for key in sorted(rows))
         return twin
+
+    def fill(self, rows: Iterable[Row]) -> None:
+        """Have these records, oldest first, where there are none: index by index, which is cheaper than one by one."""
+        rows = iter(rows)
+        while some := list(islice(rows, AT_ONCE)):
+            keys, parts = [row.record.key for row in some], [(row.public, row.hidden) for row in some]
+            self.rows.update((row.record.key, row.record) for row in some)
+            self.keys.update((row.record.id, row.record.key) for row in some)
+            self.order.extend(keys)  # type: ignore[union-attr]
+            columns: list[list[Any]] = [[part[side].get(name) for part in parts] for side, name in self._members]
+            for first, second in self._pairs:
+                pairs = zip(columns[first], columns[second], strict=True)
+                columns.append([None if a is None or b is None else (a, b) for a, b in pairs])
+            for index, column in zip(self._buckets, columns, strict=True):
+                ordered.fill(index, column, keys)
+            self.sorts.fill(keys, parts)
+            for held, extract in self._uniques:
+                held.update(
+                    (value, row.record.id) for row in some if (value := extract(row.public, row.hidden)) is not None
+                )
+            for texts, extract in self._searches:
+                texts.update((key, extract(*part)) for key, part in zip(keys, parts, strict=True))
+            if self._tallied:
+                self.tallies.fill(columns, parts)
+        self.sorts.settle()
 
     def copy(self) -> "Table":
         """An independent copy. Records are shared, for they never change, and lists of indexes until one is changed."""

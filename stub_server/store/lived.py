@@ -1,0 +1,199 @@
+"""A table while a past is lived: what nobody reads meanwhile is made at the end, of the records as they are then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from functools import cached_property
+from itertools import islice
+from typing import Any, cast
+
+import orjson
+
+from ..kernel.clock import parse_iso
+from ..kernel.record import Body, Record, Row, exact, place
+from . import ordered
+from .spec import Extract
+from .table import Table
+
+MOST = 16_384  # so many of a table's newest versions are not written yet
+#: What a Table derives from its records and a LivedTable does not have until somebody asks for any of it.
+DERIVED = ("_buckets", "_searches", "indexes", "order", "sorts", "tallies", "texts", "views")
+
+
+class Unwritten(Record):
+    """A version that holds, in the places of its bytes, what they are to be written from.
+
+    The next version comes soon, and mostly nobody needs the bytes of this one meanwhile.
+    """
+
+    @cached_property
+    def public(self) -> bytes:  # type: ignore[override]
+        """The bytes of the public part."""
+        return exact(orjson.dumps(self[3]))
+
+    @cached_property
+    def hidden(self) -> bytes:  # type: ignore[override]
+        """The bytes of the hidden part."""
+        hidden, shortened = cast("tuple[Body, Callable[[Body], Body] | None]", self[4])
+        if shortened is not None:
+            hidden = shortened(hidden)
+        return exact(orjson.dumps(hidden)) if hidden else b"{}"
+
+    def written(self) -> Record:
+        """The version as it is stored for good."""
+        return Record(self.id, self.key, self.version, self.public, self.hidden)
+
+
+class LivedTable(Table):
+    """Takes what a Table takes and answers what it answers, at a smaller cost where much is written and little read.
+
+    Versions are held to the contract as they stand at the end. The newest rows stay parsed and are shared by all who
+    open them: nothing may change them in place. Of the indexes only those that the spec calls `lived` are kept up to
+    date; whoever reads any other has all of them made, and kept up to date from then on.
+    """
+
+    def __init__(self, table: Table) -> None:
+        """Goes on from a table, which is of no use any more."""
+        super().__init__(table.name, table.spec, table._check)
+        self.rows, self.keys = table.rows, table.keys
+        for name, held in table.unique.items():
+            self.unique[name].update(held)
+        self._recent: dict[str, Row] = {}
+        self._is_behind = True
+        self._lived = {name: (table.indexes[name], _pair(table, name)) for name in self.spec.lived}
+        for name in DERIVED:
+            delattr(self, name)
+
+    def __getattr__(self, name: str) -> Any:
+        """What is derived from the records is missing until somebody asks for it."""
+        if name not in DERIVED:
+            raise AttributeError(name)
+        made = self.finished()
+        self.rows, self._is_behind = made.rows, False
+        self._lived.clear()
+        for derived in DERIVED:
+            setattr(self, derived, getattr(made, derived))
+        return getattr(self, name)
+
+    def finished(self) -> Table:
+        """The table that nobody can tell from one that was written to version by version."""
+        made = Table(self.name, self.spec, self._check)
+        made.fill(self._checked())
+        return made
+
+    def _checked(self) -> Iterator[Row]:
+        """All records in order of creation, held to the contract."""
+        for key in sorted(self.rows):
+            record = self.rows[key]
+            row = self.parse(record)
+            self._check(row.public)
+            yield Row(record.written(), row.public, row.hidden) if type(record) is Unwritten else row
+
+    # -- reading
+
+    def open(self, ident: str) -> Row | None:
+        """A record parsed for a rule, or None. Its dicts are everybody's."""
+        return self._recent.get(ident) or super().open(ident)
+
+    def parse(self, record: Record) -> Row:
+        """A record's two parts."""
+        row = self._recent.get(record.id)
+        return row if row is not None and row.record is record else super().parse(record)
+
+    def bucket(self, index: str, value: Hashable) -> ordered.Keys:
+        """The places of the records with this value in an index, oldest first; not to be changed."""
+        lived = self._lived.get(index)
+        return super().bucket(index, value) if lived is None else lived[0].get(value) or []
+
+    def count(self, index: str, value: Hashable) -> int:
+        """How many records have this value in an index."""
+        return len(self.bucket(index, value))
+
+    # -- writing
+
+    def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None) -> Record:
+        """Check a new version against the unique keys alone."""
+        self._claim(ident, public, hidden)
+        if before is None:
+            key, version = place(parse_iso(public[self.spec.created]), ident), 1
+        else:
+            key, version = before.record.key, before.record.version + 1
+        later = (hidden, None if before is None else self._shortened)
+        return Unwritten(ident, key, version, public, later)  # type: ignore[arg-type]
+
+    def enter(self, record: Record, public: Body, hidden: Body) -> None:
+        """Store a prepared new record."""
+        if self._is_behind:
+            self.rows[record.key] = record
+            self.keys[record.id] = record.key
+            for held, extract in self._uniques:
+                value = extract(public, hidden)
+                if value is not None:
+                    held[value] = record.id
+            for index, extract in self._lived.values():
+                value = extract(public, hidden)
+                if value is not None:
+                    index[value] = ordered.add(index.get(value) or [], record.key)
+        else:
+            super().enter(record, public, hidden)
+        self._keep(Row(record, public, self.completed(hidden)))
+
+    def put(self, record: Record, public: Body, hidden: Body, before: Row) -> None:
+        """Store a prepared version in place of the one before."""
+        if self._is_behind:
+            self.rows[record.key] = record
+            for held, extract in self._uniques:
+                value, claimed = extract(before.public, before.hidden), extract(public, hidden)
+                if value != claimed:
+                    held.pop(value, None)
+                    if claimed is not None:
+                        held[claimed] = record.id
+            for index, extract in self._lived.values():
+                was, now = extract(before.public, before.hidden), extract(public, hidden)
+                if was != now:
+                    _shift(index, was, now, record.key)
+        else:
+            super().put(record, public, hidden, before)
+        self._keep(Row(record, public, self.completed(hidden)))
+
+    def drop(self, row: Row) -> None:
+        """Take a record out."""
+        if self._is_behind:
+            self.order  # noqa: B018  has all of it made
+        self._recent.pop(row.id, None)
+        super().drop(row)
+
+    def _keep(self, row: Row) -> None:
+        """Have a row at hand, as the newest one; when there are too many the older half is written."""
+        recent, ident = self._recent, row.record.id
+        if ident in recent:
+            del recent[ident]
+        elif len(recent) >= MOST:
+            for old in list(islice(recent.values(), MOST // 2)):
+                del recent[old.id]
+                record = old.record
+                if type(record) is Unwritten and self.rows[record.key] is record:
+                    self.rows[record.key] = record.written()
+        recent[ident] = row
+
+
+def _pair(table: Table, name: str) -> Extract:
+    """What an index or a pair of them has of a record."""
+    members = [table.spec.indexes[member] for member in name.split("+")]
+    if len(members) == 1:
+        return members[0]
+    first, second = members
+
+    def both(public: Body, hidden: Body) -> tuple[Any, Any] | None:
+        a, b = first(public, hidden), second(public, hidden)
+        return None if a is None or b is None else (a, b)
+
+    return both
+
+
+def _shift(index: dict[Hashable, ordered.Keys], was: Hashable, now: Hashable, key: int) -> None:
+    """Move a key between two buckets of an index."""
+    if was is not None:
+        index[was] = ordered.remove(index[was], key)
+    if now is not None:
+        index[now] = ordered.add(index.get(now) or [], key)
