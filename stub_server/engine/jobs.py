@@ -12,9 +12,14 @@ from ..domain.api_keys import state
 from ..kernel.clock import iso
 from ..kernel.problem import Conflict
 from ..kernel.record import Row
+from ..kernel.timers import Timer
+from ..store.memory import Store
 from . import billing, standstill
 from .draft import Draft
+from .sandbox import Sandbox
 
+# The job of an order -> the name of the states that it is for.
+ON_ORDERS = MappingProxyType({"order.pay": "payable", "order.expire": "payable", "order.refund": "refundable"})
 SLICE = 500  # so many records at most change in one step of a job that concerns many
 
 Job: TypeAlias = Callable[[Draft, str], None]
@@ -25,17 +30,19 @@ def _on_order(states: str, step: Callable[[Draft, Row], None]) -> Job:
     """A job for an order in one of the `states` of that name."""
 
     def job(draft: Draft, subject: str) -> None:
-        record = draft.find(draft.store.orders, subject)
-        # Most orders are paid when their time is over: their bytes tell, and need no parsing.
-        if record is None or not any(
-            b'"status":"%b"' % state.encode() in record.public for state in billing.states(draft, "Order", states)
-        ):
-            return
         row = draft.open(draft.store.orders, subject)
         if row is not None and row.public["status"] in billing.states(draft, "Order", states):
             step(draft, row)
 
     return job
+
+
+def has_moved_on(sandbox: Sandbox, store: Store, timer: Timer) -> bool:
+    """Whether a timer's order is not in the state for its job any more, as most are paid when their time is over."""
+    states = ON_ORDERS.get(timer.job)
+    return states is not None and not store.orders.may_be(
+        timer.subject, sandbox.rules.lifecycles["Order"].sets[states]
+    )
 
 
 def _on_subscription(step: Callable[[Draft, Row], None]) -> Job:
@@ -173,9 +180,9 @@ JOBS: Mapping[str, Job] = MappingProxyType(
     {
         name: _unless_refused(job)
         for name, job in {
-            "order.pay": _on_order("payable", _pay),
-            "order.expire": _on_order("payable", _expire),
-            "order.refund": _on_order("refundable", _refund),
+            "order.pay": _on_order(ON_ORDERS["order.pay"], _pay),
+            "order.expire": _on_order(ON_ORDERS["order.expire"], _expire),
+            "order.refund": _on_order(ON_ORDERS["order.refund"], _refund),
             "subscription.activate": _on_subscription(_activate),
             "subscription.renew": _on_subscription(_renew),
             "subscription.roll": _on_subscription(_roll),

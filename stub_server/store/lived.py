@@ -95,6 +95,11 @@ class LivedTable(Table):
         """A record parsed for a rule, or None. Its dicts are everybody's."""
         return self._recent.get(ident) or super().open(ident)
 
+    def may_be(self, ident: str, states: tuple[str, ...]) -> bool:
+        """Whether a record may have one of these states."""
+        row = self._recent.get(ident)
+        return super().may_be(ident, states) if row is None else row.public["status"] in states
+
     def parse(self, record: Record) -> Row:
         """A record's two parts."""
         row = self._recent.get(record.id)

@@ -198,11 +198,6 @@ class Store:
             remembered.clear()
         self._name_tables()
 
-    def settle(self) -> None:
-        """Put the further orders in order after very many records have come, before anybody asks for one."""
-        for table in self.tables.values():
-            table.sorts.settle()
-
     def _moved(self, table: Table, public: Body, hidden: Body) -> None:
         """What was remembered of records that this one feeds is out of date."""
         for name, ident_of in table.invalidates:

@@ -1,6 +1,7 @@
 """One table in memory: records by id, in order of creation, with their indexes, sums and live members."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -16,6 +17,12 @@ from .views import Noted, Views
 
 PEEKED = 256  # so many records of a table stay parsed
 AT_ONCE = 1_000  # so many rows are looked through index by index
+
+
+@lru_cache(maxsize=64)
+def _marks(states: tuple[str, ...]) -> tuple[bytes, ...]:
+    """How a record in one of these states shows it."""
+    return tuple(b'"status":"%b"' % state.encode() for state in states)
 
 
 class Table:
@@ -70,6 +77,11 @@ class Table:
                 self._peeked.clear()
             known = self._peeked[ident] = record, orjson.loads(record.public)
         return known[1]
+
+    def may_be(self, ident: str, states: tuple[str, ...]) -> bool:
+        """Whether a record may have one of these states; its bytes tell that none of them stands anywhere in it."""
+        record = self.find(ident)
+        return record is not None and any(mark in record.public for mark in _marks(states))
 
     def parse(self, record: Record) -> Row:
         """A record's two parts as fresh dicts."""
