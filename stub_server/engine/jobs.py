@@ -40,9 +40,7 @@ def _on_order(states: str, step: Callable[[Draft, Row], None]) -> Job:
 def has_moved_on(sandbox: Sandbox, store: Store, timer: Timer) -> bool:
     """Whether a timer's order is not in the state for its job any more, as most are paid when their time is over."""
     states = ON_ORDERS.get(timer.job)
-    return states is not None and not store.orders.may_be(
-        timer.subject, sandbox.rules.lifecycles["Order"].sets[states]
-    )
+    return states is not None and not store.orders.may_be(timer.subject, sandbox.rules.lifecycles["Order"].sets[states])
 
 
 def _on_subscription(step: Callable[[Draft, Row], None]) -> Job:
@@ -82,20 +80,15 @@ def _renew(draft: Draft, row: Row) -> None:
         billing.renewal_due(draft, row)
 
 
-def _roll(draft: Draft, row: Row) -> None:
-    """The running period is over, and the next one was paid early."""
-    if row.public["status"] != "active" or len(row.hidden["paid_by"]) < 2:
-        return
-    if subscriptions.running_end(row.public, row.hidden) <= draft.now:
-        billing.roll(draft, row)
-
-
 def _end(draft: Draft, row: Row) -> None:
-    """The paid period is over: the next one has not been paid, or was never wanted."""
+    """A paid period is over: the next one was paid early, or has not been paid, or was never wanted."""
     public, hidden = row.public, row.hidden
-    if public["status"] != "active" or subscriptions.period_end(public, hidden) > draft.now:
+    if public["status"] != "active":
         return
-    if public["cancel_at_period_end"]:
+    if subscriptions.period_end(public, hidden) > draft.now:
+        if len(hidden["paid_by"]) > 1 and subscriptions.running_end(public, hidden) <= draft.now:
+            billing.roll(draft, row)
+    elif public["cancel_at_period_end"]:
         billing.end_subscription(draft, row, "canceled")
     else:
         billing.fall_past_due(draft, row)
@@ -185,7 +178,6 @@ JOBS: Mapping[str, Job] = MappingProxyType(
             "order.refund": _on_order(ON_ORDERS["order.refund"], _refund),
             "subscription.activate": _on_subscription(_activate),
             "subscription.renew": _on_subscription(_renew),
-            "subscription.roll": _on_subscription(_roll),
             "subscription.resume": _on_subscription(standstill.resume),
             "subscription.end": _on_subscription(_end),
             "subscription.expire": _on_subscription(_give_up),

@@ -12,6 +12,7 @@ import orjson
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
 from . import ordered
+from .derived import derive
 from .spec import Extract
 from .table import Table
 
@@ -68,8 +69,7 @@ class LivedTable(Table):
         """What is derived from the records is missing until somebody asks for it."""
         if name not in DERIVED:
             raise AttributeError(name)
-        made = self.finished()
-        self.rows, self._is_behind = made.rows, False
+        made, self._is_behind = self.finished(), False
         self._lived.clear()
         for derived in DERIVED:
             setattr(self, derived, getattr(made, derived))
@@ -77,17 +77,21 @@ class LivedTable(Table):
 
     def finished(self) -> Table:
         """The table that nobody can tell from one that was written to version by version."""
-        made = Table(self.name, self.spec, self._check)
-        made.fill(self._checked())
+        made = self.blank()
+        made.rows, made.keys = self.rows, self.keys
+        derive(made, self._checked())
         return made
 
     def _checked(self) -> Iterator[Row]:
-        """All records in order of creation, held to the contract."""
-        for key in sorted(self.rows):
-            record = self.rows[key]
+        """All records in order of creation, written and held to the contract."""
+        rows, check = self.rows, self._check
+        for key in sorted(rows):
+            record = rows[key]
             row = self.parse(record)
-            self._check(row.public)
-            yield Row(record.written(), row.public, row.hidden) if type(record) is Unwritten else row
+            check(row.public)
+            if type(record) is Unwritten:
+                rows[key] = record.written()
+            yield row
 
     # -- reading
 

@@ -1,8 +1,7 @@
 """One table in memory: records by id, in order of creation, with their indexes, sums and live members."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
 from typing import Any
 
 import orjson
@@ -16,7 +15,6 @@ from .tallies import Tallies
 from .views import Noted, Views
 
 PEEKED = 256  # so many records of a table stay parsed
-AT_ONCE = 1_000  # so many rows are looked through index by index
 
 
 @lru_cache(maxsize=64)
@@ -273,41 +271,13 @@ class Table:
         """A record's values in the further sort orders, where a view asks for them."""
         return {} if parts is None or not self.views.is_sorted else self.sorts.values(*parts)
 
-    def rebuilt(self, rows: Mapping[int, Record] | None = None) -> "Table":
-        """A table of the same records, or of others, whose indexes, sums and views are made anew."""
-        rows = self.rows if rows is None else rows
-        twin = Table(self.name, self.spec, self._check)
-        twin.fill(twin.parse(rows[key]) for key in sorted(rows))
-        return twin
-
-    def fill(self, rows: Iterable[Row]) -> None:
-        """Have these records, oldest first, where there are none: index by index, which is cheaper than one by one."""
-        rows = iter(rows)
-        while some := list(islice(rows, AT_ONCE)):
-            keys, parts = [row.record.key for row in some], [(row.public, row.hidden) for row in some]
-            self.rows.update((row.record.key, row.record) for row in some)
-            self.keys.update((row.record.id, row.record.key) for row in some)
-            self.order.extend(keys)  # type: ignore[union-attr]
-            columns: list[list[Any]] = [[part[side].get(name) for part in parts] for side, name in self._members]
-            for first, second in self._pairs:
-                pairs = zip(columns[first], columns[second], strict=True)
-                columns.append([None if a is None or b is None else (a, b) for a, b in pairs])
-            for index, column in zip(self._buckets, columns, strict=True):
-                ordered.fill(index, column, keys)
-            self.sorts.fill(keys, parts)
-            for held, extract in self._uniques:
-                held.update(
-                    (value, row.record.id) for row in some if (value := extract(row.public, row.hidden)) is not None
-                )
-            for texts, extract in self._searches:
-                texts.update((key, extract(*part)) for key, part in zip(keys, parts, strict=True))
-            if self._tallied:
-                self.tallies.fill(columns, parts)
-        self.sorts.settle()
+    def blank(self) -> "Table":
+        """An empty table of the same kind."""
+        return Table(self.name, self.spec, self._check)
 
     def copy(self) -> "Table":
         """An independent copy. Records are shared, for they never change, and lists of indexes until one is changed."""
-        twin = Table(self.name, self.spec, self._check)
+        twin = self.blank()
         self._own, twin._own = [set() for _ in self._buckets], [set() for _ in self._buckets]
         twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), ordered.duplicate(self.order)
         twin.sorts = self.sorts.copy()

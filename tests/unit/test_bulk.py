@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from stub_server.kernel.record import Body
+from stub_server.store.lived import LivedTable
 from stub_server.store.memory import Store
 from stub_server.store.spec import TableSpec
 from stub_server.store.table import Table
@@ -54,24 +55,23 @@ def write(table: Table, name: str) -> None:
         table.put(record, public, {}, before)
 
 
-def write_in_bulk(table: Table, *names: str) -> None:
-    """Write several versions of one record."""
-    with table.in_bulk():
-        for name in names:
-            write(table, name)
+def written_in_bulk(*names: str) -> Table:
+    """A table after several versions of one record were written while a past was lived."""
+    table = LivedTable(Table("things", TableSpec("Thing"), short))
+    for name in names:
+        write(table, name)
+    return table.finished()
 
 
 def test_the_last_version_of_a_record_is_held_to_the_contract() -> None:
     """The check that bulk puts off is made up for, by record."""
-    table = Table("things", TableSpec("Thing"), short)
     with pytest.raises(Broken, match="too long"):
-        write_in_bulk(table, "short", "too long")
+        written_in_bulk("short", "too long")
 
 
 def test_a_version_that_was_replaced_meanwhile_is_not() -> None:
     """Nobody can ever read it."""
-    table = Table("things", TableSpec("Thing"), short)
-    write_in_bulk(table, "too long", "short")
+    table = written_in_bulk("too long", "short")
     with pytest.raises(Broken, match="too long"):
         write(table, "too long")
     row = table.open(IDENT)
