@@ -119,7 +119,7 @@ def fill(index: dict[Hashable, Keys], values: Iterable[Hashable], keys: Iterable
             if bucket is None:
                 index[value] = [key]
             else:
-                bucket.append(key)  # type: ignore[union-attr]
+                bucket.append(key)
 
 
 def joined(keys: Keys, pairs: list[tuple[Any, int]]) -> Keys:
