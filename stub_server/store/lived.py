@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from itertools import islice
 from typing import Any, TypeAlias, cast
 
@@ -11,11 +11,11 @@ import orjson
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
 from . import ordered
-from .derived import derive
+from .derived import AT_ONCE, add, replace, settle
 from .spec import Extract
 from .table import Table
 
-import os; MOST = int(os.environ.get("MOST","16384"))  # so many of a table's newest versions are not written yet
+MOST = 16_384  # so many of a table's newest versions are not written yet
 #: What a Table derives from its records and a LivedTable does not have until somebody asks for any of it.
 DERIVED = ("_buckets", "_searches", "indexes", "order", "sorts", "tallies", "texts", "views")
 
@@ -57,8 +57,9 @@ class LivedTable(Table):
     """Takes what a Table takes and answers what it answers, at a smaller cost where much is written and little read.
 
     Versions are held to the contract as they stand at the end. The newest rows stay parsed and are shared by all who
-    open them: nothing may change them in place. Of the indexes only those that the spec calls `lived` are kept up to
-    date; whoever reads any other has all of them made, and kept up to date from then on.
+    open them: nothing may change them in place. What is derived from the records is made in lots, and not brought up to
+    date before the end; of the indexes only those that the spec calls `lived` are. Whoever reads another one has all of
+    them made, and kept up to date from then on.
     """
 
     def __init__(self, table: Table) -> None:
@@ -69,15 +70,24 @@ class LivedTable(Table):
             self.unique[name].update(held)
         self._recent: dict[str, Row] = {}
         self._is_behind = True
+        self._begin()
         self._lived = {name: (table.indexes[name], _pair(table, name)) for name in self.spec.lived}
         for name in DERIVED:
             delattr(self, name)
+
+    def _begin(self) -> None:
+        """Nothing has been derived yet."""
+        self._made = self.blank()
+        self._added: set[int] = set()  # records that have been added to it,
+        self._outdated: dict[int, Record] = {}  # and of those that have changed since the version that was,
+        self._wrong: dict[int, Exception] = {}  # or in what it breaks the contract
 
     def __getattr__(self, name: str) -> Any:
         """What is derived from the records is missing until somebody asks for it."""
         if name not in DERIVED:
             raise AttributeError(name)
         made, self._is_behind = self.finished(), False
+        self._begin()
         self._lived.clear()
         for derived in DERIVED:
             setattr(self, derived, getattr(made, derived))
@@ -85,21 +95,42 @@ class LivedTable(Table):
 
     def finished(self) -> Table:
         """The table that nobody can tell from one that was written to version by version."""
-        made = self.blank()
-        made.rows, made.keys = self.rows, self.keys
-        derive(made, self._checked())
+        rows, made = self.rows, self._made
+        made.rows, made.keys = rows, self.keys
+        left = iter(sorted(rows.keys() - self._added))
+        while some := list(islice(left, AT_ONCE)):
+            self._add([self.parse(rows[key]) for key in some])
+        outdated = iter(self._outdated.values())
+        while old := list(islice(outdated, MOST)):
+            changes = [(super(LivedTable, self).parse(record), self.parse(rows[record.key])) for record in old]
+            for _, row in changes:
+                rows[row.record.key] = _written(row.record)
+                self._verify(row)
+            replace(made, changes)
+        self._outdated.clear()
+        settle(made)
+        for name, held in self.unique.items():
+            made.unique[name].clear()
+            made.unique[name].update(held)
+        for wrong in self._wrong.values():
+            raise wrong
         return made
 
-    def _checked(self) -> Iterator[Row]:
-        """All records in order of creation, written and held to the contract."""
-        rows, check = self.rows, self._check
-        for key in sorted(rows):
-            record = rows[key]
-            row = self.parse(record)
-            check(row.public)
-            if type(record) is Unwritten:
-                rows[key] = record.written()
-            yield row
+    def _add(self, rows: list[Row]) -> None:
+        """Write records, hold them to the contract, and derive what follows from them."""
+        for row in rows:
+            record = row.record
+            self.rows[record.key] = _written(record)
+            self._verify(row)
+        add(self._made, rows)
+        self._added.update(row.record.key for row in rows)
+
+    def _verify(self, row: Row) -> None:
+        """Hold a record to the contract; what is wrong with it may be right by the end."""
+        try:
+            self._check(row.public)
+        except Exception as wrong:
+            self._wrong[row.record.key] = wrong
 
     # -- reading
 
@@ -163,7 +194,11 @@ class LivedTable(Table):
     def put(self, record: Record, public: Body, hidden: Body, before: Row) -> None:
         """Store a prepared version in place of the one before."""
         if self._is_behind:
-            self.rows[record.key] = record
+            key = record.key
+            self.rows[key] = record
+            if key in self._added:
+                self._outdated.setdefault(key, _written(before.record))
+                self._wrong.pop(key, None)
             for held, extract in self._uniques:
                 value, claimed = extract(before.public, before.hidden), extract(public, hidden)
                 if value != claimed:
@@ -173,7 +208,7 @@ class LivedTable(Table):
             for index, extract in self._lived.values():
                 was, now = extract(before.public, before.hidden), extract(public, hidden)
                 if was != now:
-                    _shift(index, was, now, record.key)
+                    _shift(index, was, now, key)
         else:
             super().put(record, public, hidden, before)
         self._keep(Row(record, public, self.completed(hidden)))
@@ -191,12 +226,28 @@ class LivedTable(Table):
         if ident in recent:
             del recent[ident]
         elif len(recent) >= MOST:
-            for old in list(islice(recent.values(), MOST // 2)):
-                del recent[old.id]
-                record = old.record
-                if type(record) is Unwritten and self.rows[record.key] is record:
-                    self.rows[record.key] = record.written()
+            self._let_go(list(islice(recent.values(), MOST // 2)))
         recent[ident] = row
+
+    def _let_go(self, rows: list[Row]) -> None:
+        """Write rows that nobody has touched for long.
+
+        Most records will not change any more and are added, while they are parsed, to what is derived. Those that rules
+        look up at every turn change as long as they live.
+        """
+        for row in rows:
+            del self._recent[row.id]
+        if self._is_behind and not self._lived:
+            self._add([row for row in rows if row.record.key not in self._added])
+        for row in rows:
+            record = row.record
+            if self.rows[record.key] is record:
+                self.rows[record.key] = _written(record)
+
+
+def _written(record: Record) -> Record:
+    """A version as it is stored for good."""
+    return record.written() if type(record) is Unwritten else record
 
 
 def _pair(table: Table, name: str) -> Extract:

@@ -112,7 +112,7 @@ def enter(indexes: Iterable[dict[Hashable, Keys]], values: Iterable[Hashable], k
 
 
 def fill(index: dict[Hashable, Keys], values: Iterable[Hashable], keys: Iterable[Any]) -> None:
-    """Put ever larger keys into the buckets of their values, which are lists as long as nothing else was done."""
+    """Put keys at the ends of the buckets of their values, which are lists as long as nothing else was done."""
     for value, key in zip(values, keys, strict=True):
         if value is not None:
             bucket = index.get(value)
