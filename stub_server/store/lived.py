@@ -15,7 +15,8 @@ from .derived import AT_ONCE, add, replace, settle
 from .spec import Extract
 from .table import Table
 
-MOST = 16_384  # so many of a table's newest versions are not written yet
+MOST = 4_096  # so many of a table's newest versions are not written yet,
+TIMES = 4  # and so many times more of records that rules look up at every turn, for these change as long as they live
 #: What a Table derives from its records and a LivedTable does not have until somebody asks for any of it.
 DERIVED = ("_buckets", "_searches", "indexes", "order", "sorts", "tallies", "texts", "views")
 
@@ -69,6 +70,7 @@ class LivedTable(Table):
         for name, held in table.unique.items():
             self.unique[name].update(held)
         self._recent: dict[str, Row] = {}
+        self._most = MOST * TIMES if self.spec.lived else MOST
         self._is_behind = True
         self._begin()
         self._lived = {name: (table.indexes[name], _pair(table, name)) for name in self.spec.lived}
@@ -101,7 +103,7 @@ class LivedTable(Table):
         while some := list(islice(left, AT_ONCE)):
             self._add([self.parse(rows[key]) for key in some])
         outdated = iter(self._outdated.values())
-        while old := list(islice(outdated, MOST)):
+        while old := list(islice(outdated, MOST * TIMES)):
             changes = [(super(LivedTable, self).parse(record), self.parse(rows[record.key])) for record in old]
             for _, row in changes:
                 rows[row.record.key] = _written(row.record)
@@ -225,15 +227,14 @@ class LivedTable(Table):
         recent, ident = self._recent, row.record.id
         if ident in recent:
             del recent[ident]
-        elif len(recent) >= MOST:
-            self._let_go(list(islice(recent.values(), MOST // 2)))
+        elif len(recent) >= self._most:
+            self._let_go(list(islice(recent.values(), self._most // 2)))
         recent[ident] = row
 
     def _let_go(self, rows: list[Row]) -> None:
         """Write rows that nobody has touched for long.
 
-        Most records will not change any more and are added, while they are parsed, to what is derived. Those that rules
-        look up at every turn change as long as they live.
+        Most records will not change any more and are added, while they are parsed, to what is derived.
         """
         for row in rows:
             del self._recent[row.id]
