@@ -240,11 +240,10 @@ class Draft:
         forgotten = () if saved is None else self._forgotten()
         outgoing = events.outgoing(len(self._events)) if events.raised + len(self._events) > KEPT else ()
         size = self._size
-        if log.is_kept:  # they count in full, though the store may share them
-            for (_, record, stored), _, _, _ in versions:
-                size += len(record.public) + len(record.hidden)
-                if stored is not None:
-                    size += len(stored.public) + len(stored.hidden)
+        for (_, record, stored), _, _, _ in versions if log.is_kept else ():  # in full, though the store may share them
+            size += len(record.public) + len(record.hidden)
+            if stored is not None:
+                size += len(stored.public) + len(stored.hidden)
         for event in outgoing:
             size += len(event.resource) + len(event.hidden)
         if saved is not None:
@@ -279,8 +278,7 @@ class Draft:
         """A table that is a ring lets its oldest records go for the new ones."""
         for table, made in self._rings.items():
             assert table.spec.ring is not None
-            over = len(table) + made - table.spec.ring
-            for record in table.oldest(over) if over > 0 else ():
+            for record in table.oldest(len(table) + made - table.spec.ring):
                 self._versions.pop(record.id, None)
                 self._drop(table, record)
 

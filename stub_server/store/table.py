@@ -108,7 +108,7 @@ class Table:
 
     def oldest(self, count: int) -> list[Record]:
         """The records that were created first."""
-        return [self.rows[key] for key in ordered.cut(self.order, 0, max(0, count), newest_first=False)]
+        return [self.rows[key] for key in ordered.cut(self.order, 0, count, newest_first=False)] if count > 0 else []
 
     def bucket(self, index: str, value: Hashable) -> ordered.Keys:
         """The places of the records with this value in an index, oldest first; not to be changed."""
