@@ -140,21 +140,22 @@ def ending(public: Body, now: int) -> Body:
     return public | {"cancel_at_period_end": True, "canceled_at": at, "next_billing_at": None, "updatedAt": at}
 
 
-def period_end(public: Body, hidden: Body) -> int:
-    """The end of the last paid period, on the grid of the anchor: the 31st stays the 31st where the month has one."""
-    return add_interval(hidden["anchor"], public["interval"], public["interval_count"], hidden["periods"])
+def period_end(public: Body, hidden: Body, left: int = 0) -> int:
+    """The end of the last paid period, or of the one that has so many left after it.
+
+    It is on the grid of the anchor: the 31st stays the 31st where the month has one.
+    """
+    return add_interval(hidden["anchor"], public["interval"], public["interval_count"], hidden["periods"] - left)
 
 
 def period_start(public: Body, hidden: Body) -> int:
     """The start of the running period: the first of those whose orders are known."""
-    begun = hidden["periods"] - len(hidden["paid_by"])
-    return add_interval(hidden["anchor"], public["interval"], public["interval_count"], begun)
+    return period_end(public, hidden, len(hidden["paid_by"]))
 
 
 def running_end(public: Body, hidden: Body) -> int:
     """The end of the running period, which is not the last one when renewals were paid early."""
-    ended = hidden["periods"] - len(hidden["paid_by"]) + 1
-    return add_interval(hidden["anchor"], public["interval"], public["interval_count"], ended)
+    return period_end(public, hidden, len(hidden["paid_by"]) - 1)
 
 
 def renewal_at(public: Body, hidden: Body) -> int:

@@ -176,7 +176,7 @@ def _renew(draft: Draft, row: Row, order_id: str) -> None:
     public, hidden = subscriptions.renewed(row.public, row.hidden, draft.now, order_id)
     record = draft.update(draft.store.subscriptions, row, public, hidden)
     _tell(draft, record, public, row.public["status"], "renewed")
-    schedule(draft, row.id, public, hidden)
+    schedule(draft, row.id, public, hidden, 1)
 
 
 def roll(draft: Draft, row: Row) -> None:
@@ -185,13 +185,12 @@ def roll(draft: Draft, row: Row) -> None:
     draft.update(draft.store.subscriptions, row, public, hidden)
 
 
-def schedule(draft: Draft, ident: str, public: Body, hidden: Body) -> None:
-    """The timers of paid periods: where each next one begins, the renewal order, and the end of the last one."""
+def schedule(draft: Draft, ident: str, public: Body, hidden: Body, paid: int | None = None) -> None:
+    """The timers of the newest `paid` periods, of all that are paid unless told: their ends, and the renewal order."""
     if public["status"] == "trialing":
         return  # they are set when it is activated
-    for paid in range(1, len(hidden["paid_by"])):
-        later = hidden | {"paid_by": hidden["paid_by"][paid - 1 :]}
-        draft.at(subscriptions.running_end(public, later), "subscription.roll", ident)
+    for left in range((paid or len(hidden["paid_by"])) - 1, 0, -1):
+        draft.at(subscriptions.period_end(public, hidden, left), "subscription.end", ident)
     draft.at(subscriptions.renewal_at(public, hidden), "subscription.renew", ident)
     draft.at(subscriptions.period_end(public, hidden), "subscription.end", ident)
 

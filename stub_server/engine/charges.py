@@ -122,5 +122,7 @@ def _close(draft: Draft, row: Row, status: str, transaction: dict[str, str]) -> 
 
 def tell_order(draft: Draft, record: Record, hidden: Body, moved: Move | None) -> None:
     """The events of an order's move."""
+    if moved is not None and not moved.events:
+        return
     previous = None if moved is None or moved.from_ == "new" else moved.from_
     draft.emit_move(draft.store.orders, record, moved, hidden["projectId"], orders.payload_extras(previous))

@@ -54,7 +54,7 @@ class Draft:
         self._base = sandbox.log.number
         self._opens_store = False
         self._versions: dict[str, Opened] = {}
-        self._size = OVERHEAD  # about how many bytes the step keeps alive, versions in full though others share them
+        self._size = OVERHEAD  # about how many bytes the step keeps alive, besides those of its versions
         self._rings: dict[Table, int] = {}
         self._drops: list[Drop] = []
         self._events: list[Event] = []
@@ -104,10 +104,7 @@ class Draft:
             self._check_unique(table, ident, public, hidden)
         if row is None and table.spec.ring is not None:
             self._rings[table] = self._rings.get(table, 0) + 1
-        self._size += len(record.public) + len(record.hidden)
         stored = before and before.record
-        if stored is not None:
-            self._size += len(stored.public) + len(stored.hidden)
         self._versions[ident] = ((table.name, record, stored), public, hidden, before)
         return record
 
@@ -243,6 +240,10 @@ class Draft:
         forgotten = () if saved is None else self._forgotten()
         outgoing = events.outgoing(len(self._events)) if events.raised + len(self._events) > KEPT else ()
         size = self._size
+        for (_, record, stored), _, _, _ in versions if log.is_kept else ():  # in full, though the store may share them
+            size += len(record.public) + len(record.hidden)
+            if stored is not None:
+                size += len(stored.public) + len(stored.hidden)
         for event in outgoing:
             size += len(event.resource) + len(event.hidden)
         if saved is not None:

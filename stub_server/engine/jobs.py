@@ -12,9 +12,14 @@ from ..domain.api_keys import state
 from ..kernel.clock import iso
 from ..kernel.problem import Conflict
 from ..kernel.record import Row
+from ..kernel.timers import Timer
+from ..store.memory import Store
 from . import billing, standstill
 from .draft import Draft
+from .sandbox import Sandbox
 
+# The job of an order -> the name of the states that it is for.
+ON_ORDERS = MappingProxyType({"order.pay": "payable", "order.expire": "payable", "order.refund": "refundable"})
 SLICE = 500  # so many records at most change in one step of a job that concerns many
 
 Job: TypeAlias = Callable[[Draft, str], None]
@@ -25,17 +30,17 @@ def _on_order(states: str, step: Callable[[Draft, Row], None]) -> Job:
     """A job for an order in one of the `states` of that name."""
 
     def job(draft: Draft, subject: str) -> None:
-        record = draft.find(draft.store.orders, subject)
-        # Most orders are paid when their time is over: their bytes tell, and need no parsing.
-        if record is None or not any(
-            b'"status":"%b"' % state.encode() in record.public for state in billing.states(draft, "Order", states)
-        ):
-            return
         row = draft.open(draft.store.orders, subject)
         if row is not None and row.public["status"] in billing.states(draft, "Order", states):
             step(draft, row)
 
     return job
+
+
+def has_moved_on(sandbox: Sandbox, store: Store, timer: Timer) -> bool:
+    """Whether a timer's order is not in the state for its job any more, as most are paid when their time is over."""
+    states = ON_ORDERS.get(timer.job)
+    return states is not None and not store.orders.may_be(timer.subject, sandbox.rules.lifecycles["Order"].sets[states])
 
 
 def _on_subscription(step: Callable[[Draft, Row], None]) -> Job:
@@ -75,20 +80,15 @@ def _renew(draft: Draft, row: Row) -> None:
         billing.renewal_due(draft, row)
 
 
-def _roll(draft: Draft, row: Row) -> None:
-    """The running period is over, and the next one was paid early."""
-    if row.public["status"] != "active" or len(row.hidden["paid_by"]) < 2:
-        return
-    if subscriptions.running_end(row.public, row.hidden) <= draft.now:
-        billing.roll(draft, row)
-
-
 def _end(draft: Draft, row: Row) -> None:
-    """The paid period is over: the next one has not been paid, or was never wanted."""
+    """A paid period is over: the next one was paid early, or has not been paid, or was never wanted."""
     public, hidden = row.public, row.hidden
-    if public["status"] != "active" or subscriptions.period_end(public, hidden) > draft.now:
+    if public["status"] != "active":
         return
-    if public["cancel_at_period_end"]:
+    if subscriptions.period_end(public, hidden) > draft.now:
+        if len(hidden["paid_by"]) > 1 and subscriptions.running_end(public, hidden) <= draft.now:
+            billing.roll(draft, row)
+    elif public["cancel_at_period_end"]:
         billing.end_subscription(draft, row, "canceled")
     else:
         billing.fall_past_due(draft, row)
@@ -173,12 +173,11 @@ JOBS: Mapping[str, Job] = MappingProxyType(
     {
         name: _unless_refused(job)
         for name, job in {
-            "order.pay": _on_order("payable", _pay),
-            "order.expire": _on_order("payable", _expire),
-            "order.refund": _on_order("refundable", _refund),
+            "order.pay": _on_order(ON_ORDERS["order.pay"], _pay),
+            "order.expire": _on_order(ON_ORDERS["order.expire"], _expire),
+            "order.refund": _on_order(ON_ORDERS["order.refund"], _refund),
             "subscription.activate": _on_subscription(_activate),
             "subscription.renew": _on_subscription(_renew),
-            "subscription.roll": _on_subscription(_roll),
             "subscription.resume": _on_subscription(standstill.resume),
             "subscription.end": _on_subscription(_end),
             "subscription.expire": _on_subscription(_give_up),

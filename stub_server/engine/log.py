@@ -27,6 +27,7 @@ class Log:
     """
 
     __slots__ = ("__weakref__", "_budget", "_bytes", "_most", "_steps", "number")
+    is_kept = True  # whether a step's size is asked for
 
     def __init__(self, most: int, budget: Budget) -> None:
         """`most` is how many steps are kept; 0 keeps none."""
@@ -84,6 +85,7 @@ class Unkept(Log):
     """The log of a world's past while it is lived: what comes of its steps is the origin, and they are not kept."""
 
     __slots__ = ()
+    is_kept = False
 
     def append(self, step: Step) -> None:
         """Let the step go."""

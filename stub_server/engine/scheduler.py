@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..kernel.timers import Timer
 from .draft import Draft
-from .jobs import JOBS
+from .jobs import JOBS, has_moved_on
 from .sandbox import Sandbox
 from .step import Cause, Step
 
@@ -86,7 +86,7 @@ def run_due(sandbox: Sandbox, until: int) -> list[Fired]:
 def run(sandbox: Sandbox, timer: Timer, now: int) -> Step | None:
     """Do the next timer's job at an instant; None where its moment has passed, which the next step will say."""
     store = sandbox.stores.get(timer.merchant_id)
-    if store is not None:
+    if store is not None and not has_moved_on(sandbox, store, timer):
         draft = Draft(sandbox, store, Cause("job", timer.subject, timer.job), now)
         JOBS[timer.job](draft, timer.subject)
         if not draft.is_empty:

@@ -29,6 +29,7 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+@lru_cache(maxsize=32)  # a step writes its own instant several times
 def iso(ms: int) -> str:
     """Milliseconds since 1970 -> `2026-11-20T14:32:05.123Z`."""
     day, rest = divmod(ms, DAY)

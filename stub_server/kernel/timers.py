@@ -62,7 +62,11 @@ class Timers:
     def next(self, until: int) -> Timer | None:
         """The next timer that is due at `until` or before."""
         due = self.next_due()
-        return Timer(*self._heap[0]) if due is not None and due <= until else None
+        return self.first() if due is not None and due <= until else None
+
+    def first(self) -> Timer:
+        """The timer of `next_due`, right after that was asked."""
+        return Timer._make(self._heap[0])
 
     # -- timers that turn out to have nothing to do wait aside until a step records that they were taken
 

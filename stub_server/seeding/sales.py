@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-import orjson
-
 from ..domain.calendar import add_interval
 from ..domain.orders import expires_at
 from ..drawing.carts import cart
@@ -217,7 +215,7 @@ class Sales:
         rng, now = self.luck, self.script.now
         if fate.outcome == "failed":
             return now + MINUTE + int(rng.random() ** 2 * 40 * MINUTE)
-        over = expires_at(orjson.loads(order.public))
+        over = expires_at(self.script.store.orders.parse(order).public)
         return moment(rng, over + 15 * HOUR, 14 * HOUR)
 
     def _again(self, offer: Offer, known: Known, fate: Fate) -> None:

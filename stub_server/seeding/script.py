@@ -53,8 +53,9 @@ class Script:
         """Live all of it, in the order of time; of what is due at one instant the clock comes first."""
         queue, timers, end = self._queue, self.sandbox.timers, self.end
         while True:
-            timer = timers.next(queue[0][0] if queue else end)
-            if timer is not None:
+            due = timers.next_due()
+            if due is not None and due <= (queue[0][0] if queue else end):
+                timer = timers.first()
                 self.now = max(self.now, timer.due)
                 step = run(self.sandbox, timer, self.now)
                 if step is not None:

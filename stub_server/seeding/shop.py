@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from random import Random
 
-import orjson
-
 from ..contract.formats import date_time_ms
 from ..domain import orders as order_rules
 from ..domain.calendar import add_interval
@@ -72,7 +70,7 @@ class Shop:
             return at + card_delay_ms(rng)
         if method == "pix":
             return at + pay_delay_ms(rng, below_ms=below)
-        ends = order_rules.expires_at(orjson.loads(record.public))
+        ends = order_rules.expires_at(self.store.orders.parse(record).public)
         clears = bank_morning(rng, at + DAY + int(rng.random() * DAY))
         return clears if clears < ends else bank_morning(rng, at)
 
@@ -117,7 +115,7 @@ class Shop:
         if not DAY <= at - paid <= 7 * DAY:
             at = wanted
         if joined is not None:
-            ends = date_time_ms(orjson.loads(joined.public)["next_billing_at"])
+            ends = date_time_ms(self.store.subscriptions.parse(joined).public["next_billing_at"])
             if at > paid + (ends - paid) * 2 // 5:
                 at = paid + (ends - paid) // 3
         return at
@@ -139,7 +137,7 @@ class Shop:
             return
         self.members[record.id] = fate
         if CANCEL in fate.renewals:
-            public = orjson.loads(record.public)
+            public = self.store.subscriptions.parse(record).public
             anchor = date_time_ms(public["trial_end"] or public["current_period_start"])
             period, rhythm = fate.renewals.index(CANCEL), (public["interval"], public["interval_count"])
             start, end = add_interval(anchor, *rhythm, period), add_interval(anchor, *rhythm, period + 1)
@@ -161,7 +159,7 @@ class Shop:
 
     def billed(self, record: Record, subscription: Record) -> None:
         """A member is asked for the next period: pays in time, late or not at all."""
-        public = orjson.loads(subscription.public)
+        public = self.store.subscriptions.parse(subscription).public
         renewal = self.members.get(subscription.id, STEADY).renewal(public["cycle"])
         if renewal == ANY:
             renewal = LATE if self.luck.random() < LATE_SHARE else PAID
@@ -174,7 +172,7 @@ class Shop:
         end = date_time_ms(subscription["current_period_end"])
         slip = subscription["paymentMethod"] == "boleto"
         if late or slip or end <= now:
-            grace = order_rules.expires_at(orjson.loads(record.public))
+            grace = order_rules.expires_at(self.store.orders.parse(record).public)
         if late or end <= now:
             first = max(now, end) + HOUR
             pays = moment(rng, first + int(max(0, grace - first - HOUR) * rng.random()), 6 * HOUR)

@@ -96,7 +96,6 @@ class Seeding:
             records = self._named(sandbox, scenario, sales, merchant, begun, taken)
             self._crowd(scenario, sales)
             script.run()
-            store.settle()
             records.check()
         sandbox.sample = _sample(store, merchant.offers)
 

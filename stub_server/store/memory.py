@@ -1,7 +1,7 @@
 """The in-memory store of one merchant: nine tables, and the counters that they feed."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -9,6 +9,8 @@ import orjson
 
 from ..kernel.money import reais
 from ..kernel.record import Body, Record, Row, exact
+from .derived import rebuilt
+from .lived import LivedTable
 from .table import Table
 from .tables import Layout
 
@@ -49,11 +51,14 @@ class Store:
 
     @contextmanager
     def in_bulk(self) -> Iterator[None]:
-        """`Table.in_bulk` of all tables."""
-        with ExitStack() as stack:
-            for table in self.tables.values():
-                stack.enter_context(table.in_bulk())
-            yield
+        """Writes that nobody watches: see LivedTable. When it fails the store is of no use any more."""
+        self.tables = {name: LivedTable(table) for name, table in self.tables.items()}
+        self._name_tables()
+        yield
+        for name, table in self.tables.items():
+            if isinstance(table, LivedTable):
+                self.tables[name] = table.finished()
+        self._name_tables()
 
     # -- reading what a caller sees
 
@@ -156,10 +161,14 @@ class Store:
             table.enter(record, public, hidden)
         else:
             table.put(record, public, hidden, before)
-            self._moved(table, before.public, before.hidden)
         if table.spec.live:
             self._rendered[table.name].pop(record.id, None)
-        self._moved(table, public, hidden)
+        for name, ident_of in table.invalidates:
+            remembered = self._rendered[name]
+            if remembered:  # of records that this one feeds, and is out of date now
+                remembered.pop(ident_of(public, hidden), None)
+                if before is not None:
+                    remembered.pop(ident_of(before.public, before.hidden), None)
 
     def drop(self, table: Table, row: Row) -> None:
         """Take a record out."""
@@ -167,7 +176,8 @@ class Store:
             table = self._own(table)
         table.drop(row)
         self._rendered[table.name].pop(row.id, None)
-        self._moved(table, row.public, row.hidden)
+        for name, ident_of in table.invalidates:
+            self._rendered[name].pop(ident_of(row.public, row.hidden), None)
 
     def _own(self, table: Table) -> Table:
         """The table that this store alone writes: a copy of one that it shares."""
@@ -188,23 +198,11 @@ class Store:
 
     def rebuild(self, rows: Mapping[str, Mapping[int, Record]]) -> None:
         """Have these records, and make anew all that is derived from them: after a defect has left it half done."""
-        self.tables = {name: table.rebuilt(rows[name]) for name, table in self.tables.items()}
+        self.tables = {name: rebuilt(table, rows[name]) for name, table in self.tables.items()}
         self._shared.clear()
         for remembered in self._rendered.values():
             remembered.clear()
         self._name_tables()
-
-    def settle(self) -> None:
-        """Put the further orders in order after very many records have come, before anybody asks for one."""
-        for table in self.tables.values():
-            table.sorts.settle()
-
-    def _moved(self, table: Table, public: Body, hidden: Body) -> None:
-        """What was remembered of records that this one feeds is out of date."""
-        for name, ident_of in table.invalidates:
-            remembered = self._rendered[name]
-            if remembered:
-                remembered.pop(ident_of(public, hidden), None)
 
     def copy(self) -> "Store":
         """An independent copy. Tables are shared until one of the two writes to them."""

@@ -111,6 +111,17 @@ def enter(indexes: Iterable[dict[Hashable, Keys]], values: Iterable[Hashable], k
             bucket.append(key)
 
 
+def fill(index: dict[Hashable, Keys], values: Iterable[Hashable], keys: Iterable[Any]) -> None:
+    """Put keys at the ends of the buckets of their values, which are lists as long as nothing else was done."""
+    for value, key in zip(values, keys, strict=True):
+        if value is not None:
+            bucket = index.get(value)
+            if bucket is None:
+                index[value] = [key]
+            else:
+                bucket.append(key)
+
+
 def joined(keys: Keys, pairs: list[tuple[Any, int]]) -> Keys:
     """The sorted pairs and others, which come in any order and are the container's own from now on."""
     if len(pairs) <= _FEW or len(pairs) * _MERGED < len(keys):

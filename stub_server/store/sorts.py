@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..kernel.record import Body
 from . import ordered
 from .ordered import Keys
-from .spec import TableSpec, plain
+from .spec import Parts, TableSpec, plain
 
 
 class Sorts:
@@ -32,6 +33,11 @@ class Sorts:
         """A record has come."""
         for name, extract in self._extracts.items():
             self._new[name].append((extract(public, hidden), key))
+
+    def fill(self, keys: Iterable[int], parts: Sequence[Parts]) -> None:
+        """Many records have come."""
+        for name, extract in self._extracts.items():
+            self._new[name].extend(zip([extract(*part) for part in parts], keys, strict=True))
 
     def move(self, key: int, before: tuple[Body, Body], after: tuple[Body, Body] | None) -> None:
         """A record has another version now; without any, it has gone."""

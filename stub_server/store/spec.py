@@ -76,6 +76,7 @@ class TableSpec:
     `sorts` are further orders besides the time of creation. `search` gives the folded text that `contains` looks in.
     `invalidates` names records of other tables whose live members (counters) this record feeds.
     `mirrors` are the members that show part of another record as it is now.
+    `lived` are the indexes that rules read at every turn while a past is lived.
     """
 
     schema: str
@@ -92,6 +93,7 @@ class TableSpec:
     mirrors: Mapping[str, Mirror] = field(default_factory=_none)
     live: bool = False
     ring: int | None = None
+    lived: tuple[str, ...] = ()
 
 
 def public(name: str) -> Member:
@@ -102,7 +104,3 @@ def public(name: str) -> Member:
 def hidden(name: str) -> Member:
     """A member of the hidden part."""
     return Member(1, name)
-
-
-def unchecked(public: Body) -> None:
-    """The check of a table in bulk."""

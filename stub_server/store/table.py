@@ -1,7 +1,7 @@
 """One table in memory: records by id, in order of creation, with their indexes, sums and live members."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -9,13 +9,18 @@ import orjson
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
 from . import ordered
-from .recent import Recent
 from .sorts import Sorts
-from .spec import Check, Parts, TableSpec, UniqueViolation, plain, unchecked
+from .spec import Check, Parts, TableSpec, UniqueViolation, plain
 from .tallies import Tallies
 from .views import Noted, Views
 
 PEEKED = 256  # so many records of a table stay parsed
+
+
+@lru_cache(maxsize=64)
+def _marks(states: tuple[str, ...]) -> tuple[bytes, ...]:
+    """How a record in one of these states shows it."""
+    return tuple(b'"status":"%b"' % state.encode() for state in states)
 
 
 class Table:
@@ -36,7 +41,6 @@ class Table:
         self._tallied = bool(spec.sums or spec.distinct)
         self.views = Views(positions)
         self._peeked: dict[str, tuple[Record, Body]] = {}
-        self._recent: Recent | None = None  # while a past is lived
         # Of a table that was copied: the values whose lists are its own by now, by index. The others are shared.
         self._own: list[set[Hashable]] | None = None
         self._defaults = dict(spec.defaults)
@@ -72,25 +76,15 @@ class Table:
             known = self._peeked[ident] = record, orjson.loads(record.public)
         return known[1]
 
+    def may_be(self, ident: str, states: tuple[str, ...]) -> bool:
+        """Whether a record may have one of these states; its bytes tell that none of them stands anywhere in it."""
+        record = self.find(ident)
+        return record is not None and any(mark in record.public for mark in _marks(states))
+
     def parse(self, record: Record) -> Row:
         """A record's two parts as fresh dicts."""
-        if self._recent is not None:
-            recent = self._recent.find(record)
-            if recent is not None:
-                return recent
         hidden = orjson.loads(record.hidden)
         return Row(record, orjson.loads(record.public), self._defaults | hidden if self._defaults else hidden)
-
-    @contextmanager
-    def in_bulk(self) -> Iterator[None]:
-        """Writes that nobody watches: versions are held to the contract as they stand at the end, and see `Recent`."""
-        check, self._check, self._recent = self._check, unchecked, Recent()
-        try:
-            yield
-        finally:
-            self._check, self._recent = check, None
-        for record in self.rows.values():
-            check(orjson.loads(record.public))
 
     def completed(self, hidden: Body) -> Body:
         """A hidden part with the defaults of the members that it does not name."""
@@ -114,7 +108,7 @@ class Table:
 
     def oldest(self, count: int) -> list[Record]:
         """The records that were created first."""
-        return [self.rows[key] for key in ordered.cut(self.order, 0, max(0, count), newest_first=False)]
+        return [self.rows[key] for key in ordered.cut(self.order, 0, count, newest_first=False)] if count > 0 else []
 
     def bucket(self, index: str, value: Hashable) -> ordered.Keys:
         """The places of the records with this value in an index, oldest first; not to be changed."""
@@ -154,29 +148,34 @@ class Table:
     def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None) -> Record:
         """Check a new version against the contract and the unique keys, and write its bytes."""
         self._check(public)
-        for held, extract in self._uniques:
-            value = extract(public, hidden)
-            if value is not None and held.get(value, ident) != ident:
-                raise UniqueViolation(f"{self.name}: {value!r}")
+        self._claim(ident, public, hidden)
         if before is None:
             key, version = place(parse_iso(public[self.spec.created]), ident), 1
         else:
             key, version = before.record.key, before.record.version + 1
-            if self._defaults:  # an opened record has them all; who makes a new one need not name them
-                defaults = self._defaults
-                hidden = {
-                    name: value for name, value in hidden.items() if name not in defaults or value != defaults[name]
-                }
+            hidden = self._shortened(hidden)
         return Record(
             ident, key, version, exact(orjson.dumps(public)), exact(orjson.dumps(hidden)) if hidden else b"{}"
         )
+
+    def _claim(self, ident: str, public: Body, hidden: Body) -> None:
+        """Whether the unique values of a version are nobody else's. Raises UniqueViolation."""
+        for held, extract in self._uniques:
+            value = extract(public, hidden)
+            if value is not None and held.get(value, ident) != ident:
+                raise UniqueViolation(f"{self.name}: {value!r}")
+
+    def _shortened(self, hidden: Body) -> Body:
+        """A hidden part without what has its default: an opened record has them all, a new one need not name them."""
+        defaults = self._defaults
+        if not defaults:
+            return hidden
+        return {name: value for name, value in hidden.items() if name not in defaults or value != defaults[name]}
 
     def put(self, record: Record, public: Body, hidden: Body, before: Row) -> None:
         """Store a prepared version in place of the one before."""
         key = record.key
         self.rows[key] = record
-        if self._recent is not None:
-            self._recent.keep(Row(record, public, self.completed(hidden)))
         self._move(key, record.id, (before.public, before.hidden), (public, hidden))
 
     def drop(self, row: Row) -> None:
@@ -199,8 +198,6 @@ class Table:
         ident, key = record.id, record.key
         self.rows[key] = record
         self.keys[ident] = key
-        if self._recent is not None:
-            self._recent.keep(Row(record, public, self.completed(hidden)))
         values = self._values(public, hidden)
         if self._own is not None:
             self._take_over(values)
@@ -274,19 +271,13 @@ class Table:
         """A record's values in the further sort orders, where a view asks for them."""
         return {} if parts is None or not self.views.is_sorted else self.sorts.values(*parts)
 
-    def rebuilt(self, rows: Mapping[int, Record] | None = None) -> "Table":
-        """A table of the same records, or of others, whose indexes, sums and views are made anew."""
-        rows = self.rows if rows is None else rows
-        twin = Table(self.name, self.spec, self._check)
-        for key in sorted(rows):
-            row = twin.parse(rows[key])
-            twin.enter(row.record, row.public, row.hidden)
-        twin.sorts.settle()
-        return twin
+    def blank(self) -> "Table":
+        """An empty table of the same kind."""
+        return Table(self.name, self.spec, self._check)
 
     def copy(self) -> "Table":
         """An independent copy. Records are shared, for they never change, and lists of indexes until one is changed."""
-        twin = Table(self.name, self.spec, self._check)
+        twin = self.blank()
         self._own, twin._own = [set() for _ in self._buckets], [set() for _ in self._buckets]
         twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), ordered.duplicate(self.order)
         twin.sorts = self.sorts.copy()

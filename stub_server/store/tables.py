@@ -182,6 +182,7 @@ def table_specs(running: tuple[str, ...], payable: tuple[str, ...]) -> Mapping[s
             },
             invalidates={"projects": _project, "plans": _plan},
             mirrors={"customer": Mirror("customers", "customerId"), "plan": Mirror("plans", "planId")},
+            lived=("customerId+planId",),
         ),
         "webhooks": TableSpec(
             "Webhook",

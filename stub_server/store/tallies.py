@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from ..kernel.record import Body
-from .spec import Member, TableSpec, plain
+from .spec import Member, Parts, TableSpec, plain
 
 
 class Tallies:
@@ -33,6 +33,18 @@ class Tallies:
             member = member_of(public, hidden)
             if member is not None:
                 _count(groups, values[position], member, sign)
+
+    def fill(self, columns: Sequence[Sequence[Any]], parts: Sequence[Parts]) -> None:
+        """Add many records; `columns` are their values in each of the indexes."""
+        for side, name, targets in self._sums:
+            amounts = [part[side].get(name) for part in parts]
+            for sums, position in targets:
+                for group, amount in zip(columns[position], amounts, strict=True):
+                    if amount:
+                        _add(sums, group, amount)
+        for groups, position, member_of in self._distinct:
+            for group, part in zip(columns[position], parts, strict=True):
+                _count(groups, group, member_of(*part), +1)
 
     def move(self, was: Sequence[Any], old: tuple[Body, Body], now: Sequence[Any], new: tuple[Body, Body]) -> None:
         """Take a version away and add the one after it: what counts the same in both is left alone."""

@@ -54,7 +54,7 @@ FOLDING = tuple(
     Place(owner, name, late)
     for owner, names in (
         (Sandbox, ("fold", "_fold_rest", "_store_for")),
-        (Store, ("put", "drop", "_moved", "set_usage")),
+        (Store, ("put", "drop", "set_usage")),
         (Table, ("enter", "put", "drop", "_move", "_reindex", "_values", "_ranks")),
         (Sorts, ("enter", "move", "values")),
         (Tallies, ("count",)),

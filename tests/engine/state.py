@@ -8,6 +8,7 @@ from stub_server.engine.sandbox import Sandbox
 from stub_server.http import edge
 from stub_server.kernel.clock import Clock
 from stub_server.kernel.ids import Cutter
+from stub_server.store.derived import rebuilt
 from stub_server.store.memory import Store
 from stub_server.store.table import Table
 from stub_server.store.views import Conditions
@@ -127,7 +128,7 @@ def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
         if not store.usage.keys() <= store.api_keys.keys.keys():
             found[f"{ident} usage"] = list(store.api_keys.keys), list(store.usage)
         for name, table in store.tables.items():
-            wrong = differences(derived(table.rebuilt()), derived(table))
+            wrong = differences(derived(rebuilt(table)), derived(table))
             found |= {f"{ident} {name} {part}": pair for part, pair in wrong.items()}
             for (conditions, sort), view in list(table.views._held.items()):
                 kept = table.views.find(conditions, sort)

@@ -112,7 +112,7 @@ def test_an_advance_over_a_job_that_fails_is_500_and_goes_on_from_there(
     world, other = waiting.world, waiting.world.fork(waiting.world.name)
     was = expired(world)
     with monkeypatch.context() as patched:
-        patched.setattr(scheduler, "JOBS", failing("order.expire", turn=3))
+        patched.setattr(scheduler, "JOBS", failing("order.expire", turn=1))
         is_a_defect(waiting.inside.ask("POST", "/_sandbox/clock/advance", {"seconds": 40 * HOUR / 1000}))
         assert was + 1 == expired(world)
         assert {} == world.timers.aside

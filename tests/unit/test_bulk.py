@@ -2,16 +2,24 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
 
+from stub_server.kernel.ids import uuid_text
 from stub_server.kernel.record import Body
+from stub_server.store import lived
+from stub_server.store.derived import rebuilt
+from stub_server.store.lived import LivedTable
 from stub_server.store.memory import Store
-from stub_server.store.spec import TableSpec
+from stub_server.store.spec import TableSpec, UniqueViolation, public
 from stub_server.store.table import Table
 
+from ..engine.state import derived, differences, stale
 from ..support.worlds import lines, world
+from .test_query import SPEC, accept, play, run, steps
 
 AT = "2026-11-20T12:00:00.000Z"
 IDENT = "00000000-0000-0000-0000-000000000001"
@@ -27,10 +35,45 @@ def one_by_one(store: Store) -> Iterator[None]:
 def test_a_past_lived_in_bulk_leaves_the_world_of_one_lived_step_by_step(
     scenario: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows that are opened without parsing are never changed in place, and every version keeps the contract."""
-    in_bulk = list(lines(world(scenario)))
+    """Rows that are opened without parsing are never changed in place, and every version keeps the contract.
+
+    It is all the same how many of them are kept at hand.
+    """
+    in_bulk = world(scenario)
+    monkeypatch.setattr(lived, "MOST", 8)
+    with_few = world(scenario)
     monkeypatch.setattr(Store, "in_bulk", one_by_one)
-    assert list(lines(world(scenario))) == in_bulk
+    expected = list(lines(world(scenario)))
+    for sandbox in (in_bulk, with_few):
+        assert expected == list(lines(sandbox))
+        assert {} == stale(sandbox)
+
+
+@pytest.mark.parametrize("at_hand", [2, 8])
+@pytest.mark.parametrize("kept", [(), ("kind+color",)])
+@given(moves=steps)
+@settings(max_examples=100, deadline=None)
+def test_what_was_written_in_bulk_is_what_was_written_one_by_one(
+    kept: tuple[str, ...], at_hand: int, moves: list[tuple[str, Body, int]]
+) -> None:
+    """With everything that follows from the records, read at the end or now and then."""
+    spec = replace(SPEC, lived=kept)
+    expected, plain = play(moves)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(lived, "MOST", at_hand)
+        unread, read = LivedTable(Table("things", spec, accept)), LivedTable(Table("things", spec, accept))
+        run(moves, unread, {})
+        some = len(moves) // 2
+        known: dict[str, tuple[Body, Body]] = {}
+        run(moves[:some], read, known)
+        whole = play(moves[:some])[0]
+        assert whole.count("kind+color", ("a", "red")) == read.count("kind+color", ("a", "red"))
+        assert list(whole.bucket("kind", "a")) == list(read.bucket("kind", "a"))
+        assert whole.total("weight", "red") == read.total("weight", "red")
+        run(moves[some:], read, known)
+        assert plain == known
+        for table in (unread, read):
+            assert {} == differences(derived(expected), derived(table.finished()))
 
 
 class Broken(Exception):
@@ -43,35 +86,61 @@ def short(public: Body) -> None:
         raise Broken(public["name"])
 
 
-def write(table: Table, name: str) -> None:
+def write(table: Table, name: str, ident: str = IDENT) -> None:
     """Write the next version of one record."""
-    public: dict[str, Any] = {"id": IDENT, "name": name, "createdAt": AT}
-    before = table.open(IDENT)
-    record = table.prepare(IDENT, public, {}, before)
+    shown: dict[str, Any] = {"id": ident, "name": name, "createdAt": AT}
+    before = table.open(ident)
+    record = table.prepare(ident, shown, {}, before)
     if before is None:
-        table.enter(record, public, {})
+        table.enter(record, shown, {})
     else:
-        table.put(record, public, {}, before)
+        table.put(record, shown, {}, before)
 
 
-def write_in_bulk(table: Table, *names: str) -> None:
-    """Write several versions of one record."""
-    with table.in_bulk():
-        for name in names:
-            write(table, name)
+def written_in_bulk(*names: str) -> Table:
+    """A table after several versions of one record were written while a past was lived."""
+    table = LivedTable(Table("things", TableSpec("Thing"), short))
+    for name in names:
+        write(table, name)
+    return table.finished()
+
+
+def test_a_unique_value_goes_from_one_record_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever had it when the records were written for the first time."""
+    monkeypatch.setattr(lived, "MOST", 2)
+    table = LivedTable(Table("things", TableSpec("Thing", unique={"name": public("name")}), short))
+    for number, name in ((1, "a"), (2, "b"), (3, "c"), (1, "d"), (4, "a"), (5, "e"), (6, "f"), (7, "g")):
+        write(table, name, uuid_text(number))
+    with pytest.raises(UniqueViolation):
+        write(table, "a", uuid_text(8))
+    made = table.finished()
+    assert {"a": uuid_text(4), "d": uuid_text(1)}.items() <= made.unique["name"].items()
+    assert {} == differences(derived(rebuilt(made)), derived(made))
+
+
+def test_a_version_that_was_written_broken_and_mended_is_none_of_its_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What counts is how it stands at the end, however early it left those at hand."""
+    monkeypatch.setattr(lived, "MOST", 2)
+    table = LivedTable(Table("things", TableSpec("Thing"), short))
+    for number in range(1, 6):
+        write(table, "too long", uuid_text(number))
+    for number in range(1, 5):
+        write(table, "short", uuid_text(number))
+    with pytest.raises(Broken, match="too long"):
+        table.finished()
+    write(table, "short", uuid_text(5))
+    assert 5 == len(table.finished())
 
 
 def test_the_last_version_of_a_record_is_held_to_the_contract() -> None:
     """The check that bulk puts off is made up for, by record."""
-    table = Table("things", TableSpec("Thing"), short)
     with pytest.raises(Broken, match="too long"):
-        write_in_bulk(table, "short", "too long")
+        written_in_bulk("short", "too long")
 
 
 def test_a_version_that_was_replaced_meanwhile_is_not() -> None:
     """Nobody can ever read it."""
-    table = Table("things", TableSpec("Thing"), short)
-    write_in_bulk(table, "too long", "short")
+    table = written_in_bulk("too long", "short")
     with pytest.raises(Broken, match="too long"):
         write(table, "too long")
     row = table.open(IDENT)

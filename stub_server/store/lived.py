@@ -1,0 +1,273 @@
+"""A table while a past is lived: what nobody reads meanwhile is made at the end, of the records as they are then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from itertools import islice
+from typing import Any, TypeAlias, cast
+
+import orjson
+
+from ..kernel.clock import parse_iso
+from ..kernel.record import Body, Record, Row, exact, place
+from . import ordered
+from .derived import AT_ONCE, add, replace, settle
+from .spec import Extract
+from .table import Table
+
+MOST = 4_096  # so many of a table's newest versions are not written yet,
+TIMES = 4  # and so many times more of records that rules look up at every turn, for these change as long as they live
+#: What a Table derives from its records and a LivedTable does not have until somebody asks for any of it.
+DERIVED = ("_buckets", "_searches", "indexes", "order", "sorts", "tallies", "texts", "views")
+
+
+_Parts: TypeAlias = tuple[str, int, int, Body, tuple[Body, Callable[[Body], Body] | None]]
+
+
+class Unwritten(Record):
+    """A version that holds, in the places of its bytes, what they are to be written from.
+
+    The next version comes soon, and mostly nobody needs the bytes of this one meanwhile.
+    """
+
+    @property
+    def public(self) -> bytes:
+        """The bytes of the public part."""
+        return self.written().public
+
+    @property
+    def hidden(self) -> bytes:
+        """The bytes of the hidden part."""
+        return self.written().hidden
+
+    def written(self) -> Record:
+        """The version as it is stored for good: the same one whenever it is asked for."""
+        made: Record | None = self.__dict__.get("_made")
+        if made is None:
+            ident, key, version, public, (hidden, shortened) = cast("_Parts", tuple(self))
+            if shortened is not None:
+                hidden = shortened(hidden)
+            made = Record(
+                ident, key, version, exact(orjson.dumps(public)), exact(orjson.dumps(hidden)) if hidden else b"{}"
+            )
+            self.__dict__["_made"] = made
+        return made
+
+
+class LivedTable(Table):
+    """Takes what a Table takes and answers what it answers, at a smaller cost where much is written and little read.
+
+    Versions are held to the contract as they stand at the end. The newest rows stay parsed and are shared by all who
+    open them: nothing may change them in place. What is derived from the records is made in lots, and not brought up to
+    date before the end; of the indexes only those that the spec calls `lived` are. Whoever reads another one has all of
+    them made, and kept up to date from then on.
+    """
+
+    def __init__(self, table: Table) -> None:
+        """Goes on from a table, which is of no use any more."""
+        super().__init__(table.name, table.spec, table._check)
+        self.rows, self.keys = table.rows, table.keys
+        for name, held in table.unique.items():
+            self.unique[name].update(held)
+        self._recent: dict[str, Row] = {}
+        self._most = MOST * TIMES if self.spec.lived else MOST
+        self._is_behind = True
+        self._begin()
+        self._lived = {name: (table.indexes[name], _pair(table, name)) for name in self.spec.lived}
+        for name in DERIVED:
+            delattr(self, name)
+
+    def _begin(self) -> None:
+        """Nothing has been derived yet."""
+        self._made = self.blank()
+        self._added: set[int] = set()  # records that have been added to it,
+        self._outdated: dict[int, Record] = {}  # and of those that have changed since the version that was,
+        self._wrong: dict[int, Exception] = {}  # or in what it breaks the contract
+
+    def __getattr__(self, name: str) -> Any:
+        """What is derived from the records is missing until somebody asks for it."""
+        if name not in DERIVED:
+            raise AttributeError(name)
+        made, self._is_behind = self.finished(), False
+        self._begin()
+        self._lived.clear()
+        for derived in DERIVED:
+            setattr(self, derived, getattr(made, derived))
+        return getattr(self, name)
+
+    def finished(self) -> Table:
+        """The table that nobody can tell from one that was written to version by version."""
+        rows, made = self.rows, self._made
+        made.rows, made.keys = rows, self.keys
+        left = iter(sorted(rows.keys() - self._added))
+        while some := list(islice(left, AT_ONCE)):
+            self._add([self.parse(rows[key]) for key in some])
+        outdated = iter(self._outdated.values())
+        while old := list(islice(outdated, MOST * TIMES)):
+            changes = [(super(LivedTable, self).parse(record), self.parse(rows[record.key])) for record in old]
+            for _, row in changes:
+                rows[row.record.key] = _written(row.record)
+                self._verify(row)
+            replace(made, changes)
+        self._outdated.clear()
+        settle(made)
+        for name, held in self.unique.items():
+            made.unique[name].clear()
+            made.unique[name].update(held)
+        for wrong in self._wrong.values():
+            raise wrong
+        return made
+
+    def _add(self, rows: list[Row]) -> None:
+        """Write records, hold them to the contract, and derive what follows from them."""
+        for row in rows:
+            record = row.record
+            self.rows[record.key] = _written(record)
+            self._verify(row)
+        add(self._made, rows)
+        self._added.update(row.record.key for row in rows)
+
+    def _verify(self, row: Row) -> None:
+        """Hold a record to the contract; what is wrong with it may be right by the end."""
+        try:
+            self._check(row.public)
+        except Exception as wrong:
+            self._wrong[row.record.key] = wrong
+
+    # -- reading
+
+    def open(self, ident: str) -> Row | None:
+        """A record parsed for a rule, or None. Its dicts are everybody's."""
+        return self._recent.get(ident) or super().open(ident)
+
+    def may_be(self, ident: str, states: tuple[str, ...]) -> bool:
+        """Whether a record may have one of these states."""
+        row = self._recent.get(ident)
+        return super().may_be(ident, states) if row is None else row.public["status"] in states
+
+    def peek(self, ident: str) -> Body | None:
+        """A record's public part for reading alone."""
+        row = self.open(ident)
+        return None if row is None else row.public
+
+    def parse(self, record: Record) -> Row:
+        """A record's two parts."""
+        row = self._recent.get(record.id)
+        return row if row is not None and row.record is record else super().parse(record)
+
+    def bucket(self, index: str, value: Hashable) -> ordered.Keys:
+        """The places of the records with this value in an index, oldest first; not to be changed."""
+        lived = self._lived.get(index)
+        return super().bucket(index, value) if lived is None else lived[0].get(value) or []
+
+    def count(self, index: str, value: Hashable) -> int:
+        """How many records have this value in an index."""
+        return len(self.bucket(index, value))
+
+    # -- writing
+
+    def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None) -> Record:
+        """Check a new version against the unique keys alone."""
+        self._claim(ident, public, hidden)
+        if before is None:
+            key, version = place(parse_iso(public[self.spec.created]), ident), 1
+        else:
+            key, version = before.record.key, before.record.version + 1
+        later = (hidden, None if before is None else self._shortened)
+        return Unwritten(ident, key, version, public, later)  # type: ignore[arg-type]
+
+    def enter(self, record: Record, public: Body, hidden: Body) -> None:
+        """Store a prepared new record."""
+        if self._is_behind:
+            self.rows[record.key] = record
+            self.keys[record.id] = record.key
+            for held, extract in self._uniques:
+                value = extract(public, hidden)
+                if value is not None:
+                    held[value] = record.id
+            for index, extract in self._lived.values():
+                value = extract(public, hidden)
+                if value is not None:
+                    index[value] = ordered.add(index.get(value) or [], record.key)
+        else:
+            super().enter(record, public, hidden)
+        self._keep(Row(record, public, self.completed(hidden)))
+
+    def put(self, record: Record, public: Body, hidden: Body, before: Row) -> None:
+        """Store a prepared version in place of the one before."""
+        if self._is_behind:
+            key = record.key
+            self.rows[key] = record
+            if key in self._added:
+                self._outdated.setdefault(key, _written(before.record))
+                self._wrong.pop(key, None)
+            for held, extract in self._uniques:
+                value, claimed = extract(before.public, before.hidden), extract(public, hidden)
+                if value != claimed:
+                    held.pop(value, None)
+                    if claimed is not None:
+                        held[claimed] = record.id
+            for index, extract in self._lived.values():
+                was, now = extract(before.public, before.hidden), extract(public, hidden)
+                if was != now:
+                    _shift(index, was, now, key)
+        else:
+            super().put(record, public, hidden, before)
+        self._keep(Row(record, public, self.completed(hidden)))
+
+    def drop(self, row: Row) -> None:
+        """Take a record out."""
+        if self._is_behind:
+            self.order  # noqa: B018  has all of it made
+        self._recent.pop(row.id, None)
+        super().drop(row)
+
+    def _keep(self, row: Row) -> None:
+        """Have a row at hand, as the newest one; when there are too many the older half is written."""
+        recent, ident = self._recent, row.record.id
+        if ident in recent:
+            del recent[ident]
+        elif len(recent) >= self._most:
+            self._let_go(list(islice(recent.values(), self._most // 2)))
+        recent[ident] = row
+
+    def _let_go(self, rows: list[Row]) -> None:
+        """Write rows that nobody has touched for long.
+
+        Most records will not change any more and are added, while they are parsed, to what is derived.
+        """
+        for row in rows:
+            del self._recent[row.id]
+        if self._is_behind and not self._lived:
+            self._add([row for row in rows if row.record.key not in self._added])
+        for row in rows:
+            record = row.record
+            if self.rows[record.key] is record:
+                self.rows[record.key] = _written(record)
+
+
+def _written(record: Record) -> Record:
+    """A version as it is stored for good."""
+    return record.written() if type(record) is Unwritten else record
+
+
+def _pair(table: Table, name: str) -> Extract:
+    """What an index or a pair of them has of a record."""
+    members = [table.spec.indexes[member] for member in name.split("+")]
+    if len(members) == 1:
+        return members[0]
+    first, second = members
+
+    def both(public: Body, hidden: Body) -> tuple[Any, Any] | None:
+        a, b = first(public, hidden), second(public, hidden)
+        return None if a is None or b is None else (a, b)
+
+    return both
+
+
+def _shift(index: dict[Hashable, ordered.Keys], was: Hashable, now: Hashable, key: int) -> None:
+    """Move a key between two buckets of an index."""
+    if was is not None:
+        index[was] = ordered.remove(index[was], key)
+    if now is not None:
+        index[now] = ordered.add(index.get(now) or [], key)
