@@ -60,10 +60,7 @@ class Timers:
 
     def next_due(self) -> int | None:
         """When the next job is due, in ms."""
-        return self._first(self._heap)
-
-    def _first(self, heap: list[TimerData]) -> int | None:
-        live = self._live
+        heap, live = self._heap, self._live
         while heap:  # every request asks
             top = heap[0]
             if live.get(top[1]) == top:
@@ -93,7 +90,18 @@ class Timers:
 
     def next_attempt(self) -> int | None:
         """When the next attempt is due that nobody has claimed, in ms."""
-        return self._first(self._attempts)
+        heap = self._attempts
+        while heap:
+            if self._is_waiting(heap[0]):
+                return heap[0][0]
+            heappop(heap)
+        return None
+
+    def _is_waiting(self, timer: TimerData) -> bool:
+        """Whether an attempt in the heap is one: a timer that was taken out and put back stands there twice."""
+        number = timer[1]
+        taken = number in self.claimed or number in self.held or number in self.aside
+        return not taken and self._live.get(number) == timer
 
     def claim(self, until: int, most: int) -> list[Timer]:
         """Attempts that are due at `until` or before, in the order of time; nobody else is given them."""
@@ -134,8 +142,8 @@ class Timers:
 
     def attempts_due(self, until: int) -> int:
         """How many attempts are due at `until` or before, those under way included and those held not."""
-        live = self._live
-        return len(self.claimed) + sum(timer[0] <= until and live.get(timer[1]) == timer for timer in self._attempts)
+        due = {timer[1] for timer in self._attempts if timer[0] <= until and self._is_waiting(timer)}
+        return len(self.claimed) + len(due)
 
     def __len__(self) -> int:
         return len(self._live)
