@@ -28,7 +28,7 @@ OWNERS = {
     "connexion": ("http/", "app.py", "resolver.py"),
     "starlette": ("http/", "app.py", "resolver.py"),
     "httpx2": ("commands/server.py", "events/sender", "events/connections", "testing/"),
-    "httpcore2": ("events/sender", "events/connections"),
+    "httpcore2": ("events/sender", "events/connections", "events/streams"),
     "flask": ("console/",),
     "uvicorn": ("cli.py", "__main__.py", "testing/", "serving.py", "http/wire.py"),
     "click": ("cli.py", "__main__.py", "commands/"),

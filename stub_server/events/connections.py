@@ -12,6 +12,7 @@ import httpcore2
 import httpx2
 
 from .addresses import allowed, resolve
+from .streams import Stream
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 Origin: TypeAlias = tuple[str, str, int]
@@ -37,7 +38,6 @@ class Guard(httpcore2.AsyncNetworkBackend):
 
     def __init__(self, *, local: bool, resolve: Resolve = resolve) -> None:
         self._local, self._resolve = local, resolve
-        self._network = httpcore2.AnyIOBackend()
 
     async def connect_tcp(
         self,
@@ -51,10 +51,10 @@ class Guard(httpcore2.AsyncNetworkBackend):
         addresses = await self._addresses(host, port)
         for address in addresses[:-1]:
             try:
-                return await self._network.connect_tcp(address, port, timeout, local_address, socket_options)
+                return await Stream.to(address, port)
             except httpcore2.ConnectError:
                 continue
-        return await self._network.connect_tcp(addresses[-1], port, timeout, local_address, socket_options)
+        return await Stream.to(addresses[-1], port)
 
     async def _addresses(self, host: str, port: int) -> list[str]:
         try:

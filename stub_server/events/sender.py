@@ -5,8 +5,10 @@ import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from time import perf_counter_ns
 from types import MappingProxyType
+from typing import NamedTuple
 
 import httpcore2
 import httpx2
@@ -14,7 +16,7 @@ import httpx2
 from ..domain.deliveries import AttemptOutcome
 from ..kernel.clock import SECOND, wall_ms
 from .addresses import resolve
-from .connections import Connections, Guard, Resolve, Unreachable
+from .connections import Connections, Guard, Origin, Resolve, Unreachable
 from .signing import signatures, signed_headers
 
 KEPT_BYTES = 4096
@@ -110,19 +112,15 @@ class Sender:
 
     async def _exchange(self, delivery: Delivery, headers: list[tuple[str, str]], answers: list[_Answer]) -> None:
         """Post. The answer goes to `answers` as soon as its head is there, then with what its body has brought."""
-        url = httpx2.URL(delivery.url)
-        port = url.port if url.port is not None else _PORTS[url.scheme]
-        host = url.raw_host.decode("ascii")
-        if not host or not 0 < port < 65_536:
-            raise Unreachable("dns")
-        sent = [("host", url.netloc.decode("ascii")), ("content-length", str(len(delivery.body))), *headers]
+        target = _target(delivery.url)
+        sent = [("host", target.netloc), ("content-length", str(len(delivery.body))), *headers]
         request = httpcore2.Request(
             "POST",
-            httpcore2.URL(scheme=url.scheme, host=host, port=port, target=url.raw_path),
+            target.url,
             headers=[(name.encode(), value.encode()) for name, value in sent],
             content=delivery.body,
         )
-        async with self.connections.to((url.scheme, host, port)) as pool:
+        async with self.connections.to(target.origin) as pool:
             response = await pool.handle_async_request(request)
             received = b""
             try:
@@ -134,6 +132,26 @@ class Sender:
                         break
             finally:
                 await response.aclose()
+
+
+class _Target(NamedTuple):
+    """Where an address leads."""
+
+    origin: Origin
+    netloc: str
+    url: httpcore2.URL
+
+
+@lru_cache(maxsize=1024)
+def _target(address: str) -> _Target:
+    """Raises Unreachable and httpx2.InvalidURL for what leads nowhere."""
+    url = httpx2.URL(address)
+    port = url.port if url.port is not None else _PORTS[url.scheme]
+    host = url.raw_host.decode("ascii")
+    if not host or not 0 < port < 65_536:
+        raise Unreachable("dns")
+    parsed = httpcore2.URL(scheme=url.scheme, host=host, port=port, target=url.raw_path)
+    return _Target((url.scheme, host, port), url.netloc.decode("ascii"), parsed)
 
 
 def error_of(status: int) -> str | None:

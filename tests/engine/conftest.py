@@ -29,7 +29,7 @@ def lived() -> Iterator[Inside]:
 
 @pytest.fixture(scope="module")
 def hooks() -> Iterator[tuple[str, ...]]:
-    """Addresses that take a webhook, that fail, that say they are gone, and one that the server answers itself."""
+    """Addresses that take a webhook, that fail, and that say they are gone."""
     with receiving() as good, receiving() as bad, receiving() as gone:
         bad.status, gone.status = 500, 410
-        yield good.url, good.url + "/too", bad.url, gone.url, "http://shop.example/hook"
+        yield good.url, good.url + "/too", bad.url, gone.url

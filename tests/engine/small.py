@@ -37,7 +37,7 @@ def small_server(scenario: str = "empty") -> Iterator[Edge]:
     for each in undo:
         each.start()
     try:
-        app = create_app(replace(FROZEN, scenario=scenario, history=100_000))
+        app = create_app(replace(FROZEN, scenario=scenario))
         app.sandboxes._budget.most = 1 << 34
         yield app
     finally:
