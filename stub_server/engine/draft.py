@@ -276,7 +276,7 @@ class Draft:
     def _make_room(self) -> None:
         """A table that is a ring lets records go for the new ones."""
         for table, made in self._rings.items():
-            for record in table.outgoing(made):
+            for record in self.store.outgoing(table, made):
                 self._versions.pop(record.id, None)
                 self._drop(table, record)
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from heapq import merge
-from itertools import islice
 from typing import Any
 
 import orjson
@@ -113,20 +111,6 @@ class Table:
     def same_keys(self, before: Row, public: Body, hidden: Body) -> bool:
         """Whether a version has the unique values of the one before."""
         return all(extract(public, hidden) == extract(before.public, before.hidden) for _, extract in self._uniques)
-
-    def outgoing(self, made: int) -> list[Record]:
-        """The records that make room for so many new ones, as the table's ring has it."""
-        ring = self.spec.ring
-        assert ring is not None
-        excess = len(self.rows) + made - ring.size
-        if excess <= 0:
-            return []
-        buckets = self.indexes[ring.by]
-        keys = [*islice(merge(*(bucket for value, bucket in buckets.items() if value not in ring.kept)), excess)]
-        beyond = len(self.rows) + made - len(keys) - ring.most
-        if beyond > 0:
-            keys += islice(merge(*(buckets.get(value) or [] for value in ring.kept)), beyond)
-        return [self.rows[key] for key in keys]
 
     def bucket(self, index: str, value: Hashable) -> ordered.Keys:
         """The places of the records with this value in an index, oldest first; not to be changed."""
