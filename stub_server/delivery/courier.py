@@ -12,15 +12,11 @@ from weakref import ref
 
 import orjson
 
-from ..domain.deliveries import AUTOMATIC, AttemptOutcome
-from ..engine.attempts import Attempt, attempt_for, conclude
-from ..engine.draft import Draft
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.scheduler import tick
-from ..engine.step import Cause
 from ..events.sender import Sender
-from ..kernel.timers import SENDING, Timer
-from .places import Places
+from ..kernel.timers import Timer
+from .posting import Posting
 
 TIMEOUT = 15.0  # seconds of one attempt
 GRACE = 3.0  # seconds that attempts under way get when the server stops
@@ -49,13 +45,11 @@ class Courier:
 
     def __init__(self, sender: Sender) -> None:
         self.sender = sender
-        self._places = Places()
+        self.posting = Posting(sender, self._try_again)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lanes: dict[tuple[int, str], Lane] = {}
-        self._flying: dict[int, int] = {}
         self._rung: set[int] = set()
         self._alarms: dict[int, asyncio.TimerHandle] = {}
-        self._watching: list[asyncio.Future[None]] = []
         self.tasks: set[asyncio.Task[None]] = set()
 
     # -- its own life
@@ -84,7 +78,7 @@ class Courier:
         for task in list(self.tasks):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
-        for kept in (self._lanes, self._flying, self._rung, self._alarms):
+        for kept in (self._lanes, self._rung, self._alarms):
             kept.clear()
         await self.sender.connections.aclose()
 
@@ -99,12 +93,23 @@ class Courier:
     def _look(self, world: Sandbox) -> None:
         """Take on what is due in a world, and see to being called when the next is."""
         self._rung.discard(id(world))
+        self.posting.tell()  # whoever waits for a world looks at it after this
         if self._loop is None or world.is_advancing or world.is_broken:
             return
         if (earlier := self._alarms.pop(id(world), None)) is not None:
             earlier.cancel()
         if world.is_gone:
             return
+        try:
+            seconds = self._take_stock(world)
+        except Exception:
+            log.exception("defect in what is due in sandbox %s; it is looked at again", world.name)
+            seconds = AFTER_DEFECT
+        if seconds is not None:
+            self._alarms[id(world)] = self._loop.call_later(min(seconds, LONGEST_SLEEP), self._wake, ref(world))
+
+    def _take_stock(self, world: Sandbox) -> float | None:
+        """Do what time brings and take on what is to be sent; answers in how many seconds more is due, if it is."""
         job, now = self._next_job(world), world.clock.read()
         if job is not None and job <= now:
             tick(world)  # events of time itself are told though nobody asks
@@ -118,10 +123,9 @@ class Courier:
                 self.ring(world)
         due = min((instant for instant in (job, attempt) if instant is not None), default=SILENT)
         world.alarm = due
-        if due != SILENT and not world.clock.frozen:
-            # What is still due now is a job that failed.
-            seconds = (due - now) / 1000 if due > now else AFTER_DEFECT
-            self._alarms[id(world)] = self._loop.call_later(min(seconds, LONGEST_SLEEP), self._wake, ref(world))
+        if due == SILENT or world.clock.frozen:
+            return None
+        return (due - now) / 1000 if due > now else AFTER_DEFECT  # what is still due now is a job that failed
 
     def _wake(self, reference: ref[Sandbox]) -> None:
         world = reference()
@@ -165,7 +169,7 @@ class Courier:
                 if world.is_advancing:
                     self.hand_back(world)
                     break
-                error = await self.deliver(world, lane.waiting.popleft(), TIMEOUT)
+                error = await self.posting.deliver(world, lane.waiting.popleft(), TIMEOUT)
                 lane.slow = error == "timeout" if error is not None else lane.slow
                 if lane.waiting and not lane.slow:
                     self._staff(webhook, lane)
@@ -181,74 +185,15 @@ class Courier:
                 while lane.waiting:
                     world.timers.release(lane.waiting.popleft())
 
-    # -- one attempt
+    def _try_again(self, world: Sandbox, timer: Timer) -> None:
+        """Have an attempt due again a little later that failed by a defect of ours."""
 
-    async def deliver(self, world: Sandbox, timer: Timer, timeout: float) -> str | None:
-        """Make a claimed attempt, if it is still to be made, and record what came of it.
-
-        Answers the error, an empty text for a success and None where nothing was sent.
-        """
-        advancing = world.is_advancing
-        self._flying[id(world)] = self._flying.get(id(world), 0) + 1
-        try:
-            attempt = self._attempt(world, timer)
-            if attempt is None:
-                return None
-            was_free = self._places.is_free(attempt.delivery.url)
-            async with self._places.at(attempt.delivery.url):
-                if not was_free:
-                    if world.is_advancing != advancing:
-                        world.timers.release(timer)
-                        return None
-                    attempt = self._attempt(world, timer)
-                    if attempt is None:
-                        return None
-                begun = world.clock.now if world.is_advancing else world.clock.read()
-                outcome = await self.sender.attempt(attempt.delivery, timeout)
-            if not world.is_gone and not world.is_broken:
-                self._record(world, timer, attempt, outcome, begun)
-            return outcome.error or ""
-        except asyncio.CancelledError:
+        def again() -> None:
             world.timers.release(timer)
-            raise
-        except Exception:
-            log.exception("defect in a delivery of sandbox %s; it is tried again", world.name)
-            if self._loop is not None:
-                self._loop.call_later(AFTER_DEFECT, self._again, world, timer)
-            return None
-        finally:
-            left = self._flying.pop(id(world)) - 1
-            if left:
-                self._flying[id(world)] = left
-            self.tell()
+            self.ring(world)
 
-    def _again(self, world: Sandbox, timer: Timer) -> None:
-        world.timers.release(timer)
-        self.ring(world)
-
-    def _attempt(self, world: Sandbox, timer: Timer) -> Attempt | None:
-        """What is to be sent now; None where nothing is: not any more, or not yet."""
-        if world.is_gone or world.is_broken or not world.timers.is_claimed(timer):
-            return None
-        attempt = attempt_for(world, timer)
-        if attempt is None:
-            world.timers.pass_over(timer)
-        elif attempt.serial <= world.held:
-            world.timers.hold(timer)
-            return None
-        return attempt
-
-    def _record(self, world: Sandbox, timer: Timer, attempt: Attempt, outcome: AttemptOutcome, begun: int) -> None:
-        """The step of an attempt, at the instant that the clock shows by now."""
-        tick(world)
-        store = world.stores.get(timer.merchant_id)
-        if store is None or world.is_broken:
-            return
-        draft = Draft(world, store, Cause("delivery", timer.subject, SENDING))
-        conclude(draft, attempt.log, attempt.webhook.id, outcome, attempt.delivery.url, AUTOMATIC, begun)
-        if world.timers.is_claimed(timer):
-            draft.taken(timer)
-        draft.record()
+        if self._loop is not None:
+            self._loop.call_later(AFTER_DEFECT, again)
 
     # -- what waits
 
@@ -257,7 +202,7 @@ class Courier:
         due = world.timers.attempts_due(world.clock.now)
         if world.held == SILENT:
             return {"due": 0, "in_flight": 0, "held": due}
-        return {"due": due, "in_flight": self.in_flight(world), "held": len(world.timers.held)}
+        return {"due": due, "in_flight": self.posting.in_flight(world), "held": len(world.timers.held)}
 
     def resume(self, world: Sandbox) -> int:
         """Send what is held back; answers how many attempts of it are due."""
@@ -266,23 +211,6 @@ class Courier:
         world.timers.unhold()
         self.ring(world)
         return held
-
-    def in_flight(self, world: Sandbox) -> int:
-        """How many attempts of a world are under way or wait for a place."""
-        return self._flying.get(id(world), 0)
-
-    async def ended(self) -> None:
-        """Wait until some attempt has ended."""
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._watching.append(future)
-        await future
-
-    def tell(self) -> None:
-        """Some attempt has ended, or a clock call has."""
-        watching, self._watching = self._watching, []
-        for future in watching:
-            if not future.done():
-                future.set_result(None)
 
 
 def webhook_of(world: Sandbox, timer: Timer) -> str | None:

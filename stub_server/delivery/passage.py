@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from ..engine.draft import Draft
 from ..engine.sandbox import SILENT, Sandbox
-from ..engine.scheduler import MOST_JOBS, Fired, advance, arrive, run_due
+from ..engine.scheduler import Fired, advance, arrive, run_due
 from ..engine.step import Cause
 from ..kernel.problem import Conflict
 from ..kernel.timers import SENDING, Timer
 from .courier import Courier, webhook_of
 
 TIMEOUT = 4.0  # seconds of one attempt
-SLICE = 200  # jobs done before others are served
+SLICE = 200  # jobs done, or attempts found, before others are served
 log = logging.getLogger("stub_server")
 
 
@@ -64,14 +64,11 @@ async def _pass(
 ) -> None:
     try:
         courier.hand_back(world)
-        while courier.in_flight(world):
-            await courier.ended()
-        jobs = 0
-        while not world.is_gone and jobs < MOST_JOBS:
+        while courier.posting.in_flight(world):
+            await courier.posting.ended()
+        while not world.is_gone:
             speaks = world.held != SILENT
-            done = run_due(world, to, SLICE, pausing=speaks)
-            fired += done
-            jobs += SLICE
+            fired += run_due(world, to, SLICE, pausing=speaks)
             attempt, job = world.timers.next_attempt() if speaks else None, world.timers.next_due()
             if job is not None and job <= to and (attempt is None or job <= attempt):
                 await asyncio.sleep(0)  # there are more jobs before anything is sent
@@ -86,7 +83,7 @@ async def _pass(
     finally:
         world.is_advancing = False
         courier.ring(world)
-        courier.tell()
+        courier.posting.tell()
 
 
 async def _send(courier: Courier, world: Sandbox, due: int, cause: Cause, fired: list[Fired]) -> None:
@@ -97,16 +94,18 @@ async def _send(courier: Courier, world: Sandbox, due: int, cause: Cause, fired:
         draft.now = draft.clock.now
         draft.record()
     lanes: dict[str, list[Timer]] = {}
-    for timer in world.timers.claim(due, MOST_JOBS):
-        webhook = webhook_of(world, timer)
-        if webhook is None:
-            world.timers.pass_over(timer)
-        else:
-            lanes.setdefault(webhook, []).append(timer)
+    while claimed := world.timers.claim(due, SLICE):
+        for timer in claimed:
+            webhook = webhook_of(world, timer)
+            if webhook is None:
+                world.timers.pass_over(timer)
+            else:
+                lanes.setdefault(webhook, []).append(timer)
+        await asyncio.sleep(0)
 
     async def in_order(timers: list[Timer]) -> None:
         for timer in timers:
-            if await courier.deliver(world, timer, TIMEOUT) is not None:
+            if await courier.posting.deliver(world, timer, TIMEOUT) is not None:
                 fired.append(Fired(timer.due, SENDING, timer.subject, ()))
 
     await asyncio.gather(*map(in_order, lanes.values()))
@@ -117,7 +116,7 @@ async def drained(courier: Courier, world: Sandbox, seconds: float) -> bool:
     try:
         async with asyncio.timeout(seconds):
             while not is_drained(courier, world):
-                await courier.ended()
+                await courier.posting.ended()
     except TimeoutError:
         pass
     return is_drained(courier, world)

@@ -5,11 +5,14 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from email.utils import format_datetime
 from itertools import pairwise
+from typing import Any
 
 import httpx2
 import pytest
 
+from stub_server.delivery import courier, posting
 from stub_server.domain.deliveries import SCHEDULES
+from stub_server.engine.attempts import conclude
 
 from ..support.live import NOW, Live
 from ..support.make import Json, created, make_order
@@ -227,6 +230,55 @@ def test_what_is_sent_follows_the_webhook_of_that_moment(
     assert ("/hook/new", "1") == (request.path, request.headers["x-a"])
     verified(request, key)
     assert ("delivered", receiver.url + "/new") == (only(api, made)["status"], only(api, made)["url"])
+
+
+def test_a_webhook_that_moves_to_a_reserved_name_is_answered_there_and_back(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """What was to be sent is answered by the server once the address is nobody's, and sent once it is somebody's."""
+    receiver.status = 500
+    made = hook(events=CREATED)
+    event(api)
+    drain(control)
+    path = f"{WEBHOOKS}/{made['id']}"
+    api.put(path, json={"url": "https://shop.example/hook"})
+    advance(control, seconds=5)
+    log = only(api, made)
+    assert ("delivered", "https://shop.example/hook", 2) == (log["status"], log["url"], log["attempt_count"])
+    assert 1 == len(receiver.requests)
+    receiver.status = 200
+    api.put(path, json={"url": receiver.url})
+    event(api)
+    drain(control)
+    assert 2 == len(receiver.requests)
+
+
+def test_a_defect_loses_no_delivery(
+    api: httpx2.Client,
+    hook: Hook,
+    receiver: Receiver,
+    control: httpx2.Client,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """An outcome that could not be recorded leaves the delivery open: it is sent again a little later."""
+    failing = [True]
+
+    def once(*args: Any) -> Any:
+        if failing:
+            failing.clear()
+            raise RuntimeError("planted")
+        return conclude(*args)
+
+    monkeypatch.setattr(posting, "conclude", once)
+    monkeypatch.setattr(courier, "AFTER_DEFECT", 0.05)
+    made = hook(events=CREATED)
+    event(api)
+    assert drain(control)["complete"]
+    assert 2 == len(receiver.requests)
+    log = only(api, made)
+    assert ("delivered", 1) == (log["status"], log["attempt_count"])
+    assert "it is tried again" in caplog.text
 
 
 @pytest.mark.parametrize("how", ["delete", "reset"])
