@@ -252,3 +252,13 @@ def test_a_running_clock_runs_on_from_where_it_has_come(serve: Callable[..., Liv
         assert 1 == len(set(seen))
         time.sleep(0.01)
         assert control.get("/clock").json()["now"] > moved["now"] > seen[0]
+
+
+def test_how_long_to_wait_may_stand_beside_either_way_to_move(control: httpx2.Client) -> None:
+    """By how much, or to when; both at once are refused as ever, and so is a wait that is too long."""
+    assert after(60) == advance(control, minutes=1, wait_seconds=1)["now"]
+    assert after(120) == advance(control, to=after(120), wait_seconds=0)["now"]
+    for body in ({"to": after(180), "seconds": 1, "wait_seconds": 1}, {"seconds": 1, "wait_seconds": 31}):
+        refused(control.post("/clock/advance", json=body), 422, "validation_error")
+    refused(control.post("/webhooks/drain", json={"wait_seconds": -1}), 422, "validation_error")
+    assert after(120) == control.get("/clock").json()["now"]
