@@ -16,11 +16,11 @@ from .choice import Choice
 from .door import OPEN_CONTROL, Door
 from .errors import Headers, render
 from .hosts import Hosts
+from .inbox import inbox_at
 from .ratelimit import RateLimit
 from .router import CALL
 
 _PREFLIGHT = b"access-control-request-method"
-INBOX = f"{CONTROL}/inbox/"
 SERVED_WHEN_BROKEN = frozenset((f"{CONTROL}/health", f"{CONTROL}/reset"))
 
 _FOREIGN_HOST = (
@@ -157,8 +157,8 @@ def _refuse_delivery(arrival: Arrival) -> None:
 
     Raises Forbidden.
     """
-    if b"webhook-id" in arrival.headers and not _in_world(arrival.path).startswith(INBOX):
-        message = f"A webhook delivery reaches nothing of this server but an inbox, {INBOX}NAME."
+    if b"webhook-id" in arrival.headers and inbox_at(arrival.method, _in_world(arrival.path)) is None:
+        message = f"A webhook delivery reaches nothing of this server but an inbox, {CONTROL}/inbox/NAME."
         raise Forbidden(message, code="delivery_not_allowed")
 
 
