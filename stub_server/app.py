@@ -17,8 +17,11 @@ from .contract.formats import formats
 from .contract.schema import Schemas
 from .contract.source import ContractError, read
 from .contract.violation import ContractViolation
+from .delivery.courier import Courier
+from .domain.deliveries import SCHEDULES
 from .domain.documents import is_document, is_document_unchecked
 from .engine.sandbox import Rules
+from .events.sender import Sender
 from .http.auth import Gate, Security
 from .http.console import Pages
 from .http.edge import Edge
@@ -70,7 +73,8 @@ def create_app(settings: Settings | None = None) -> Edge:
     secret = settings.signing_secret(secrets.token_bytes(32))
     tokens = Tokens(secret, lambda: wall_ms() / 1000)
     running = document.lifecycles["Subscription"].sets["running"]
-    tables = table_specs(running, document.lifecycles["Order"].sets["payable"])
+    sending = document.lifecycles["WebhookLogEntry"].sets["open"]
+    tables = table_specs(running, document.lifecycles["Order"].sets["payable"], sending)
     defaults = {spec.schema: document.defaults(spec.schema) for spec in tables.values()}
     for name in ("Plan", "Product"):  # what their requests leave out has defaults of its own
         defaults[name] |= document.defaults(f"{name}Create")
@@ -83,11 +87,13 @@ def create_app(settings: Settings | None = None) -> Edge:
         banks=_banks(),
         base_url=settings.url,
         autopay=settings.autopay,
+        schedule=SCHEDULES[settings.webhook_schedule],
     )
+    courier = Courier(Sender(__version__, local=settings.loopback))
     seeding = Seeding(data_dir("fixtures"), document, schemas)
     origin = Origin(rules, seeding, settings.scenario, settings.seed, settings.now, settings.history, secret)
     try:
-        sandboxes = Sandboxes(origin, open_names=settings.loopback)
+        sandboxes = Sandboxes(origin, open_names=settings.loopback, bell=courier.ring)
     except ContractViolation as error:  # an overlay may ask of answers what no record has
         raise ContractError(f"the contract does not fit the records of this server: {error}") from None
     server = Server(
@@ -97,6 +103,8 @@ def create_app(settings: Settings | None = None) -> Edge:
         control,
         sandboxes,
         tokens,
+        courier,
+        Sender(__version__, local=False),
         loopback=settings.loopback,
         rate_limit=settings.rate_limit,
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty one would open to everybody

@@ -103,6 +103,12 @@ def main() -> None:
 @click.option("--unknown-query", type=click.Choice(["warn", "reject"]), default="warn", help="Query parameters.")
 @click.option("--check-digits", type=click.Choice(["on", "off"]), default="on", help="Of CPF and CNPJ.")
 @click.option("--autopay", type=click.IntRange(0), metavar="SECONDS", help="Pay PIX and boleto orders after so long.")
+@click.option(
+    "--webhook-schedule",
+    type=click.Choice(["standard", "fast", "none"]),
+    default="standard",
+    help="When failed deliveries are tried again.",
+)
 @click.option("--history", type=click.IntRange(0), default=10_000, help="Steps that a world keeps; 0 keeps none.")
 @click.option("--store", default="memory", metavar="memory|URL", help="Where records live.")
 @click.option(

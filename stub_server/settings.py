@@ -26,6 +26,7 @@ class Settings:
     reject_unknown_query: bool = False
     check_digits: bool = True
     autopay: int | None = None
+    webhook_schedule: str = "standard"
     history: int = 10_000
     log: str = "requests"
     cors_origins: tuple[str, ...] = ()

@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "stub_server"
 FLOORS = {
     "kernel": 0, "contract": 1, "store": 1, "domain": 2, "events": 3, "drawing": 3, "scenarios": 3, "faults": 3,
-    "engine": 4, "audit": 5, "certify": 5, "seeding": 5, "worlds": 6, "calls": 7, "operations": 8, "http": 9,
-    "console": 10, "testing": 11, "commands": 12,
+    "engine": 4, "audit": 5, "certify": 5, "delivery": 5, "seeding": 5, "worlds": 6, "calls": 7, "operations": 8,
+    "http": 9, "console": 10, "testing": 11, "commands": 12,
 }  # fmt: skip
 # What joins floors or names what they share: the composition root and its neighbours, by what they may reach.
 TOP = {
@@ -27,7 +27,8 @@ APART = ({"contract", "store"}, {"audit", "seeding"}, {"audit", "certify"}, {"ce
 OWNERS = {
     "connexion": ("http/", "app.py", "resolver.py"),
     "starlette": ("http/", "app.py", "resolver.py"),
-    "httpx2": ("commands/server.py", "events/sender", "testing/"),
+    "httpx2": ("commands/server.py", "events/sender", "events/connections", "testing/"),
+    "httpcore2": ("events/sender", "events/connections", "events/streams"),
     "flask": ("console/",),
     "uvicorn": ("cli.py", "__main__.py", "testing/", "serving.py", "http/wire.py"),
     "click": ("cli.py", "__main__.py", "commands/"),

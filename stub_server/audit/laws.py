@@ -208,7 +208,7 @@ def _one_log_each(world: Inspected) -> Iterator[str]:
         else:
             yield ""
         seen.add(pair)
-    if logs.spec.ring is not None and len(logs) >= logs.spec.ring:
+    if logs.spec.ring is not None and len(logs) >= logs.spec.ring.size:
         return  # the oldest have made room
     for row in world.store.webhooks.all_rows():
         subscriber = subscriber_of(row.record.public)

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from threading import Event
 
 from ..contract.document import Document
+from ..delivery.courier import Courier
 from ..engine.sandbox import Sandbox
+from ..events.sender import Sender
 from ..worlds.sandboxes import Sandboxes
 from .tokens import Tokens
 
@@ -14,7 +16,10 @@ READY_FOR = 30 * 24 * 3600  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One per application. `rate_limit` is so many requests in so many seconds."""
+    """One per application. `rate_limit` is so many requests in so many seconds.
+
+    `courier` sends what is due, `sender_abroad` what a page of another machine asks for.
+    """
 
     version: str
     url: str
@@ -22,6 +27,8 @@ class Server:
     control: Document
     sandboxes: Sandboxes
     tokens: Tokens
+    courier: Courier
+    sender_abroad: Sender
     loopback: bool
     rate_limit: tuple[int, int] | None = None
     admin_key: bytes | None = field(default=None, repr=False)
@@ -29,6 +36,11 @@ class Server:
     """Set when the server stops: a request that waits for something waits no longer."""
     certifying: set[str] = field(default_factory=set)
     """The sandboxes in which a receiver is being certified."""
+
+    @property
+    def sender(self) -> Sender:
+        """What posts deliveries."""
+        return self.courier.sender
 
     def knows_admin(self, given: bytes | None) -> bool:
         """Whether this is the admin key. There is none to know where none is set."""

@@ -1,11 +1,95 @@
-"""What becomes of a delivery and its webhook when an attempt has been answered, or has not."""
+"""Attempts of deliveries: what is to be sent, and what becomes of a delivery and its webhook afterwards."""
 
 from __future__ import annotations
 
-from ..domain import webhooks as rules
-from ..domain.webhooks import AttemptOutcome
+from typing import NamedTuple
+
+from ..domain import deliveries as rules
+from ..domain import receivers
+from ..domain.deliveries import AUTOMATIC, AttemptOutcome
+from ..domain.webhooks import valid_keys
+from ..events.sender import Delivery
+from ..events.signing import signatures, signed_headers
+from ..kernel.clock import parse_iso
+from ..kernel.ids import luck
 from ..kernel.record import Body, Row
+from ..kernel.timers import SENDING, Timer
+from ..version import __version__
+from .deliveries import is_simulated, job_for
 from .draft import Draft
+from .sandbox import Sandbox
+
+
+class Attempt(NamedTuple):
+    """An attempt that is to be made: the delivery as it is now, its webhook, and what is sent."""
+
+    log: Row
+    webhook: Row
+    delivery: Delivery
+
+    @property
+    def serial(self) -> int:
+        """The place of the delivery's event in the world's history."""
+        serial: int = self.log.hidden["serial"]
+        return serial
+
+
+def attempt_for(sandbox: Sandbox, timer: Timer) -> Attempt | None:
+    """The attempt that is due, as things stand now; None where nothing is to be sent any more."""
+    store = sandbox.stores.get(timer.merchant_id)
+    log = store.webhook_logs.open(timer.subject) if store is not None else None
+    if store is None or log is None or not _is_open(sandbox, log.public):
+        return None
+    webhook = store.webhooks.open(log.public["webhookId"])
+    if webhook is None or not webhook.public["is_active"]:
+        return None
+    return Attempt(log, webhook, delivery_of(webhook, log, sandbox.clock.now))
+
+
+def delivery_of(webhook: Row, log: Row, now: int) -> Delivery:
+    """What is sent: the bytes of the delivery to the webhook's address of today, signed by the keys of today."""
+    return Delivery(
+        webhook.public["url"],
+        log.public["event_id"],
+        log.hidden["request_body"].encode(),
+        tuple((header["name"], header["value"]) for header in webhook.public["headers"]),
+        tuple(valid_keys(webhook.hidden, now)),
+    )
+
+
+def simulated(sandbox: Sandbox, webhook: Row, log: Row, now: int) -> AttemptOutcome | None:
+    """What the receiver at a reserved name answers; None for an address that is sent to. Nothing leaves the server."""
+    if not is_simulated(sandbox, webhook.public["url"]):
+        return None
+    delivery, stamp = delivery_of(webhook, log, now), now // 1000
+    signature = signatures(delivery.keys, delivery.event_id, stamp, delivery.body)
+    own = [(name.lower(), value) for name, value in delivery.headers]
+    answer = receivers.answer(webhook.public, webhook.hidden, log.public, now)
+    media, body = ("", None) if answer.status is None else receivers.BODIES[answer.status]
+    return AttemptOutcome(
+        status=answer.status,
+        body=body,
+        response_headers={} if answer.status is None else {"content-type": media, "server": "nginx"},
+        duration_ms=answer.took,
+        error=answer.error,
+        request_headers=dict(signed_headers(__version__, delivery.event_id, stamp, signature, own)),
+        signature=signature,
+    )
+
+
+def answer(draft: Draft, subject: str) -> None:
+    """The job of a delivery that the server answers: one attempt, answered at once."""
+    log = draft.open(draft.store.webhook_logs, subject)
+    if log is None or not _is_open(draft.sandbox, log.public):
+        return
+    webhook = draft.open(draft.store.webhooks, log.public["webhookId"])
+    if webhook is None or not webhook.public["is_active"]:
+        return
+    outcome = simulated(draft.sandbox, webhook, log, draft.now)
+    if outcome is None:  # the webhook has another address by now
+        draft.at(draft.now, SENDING, subject)
+        return
+    conclude(draft, log, webhook.id, outcome, webhook.public["url"], AUTOMATIC, draft.now)
 
 
 def conclude(
@@ -16,14 +100,24 @@ def conclude(
     `log` is the delivery as it was then. Others have acted meanwhile: delivery and webhook are read anew, and either
     may be gone.
     """
-    store = draft.store
+    store, sandbox = draft.store, draft.sandbox
     log_now, webhook = draft.open(store.webhook_logs, log.id), draft.open(store.webhooks, webhook_id)
-    public, hidden = rules.attempted(log_now or log, outcome, url, trigger, begun, draft.now)
+    was = log_now or log
+    # A clock that stands is there for tests, which count on the schedule as it is written.
+    chance = 0.5 if sandbox.clock.frozen else luck(log.id, str(was.public["attempt_count"]))
+    public, hidden = rules.attempted(was, outcome, url, trigger, begun, draft.now, sandbox.rules.schedule, chance)
     if log_now is not None:
         draft.update(store.webhook_logs, log_now, public, hidden)
+        if public["next_attempt_at"] is not None:
+            draft.at(parse_iso(public["next_attempt_at"]), job_for(sandbox, url), log.id)
     if webhook is not None:
-        after = rules.after_delivery(webhook.public, public, outcome, trigger, draft.now)
-        draft.update(store.webhooks, webhook, after)
-        if webhook.public["is_active"] and not after["is_active"]:
+        before, after = was.public["status"], public["status"]
+        changed = rules.after_delivery(webhook.public, before, after, outcome, trigger, draft.now)
+        draft.update(store.webhooks, webhook, changed)
+        if webhook.public["is_active"] and not changed["is_active"]:
             draft.at(draft.now, "webhook.call_off", webhook_id)
     return public, hidden
+
+
+def _is_open(sandbox: Sandbox, log: Body) -> bool:
+    return log["status"] in sandbox.rules.lifecycles["WebhookLogEntry"].sets["open"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..contract.document import Move
-from ..domain.webhooks import Subscriber, new_log
+from ..domain.deliveries import new_log
+from ..domain.webhooks import Subscriber
 from ..events.log import KEPT, Event
 from ..kernel.clock import ClockState, iso
 from ..kernel.ids import Cutter
@@ -12,7 +13,7 @@ from ..kernel.timers import Timer, TimerData
 from ..store.memory import Store
 from ..store.spec import UniqueViolation
 from ..store.table import Table
-from .deliveries import subscribers_to
+from .deliveries import job_for, subscribers_to
 from .sandbox import Opened, Sandbox
 from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, ReplyKey, Saved, Step, Used
 
@@ -169,10 +170,7 @@ class Draft:
     def raise_event(
         self, type_: str, subject: str, resource: bytes, hidden: bytes, extras: Extras, project: str | None
     ) -> Event:
-        """Raise one event and open its deliveries.
-
-        A test is for the webhook under test alone: who sends it opens its delivery.
-        """
+        """Raise one event and open its deliveries; that of a test is opened by who sends it, to one webhook alone."""
         sandbox, merchant_id = self.sandbox, self.store.merchant.id
         event = Event(
             self.ids.event(),
@@ -195,11 +193,13 @@ class Draft:
         return event
 
     def open_delivery(self, subscriber: Subscriber, event: Event, *, test: bool) -> Record:
-        """Add the delivery of an event to a webhook, body and all."""
-        ident = self.ids.uuid()
+        """Add the delivery of an event to a webhook, body and all; but for a test its first attempt is due at once."""
+        ident, most = self.ids.uuid(), None if test else len(self.sandbox.rules.schedule)
         serial = self.sandbox.events.raised + len(self._events)
-        payload, now = event.payload(), iso(self.now)
-        public, hidden = new_log(ident, subscriber, event.id, event.type, payload, serial, now, test=test)
+        told = event.id, event.type, event.payload()
+        public, hidden = new_log(ident, subscriber, *told, serial, iso(self.now), most=most)
+        if not test:
+            self.at(self.now, job_for(self.sandbox, subscriber.url), ident)
         return self.create(self.store.webhook_logs, ident, public, hidden)
 
     # -- the end of it
@@ -275,10 +275,9 @@ class Draft:
         return step
 
     def _make_room(self) -> None:
-        """A table that is a ring lets its oldest records go for the new ones."""
+        """A table that is a ring lets records go for the new ones."""
         for table, made in self._rings.items():
-            assert table.spec.ring is not None
-            for record in table.oldest(len(table) + made - table.spec.ring):
+            for record in self.store.outgoing(table, made):
                 self._versions.pop(record.id, None)
                 self._drop(table, record)
 

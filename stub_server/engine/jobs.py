@@ -7,14 +7,14 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TypeAlias
 
-from ..domain import orders, subscriptions, webhooks
+from ..domain import deliveries, orders, subscriptions
 from ..domain.api_keys import state
 from ..kernel.clock import iso
 from ..kernel.problem import Conflict
 from ..kernel.record import Row
 from ..kernel.timers import Timer
 from ..store.memory import Store
-from . import billing, standstill
+from . import attempts, billing, standstill
 from .draft import Draft
 from .sandbox import Sandbox
 
@@ -116,7 +116,7 @@ def _call_off(draft: Draft, subject: str) -> None:
     for row in _some(
         draft, "webhook.call_off", subject, [table.rows_of("webhookId+status", (subject, s)) for s in states]
     ):
-        draft.update(table, row, webhooks.called_off(row.public, iso(draft.now)))
+        draft.update(table, row, deliveries.called_off(row.public, iso(draft.now)))
 
 
 def _close_project(draft: Draft, subject: str) -> None:
@@ -184,6 +184,7 @@ JOBS: Mapping[str, Job] = MappingProxyType(
             "api_key.expire": _expire_key,
             "project.close": _close_project,
             "project.reopen": _reopen_project,
+            "webhook.answer": attempts.answer,
             "webhook.call_off": _call_off,
         }.items()
     }

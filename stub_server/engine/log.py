@@ -23,8 +23,10 @@ class Budget:
 class Log:
     """The steps since the origin: `number` is that of the newest one, 0 for a world as it was seeded.
 
-    The oldest steps go when there are too many; what they did stays done.
+    The oldest steps go when there are too many; what they did stays done. `is_kept` is False of a past that is lived.
     """
+
+    is_kept = True
 
     __slots__ = ("__weakref__", "_budget", "_bytes", "_most", "_steps", "number")
     is_kept = True  # whether a step's size is asked for
@@ -85,6 +87,8 @@ class Unkept(Log):
     """The log of a world's past while it is lived: what comes of its steps is the origin, and they are not kept."""
 
     __slots__ = ()
+    is_kept = False
+
     is_kept = False
 
     def append(self, step: Step) -> None:

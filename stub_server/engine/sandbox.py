@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ..contract.document import Lifecycle
+from ..domain.deliveries import STANDARD
 from ..domain.webhooks import Subscriber
 from ..events.log import EventLog
 from ..faults.rules import Faults
@@ -27,6 +28,8 @@ from .step import Put, ReplyKey, Saved, Step
 
 DEFAULT = "default"  # the world that is there from the start
 JOURNAL = 2_000
+SILENT = 1 << 63
+"""As `held`: nothing is delivered, of whatever event."""
 BROKEN = "A defect has left the sandbox {} half changed; the server's log names it. POST /_sandbox/reset seeds it anew."
 log = logging.getLogger("stub_server")
 
@@ -40,7 +43,7 @@ class Rules:
 
     `lifecycles` and `changes` (the event types of each change that moves no state) by schema name; `payload_keys` by
     event type; `defaults` by schema name; `banks` are ISPB and name of where payers have their accounts, each as often
-    as it is likely; `autopay` is seconds.
+    as it is likely; `autopay` is seconds; `schedule` is what each attempt of a delivery waits, in ms.
     """
 
     layout: Layout
@@ -51,6 +54,7 @@ class Rules:
     banks: tuple[tuple[str, str], ...]
     base_url: str
     autopay: int | None
+    schedule: tuple[int, ...] = STANDARD
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -62,6 +66,10 @@ class Sandbox:
     `subscribers` (who wants which events, remembered until a webhook changes); `seeded_keys` are the ids of the API
     keys that came with the seed, whose secrets follow the world's name. `recorded_clock` is the clock's setting
     after the newest step; a running clock shows a later instant by now.
+
+    Deliveries of the first `held` events are not sent. `bell` is rung by a step that has something due before `alarm`,
+    the instant (ms) at which somebody looks anyway. While a world `is_advancing`, its clock stands where its deliveries
+    are; one that `is_gone` is nobody's any more.
     """
 
     name: str
@@ -84,6 +92,11 @@ class Sandbox:
     in_progress: set[ReplyKey] = field(default_factory=set)
     subscribers: dict[tuple[str, str, str | None], list[Subscriber]] = field(default_factory=dict)
     is_broken: bool = False
+    is_advancing: bool = False
+    is_gone: bool = False
+    held: int = 0
+    bell: Callable[[Sandbox], None] | None = None
+    alarm: int = SILENT
     recorded_clock: ClockState = field(init=False)
     faults: Faults = field(init=False)
 
@@ -128,6 +141,8 @@ class Sandbox:
             self.is_broken = True
             self._repair(step)
             self.is_broken = False
+        if self.bell is not None and step.timers_set and min(step.timers_set)[0] < self.alarm:
+            self.bell(self)
 
     def fold(self, step: Step, opened: Sequence[Opened] | None = None) -> None:
         """Apply a step. `opened` are its versions, parsed, where the caller has them: it saves parsing them again."""
@@ -237,7 +252,10 @@ class Sandbox:
     # -- copies
 
     def fork(self, name: str) -> Sandbox:
-        """A world with the same past and a future of its own. Fault rules come along, the journal stays behind."""
+        """A world with the same past and a future of its own, of which nobody is told.
+
+        Fault rules come along, the journal stays behind.
+        """
         twin = Sandbox(
             name=name,
             seed=self.seed,
@@ -255,9 +273,15 @@ class Sandbox:
             sample=dict(self.sample),
             personas=dict(self.personas),
             seeded_keys=self.seeded_keys,
+            held=SILENT,
         )
         twin.faults = self.faults.copy()
         return twin
+
+    def speak(self) -> None:
+        """Have deliveries of a fork's new events sent, under ids that its parent does not give."""
+        self.held = self.events.raised
+        self.ids.salt_events(self.name)
 
     def counts(self) -> dict[str, Any]:
         """How many records the seeded merchant has, by table."""

@@ -27,9 +27,10 @@ class Fired(NamedTuple):
 def tick(sandbox: Sandbox) -> int:
     """Latch the time of the request that begins now, after everything that was due before it.
 
-    Where a job fails by a defect, time waits before it and the request is served: the next one tries again.
+    Where a job fails by a defect, time waits before it and the request is served: the next one tries again. While the
+    clock advances, it stands between its deliveries.
     """
-    now = sandbox.clock.read()
+    now = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
     due = sandbox.timers.next_due()
     if due is not None and due <= now:
         try:
@@ -50,23 +51,31 @@ def advance(sandbox: Sandbox, to: int, cause: Cause) -> list[Fired]:
     After MOST_JOBS the clock stops where the last one was: the next call goes on from there.
     """
     fired = run_due(sandbox, to)
+    arrive(sandbox, to, cause)
+    return fired
+
+
+def arrive(sandbox: Sandbox, to: int, cause: Cause) -> None:
+    """Set the clock to an instant, unless a job is due before it."""
     due = sandbox.timers.next_due()
     draft = Draft(sandbox, sandbox.store, cause)
     draft.clock = sandbox.clock.moved(sandbox.clock.now if due is not None and due <= to else to)
     draft.now = draft.clock.now
     draft.record()
-    return fired
 
 
-def run_due(sandbox: Sandbox, until: int) -> list[Fired]:
-    """Do what is due until an instant, at most MOST_JOBS jobs."""
+def run_due(sandbox: Sandbox, until: int, most: int | None = None, *, pausing: bool = False) -> list[Fired]:
+    """Do what is due until an instant, at most so many jobs; when `pausing`, only up to the next attempt to send."""
+    most = MOST_JOBS if most is None else most
     fired: list[Fired] = []
     timers, clock = sandbox.timers, sandbox.clock
     now = clock.now
     try:
-        for _ in range(MOST_JOBS):
+        for _ in range(most):
             timer = timers.next(until)
             if timer is None:
+                break
+            if pausing and (attempt := timers.next_attempt()) is not None and attempt < timer.due:
                 break
             now = max(now, timer.due)
             step = run(sandbox, timer, now)

@@ -2,24 +2,35 @@
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from time import perf_counter_ns
 from types import MappingProxyType
+from typing import NamedTuple
 
+import httpcore2
 import httpx2
 
-from ..domain.webhooks import AttemptOutcome
-from ..kernel.clock import wall_ms
-from .addresses import allowed, resolve
+from ..domain.deliveries import AttemptOutcome
+from ..kernel.clock import SECOND, wall_ms
+from .addresses import resolve
+from .connections import Connections, Guard, Origin, Resolve, Unreachable
 from .signing import signatures, signed_headers
 
 KEPT_BYTES = 4096
 KEPT_HEADERS = 100
 KEPT_VALUE = 2000
 _PORTS = MappingProxyType({"http": 80, "https": 443})
-Resolve = Callable[[str, int], Awaitable[list[str]]]
+_UNANSWERED = (
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.UnsupportedProtocol,
+    httpx2.InvalidURL,
+    OSError,
+    ValueError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +59,24 @@ class _Answer:
     body: str
 
 
-@dataclass(frozen=True, slots=True)
 class Sender:
-    """How deliveries leave this server. `local` opens this machine and private networks, `shut` closes all of them."""
+    """How deliveries leave this server. `local` opens this machine and private networks."""
 
-    version: str
-    local: bool
-    shut: bool = False
-    resolve: Resolve = resolve
-    wall: Callable[[], int] = wall_ms
+    def __init__(
+        self, version: str, *, local: bool, resolve: Resolve = resolve, wall: Callable[[], int] = wall_ms
+    ) -> None:
+        self._version, self._wall = version, wall
+        self.connections = Connections(Guard(local=local, resolve=resolve))
 
     async def attempt(self, delivery: Delivery, timeout: float) -> AttemptOutcome:
         """Post once and wait for the answer. Never raises for what the other side does, and never follows a redirect.
 
         The timestamp is the machine's, whatever the sandbox clock shows: receivers refuse one that is minutes off.
         """
-        timestamp = self.wall() // 1000
+        now = self._wall()
+        timestamp = now // SECOND
         signature = signatures(delivery.keys, delivery.event_id, timestamp, delivery.body)
-        headers = signed_headers(self.version, delivery.event_id, timestamp, signature, delivery.headers)
+        headers = signed_headers(self._version, delivery.event_id, timestamp, signature, delivery.headers)
         begun = perf_counter_ns()
         answer, error = None, None
         try:
@@ -81,79 +92,66 @@ class Sender:
             error=error,
             request_headers=_joined(headers),
             signature=signature,
+            retry_after=_retry_after(answer.headers.get("retry-after"), now) if answer else None,
         )
 
     async def _post(self, delivery: Delivery, headers: list[tuple[str, str]], timeout: float) -> _Answer:
         answers: list[_Answer] = []
         try:
             async with asyncio.timeout(timeout):
-                url = httpx2.URL(delivery.url)
-                addresses = await self._addresses(url)
-                # Certificates are checked only where there are any; reading the machine's authorities takes a while.
-                verify = _authorities() if url.scheme == "https" else False
-                async with httpx2.AsyncClient(trust_env=False, verify=verify, timeout=None) as client:
-                    await self._exchange(client, url, addresses, headers, delivery.body, answers)
-        except (TimeoutError, httpx2.TimeoutException):
+                await self._exchange(delivery, headers, answers)
+        except (TimeoutError, httpcore2.TimeoutException):
             if not answers:
                 raise _Failed("timeout") from None
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
+        except Unreachable as error:
+            raise _Failed(error.error) from error
+        except _UNANSWERED as error:
             if not answers:
                 raise _Failed(_kind(error)) from error
         return answers[-1]
 
-    async def _addresses(self, url: httpx2.URL) -> list[str]:
-        """Where to connect: resolved once and checked, so that a name cannot mean something else a moment later."""
-        port = url.port if url.port is not None else _PORTS[url.scheme]
-        try:
-            if not url.host or not 0 < port < 65_536:
-                raise ValueError("no host, or no such port")
-            found = await self.resolve(url.raw_host.decode("ascii"), port)
-        except (OSError, ValueError, OverflowError) as error:
-            raise _Failed("timeout" if isinstance(error, TimeoutError) else "dns") from error
-        open_ones = [address for address in found if not self.shut and allowed(address, local=self.local)]
-        if not open_ones:
-            raise _Failed("blocked" if found else "dns")
-        return open_ones
-
-    async def _exchange(
-        self,
-        client: httpx2.AsyncClient,
-        url: httpx2.URL,
-        addresses: list[str],
-        headers: list[tuple[str, str]],
-        body: bytes,
-        answers: list[_Answer],
-    ) -> None:
-        """Post to the first address that takes a connection. The answer goes to `answers` as soon as its head is there.
-
-        What a slow body has brought by the time limit is kept beside it.
-        """
-        host = url.netloc.decode("ascii")
-        for number, address in enumerate(addresses, 1):
-            request = httpx2.Request(
-                "POST",
-                url.copy_with(host=address),
-                headers=[("host", host), *headers],
-                content=body,
-                extensions={"sni_hostname": url.raw_host.decode("ascii")},
-            )
-            try:
-                response = await client.send(request, stream=True, follow_redirects=False)
-            except httpx2.ConnectError:
-                if number == len(addresses):
-                    raise
-                continue
+    async def _exchange(self, delivery: Delivery, headers: list[tuple[str, str]], answers: list[_Answer]) -> None:
+        """Post. The answer goes to `answers` as soon as its head is there, then with what its body has brought."""
+        target = _target(delivery.url)
+        sent = [("host", target.netloc), ("content-length", str(len(delivery.body))), *headers]
+        request = httpcore2.Request(
+            "POST",
+            target.url,
+            headers=[(name.encode(), value.encode()) for name, value in sent],
+            content=delivery.body,
+        )
+        async with self.connections.to(target.origin) as pool:
+            response = await pool.handle_async_request(request)
             received = b""
             try:
                 answers.append(_answer(response, received))
-                async for part in response.aiter_raw():
+                async for part in response.aiter_stream():
                     received += part[: KEPT_BYTES - len(received)]
                     answers[-1] = _answer(response, received)
                     if len(received) >= KEPT_BYTES:
                         break
             finally:
                 await response.aclose()
-            return
+
+
+class _Target(NamedTuple):
+    """Where an address leads."""
+
+    origin: Origin
+    netloc: str
+    url: httpcore2.URL
+
+
+@lru_cache(maxsize=1024)
+def _target(address: str) -> _Target:
+    """Raises Unreachable and httpx2.InvalidURL for what leads nowhere."""
+    url = httpx2.URL(address)
+    port = url.port if url.port is not None else _PORTS[url.scheme]
+    host = url.raw_host.decode("ascii")
+    if not host or not 0 < port < 65_536:
+        raise Unreachable("dns")
+    parsed = httpcore2.URL(scheme=url.scheme, host=host, port=port, target=url.raw_path)
+    return _Target((url.scheme, host, port), url.netloc.decode("ascii"), parsed)
 
 
 def error_of(status: int) -> str | None:
@@ -185,9 +183,10 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _answer(response: httpx2.Response, received: bytes) -> _Answer:
+def _answer(response: httpcore2.Response, received: bytes) -> _Answer:
     text = received.decode("utf-8", "replace").replace("\x00", "\ufffd")
-    return _Answer(response.status_code, _joined(response.headers.multi_items()), text)
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
+    return _Answer(response.status, _joined(headers), text)
 
 
 def _joined(headers: list[tuple[str, str]]) -> dict[str, str]:
@@ -199,6 +198,13 @@ def _joined(headers: list[tuple[str, str]]) -> dict[str, str]:
     return joined
 
 
-@cache
-def _authorities() -> ssl.SSLContext:
-    return httpx2.create_ssl_context(trust_env=False)
+def _retry_after(text: str | None, now: int) -> int | None:
+    """What a receiver asks for, seconds or an HTTP date, in ms from `now`; None for neither."""
+    if text is None:
+        return None
+    if text.isascii() and text.isdigit():
+        return int(text[:9]) * SECOND
+    try:
+        return max(0, round(parsedate_to_datetime(text).timestamp() * SECOND) - now)
+    except (ValueError, OverflowError):
+        return None

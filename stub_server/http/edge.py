@@ -16,6 +16,7 @@ from .choice import Choice
 from .door import OPEN_CONTROL, Door
 from .errors import Headers, render
 from .hosts import Hosts
+from .inbox import inbox_at
 from .ratelimit import RateLimit
 from .router import CALL
 
@@ -53,7 +54,7 @@ class Edge:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await _lifespan(receive, send)
+            await self._live(receive, send)
             return
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1000})
@@ -102,10 +103,23 @@ class Edge:
             if self.listener is not None:
                 self.listener(trace, call.warnings)
 
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """What is done when the server starts and when it stops: deliveries are sent in between."""
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                self.server.courier.start(self.sandboxes.worlds())
+            else:
+                await self.server.courier.stop()
+            await send({"type": message["type"] + ".complete"})
+            if message["type"] == "lifespan.shutdown":
+                return
+
     def _enter(self, arrival: Arrival) -> None:
-        """The steps before there is a call: the host, the world, its time. Raises refusals."""
+        """The steps before there is a call: the host, no delivery, the world, its time. Raises refusals."""
         if not self._hosts.admits(arrival.headers.get(b"host")) and not _is_open(arrival.path):
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
+        _refuse_delivery(arrival)
         self._choose(arrival)
         sandbox = arrival.sandbox
         if not sandbox.is_broken:
@@ -138,6 +152,16 @@ class Edge:
         return call
 
 
+def _refuse_delivery(arrival: Arrival) -> None:
+    """A webhook's delivery reaches nothing of this server but an inbox: it could act, or ask for more of its kind.
+
+    Raises Forbidden.
+    """
+    if b"webhook-id" in arrival.headers and inbox_at(arrival.method, _in_world(arrival.path)) is None:
+        message = f"A webhook delivery reaches nothing of this server but an inbox, {CONTROL}/inbox/NAME."
+        raise Forbidden(message, code="delivery_not_allowed")
+
+
 def _to_the_pages(arrival: Arrival) -> Bodiless:
     """The pages of a world stand below `/s/{name}/`, with the slash."""
     location = arrival.prefix.encode() + b"/" + (b"?" + arrival.query if arrival.query else b"")
@@ -146,12 +170,9 @@ def _to_the_pages(arrival: Arrival) -> Bodiless:
 
 def _is_open(path: str) -> bool:
     """Whether a path, with or without a sandbox's prefix, is one that everybody may ask for."""
-    return (path[path.find("/", 3) :] if path.startswith("/s/") else path) in OPEN_CONTROL
+    return _in_world(path) in OPEN_CONTROL
 
 
-async def _lifespan(receive: Receive, send: Send) -> None:
-    while True:
-        message = await receive()
-        await send({"type": message["type"] + ".complete"})
-        if message["type"] == "lifespan.shutdown":
-            return
+def _in_world(path: str) -> str:
+    """A path without a sandbox's prefix."""
+    return path[path.find("/", 3) :] if path.startswith("/s/") else path

@@ -50,6 +50,11 @@ def derived_text(secret: bytes, length: int, *names: str) -> str:
     return "".join(BASE62[(digest[2 * i] << 8 | digest[2 * i + 1]) % 62] for i in range(length))
 
 
+def luck(*names: str) -> float:
+    """A number from 0 up to 1 that depends on its names alone."""
+    return int.from_bytes(blake2b("\x00".join(names).encode(), digest_size=8).digest(), "big") / (1 << 64)
+
+
 Position: TypeAlias = tuple[int, int]
 """Where the streams of a sandbox stand: how many blocks of ids and how many of secrets have been taken."""
 
@@ -62,18 +67,23 @@ class Ids:
     open nothing in another.
     """
 
-    __slots__ = ("_requests", "_root", "_secret_key", "key", "position")
+    __slots__ = ("_requests", "_root", "_secret_key", "event_salt", "key", "position")
 
     def __init__(self, seed: int, secret: bytes, world: str = "") -> None:
         """`seed` decides everything but the secrets, which come from `secret` and are others in every `world`."""
         self.key = hashlib.sha256(f"{seed}/ids".encode()).digest()
         self._root = hmac.new(secret, b"credentials", hashlib.sha256).digest()
         self.position: Position = (0, 0)
+        self.event_salt = 0
         self._name(world, str(seed))
 
     def _name(self, world: str, root: str) -> None:
         self._secret_key = hmac.new(self._root, world.encode(), hashlib.sha256).digest()
         self._requests = Random(f"{root}/requests/{world}")
+
+    def salt_events(self, world: str) -> None:
+        """Give event ids that no other world gives: receivers take two deliveries of one id for one event."""
+        self.event_salt = int.from_bytes(hashlib.sha256(world.encode()).digest()[:13], "big")
 
     def secret_block(self, position: int) -> bytes:
         """The 64 bytes at a position, from which credentials are made."""
@@ -87,7 +97,7 @@ class Ids:
         """The ids of the time before: streams of their own, from their beginning on."""
         twin = Ids.__new__(Ids)
         twin.key, twin._root = hashlib.sha256(self.key + b"/before").digest(), self._root
-        twin.position = (0, 0)
+        twin.position, twin.event_salt = (0, 0), 0
         twin._name("", twin.key.hex())
         return twin
 
@@ -95,6 +105,7 @@ class Ids:
         """The same ids from the same position on; secrets and request ids are those of the new world."""
         twin = Ids.__new__(Ids)
         twin.key, twin._root, twin.position = self.key, self._root, self.position
+        twin.event_salt = self.event_salt
         twin._name(world, self.key.hex())
         return twin
 
@@ -147,7 +158,7 @@ class Cutter:
         bits = self._bits
         self._bits = bits >> 104
         self._left -= 104
-        return f"evt_{bits & _LOW_104:026x}"
+        return f"evt_{bits & _LOW_104 ^ self._ids.event_salt:026x}"
 
     def alnum(self, length: int) -> str:
         """`length` characters of 0-9A-Za-z, at most seventeen."""

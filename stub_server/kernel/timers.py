@@ -1,8 +1,11 @@
 """What the clock has still to do: jobs in the order of their time."""
 
 from collections.abc import Iterator
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple, TypeAlias
+
+SENDING = "webhook.attempt"
+"""The one job that waits for another machine. It is claimed by whoever sends; the clock does not do it by itself."""
 
 
 class Timer(NamedTuple):
@@ -25,12 +28,16 @@ class Timers:
     No rule cancels a job: a job looks at the record when it is due and does nothing if the moment has passed. A timer
     that is taken out before its time stays in the heap until it comes to the top; what is not in `_live` is not there.
     `_live` holds timers by number, not numbers alone: after a step was undone, another one gives its numbers again.
+    Attempts to send stand in a heap of their own, from which they are claimed.
     """
 
-    __slots__ = ("_heap", "_live", "aside", "last")
+    __slots__ = ("_attempts", "_heap", "_live", "aside", "claimed", "held", "last")
 
     def __init__(self) -> None:
         self._heap: list[TimerData] = []
+        self._attempts: list[TimerData] = []
+        self.claimed: dict[int, TimerData] = {}  # attempts under way, or waiting for their turn
+        self.held: dict[int, TimerData] = {}  # attempts that are kept back
         self._live: dict[int, TimerData] = {}
         self.aside: dict[int, Timer] = {}  # passed over, and not yet taken by a step
         self.last = 0  # the number of the newest timer ever set
@@ -40,7 +47,7 @@ class Timers:
         number = timer[1]
         if number not in self._live:
             self._live[number] = timer
-            heappush(self._heap, timer)
+            heappush(self._attempts if timer[2] == SENDING else self._heap, timer)
             if number > self.last:
                 self.last = number
 
@@ -48,6 +55,8 @@ class Timers:
         """Take a timer out, if it is there."""
         self._live.pop(timer[1], None)
         self.aside.pop(timer[1], None)
+        self.claimed.pop(timer[1], None)
+        self.held.pop(timer[1], None)
 
     def next_due(self) -> int | None:
         """When the next job is due, in ms."""
@@ -78,8 +87,67 @@ class Timers:
     def put_back(self) -> None:
         """Have the timers that were passed over due again."""
         for timer in self.aside.values():
-            heappush(self._heap, timer)
+            heappush(self._attempts if timer.job == SENDING else self._heap, timer)
         self.aside.clear()
+
+    # -- attempts to send
+
+    def next_attempt(self) -> int | None:
+        """When the next attempt is due that nobody has claimed, in ms."""
+        heap = self._attempts
+        while heap:
+            if self._is_waiting(heap[0]):
+                return heap[0][0]
+            heappop(heap)
+        return None
+
+    def _is_waiting(self, timer: TimerData) -> bool:
+        """Whether an attempt in the heap is one: a timer that was taken out and put back stands there twice."""
+        number = timer[1]
+        taken = number in self.claimed or number in self.held or number in self.aside
+        return not taken and self._live.get(number) == timer
+
+    def claim(self, until: int, most: int) -> list[Timer]:
+        """Attempts that are due at `until` or before, in the order of time; nobody else is given them."""
+        found: list[Timer] = []
+        while len(found) < most and (due := self.next_attempt()) is not None and due <= until:
+            timer = heappop(self._attempts)
+            self.claimed[timer[1]] = timer
+            found.append(Timer(*timer))
+        return found
+
+    def is_claimed(self, timer: Timer) -> bool:
+        """Whether an attempt that was claimed is still to be made."""
+        return self.claimed.get(timer.seq) == timer
+
+    def release(self, timer: Timer) -> None:
+        """Have a claimed attempt due again, unless a step has taken it."""
+        if self.is_claimed(timer):
+            heappush(self._attempts, self.claimed.pop(timer.seq))
+
+    def hold(self, timer: Timer) -> None:
+        """Keep a claimed attempt back: it is due again after `unhold`."""
+        if self.is_claimed(timer):
+            self.held[timer.seq] = self.claimed.pop(timer.seq)
+
+    def unhold(self) -> int:
+        """Have the attempts due again that were kept back; answers how many."""
+        for timer in self.held.values():
+            heappush(self._attempts, timer)
+        count = len(self.held)
+        self.held.clear()
+        return count
+
+    def pass_over(self, timer: Timer) -> None:
+        """Nothing is to be sent: the next step takes a claimed attempt along."""
+        if self.is_claimed(timer):
+            del self.claimed[timer.seq]
+            self.aside[timer.seq] = timer
+
+    def attempts_due(self, until: int) -> int:
+        """How many attempts are due at `until` or before, those under way included and those held not."""
+        due = {timer[1] for timer in self._attempts if timer[0] <= until and self._is_waiting(timer)}
+        return len(self.claimed) + len(due)
 
     def __len__(self) -> int:
         return len(self._live)
@@ -97,4 +165,6 @@ class Timers:
         twin = Timers()
         twin._heap, twin.last = list(self._heap), self.last
         twin._live, twin.aside = dict(self._live), dict(self.aside)
+        twin._attempts = [*self._attempts, *self.claimed.values(), *self.held.values()]
+        heapify(twin._attempts)
         return twin

@@ -4,20 +4,20 @@ from ..calls import reply
 from ..calls.call import Call
 from ..calls.listing import list_reply, page_of, query_of
 from ..calls.reply import Reply
+from ..domain import deliveries
 from ..domain import webhooks as rules
 from ..engine import resources
-from ..engine.attempts import conclude
+from ..engine.attempts import conclude, delivery_of, simulated
 from ..engine.draft import TEST
 from ..engine.samples import nothing_happened, sample
 from ..engine.scheduler import tick
-from ..events.sender import Delivery, Sender
 from ..events.signing import new_key
 from ..kernel.clock import SECOND, iso
 from ..kernel.problem import reference_missing
 from ..kernel.record import NO_EXTRAS, Body, Row
 
 WARNING = "Store the signing key now. It is not shown again."
-PATIENCE = 4.0
+PATIENCE = 4.0  # seconds that a request waits for a receiver
 DAY_SECONDS = 86_400
 
 
@@ -114,7 +114,7 @@ async def send_test_webhook(call: Call, ident: str, body: Body | None = None) ->
         event = sample(draft, event_type, call.server.document.events[event_type], subscriber.project_id)
     opened = draft.open_delivery(subscriber, event, test=True)
     call.record()
-    return await _attempt(call, webhook, call.store.webhook_logs.parse(opened), rules.TEST)
+    return await _attempt(call, webhook, call.store.webhook_logs.parse(opened), deliveries.TEST)
 
 
 def list_logs_for_webhook(call: Call, ident: str, query: Body) -> Reply:
@@ -131,7 +131,7 @@ def list_webhook_logs(call: Call, query: Body) -> Reply:
 def get_webhook_log(call: Call, ident: str) -> Reply:
     """200 with the delivery: the bytes that are signed, both sides' headers, every attempt."""
     row = _open_log(call, ident)
-    return reply.message("Delivery retrieved.", log=rules.shown_log(row.public, row.hidden))
+    return reply.message("Delivery retrieved.", log=deliveries.shown_log(row.public, row.hidden))
 
 
 async def retry_webhook(call: Call, ident: str) -> Reply:
@@ -140,9 +140,9 @@ async def retry_webhook(call: Call, ident: str) -> Reply:
     webhook = call.store.webhooks.open(log.public["webhookId"])
     if webhook is not None:
         call.allow_project(webhook.public["projectId"])
-    rules.check_retryable(log.public, webhook_exists=webhook is not None)
+    deliveries.check_retryable(log.public, webhook_exists=webhook is not None)
     assert webhook is not None
-    return await _attempt(call, webhook, log, rules.MANUAL)
+    return await _attempt(call, webhook, log, deliveries.MANUAL)
 
 
 # -- shared
@@ -150,26 +150,16 @@ async def retry_webhook(call: Call, ident: str) -> Reply:
 
 async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
     """Post once and write down what came of it. Other requests run meanwhile: everything is read anew afterwards."""
-    begun = call.now
-    delivery = Delivery(
-        webhook.public["url"],
-        log.public["event_id"],
-        log.hidden["request_body"].encode(),
-        tuple((header["name"], header["value"]) for header in webhook.public["headers"]),
-        tuple(rules.valid_keys(webhook.hidden, begun)),
-    )
-    sender = Sender(
-        call.server.version,
+    begun, url = call.now, webhook.public["url"]
+    outcome = simulated(call.sandbox, webhook, log, begun)
+    if outcome is None:
         # A stranger's page may call a server on its visitor's machine; it must not reach into that visitor's networks.
-        local=call.server.loopback and not call.is_foreign,
-        # A delivery that asks for a delivery would never end.
-        shut=b"webhook-id" in call.headers,
-    )
-    outcome = await sender.attempt(delivery, PATIENCE)
+        sender = call.server.sender_abroad if call.is_foreign else call.server.sender
+        outcome = await sender.attempt(delivery_of(webhook, log, begun), PATIENCE)
     tick(call.sandbox)
     call.store = call.sandbox.store_of(call.who.merchant_id)
-    public, hidden = conclude(call.draft, log, webhook.id, outcome, delivery.url, trigger, begun)
-    return reply.message("Delivery attempted.", log=rules.shown_log(public, hidden))
+    public, hidden = conclude(call.draft, log, webhook.id, outcome, url, trigger, begun)
+    return reply.message("Delivery attempted.", log=deliveries.shown_log(public, hidden))
 
 
 def _open(call: Call, ident: str) -> Row:

@@ -20,14 +20,12 @@ class Script:
     """A queue of instants and actions that drives a world's clock up to its end.
 
     `now` is the instant that is lived, `end` the last one. An action drafts a step through the engine as a request
-    does. `on_renewal` is told of every order that the clock makes, with the subscription that waits for it, and
-    `on_delivery` of every delivery that is opened.
+    does. `on_renewal` is told of every order that the clock makes, with the subscription that waits for it.
     """
 
     def __init__(self, sandbox: Sandbox, store: Store, begin: int, end: int) -> None:
         self.sandbox, self.store, self.now, self.end = sandbox, store, begin, end
         self.on_renewal: Callable[[Record, Record], None] = lambda order, subscription: None
-        self.on_delivery: Callable[[Record], None] = lambda record: None
         self._queue: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._added = 0
 
@@ -79,7 +77,5 @@ class Script:
                 if table == "subscriptions" and order is not None:
                     self.on_renewal(order, record)
                     order = None
-            elif table == "webhook_logs":
-                self.on_delivery(record)
             elif table == "orders" and step.cause is not SOMEBODY:
                 order = record

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ..contract.document import Document
 from ..contract.schema import Schemas
+from ..domain.deliveries import STANDARD
 from ..drawing.catalogue import Catalogue, load_catalogue
 from ..drawing.market import Offer
 from ..drawing.niches import ProjectBlueprint, project_blueprint, project_blueprints, slogans_of
@@ -191,7 +192,7 @@ def _copy(pristine: Sandbox, sandbox: Sandbox) -> None:
 def _unheard(sandbox: Sandbox) -> Iterator[Callable[[], None]]:
     """Events are raised from when the first webhook listens: what the block is given has that begin.
 
-    In the past people pay by themselves, whatever `--autopay` does from now on.
+    In the past people pay by themselves and deliveries follow the standard schedule, whatever flags say of the future.
     """
     rules = sandbox.rules
     silent = {
@@ -200,7 +201,7 @@ def _unheard(sandbox: Sandbox) -> Iterator[Callable[[], None]]:
     }
 
     def heard() -> None:
-        sandbox.rules = replace(rules, autopay=None)
+        sandbox.rules = replace(rules, autopay=None, schedule=STANDARD)
 
     changes = {name: dict.fromkeys(known, ()) for name, known in rules.changes.items()}
     sandbox.rules = replace(rules, autopay=None, lifecycles=silent, changes=changes)

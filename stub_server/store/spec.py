@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ..kernel.record import Body
 
@@ -66,6 +66,17 @@ class Mirror:
     reference: str
 
 
+class Ring(NamedTuple):
+    """A table lets its oldest records go when it has more than `size`; those whose value in the index `by` is one of
+    `kept` stay, until there are more than `most` in all.
+    """
+
+    size: int
+    most: int
+    by: str
+    kept: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class TableSpec:
     """One kind of record.
@@ -75,6 +86,7 @@ class TableSpec:
     `defaults` are what members of the hidden part have that a record does not name.
     `sorts` are further orders besides the time of creation. `search` gives the folded text that `contains` looks in.
     `invalidates` names records of other tables whose live members (counters) this record feeds.
+    `ring` says how many records are kept.
     `mirrors` are the members that show part of another record as it is now.
     `lived` are the indexes that rules read at every turn while a past is lived.
     """
@@ -92,7 +104,7 @@ class TableSpec:
     defaults: Mapping[str, str | int | None] = field(default_factory=_none)
     mirrors: Mapping[str, Mirror] = field(default_factory=_none)
     live: bool = False
-    ring: int | None = None
+    ring: Ring | None = None
     lived: tuple[str, ...] = ()
 
 

@@ -106,10 +106,6 @@ class Table:
         """Whether a version has the unique values of the one before."""
         return all(extract(public, hidden) == extract(before.public, before.hidden) for _, extract in self._uniques)
 
-    def oldest(self, count: int) -> list[Record]:
-        """The records that were created first."""
-        return [self.rows[key] for key in ordered.cut(self.order, 0, count, newest_first=False)] if count > 0 else []
-
     def bucket(self, index: str, value: Hashable) -> ordered.Keys:
         """The places of the records with this value in an index, oldest first; not to be changed."""
         return self.indexes[index].get(value) or []

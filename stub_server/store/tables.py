@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 from ..kernel.money import cents
 from ..kernel.record import Body
 from ..kernel.text import search_key
-from .spec import Check, Distinct, Mirror, Sum, TableSpec, hidden, public
+from .spec import Check, Distinct, Mirror, Ring, Sum, TableSpec, hidden, public
 
 LOG_ROWS = 10_000
+MOST_LOG_ROWS = 5  # times as many, where that many deliveries are still open
 
 
 class Layout(NamedTuple):
@@ -74,9 +75,11 @@ def _buyer(public: Body, hidden: Body) -> str | None:
     return hidden["customerId"] if public["status"] == "paid" else None
 
 
-def table_specs(running: tuple[str, ...], payable: tuple[str, ...]) -> Mapping[str, TableSpec]:
+def table_specs(
+    running: tuple[str, ...], payable: tuple[str, ...], sending: tuple[str, ...]
+) -> Mapping[str, TableSpec]:
     """The tables by name; `running` are the states in which a subscription counts as a subscriber, `payable` those in
-    which an order waits for payment.
+    which an order waits for payment, `sending` those in which a delivery will be attempted.
     """
 
     def running_customer(public: Body, hidden: Body) -> str | None:
@@ -200,6 +203,6 @@ def table_specs(running: tuple[str, ...], payable: tuple[str, ...]) -> Mapping[s
                 "event_id": public("event_id"),
             },
             pairs=("webhookId+status",),
-            ring=LOG_ROWS,
+            ring=Ring(LOG_ROWS, LOG_ROWS * MOST_LOG_ROWS, "status", sending),
         ),
     }

@@ -1,7 +1,7 @@
 """The worlds of one server: chosen by name, made, forked, reset and dropped, and never more than fit."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -71,8 +71,14 @@ def folded(name: str) -> str:
 class Sandboxes:
     """All worlds by name."""
 
-    def __init__(self, origin: Origin, *, open_names: bool) -> None:
-        """`open_names`: a name that is mentioned for the first time makes its world; else it is unknown."""
+    def __init__(
+        self, origin: Origin, *, open_names: bool, bell: Callable[[Sandbox], None] = lambda world: None
+    ) -> None:
+        """`open_names`: a name that is mentioned for the first time makes its world; else it is unknown.
+
+        `bell` is rung for a world that is new or gone, and when something is due in one.
+        """
+        self._bell = bell
         self._origin, self.scenario, self.seed, self._open = origin, origin.scenario, origin.seed, open_names
         self._budget, self.keyring = Budget(), Keyring()
         self._started, self._begun = wall_ms(), 0
@@ -139,13 +145,18 @@ class Sandboxes:
         world = self._begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
         return self._enter(world, None, ttl=ttl)
 
-    def fork(self, parent: str, name: str | None, step: int | None, ttl: int | None) -> Entry:
-        """A world with the past of another, up to one of its kept steps if asked. Raises Missing, Conflict."""
+    def fork(self, parent: str, name: str | None, step: int | None, ttl: int | None, *, deliver: bool = False) -> Entry:
+        """A world with the past of another, up to one of its kept steps if asked. Raises Missing, Conflict.
+
+        What happens in it is delivered if `deliver` says so; what happened before never is.
+        """
         origin = self.entry(parent).world
         name = self._free_name(name, "fork")
         self._make_room()
         world = state_at(origin, origin.log.number if step is None else step, name)
         derive_keys(world, self._origin.secret)
+        if deliver:
+            world.speak()
         return self._enter(world, origin.name, ttl=ttl)
 
     def reset(self, name: str, scenario: str | None = None, seed: int | None = None, now: int | None = None) -> Sandbox:
@@ -156,7 +167,9 @@ class Sandboxes:
         entry = self._entries[name]
         old = entry.world
         world = self._begin(name, scenario or old.scenario, old.seed if seed is None else seed, now)
-        old.log.close()
+        self._leave(old)
+        world.bell = self._bell
+        self._bell(world)
         entry.inbox.clear()
         entry.world, entry.parent = world, None
         entry.incarnation, entry.origin_events = self._next_incarnation(), world.events.raised
@@ -179,13 +192,23 @@ class Sandboxes:
         if name != DEFAULT:
             entry = self._entries.pop(name, None)
             if entry is not None:
-                entry.world.log.close()
+                self._leave(entry.world)
                 entry.inbox.clear()
                 self.keyring.forget(name)
 
     def names(self) -> Iterator[str]:
-        """The worlds that exist."""
+        """The names of the worlds that exist."""
         return iter(list(self._entries))
+
+    def worlds(self) -> list[Sandbox]:
+        """The worlds that exist."""
+        return [entry.world for entry in self._entries.values()]
+
+    def _leave(self, world: Sandbox) -> None:
+        """Let go of a world: what it still had to do is not done any more."""
+        world.is_gone = True
+        world.log.close()
+        self._bell(world)
 
     def _make(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         """A freshly seeded world; without `now` (ms) its clock is as at the server's start. Raises ScenarioError."""
@@ -195,6 +218,7 @@ class Sandboxes:
         origin.seeding.fill(sandbox, origin.secret)
         mark_seeded(sandbox)
         derive_keys(sandbox, origin.secret)
+        sandbox.held = sandbox.events.raised
         return sandbox
 
     def _begin(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
@@ -219,6 +243,8 @@ class Sandboxes:
             world.events.raised,
         )
         self.keyring.adopt(world)
+        world.bell = self._bell
+        self._bell(world)
         return entry
 
     def _next_incarnation(self) -> str:

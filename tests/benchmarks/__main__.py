@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from . import sizes as by_size
+from . import webhooks as deliveries
 from .load import Result, fire
 from .world import Shot
 
@@ -79,19 +80,23 @@ def measure(target: Target, shot: Shot, seconds: float, core: int) -> Sample:
 @click.option("--seconds", default=2.0, show_default=True, help="Length of a round of one operation on one server.")
 @click.option("--check", is_flag=True, help="Exit code 1 when the sandbox is slower than it promises.")
 @click.option("--sizes", is_flag=True, help="Only what size costs, not the servers.")
+@click.option("--webhooks", is_flag=True, help="Only deliveries: how fast they are, and what they cost the others.")
 @click.option("--million", is_flag=True, help="Go on to a million orders: some minutes and 6 GiB of memory.")
-def main(rounds: int, seconds: float, check: bool, sizes: bool, million: bool) -> None:
+def main(rounds: int, seconds: float, check: bool, sizes: bool, webhooks: bool, million: bool) -> None:
     """Measure GET, list, PUT and POST on four servers, one core for the server and another for the load.
 
     Then what the number of orders costs: seeding, memory and every kind of read.
     """
     console = Console()
     console.width = max(console.width, 100)  # a narrow terminal would cut the figures
-    missed = [] if sizes else _servers(console, rounds, seconds)
-    found = by_size.measure(million=million)
-    console.print(by_size.sizes_table(found))
-    console.print(f"Cost against size: {by_size.plot(found)}")
-    missed += by_size.missed(found)
+    if webhooks:
+        missed = deliveries.measure(console, cores(), seconds)
+    else:
+        missed = [] if sizes else _servers(console, rounds, seconds)
+        found = by_size.measure(million=million)
+        console.print(by_size.sizes_table(found))
+        console.print(f"Cost against size: {by_size.plot(found)}")
+        missed += by_size.missed(found)
     for line in missed:
         click.echo(line)
     if check and missed:

@@ -143,6 +143,7 @@ def test_every_code_is_used() -> None:
         "sandbox_not_found",
         "malformed_request",
         "host_not_allowed",
+        "delivery_not_allowed",
         "request_timeout",
         "headers_too_large",
         "too_many_connections",

@@ -34,7 +34,7 @@ DECIDING: Mapping[Place, Callable[[str], Exception]] = {
     },
     **{Place(Cutter, name): Planted for name in ("_next_block", "_secret", "uuid", "code", "event", "alnum", "secret")},
     **{Place(Clock, name): Planted for name in ("moved", "stopped")},
-    Place(Table, "oldest"): Planted,
+    Place(Store, "outgoing"): Planted,
     Place(Table, "prepare"): ContractViolation,
     Place(Table, "prepare", True): Planted,
     Place(Store, "rendered"): Planted,

@@ -55,6 +55,7 @@ def serve(app: Edge, world: Sandbox) -> None:
     """Have the server answer from a world."""
     sandboxes = app.sandboxes
     sandboxes._entries[NAME].world = sandboxes.default = world
+    world.bell = sandboxes._bell
     sandboxes.keyring.forget(NAME)
     sandboxes.keyring.adopt(world)
 

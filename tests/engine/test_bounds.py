@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from stub_server.app import create_app
-from stub_server.domain.webhooks import AttemptOutcome
+from stub_server.domain.deliveries import AttemptOutcome
 from stub_server.engine import log as logs
 from stub_server.engine.log import Budget
 from stub_server.engine.sandbox import Sandbox

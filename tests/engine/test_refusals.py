@@ -25,7 +25,7 @@ from ..support import forge
 from ..support.contract import document
 from ..support.estate import ELSEWHERE, SCOPES, Estate, client, estate, webhook_body
 from ..support.live import FROZEN, NO_TLS, Live, serving
-from ..support.make import Json, created, make_order, make_plan, make_project
+from ..support.make import Json, created, make_customer, make_order, make_plan, make_project
 from ..support.receiver import receiving
 from ..support.requests import JSON, OPERATIONS, ask, body_of, with_code
 from .state import Facts, differences, state
@@ -272,6 +272,18 @@ def _too_many_rules(shop: Estate) -> httpx2.Response:
     return refusal
 
 
+def _while_advancing(shop: Estate) -> httpx2.Response:
+    """A receiver does not answer, and the clock stands where its delivery is."""
+    with receiving() as slow:
+        slow.hold = threading.Event()
+        created(shop.api.post("/v2/webhooks", json=webhook_body(slow.url, events=["customer.created"])))
+        make_customer(shop.api)
+        assert not shop.control.post("/clock/advance", json={"seconds": 1, "wait_seconds": 0}).json()["complete"]
+        answer = shop.control.post("/clock/advance", json={"seconds": 1})
+    assert shop.control.post("/webhooks/drain").json()["complete"]
+    return answer
+
+
 CONTROLS: dict[tuple[int, str], Callable[[Estate], httpx2.Response]] = {
     (404, "not_found"): lambda shop: shop.control.post(f"/orders/{NOTHING}/pay"),
     (409, "order_already_paid"): lambda shop: _drive(shop, "pay", "pay"),
@@ -294,6 +306,8 @@ CONTROLS: dict[tuple[int, str], Callable[[Estate], httpx2.Response]] = {
     (404, "route_not_found"): lambda shop: shop.api.post("/v2/nothing", json={}),
     (405, "method_not_allowed"): lambda shop: shop.api.patch("/v2/customers", json={}),
     (404, "sandbox_not_found"): lambda shop: httpx2.post(f"{shop.live.url}/s/-no-/v2/customers", verify=NO_TLS),
+    (409, "clock_advancing"): _while_advancing,
+    (403, "delivery_not_allowed"): lambda shop: shop.api.post("/v2/customers", headers={"webhook-id": "evt_1"}),
     (403, "host_not_allowed"): lambda shop: shop.api.post("/v2/customers", headers={"Host": "example.com"}),
 }
 

@@ -1,12 +1,15 @@
 """The steps that journeys of webhooks share."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import httpx2
 from standardwebhooks.webhooks import Webhook
 
-from ..support.make import Json
-from ..support.receiver import Received
+from ..support.live import NO_TLS, Live
+from ..support.make import Json, created, customer_body
+from ..support.receiver import Received, Receiver
 
 WEBHOOKS = "/v2/webhooks"
 LOGS = "/v2/webhooks/logs"
@@ -40,3 +43,53 @@ def verified(request: Received, key: str) -> Json:
     """What the independent verifier reads out of a request."""
     payload: Json = Webhook(key).verify(request.body.decode(), request.headers)
     return payload
+
+
+def arrived(receiver: Receiver, count: int, seconds: float = 15.0) -> list[Received]:
+    """What a receiver was sent, once so much has come."""
+    deadline = time.monotonic() + seconds
+    while len(receiver.requests) < count:
+        assert time.monotonic() < deadline, f"{len(receiver.requests)} of {count} deliveries arrived"
+        time.sleep(0.005)
+    return receiver.requests
+
+
+def drain(control: httpx2.Client, **body: float) -> Json:
+    """Wait until nothing is due; answers how things stand then."""
+    response = control.post("/webhooks/drain", json=body)
+    assert response.status_code == 200, response.text
+    found: Json = response.json()
+    return found
+
+
+def advance(control: httpx2.Client, **body: float | str) -> Json:
+    """Move the clock."""
+    response = control.post("/clock/advance", json=body)
+    assert response.status_code == 200, response.text
+    found: Json = response.json()
+    return found
+
+
+@contextmanager
+def clients(server: Live, headers: dict[str, str] | None = None) -> Iterator[tuple[httpx2.Client, httpx2.Client]]:
+    """The API and the control surface of a server's default world, until the block ends."""
+    url = f"{server.url}/_sandbox"
+    with httpx2.Client(base_url=url, headers=headers, timeout=60, verify=NO_TLS) as control:
+        bearer = {"Authorization": f"Bearer {created(control.post('/tokens', json={}))['token']}"}
+        with httpx2.Client(base_url=server.url, headers=bearer, timeout=60, verify=NO_TLS) as api:
+            yield api, control
+
+
+CREATED = ["customer.created"]
+
+
+def event(api: httpx2.Client) -> Json:
+    """Something happens: a new customer."""
+    made: Json = created(api.post("/v2/customers", json=customer_body()))["customer"]
+    return made
+
+
+def only(api: httpx2.Client, webhook: Json) -> Json:
+    """The one delivery to a webhook, whole."""
+    (log,) = logs(api, webhookId=webhook["id"])
+    return log_of(api, log["id"])

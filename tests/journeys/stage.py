@@ -39,6 +39,10 @@ class Stage:
         fired: list[Json] = done(self.control.post("/clock/advance", json={"to": instant}))["fired"]
         return fired
 
+    def drain(self) -> None:
+        """Wait until everything that is due is delivered."""
+        assert done(self.control.post("/webhooks/drain"))["complete"]
+
     def now(self) -> str:
         """The sandbox's time."""
         shown: str = done(self.control.get("/clock"))["now"]

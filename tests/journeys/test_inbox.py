@@ -312,7 +312,7 @@ def test_a_delivery_reaches_nothing_else_of_the_control_surface(control: httpx2.
         ("POST", "/inbox"),
     ):
         answer = control.request(method, path, headers=headers)
-        assert (403, "admin_key_required") == (answer.status_code, answer.json()["code"]), path
+        assert (403, "delivery_not_allowed") == (answer.status_code, answer.json()["code"]), path
 
 
 def test_every_process_of_this_machine_may_post_and_no_page_of_another(serve: Serve) -> None:

@@ -39,13 +39,14 @@ class Builder:
     def _round(self, number: int) -> None:
         projects = [self._project(number, *state) for state in _STATES]
         shop = self._post("/v2/projects", name=f"Loja de ação {number}", status="active")["data"]["project"]["id"]
-        closing = self._webhooks(number, shop)
+        _, busy, *_, closing = self._webhooks(number, shop)
         plans = self._plans(shop)
         self._products(shop, plans)
         self._customers()
         self._keys(number)
         self._orders(plans)
         self._moves(projects)
+        self._fail(busy)
         # What still waits for a webhook is canceled when it is switched off.
         self._done(self._api.put(f"/v2/webhooks/{closing}", json={"is_active": False}))
 
@@ -98,8 +99,18 @@ class Builder:
             if number == 1:
                 self._done(self._api.put(f"/api-keys/{key['id']}", json={"is_active": False}))
 
-    def _webhooks(self, number: int, project: str) -> str:
-        """One attempt each: delivered at the sink, failed where nobody listens. Answers the one that fails."""
+    def _fail(self, webhook: str) -> None:
+        """Some deliveries of a webhook are repeated where nobody listens."""
+        path = f"/v2/webhooks/{webhook}"
+        url = self._done(self._api.get(path))["webhook"]["url"]
+        self._done(self._api.put(path, json={"url": f"{NOWHERE}/{webhook}"}))
+        for log in self._done(self._api.get(f"{path}/logs", params={"limit": 5}))["logs"]:
+            self._done(self._api.post(f"/v2/webhooks/logs/{log['id']}/retry"))
+        self._done(self._api.put(path, json={"url": url}))
+
+    def _webhooks(self, number: int, project: str) -> list[str]:
+        """One attempt each: delivered at the sink, failed where nobody listens, which is the last of them."""
+        made: list[str] = []
         asked: list[tuple[str, list[str], Json]] = [
             (self._sink, ["*"], {"projectId": project}),
             (self._sink, ["order.*", "webhook.test"], {"is_active": number != 1}),
@@ -108,9 +119,9 @@ class Builder:
         ]
         for place, (url, events, more) in enumerate(asked):
             body = {"url": f"{url}/lists/{number}/{place}", "events": events, **more}
-            ident: str = self._post("/v2/webhooks", **body)["webhook"]["id"]
-            self._done(self._api.post(f"/v2/webhooks/{ident}/test"))
-        return ident
+            made.append(self._post("/v2/webhooks", **body)["webhook"]["id"])
+            self._done(self._api.post(f"/v2/webhooks/{made[-1]}/test"))
+        return made
 
     def _orders(self, plans: list[Json]) -> None:
         on_sale = plans[:-1]

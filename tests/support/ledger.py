@@ -21,6 +21,7 @@ OF_THE_SERVER = frozenset(
         "rate_limited",
         "simulated_fault",
         "host_not_allowed",
+        "delivery_not_allowed",
         "request_timeout",
         "malformed_request",
         "sandbox_unavailable",

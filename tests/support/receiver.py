@@ -19,7 +19,7 @@ class Received:
 
 @dataclass(slots=True)
 class Receiver:
-    """What to answer, and what has come in."""
+    """What to answer, and what has come in. `decide` is told of a request and its number, and answers its status."""
 
     url: str = ""
     status: int = 200
@@ -30,6 +30,7 @@ class Receiver:
     hold: threading.Event | None = None
     acts: Callable[[Received], object] | None = None
     requests: list[Received] = field(default_factory=list)
+    decide: Callable[[Received, int], int] | None = None
 
 
 @contextmanager
@@ -39,19 +40,22 @@ def receiving(port: int = 0) -> Iterator[Receiver]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # head and body in one go: apart, the second would wait for the first to be acknowledged
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             headers = {name.lower(): value for name, value in self.headers.items()}
             request = Received(self.path, headers, body)
             receiver.requests.append(request)
+            number = len(receiver.requests)
             receiver.arrived.set()
             if receiver.acts is not None:
                 receiver.acts(request)
             if receiver.hold is not None:
                 receiver.hold.wait(10)
             time.sleep(receiver.delay)
-            self.send_response(receiver.status)
+            status = receiver.status if receiver.decide is None else receiver.decide(request, number)
+            self.send_response(status)
             for name, value in receiver.headers.items():
                 self.send_header(name, value)
             self.send_header("content-length", str(len(receiver.body)))

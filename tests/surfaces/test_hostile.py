@@ -231,16 +231,17 @@ def test_an_empty_admin_key_opens_nothing(serve: Serve) -> None:
 
 
 def test_a_delivery_sets_off_no_delivery(live: Live, door: Door, receiver: Receiver) -> None:
-    """A webhook on the server's own retry would call itself for ever."""
+    """A webhook on the server's own retry would call itself for ever: the server does not let it in."""
     ident = webhook(door, f"{receiver.url}/ring")
     log = post(door, f"/v2/webhooks/{ident}/test", {}).json()["log"]["id"]
     retry = f"/v2/webhooks/logs/{log}/retry"
     made = post(door, "/api-keys", {"name": "Anel", "scopes": ["webhooks:write"]}).json()["api_key"]["private_key"]
     changes = {"url": live.url + door.prefix + retry, "headers": [{"name": "Authorization", "value": f"Bearer {made}"}]}
     assert door.send("PUT", f"/v2/webhooks/{ident}", changes).status == 200
-    assert door.ask("POST", retry).json()["log"]["response_status"] == 200
-    attempts = door.ask("GET", f"/v2/webhooks/logs/{log}").json()["log"]["attempts"]
-    assert [a["error"] for a in attempts if a["trigger"] == "manual"] == ["blocked", None]
+    assert door.ask("POST", retry).json()["log"]["response_status"] == 403
+    shown = door.ask("GET", f"/v2/webhooks/logs/{log}").json()["log"]
+    assert "delivery_not_allowed" in shown["response_body"]
+    assert [a["error"] for a in shown["attempts"] if a["trigger"] == "manual"] == ["http_4xx"]
     door.ask("DELETE", f"/v2/webhooks/{ident}")
 
 

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import socket
 import subprocess
 from pathlib import Path
 
@@ -50,6 +51,8 @@ def test_every_command_of_the_readme_answers_as_shown(live: Live, sandbox_name: 
     shown = commands()
     script = f"\nprintf '\\n{_MARK}\\n'\n".join(command for command, _ in shown)
     script = script.replace("http://127.0.0.1:4600", f"{live.url}/s/{sandbox_name}")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        script = script.replace("8901", str(free.getsockname()[1]))
     ran = subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, timeout=60)
     assert ran.returncode == 0, ran.stderr
     answers = [answer.strip() for answer in ran.stdout.split(_MARK)]

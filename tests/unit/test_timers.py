@@ -1,6 +1,6 @@
 """Timers alone: in the order of time, taken out before their time, put back, and never another's under one number."""
 
-from stub_server.kernel.timers import Timer, Timers
+from stub_server.kernel.timers import SENDING, Timer, Timers
 
 
 def timer(due: int, seq: int, job: str = "order.expire") -> Timer:
@@ -54,3 +54,69 @@ def test_what_is_set_aside_is_still_there_and_can_be_put_back() -> None:
     timers.set_aside(first)
     timers.discard(first)
     assert ({}, [second]) == (timers.aside, timers.pending())
+
+
+def attempt(due: int, seq: int) -> Timer:
+    """An attempt to send."""
+    return timer(due, seq, SENDING)
+
+
+def test_attempts_are_claimed_in_the_order_of_time_and_no_job_of_the_clock() -> None:
+    timers, first, second, later = Timers(), attempt(5, 2), attempt(5, 3), attempt(9, 1)
+    for each in (later, second, first, timer(4, 4)):
+        timers.put(each)
+    assert (4, 5, 4) == (timers.next_due(), timers.next_attempt(), len(timers))
+    assert [first] == timers.claim(8, 1)
+    assert [second] == timers.claim(8, 10)
+    assert ([], 9, 2) == (timers.claim(8, 10), timers.next_attempt(), timers.attempts_due(8))
+    timers.discard(first)
+    timers.release(second)
+    timers.release(first)
+    assert (5, 1, False) == (timers.next_attempt(), timers.attempts_due(8), timers.is_claimed(first))
+    assert [second] == timers.claim(8, 10)
+
+
+def test_an_attempt_that_was_taken_out_and_put_back_is_claimed_once() -> None:
+    """A step was undone and done again."""
+    timers, one = Timers(), attempt(5, 1)
+    for _ in range(3):
+        timers.put(one)
+        timers.discard(one)
+    timers.put(one)
+    assert 1 == timers.attempts_due(5)
+    assert ([one], []) == (timers.claim(5, 10), timers.claim(5, 10))
+
+
+def test_attempts_that_are_held_wait_until_they_are_not() -> None:
+    timers, one = Timers(), attempt(5, 1)
+    timers.put(one)
+    timers.claim(5, 1)
+    timers.hold(one)
+    assert (None, 0, [one]) == (timers.next_attempt(), timers.attempts_due(5), timers.pending())
+    assert (1, 5, 0) == (timers.unhold(), timers.next_attempt(), timers.unhold())
+    timers.claim(5, 1)
+    timers.hold(one)
+    timers.discard(one)
+    assert (0, None, []) == (timers.unhold(), timers.next_attempt(), timers.pending())
+
+
+def test_a_copy_has_every_attempt_due_that_somebody_is_at() -> None:
+    """Whoever claimed one did so in the original."""
+    timers, claimed, held, free = Timers(), attempt(5, 1), attempt(6, 2), attempt(7, 3)
+    for each in (claimed, held, free):
+        timers.put(each)
+    timers.claim(6, 2)
+    timers.hold(held)
+    twin = timers.copy()
+    assert [claimed, held, free] == twin.claim(9, 10)
+    assert [free] == timers.claim(9, 10)
+
+
+def test_an_attempt_with_nothing_to_send_rides_on_the_next_step() -> None:
+    timers, one = Timers(), attempt(5, 1)
+    timers.put(one)
+    timers.claim(5, 1)
+    timers.pass_over(one)
+    assert ({1: one}, None, 0) == (timers.aside, timers.next_attempt(), timers.attempts_due(5))
+    timers.put_back()
+    assert (5, None) == (timers.next_attempt(), timers.next_due())

@@ -45,6 +45,7 @@ def get_health(call: Call) -> Reply:
             "now": call.now_text,
             "operations": len(server.document.operations),
             "events": len(server.document.events),
+            "deliveries": server.courier.queue(sandbox),
         }
     )
 

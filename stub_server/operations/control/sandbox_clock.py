@@ -1,18 +1,22 @@
 """The clock that rules expiry, billing and retries: forward only, and everything due on the way is done."""
 
+from collections.abc import Callable
 from types import MappingProxyType
 
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
 from ...contract.formats import date_time_ms
-from ...engine.scheduler import Fired, advance
-from ...kernel.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, iso
+from ...delivery.passage import Passed, check_standing, pass_time
+from ...engine.draft import Draft
+from ...engine.scheduler import Fired
+from ...kernel.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, ClockState, iso
 from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body
 
 _UNITS = MappingProxyType({"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": SECOND})
 FARTHEST = 3650 * DAY
+PATIENCE = 30.0  # seconds that a call waits for deliveries unless told
 
 
 def get_clock(call: Call) -> Reply:
@@ -20,42 +24,58 @@ def get_clock(call: Call) -> Reply:
     return reply.value(_clock(call))
 
 
-def set_clock(call: Call, body: Body) -> Reply:
+async def set_clock(call: Call, body: Body) -> Reply:
     """200 with the clock after the jump."""
-    to = date_time_ms(body["to"])
-    _check(call, to)
-    advance(call.sandbox, to, call.cause)
+    await _jump(call, date_time_ms(body["to"]), body)
     return reply.value(_clock(call))
 
 
-def advance_clock(call: Call, body: Body) -> Reply:
+async def advance_clock(call: Call, body: Body) -> Reply:
     """200 with the jobs that were done on the way."""
     if "to" in body:
-        return _jump(call, date_time_ms(body["to"]))
-    return _jump(call, call.now + sum(round(body.get(name, 0) * unit) for name, unit in _UNITS.items()))
+        to = date_time_ms(body["to"])
+    else:
+        to = call.now + sum(round(body.get(name, 0) * unit) for name, unit in _UNITS.items())
+    passed = await _jump(call, to, body)
+    return reply.value(
+        {
+            "now": iso(call.sandbox.clock.now),
+            "fired": [_fired(job) for job in passed.fired],
+            "complete": passed.complete,
+            "remaining": _remaining(call),
+        }
+    )
 
 
-def freeze_clock(call: Call, body: Body | None) -> Reply:
+async def freeze_clock(call: Call, body: Body | None) -> Reply:
     """200 with the clock standing still, now or at a later instant."""
     if body and "at" in body:
-        _check(call, date_time_ms(body["at"]))
-        advance(call.sandbox, date_time_ms(body["at"]), call.cause)
-    call.draft.clock = call.sandbox.clock.stopped()
-    call.record()
+        await _jump(call, date_time_ms(body["at"]), body, lambda: _set(call, call.sandbox.clock.stopped()))
+    else:
+        check_standing(call.sandbox)
+        _set(call, call.sandbox.clock.stopped())
     return reply.value(_clock(call))
 
 
 def resume_clock(call: Call) -> Reply:
     """200 with the clock running on from where it stands."""
-    call.draft.clock = call.sandbox.clock.resumed()
-    call.record()
+    check_standing(call.sandbox)
+    _set(call, call.sandbox.clock.resumed())
+    call.server.courier.ring(call.sandbox)
     return reply.value(_clock(call))
 
 
-def _jump(call: Call, to: int) -> Reply:
+async def _jump(call: Call, to: int, body: Body, then: Callable[[], object] | None = None) -> Passed:
+    check_standing(call.sandbox)
     _check(call, to)
-    fired = advance(call.sandbox, to, call.cause)
-    return reply.value({"now": iso(call.sandbox.clock.now), "fired": [_fired(job) for job in fired]})
+    seconds = body.get("wait_seconds", PATIENCE)
+    return await pass_time(call.server.courier, call.sandbox, to, call.cause, seconds, then)
+
+
+def _set(call: Call, clock: ClockState) -> None:
+    draft = Draft(call.sandbox, call.sandbox.store, call.cause)
+    draft.clock = clock
+    draft.record()
 
 
 def _fired(job: Fired) -> Body:
@@ -78,11 +98,22 @@ def _where(message: str, code: str) -> dict[str, str]:
 
 def _clock(call: Call) -> Body:
     sandbox = call.sandbox
-    due = sandbox.timers.next_due()
+    timers, attempt = sandbox.timers, sandbox.timers.next_attempt()
+    dues = [due for due in (timers.next_due(),) if due is not None]
+    if attempt is not None and attempt > sandbox.clock.now:  # what is due already is on its way, or held
+        dues.append(attempt)
     return {
         "now": iso(sandbox.clock.now),
         "frozen": sandbox.clock.frozen,
         "offset_seconds": sandbox.clock.offset / 1000,
-        "next_due": None if due is None else iso(due),
-        "pending_timers": len(sandbox.timers),
+        "next_due": iso(min(dues)) if dues else None,
+        "pending_timers": len(timers),
+        "complete": not sandbox.is_advancing,
+        "remaining": _remaining(call),
     }
+
+
+def _remaining(call: Call) -> int:
+    """How many attempts are due that have not been made."""
+    due: int = call.server.courier.queue(call.sandbox)["due"]
+    return due

@@ -41,7 +41,9 @@ def delete_sandbox(call: Call, name: str) -> Reply:
 def fork_sandbox(call: Call, name: str, body: Body | None) -> Reply:
     """201 with a new sandbox that has the same past."""
     asked = body or {}
-    entry = call.server.sandboxes.fork(name, asked.get("name"), asked.get("step"), asked.get("ttl_seconds"))
+    entry = call.server.sandboxes.fork(
+        name, asked.get("name"), asked.get("step"), asked.get("ttl_seconds"), deliver=asked.get("deliver", False)
+    )
     return _made(call, entry)
 
 

@@ -1,0 +1,221 @@
+"""Sends what is due, one courier for all worlds of a server: after the answers, and without anybody asking."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Coroutine, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import ref
+
+import orjson
+
+from ..engine.sandbox import SILENT, Sandbox
+from ..engine.scheduler import tick
+from ..events.sender import Sender
+from ..kernel.timers import Timer
+from .posting import Posting
+
+TIMEOUT = 15.0  # seconds of one attempt
+GRACE = 3.0  # seconds that attempts under way get when the server stops
+PER_WEBHOOK = 8  # attempts at once
+SLICE = 250  # attempts claimed at once: finding them holds up the server
+AFTER_DEFECT = 30.0  # seconds until what failed by a defect of ours is tried again
+LONGEST_SLEEP = 3600.0
+log = logging.getLogger("stub_server")
+
+
+@dataclass(slots=True, eq=False)
+class Lane:
+    """What waits for one webhook. A `slow` receiver, which has let an attempt time out, gets one at a time."""
+
+    world: Sandbox
+    waiting: deque[Timer] = field(default_factory=deque)
+    workers: int = 0
+    slow: bool = False
+
+
+class Courier:
+    """Looks at a world when its bell rings and when something falls due there, and makes the attempts.
+
+    It works on the event loop on which it was started; before and after that nothing is sent.
+    """
+
+    def __init__(self, sender: Sender) -> None:
+        self.sender = sender
+        self.posting = Posting(sender, self._try_again)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lanes: dict[tuple[int, str], Lane] = {}
+        self._rung: set[int] = set()
+        self._alarms: dict[int, asyncio.TimerHandle] = {}
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    # -- its own life
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it sends."""
+        return self._loop is not None
+
+    def start(self, worlds: Iterable[Sandbox]) -> None:
+        """Begin to send, with what is due by now."""
+        self._loop = asyncio.get_running_loop()
+        self.sender.connections.keep()
+        for world in worlds:
+            for timer in list(world.timers.claimed.values()):  # what was not made before an earlier stop
+                world.timers.release(Timer(*timer))
+            self.ring(world)
+
+    async def stop(self) -> None:
+        """Send nothing more. Attempts under way get a few seconds; what is not made is due again at the next start."""
+        self._loop = None
+        for handle in self._alarms.values():
+            handle.cancel()
+        if self.tasks:
+            await asyncio.wait(self.tasks, timeout=GRACE)
+        for task in list(self.tasks):
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        for kept in (self._lanes, self._rung, self._alarms):
+            kept.clear()
+        await self.sender.connections.aclose()
+
+    # -- when to look
+
+    def ring(self, world: Sandbox) -> None:
+        """Look at a world as soon as the event loop is free."""
+        if self._loop is not None and id(world) not in self._rung:
+            self._rung.add(id(world))
+            self._loop.call_soon(self._look, world)
+
+    def _look(self, world: Sandbox) -> None:
+        """Take on what is due in a world, and see to being called when the next is."""
+        self._rung.discard(id(world))
+        self.posting.tell()  # whoever waits for a world looks at it after this
+        if self._loop is None or world.is_advancing or world.is_broken:
+            return
+        if (earlier := self._alarms.pop(id(world), None)) is not None:
+            earlier.cancel()
+        if world.is_gone:
+            return
+        try:
+            seconds = self._take_stock(world)
+        except Exception:
+            log.exception("defect in what is due in sandbox %s; it is looked at again", world.name)
+            seconds = AFTER_DEFECT
+        if seconds is not None:
+            self._alarms[id(world)] = self._loop.call_later(min(seconds, LONGEST_SLEEP), self._wake, ref(world))
+
+    def _take_stock(self, world: Sandbox) -> float | None:
+        """Do what time brings and take on what is to be sent; answers in how many seconds more is due, if it is."""
+        job, now = self._next_job(world), world.clock.read()
+        if job is not None and job <= now:
+            tick(world)  # events of time itself are told though nobody asks
+            job = self._next_job(world)
+        attempt = None
+        if world.held != SILENT:
+            for timer in world.timers.claim(now, SLICE):
+                self._take_on(world, timer)
+            attempt = world.timers.next_attempt()
+            if attempt is not None and attempt <= now:
+                self.ring(world)
+        due = min((instant for instant in (job, attempt) if instant is not None), default=SILENT)
+        world.alarm = due
+        if due == SILENT or world.clock.frozen:
+            return None
+        return (due - now) / 1000 if due > now else AFTER_DEFECT  # what is still due now is a job that failed
+
+    def _wake(self, reference: ref[Sandbox]) -> None:
+        world = reference()
+        if world is not None:
+            self._look(world)
+
+    def _next_job(self, world: Sandbox) -> int | None:
+        """When time next does something in a world that somebody may be told of."""
+        heard = any(store.webhooks.bucket("is_active", True) for store in world.stores.values())
+        return world.timers.next_due() if heard else None
+
+    # -- lanes
+
+    def _take_on(self, world: Sandbox, timer: Timer) -> None:
+        webhook = webhook_of(world, timer)
+        if webhook is None:
+            world.timers.pass_over(timer)
+            return
+        lane = self._lanes.get((id(world), webhook))
+        if lane is None:
+            lane = self._lanes[id(world), webhook] = Lane(world)
+        lane.waiting.append(timer)
+        self._staff(webhook, lane)
+
+    def _staff(self, webhook: str, lane: Lane) -> None:
+        if lane.workers < (1 if lane.slow else PER_WEBHOOK):
+            lane.workers += 1
+            self.spawn(self._work(webhook, lane))
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Have something done that ends with the server."""
+        task = asyncio.create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return task
+
+    async def _work(self, webhook: str, lane: Lane) -> None:
+        world = lane.world
+        try:
+            while lane.waiting and self._loop is not None and (lane.workers == 1 or not lane.slow):
+                if world.is_advancing:
+                    self.hand_back(world)
+                    break
+                error = await self.posting.deliver(world, lane.waiting.popleft(), TIMEOUT)
+                lane.slow = error == "timeout" if error is not None else lane.slow
+                if lane.waiting and not lane.slow:
+                    self._staff(webhook, lane)
+        finally:
+            lane.workers -= 1
+            if not lane.workers and not lane.waiting:
+                self._lanes.pop((id(world), webhook), None)
+
+    def hand_back(self, world: Sandbox) -> None:
+        """Have everything due again that waits in lanes: the clock of its world advances, and sends it itself."""
+        for lane in self._lanes.values():
+            if lane.world is world:
+                while lane.waiting:
+                    world.timers.release(lane.waiting.popleft())
+
+    def _try_again(self, world: Sandbox, timer: Timer) -> None:
+        """Have an attempt due again a little later that failed by a defect of ours."""
+
+        def again() -> None:
+            world.timers.release(timer)
+            self.ring(world)
+
+        if self._loop is not None:
+            self._loop.call_later(AFTER_DEFECT, again)
+
+    # -- what waits
+
+    def queue(self, world: Sandbox) -> dict[str, int]:
+        """How many attempts of a world are due, how many of these are under way, and how many are held back."""
+        due = world.timers.attempts_due(world.clock.now)
+        if world.held == SILENT:
+            return {"due": 0, "in_flight": 0, "held": due}
+        return {"due": due, "in_flight": self.posting.in_flight(world), "held": len(world.timers.held)}
+
+    def resume(self, world: Sandbox) -> int:
+        """Send what is held back; answers how many attempts of it are due."""
+        held = self.queue(world)["held"]
+        world.held = 0
+        world.timers.unhold()
+        self.ring(world)
+        return held
+
+
+def webhook_of(world: Sandbox, timer: Timer) -> str | None:
+    """The id of the webhook that an attempt is for."""
+    store = world.stores.get(timer.merchant_id)
+    record = store.webhook_logs.find(timer.subject) if store is not None else None
+    ident: str | None = None if record is None else orjson.loads(record.public)["webhookId"]
+    return ident

@@ -1,0 +1,136 @@
+"""Time passing with deliveries on the way: each attempt at its own instant, while the clock stands there."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..engine.draft import Draft
+from ..engine.sandbox import SILENT, Sandbox
+from ..engine.scheduler import Fired, advance, arrive, run_due
+from ..engine.step import Cause
+from ..kernel.problem import Conflict
+from ..kernel.timers import SENDING, Timer
+from .courier import Courier, webhook_of
+
+TIMEOUT = 4.0  # seconds of one attempt
+SLICE = 200  # jobs done, or attempts found, before others are served
+log = logging.getLogger("stub_server")
+
+
+class Passed(NamedTuple):
+    """How far the clock has come: what was done on the way, and whether that is all."""
+
+    fired: list[Fired]
+    complete: bool
+
+
+async def pass_time(
+    courier: Courier, world: Sandbox, to: int, cause: Cause, seconds: float, then: Callable[[], object] | None = None
+) -> Passed:
+    """Advance a world's clock, and `then` do something there; waits so many seconds of real time.
+
+    What is not done by then goes on in the background, and other clock calls are refused until it is.
+    Raises Conflict.
+    """
+    check_standing(world)
+    fired: list[Fired] = []
+    if not courier.is_open:
+        fired += advance(world, to, cause)
+        if then is not None:
+            then()
+        return Passed(fired, complete=True)
+    world.is_advancing = True
+    task = courier.spawn(_pass(courier, world, to, cause, fired, then))
+    done, _ = await asyncio.wait((task,), timeout=seconds)
+    if done:
+        task.result()
+        return Passed(fired, complete=True)
+    task.add_done_callback(_log_defect)
+    return Passed(list(fired), complete=False)
+
+
+def check_standing(world: Sandbox) -> None:
+    """Refuse a clock call while an earlier one goes on. Raises Conflict."""
+    if world.is_advancing:
+        message = "The clock is still advancing. POST /_sandbox/webhooks/drain waits for it."
+        raise Conflict(message, code="clock_advancing")
+
+
+async def _pass(
+    courier: Courier, world: Sandbox, to: int, cause: Cause, fired: list[Fired], then: Callable[[], object] | None
+) -> None:
+    try:
+        courier.hand_back(world)
+        while courier.posting.in_flight(world):
+            await courier.posting.ended()
+        while not world.is_gone:
+            speaks = world.held != SILENT
+            fired += run_due(world, to, SLICE, pausing=speaks)
+            attempt, job = world.timers.next_attempt() if speaks else None, world.timers.next_due()
+            if job is not None and job <= to and (attempt is None or job <= attempt):
+                await asyncio.sleep(0)  # there are more jobs before anything is sent
+            elif attempt is None or attempt > to:
+                break
+            else:
+                await _send(courier, world, attempt, cause, fired)
+        if not world.is_gone:
+            arrive(world, to, cause)
+            if then is not None:
+                then()
+    finally:
+        world.is_advancing = False
+        courier.ring(world)
+        courier.posting.tell()
+
+
+async def _send(courier: Courier, world: Sandbox, due: int, cause: Cause, fired: list[Fired]) -> None:
+    """Have the clock stand at an instant and make what is due there: one webhook's in order, several side by side."""
+    if due > world.clock.now:
+        draft = Draft(world, world.store, cause)
+        draft.clock = world.clock.moved(due)
+        draft.now = draft.clock.now
+        draft.record()
+    lanes: dict[str, list[Timer]] = {}
+    while claimed := world.timers.claim(due, SLICE):
+        for timer in claimed:
+            webhook = webhook_of(world, timer)
+            if webhook is None:
+                world.timers.pass_over(timer)
+            else:
+                lanes.setdefault(webhook, []).append(timer)
+        await asyncio.sleep(0)
+
+    async def in_order(timers: list[Timer]) -> None:
+        for timer in timers:
+            if await courier.posting.deliver(world, timer, TIMEOUT) is not None:
+                fired.append(Fired(timer.due, SENDING, timer.subject, ()))
+
+    await asyncio.gather(*map(in_order, lanes.values()))
+
+
+async def drained(courier: Courier, world: Sandbox, seconds: float) -> bool:
+    """Wait until nothing is due in a world, at most so many seconds; answers whether that is so."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not is_drained(courier, world):
+                await courier.posting.ended()
+    except TimeoutError:
+        pass
+    return is_drained(courier, world)
+
+
+def is_drained(courier: Courier, world: Sandbox) -> bool:
+    """Whether nothing is due that will be sent, and no clock call goes on."""
+    timers = world.timers
+    if world.is_gone or not (world.is_advancing or timers.claimed):
+        due = None if world.is_gone or world.held == SILENT else timers.next_attempt()
+        return due is None or due > world.clock.read()
+    return False
+
+
+def _log_defect(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        log.error("defect while the clock advances", exc_info=task.exception())

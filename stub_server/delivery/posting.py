@@ -1,0 +1,121 @@
+"""Makes attempts: each when there is a place for it, as things stand then, and records what came of it as a step."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from ..domain.deliveries import AUTOMATIC, AttemptOutcome
+from ..engine.attempts import Attempt, attempt_for, conclude
+from ..engine.deliveries import ANSWERING, is_simulated
+from ..engine.draft import Draft
+from ..engine.sandbox import Sandbox
+from ..engine.scheduler import tick
+from ..engine.step import Cause
+from ..events.sender import Sender
+from ..kernel.timers import SENDING, Timer
+from ..store.memory import Store
+from .places import Places
+
+log = logging.getLogger("stub_server")
+
+
+class Posting:
+    """One per server."""
+
+    def __init__(self, sender: Sender, try_again: Callable[[Sandbox, Timer], None]) -> None:
+        """`try_again` is told of an attempt that failed by a defect of ours."""
+        self._sender, self._try_again = sender, try_again
+        self._places = Places()
+        self._flying: dict[int, int] = {}
+        self._watching: list[asyncio.Future[None]] = []
+
+    async def deliver(self, world: Sandbox, timer: Timer, timeout: float) -> str | None:
+        """Make a claimed attempt, if it is still to be made, and record what came of it.
+
+        Answers the error, an empty text for a success and None where nothing was sent.
+        """
+        advancing = world.is_advancing
+        self._flying[id(world)] = self._flying.get(id(world), 0) + 1
+        try:
+            attempt = self._attempt(world, timer)
+            if attempt is None:
+                return None
+            was_free = self._places.is_free(attempt.delivery.url)
+            async with self._places.at(attempt.delivery.url):
+                if not was_free:
+                    if world.is_advancing != advancing:
+                        world.timers.release(timer)
+                        return None
+                    attempt = self._attempt(world, timer)
+                    if attempt is None:
+                        return None
+                begun = world.clock.now if world.is_advancing else world.clock.read()
+                outcome = await self._sender.attempt(attempt.delivery, timeout)
+            if not world.is_gone and not world.is_broken:
+                self._record(world, timer, attempt, outcome, begun)
+            return outcome.error or ""
+        except asyncio.CancelledError:
+            world.timers.release(timer)
+            raise
+        except Exception:
+            log.exception("defect in a delivery of sandbox %s; it is tried again", world.name)
+            self._try_again(world, timer)
+            return None
+        finally:
+            left = self._flying.pop(id(world)) - 1
+            if left:
+                self._flying[id(world)] = left
+            self.tell()
+
+    def _attempt(self, world: Sandbox, timer: Timer) -> Attempt | None:
+        """What is to be sent now; None where nothing is: not any more, or not yet."""
+        if world.is_gone or world.is_broken or not world.timers.is_claimed(timer):
+            return None
+        attempt = attempt_for(world, timer)
+        if attempt is None:
+            world.timers.pass_over(timer)
+        elif is_simulated(world, attempt.delivery.url):  # the webhook has another address by now
+            draft = self._draft(world, timer, world.stores[timer.merchant_id])
+            draft.at(draft.now, ANSWERING, timer.subject)
+            draft.record()
+            return None
+        elif attempt.serial <= world.held:
+            world.timers.hold(timer)
+            return None
+        return attempt
+
+    def _record(self, world: Sandbox, timer: Timer, attempt: Attempt, outcome: AttemptOutcome, begun: int) -> None:
+        """The step of an attempt, at the instant that the clock shows by now."""
+        tick(world)
+        store = world.stores.get(timer.merchant_id)
+        if store is None or world.is_broken:
+            return
+        draft = self._draft(world, timer, store)
+        conclude(draft, attempt.log, attempt.webhook.id, outcome, attempt.delivery.url, AUTOMATIC, begun)
+        draft.record()
+
+    def _draft(self, world: Sandbox, timer: Timer, store: Store) -> Draft:
+        """The step that an attempt ends with."""
+        draft = Draft(world, store, Cause("delivery", timer.subject, SENDING))
+        if world.timers.is_claimed(timer):
+            draft.taken(timer)
+        return draft
+
+    def in_flight(self, world: Sandbox) -> int:
+        """How many attempts of a world are under way or wait for a place."""
+        return self._flying.get(id(world), 0)
+
+    async def ended(self) -> None:
+        """Wait until some attempt has ended."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._watching.append(future)
+        await future
+
+    def tell(self) -> None:
+        """Some attempt has ended, or a clock call has."""
+        watching, self._watching = self._watching, []
+        for future in watching:
+            if not future.done():
+                future.set_result(None)

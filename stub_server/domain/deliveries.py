@@ -1,0 +1,197 @@
+"""Rules of deliveries: what one holds, when it is attempted again, and what an attempt makes of it and its webhook."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
+from ..kernel.problem import Conflict, detail
+from ..kernel.record import Body, Row
+from .webhooks import Subscriber, disabled_webhook
+
+AUTOMATIC, MANUAL, TEST = "automatic", "manual", "test"  # what brings an attempt about
+GONE = 410
+ASKS_FOR_TIME = frozenset((429, 503))  # the statuses whose Retry-After counts
+STANDARD = (0, 5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR)
+"""What an attempt waits after the one before: the example schedule of Standard Webhooks 1.0."""
+SCHEDULES: Mapping[str, tuple[int, ...]] = MappingProxyType(
+    {"standard": STANDARD, "fast": (0, SECOND, 5 * SECOND, 25 * SECOND), "none": (0,)}
+)
+"""Schedules by the name that `--webhook-schedule` knows them by; `none` attempts once."""
+JITTER = 0.1  # of a wait, more or less
+LONGEST_WAIT = DAY  # that a receiver may ask for
+MOST_FAILURES = 3  # events in a row that used up their attempts
+DETAILS = ("request_headers", "request_body", "response_headers", "attempts")
+"""What one delivery shows beyond its entry in a list."""
+
+
+class AttemptOutcome(NamedTuple):
+    """What one attempt came to. `status` is None when no answer came, `error` None when it was a 2xx.
+
+    `retry_after` is how long the receiver asked to be left alone, in ms, if it did.
+    """
+
+    status: int | None
+    body: str | None
+    response_headers: dict[str, str]
+    duration_ms: int
+    error: str | None
+    request_headers: dict[str, str]
+    signature: str
+    retry_after: int | None = None
+
+
+def new_log(
+    ident: str,
+    subscriber: Subscriber,
+    event_id: str,
+    event_type: str,
+    body: bytes,
+    serial: int,
+    now: str,
+    *,
+    most: int | None,
+) -> tuple[Body, Body]:
+    """A delivery before its first attempt. `serial` is the event's place in the world's history.
+
+    An automatic one is due at once and attempted at `most` so often; a test send (None) is attempted by its request
+    and is never due. The project is the webhook's at the time of the event: restricted keys see the delivery by it.
+    """
+    public = {
+        "id": ident,
+        "webhookId": subscriber.id,
+        "event_id": event_id,
+        "event_type": event_type,
+        "status": "pending",
+        "is_test": most is None,
+        "url": subscriber.url,
+        "attempt_count": 0,
+        "max_attempts": most or 1,
+        "response_status": None,
+        "response_body": None,
+        "duration_ms": None,
+        "error": None,
+        "next_attempt_at": None if most is None else now,
+        "last_attempt_at": None,
+        "delivered_at": None,
+        "createdAt": now,
+        "updatedAt": now,
+    }
+    hidden: Body = {
+        "request_headers": {},
+        "request_body": body.decode(),
+        "response_headers": {},
+        "attempts": [],
+        "projectId": subscriber.project_id,
+        "serial": serial,
+    }
+    return public, hidden
+
+
+def shown_log(public: Body, hidden: Body) -> Body:
+    """One delivery as it is shown alone."""
+    return public | {name: hidden[name] for name in DETAILS}
+
+
+def check_retryable(public: Body, *, webhook_exists: bool) -> None:
+    """A delivery is attempted by hand unless nobody is to attempt it any more. Raises Conflict."""
+    if not webhook_exists:
+        message = "The webhook of this delivery was deleted. There is no address to send it to."
+        raise Conflict(message, code="webhook_deleted", details=[detail("webhookId", "webhook_deleted", message)])
+    if public["status"] == "canceled":
+        message = "The delivery is canceled; only a pending, retrying, delivered or failed one can be retried."
+        raise Conflict(message, code="log_not_retryable", details=[detail("status", "log_not_retryable", message)])
+
+
+def wait_ms(schedule: tuple[int, ...], number: int, outcome: AttemptOutcome, luck: float) -> int:
+    """How long the attempt after the `number`-th waits: by the schedule, and not less than the receiver asked for.
+
+    `luck`, from 0 to 1, moves it by up to a tenth either way; 0.5 leaves it.
+    """
+    planned = schedule[number] + round(schedule[number] * JITTER * (2 * luck - 1))
+    asked = outcome.retry_after if outcome.status in ASKS_FOR_TIME else None
+    return max(planned, min(asked or 0, LONGEST_WAIT))
+
+
+def attempted(
+    row: Row,
+    outcome: AttemptOutcome,
+    url: str,
+    trigger: str,
+    at: int,
+    now: int,
+    schedule: tuple[int, ...],
+    luck: float = 0.5,
+) -> tuple[Body, Body]:
+    """A delivery after an attempt that was begun at `at` and answered at `now` (ms).
+
+    An automatic one follows the schedule. One by hand or as a test decides the delivery, which leaves the schedule; one
+    that was canceled meanwhile stays canceled, and one that was decided by hand is only ever delivered after all.
+    """
+    delivered, was = outcome.error is None, row.public["status"]
+    number, automatic = row.public["attempt_count"] + 1, trigger == AUTOMATIC
+    is_open = was in ("pending", "retrying")
+    left = number < min(row.public["max_attempts"], len(schedule))
+    retries = automatic and is_open and not delivered and outcome.status != GONE and left
+    public = row.public | {
+        "url": url,
+        "attempt_count": number,
+        "response_status": outcome.status,
+        "response_body": outcome.body,
+        "duration_ms": outcome.duration_ms,
+        "error": outcome.error,
+        "next_attempt_at": iso(now + wait_ms(schedule, number, outcome, luck)) if retries else None,
+        "last_attempt_at": iso(at),
+        "updatedAt": iso(now),
+    }
+    if delivered:
+        public["delivered_at"] = iso(now)
+    if was != "canceled":
+        if delivered:
+            public["status"] = "delivered"
+        elif is_open or not automatic:
+            public["status"] = "retrying" if retries else "failed"
+    attempt: dict[str, Any] = {
+        "number": number,
+        "at": iso(at),
+        "response_status": outcome.status,
+        "duration_ms": outcome.duration_ms,
+        "error": outcome.error,
+        "signature": outcome.signature,
+        "trigger": trigger,
+    }
+    hidden = row.hidden | {
+        "request_headers": outcome.request_headers,
+        "response_headers": outcome.response_headers,
+        "attempts": [*row.hidden["attempts"], attempt],
+    }
+    return public, hidden
+
+
+def after_delivery(old: Body, before: str, after: str, outcome: AttemptOutcome, trigger: str, at: int) -> Body:
+    """A webhook after an attempt that moved a delivery from one status to another, or left it.
+
+    It shows what the latest attempt came to, and may be switched off. `updatedAt` stays unless it is: nobody changed
+    it. Failures count when an event has used up its attempts.
+    """
+    failures = old["consecutive_failures"]
+    if trigger != AUTOMATIC:
+        status = "delivered" if outcome.error is None else "failed"
+    else:
+        status = after if after != "canceled" else "failed"
+        if after == "delivered":
+            failures = 0
+        elif after == "failed" != before:
+            failures += 1
+    public = old | {"last_delivery_at": iso(at), "last_delivery_status": status, "consecutive_failures": failures}
+    if public["is_active"] and trigger != TEST:
+        if outcome.status == GONE:
+            return disabled_webhook(public, "gone", iso(at))
+        if trigger == AUTOMATIC and failures >= MOST_FAILURES:
+            return disabled_webhook(public, "too_many_failures", iso(at))
+    return public
+
+
+def called_off(public: Body, now: str) -> Body:
+    """A delivery that nobody will attempt any more."""
+    return public | {"status": "canceled", "next_attempt_at": None, "updatedAt": now}

@@ -1,0 +1,90 @@
+"""Receivers that do not exist: what is answered behind an address of a reserved name, which no machine may have."""
+
+import math
+from collections.abc import Mapping
+from statistics import NormalDist
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from ..kernel.clock import DAY, HOUR
+from ..kernel.ids import luck
+from ..kernel.record import Body
+from .deliveries import GONE
+
+RESERVED = ("example", "example.com", "example.net", "example.org", "invalid", "test")
+"""Names of RFC 2606 and RFC 6761 that nobody answers; so do the names below them."""
+BEHAVIOURS = ("healthy", "flaky", "gone")
+REJECTED = 0.08  # of the events to a flaky receiver, besides those that an outage delays
+SLOW = 0.02  # of the first attempts run into the time limit
+TIMEOUT_MS = 15_000
+BETWEEN_OUTAGES = 4 * DAY
+LATELY = 36 * HOUR  # before its world begins a flaky receiver went down, and still is
+SOON = 2 * HOUR  # after that it is back
+_PAGE = "<html>\r\n<head><title>{0}</title></head>\r\n<body>\r\n<center><h1>{0}</h1></center>\r\n</body>\r\n</html>\r\n"
+_HTML, _JSON = "text/html", "application/json"
+BODIES: Mapping[int, tuple[str, str]] = {
+    200: (_JSON, '{"received":true}'),
+    500: (_JSON, '{"error":"internal server error"}'),
+    502: (_HTML, _PAGE.format("502 Bad Gateway")),
+    503: (_HTML, _PAGE.format("503 Service Temporarily Unavailable")),
+    GONE: (_JSON, ""),
+}
+
+
+class Answer(NamedTuple):
+    """What came back after `took` ms; `status` is None when nothing did."""
+
+    status: int | None
+    took: int
+
+    @property
+    def error(self) -> str | None:
+        """What was wrong with it."""
+        if self.status is None:
+            return "timeout"
+        return None if self.status == 200 else "http_5xx" if self.status >= 500 else "http_4xx"
+
+
+def is_reserved(url: str) -> bool:
+    """Whether an address is at a reserved name."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    return any(host == name or host.endswith(f".{name}") for name in RESERVED)
+
+
+def answer(webhook: Body, hidden: Body, log: Body, at: int) -> Answer:
+    """What comes back for the next attempt of a delivery, at an instant: the same for the same delivery and attempt.
+
+    How a receiver behaves is written in the webhook's hidden part by its seed; others are healthy.
+    """
+    kept = hidden.get("receiver") or {"behaviour": "healthy"}
+    number = log["attempt_count"]
+    chance = luck(log["id"], str(number), "answer")
+    if kept["behaviour"] == "gone" and at >= kept["gone"]:
+        return Answer(GONE, _took(chance))
+    if kept["behaviour"] == "flaky" and (status := _flaky(webhook, kept, log, at)) != 200:
+        return Answer(status, TIMEOUT_MS if status is None else _took(chance))
+    if number == 0 and luck(log["id"], "slow") < SLOW:
+        return Answer(None, TIMEOUT_MS)
+    return Answer(200, _took(chance))
+
+
+def _flaky(webhook: Body, kept: Body, log: Body, at: int) -> int | None:
+    ident, created = webhook["id"], kept["created"]
+    turn = (at - created) // BETWEEN_OUTAGES
+    begins = created + turn * BETWEEN_OUTAGES + int(3 * DAY * luck(ident, str(turn), "begins"))
+    ends = begins + int((0.5 + 6 * luck(ident, str(turn), "ends") ** 2) * HOUR)
+    latest = kept["until"] - LATELY <= at < kept["until"] + SOON
+    if latest or begins <= at < ends:
+        chance = luck(ident, "lately" if latest else str(turn), "fault")
+        return 503 if chance < 0.5 else 502 if chance < 0.75 else None
+    # A payload that it cannot digest, today or tomorrow. A third event in a row would have disabled the webhook.
+    is_last = log["attempt_count"] + 1 >= log["max_attempts"]
+    if luck(log["id"], "rejected") < REJECTED and not (is_last and webhook["consecutive_failures"] >= 2):
+        return 500
+    return 200
+
+
+def _took(chance: float) -> int:
+    """How long a receiver takes: mostly a tenth of a second, seldom a whole one."""
+    normal = NormalDist().inv_cdf(min(max(chance, 1e-9), 1 - 1e-9))
+    return min(40 + int(80 * math.exp(0.7 * normal)), TIMEOUT_MS - 1)

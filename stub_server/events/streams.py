@@ -1,0 +1,63 @@
+"""Network streams for the HTTP client: a request goes out in one piece, and looking at a kept one costs nothing."""
+
+import asyncio
+import ssl
+from typing import Any
+
+import httpcore2
+
+
+class Stream(httpcore2.AsyncNetworkStream):
+    """A connection of asyncio's. Deadlines are kept by whoever uses it."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._unsent: list[bytes] = []
+
+    @classmethod
+    async def to(cls, address: str, port: int) -> "Stream":
+        """Connect to an IP address. Raises httpcore2.ConnectError."""
+        try:
+            return cls(*await asyncio.open_connection(address, port))
+        except OSError as error:
+            raise httpcore2.ConnectError(str(error)) from error
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Send what was written, and wait for bytes; none at the end. Raises httpcore2.ReadError."""
+        try:
+            if self._unsent:
+                data, self._unsent = b"".join(self._unsent), []
+                self._writer.write(data)
+                await self._writer.drain()
+        except OSError:
+            pass  # it may have answered before it closed
+        try:
+            return await self._reader.read(max_bytes)
+        except OSError as error:
+            raise httpcore2.ReadError(str(error)) from error
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Keep bytes until an answer is waited for: head and body go out together."""
+        if buffer:
+            self._unsent.append(buffer)
+
+    async def aclose(self) -> None:
+        """Close it, at once: nobody waits for the other side's farewell."""
+        self._writer.transport.abort()
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore2.AsyncNetworkStream:
+        """Encrypt it from now on. Raises httpcore2.ConnectError."""
+        try:
+            await self._writer.start_tls(ssl_context, server_hostname=server_hostname)
+        except OSError as error:  # ssl.SSLError is one
+            await self.aclose()
+            raise httpcore2.ConnectError(str(error)) from error
+        return self
+
+    def get_extra_info(self, info: str) -> Any:
+        """What the pool asks: whether an idle connection has ended, and what was agreed on in TLS."""
+        if info == "is_readable":
+            return self._reader.at_eof() or self._reader.exception() is not None or self._writer.is_closing()
+        return self._writer.get_extra_info(info)

@@ -1,0 +1,183 @@
+"""`make bench ARGS=--webhooks`: how fast deliveries leave, what a dead receiver costs the API, and if any is lost."""
+
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import httpx2
+import uvicorn
+from rich.console import Console
+from rich.table import Table
+
+from stub_server.app import create_app
+from stub_server.http.watch import Limits
+from stub_server.serving import calm_collector, listen, uvicorn_config, with_port
+from stub_server.settings import Settings
+
+from ..support.fickle import fickle
+from ..support.flood import flood
+from ..support.live import FROZEN, NO_TLS, running
+from ..support.make import created, customer_body
+from .load import fire
+from .world import Shot, shots, token
+
+SENT = 5_000
+QUEUED = 10_000
+EVENTS = 10_000
+ROUNDS = 7
+CLIENTS = 8
+# What the sandbox holds itself to.
+PER_SECOND = 1_000
+SLOWER = 1.2
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A server that is running: its process, its port, a token, and what to ask it for."""
+
+    process: "subprocess.Popen[str]"
+    port: int
+    token: str
+    shots: tuple[Shot, ...]
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def cpu(self) -> float | None:
+        """Seconds of CPU that it has used so far, where the system tells."""
+        stat = Path(f"/proc/{self.process.pid}/stat")
+        if not stat.exists():
+            return None
+        fields = stat.read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def started(core: int) -> Iterator[Target]:
+    """The server in a process of its own, on a core of its own."""
+    command = [sys.executable, "-m", "tests.benchmarks.webhooks", str(core)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        yield Target(process, told["port"], told["token"], tuple(Shot(**shot) for shot in told["shots"]))
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def serve(core: int) -> None:
+    """Serve on a free port, and tell the parent."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {core})
+    settings = replace(FROZEN, port=0)
+    with listen(settings) as listener:
+        settings = with_port(settings, listener)
+        app = create_app(settings)
+        asked = [asdict(shot) for shot in shots(app.sandboxes.default)]
+        print(json.dumps({"port": settings.port, "token": token(app), "shots": asked}), flush=True)
+        calm_collector()
+        uvicorn.Server(uvicorn_config(app, Limits())).run([listener])
+
+
+def measure(console: Console, cores: tuple[int, int], seconds: float) -> list[str]:
+    """Measure and show; answers the promises that are not kept."""
+    served, loading = cores
+    missed: list[str] = []
+    with started(served) as idle, started(served) as waiting, tempfile.TemporaryDirectory() as folder:
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, {loading})
+        missed += sending(console, idle, Path(folder))
+        missed += waited_for(console, idle, waiting, seconds, loading)
+    with tempfile.TemporaryDirectory() as folder, running(Settings(now=FROZEN.now, scenario="empty")) as live:
+        with ExitStack() as stack:
+            control = stack.enter_context(httpx2.Client(base_url=f"{live.url}/_sandbox", timeout=60, verify=NO_TLS))
+            token = created(control.post("/tokens", json={}))["token"]
+            api = stack.enter_context(client(live.url, token))
+            receiver = stack.enter_context(fickle(Path(folder), 0.2))
+            came = flood(api, control, receiver, EVENTS)
+        console.print(
+            f"{EVENTS:,} events to a receiver that fails at random and is restarted: {came.deliveries:,} deliveries in "
+            f"{came.attempts:,} attempts, {len(came.wrong)} of them wrong."
+        )
+        missed += came.wrong[:10]
+    return missed
+
+
+def sending(console: Console, target: Target, folder: Path) -> list[str]:
+    """Very many deliveries that are due at once: those of a fork that was silent until now.
+
+    A core's worth of them is counted by the server's own CPU time where it is known, which no load can falsify.
+    """
+    with ExitStack() as stack:
+        receiver = stack.enter_context(fickle(folder, 0.0))
+        control = stack.enter_context(httpx2.Client(base_url=f"{target.url}/_sandbox", timeout=60, verify=NO_TLS))
+        made = created(control.post("/sandboxes/default/fork", json={"name": "silent"}))["sandbox"]
+        api = stack.enter_context(client(f"{target.url}/s/silent", made["credentials"]["jwt"]))
+        own = stack.enter_context(client(f"{target.url}/s/silent/_sandbox", target.token))
+        pile(api, receiver.url, SENT)
+        began, before = time.perf_counter(), target.cpu()
+        assert own.post("/webhooks/resume").json()["resumed"] >= SENT
+        while not own.post("/webhooks/drain").json()["complete"]:
+            pass
+        took, after = time.perf_counter() - began, target.cpu()
+        assert len(receiver.received()) >= SENT
+    busy = took if before is None or after is None else after - before
+    console.print(f"Deliveries to a fast receiver: {SENT / took:,.0f} a second, {SENT / busy:,.0f} a second of CPU.")
+    return [] if SENT / busy >= PER_SECOND else [f"{SENT / busy:,.0f} deliveries a second, not {PER_SECOND:,}."]
+
+
+def waited_for(console: Console, idle: Target, waiting: Target, seconds: float, core: int) -> list[str]:
+    """The API's times where nothing waits, and where very much waits for a receiver that never answers.
+
+    Two servers are asked in turn: two neighbouring rounds have met the machine in about the same mood.
+    """
+    measured = [shot for shot in idle.shots if shot.name in ("GET one customer", "PUT customer")]
+    found = Table(title=f"p99 in ms, idle and with {QUEUED:,} deliveries to a dead receiver")
+    for column in ("operation", "idle", "waiting", "times"):
+        found.add_column(column, justify="left" if column == "operation" else "right")
+    missed = []
+    with socket.create_server(("127.0.0.1", 0), backlog=512) as dead, client(waiting.url, waiting.token) as api:
+        pile(api, f"http://127.0.0.1:{dead.getsockname()[1]}/hook", QUEUED)
+        for shot in measured:
+            pairs = [
+                tuple(fire(shot, target.port, target.token, seconds, core).p99 for target in (idle, waiting))
+                for _ in range(ROUNDS + 1)
+            ][1:]
+            before, after = (statistics.median(times) for times in zip(*pairs, strict=True))
+            times = statistics.median(second / first for first, second in pairs)
+            found.add_row(shot.name, f"{before:.2f}", f"{after:.2f}", f"{times:.2f}")
+            if times > SLOWER:
+                missed.append(f"{shot.name}: p99 is {times:.2f} times as long with a dead receiver, not {SLOWER}.")
+        due = api.get("/_sandbox/health").json()["deliveries"]["due"]
+        assert due > QUEUED * 0.9, f"only {due} deliveries wait"
+    console.print(found)
+    return missed
+
+
+def client(url: str, bearer: str) -> httpx2.Client:
+    """The API of a world."""
+    return httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {bearer}"}, timeout=60, verify=NO_TLS)
+
+
+def pile(api: httpx2.Client, receiver: str, count: int) -> None:
+    """So many events for a new webhook."""
+    created(api.post("/v2/webhooks", json={"url": receiver, "events": ["customer.created"]}))
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        list(pool.map(lambda _: created(api.post("/v2/customers", json=customer_body())), range(count)))
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]))

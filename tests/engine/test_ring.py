@@ -1,0 +1,60 @@
+"""The log of deliveries keeps so many: those that are finished make room, and open ones only for very many more."""
+
+import orjson
+import pytest
+
+from stub_server.store.tables import MOST_LOG_ROWS
+
+from ..support.make import customer_body
+from .inside import Inside
+from .shop import Shop, shop_in
+from .state import token_of
+
+ROWS = 6  # of the small server
+
+
+@pytest.fixture
+def shop(inside: Inside) -> Shop:
+    """A world of the test's own. Nothing is sent: the server was not started."""
+    return shop_in(inside, ("http://127.0.0.1:9/hook",))
+
+
+def customers(shop: Shop, count: int) -> None:
+    """So many events for who listens to them."""
+    token = token_of(shop.inside, shop.world, shop.world.home)
+    for _ in range(count):
+        assert 201 == shop.inside.ask("POST", "/v2/customers", customer_body(), token).status
+
+
+def by_status(shop: Shop) -> dict[str, int]:
+    """How many deliveries there are."""
+    table = shop.world.store.webhook_logs
+    return {status: table.count("status", status) for status in ("pending", "canceled", "delivered")}
+
+
+def test_open_deliveries_stay_and_finished_ones_make_room(shop: Shop) -> None:
+    """What is called off goes, oldest first, before anything that is still to be sent."""
+    hook = next(shop.world.store.webhooks.all_rows()).id
+    token = token_of(shop.inside, shop.world, shop.world.home)
+    assert 200 == shop.inside.ask("PUT", f"/v2/webhooks/{hook}", {"is_active": False}, token).status
+    assert 200 == shop.inside.ask("GET", "/v2/webhooks", token=token).status  # what is due is done before it
+    assert by_status(shop)["canceled"] > ROWS
+    shop.inside.ask("PUT", f"/v2/webhooks/{hook}", {"is_active": True, "events": ["customer.created"]}, token)
+    customers(shop, 2)
+    assert {"pending": 2, "canceled": ROWS - 2, "delivered": 0} == by_status(shop)
+    customers(shop, ROWS)
+    assert {"pending": ROWS + 2, "canceled": 0, "delivered": 0} == by_status(shop)
+    assert shop.world.timers.attempts_due(shop.world.clock.now) >= ROWS + 2
+
+
+def test_of_very_many_open_deliveries_the_oldest_goes(shop: Shop) -> None:
+    """There is a bound to everything, whatever a dead receiver leaves behind."""
+    table = shop.world.store.webhook_logs
+    customers(shop, ROWS * MOST_LOG_ROWS - len(table))
+    assert ROWS * MOST_LOG_ROWS == len(table)
+    oldest = table.rows[table.order[0]].id
+    customers(shop, 1)
+    assert ROWS * MOST_LOG_ROWS == len(table)
+    assert table.find(oldest) is None
+    newest = orjson.loads(table.rows[table.order[-1]].public)
+    assert ("pending", "customer.created") == (newest["status"], newest["event_type"])

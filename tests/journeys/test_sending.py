@@ -1,0 +1,393 @@
+"""Deliveries that are sent by themselves: after the answer, again when they fail, and no further than they may go."""
+
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from email.utils import format_datetime
+from itertools import pairwise
+from typing import Any
+
+import httpx2
+import pytest
+
+from stub_server.delivery import courier, posting
+from stub_server.domain.deliveries import SCHEDULES
+from stub_server.engine.attempts import conclude
+
+from ..support.live import NOW, Live
+from ..support.make import Json, created, make_order
+from ..support.receiver import Received, Receiver, receiving
+from .hooks import (
+    CREATED,
+    LOGS,
+    WEBHOOKS,
+    Hook,
+    advance,
+    arrived,
+    clients,
+    drain,
+    event,
+    logs,
+    only,
+    verified,
+)
+from .steps import refused
+
+START = datetime.fromisoformat(NOW)
+
+
+def after(seconds: float) -> str:
+    """The instant so long after the start."""
+    return (START + timedelta(seconds=seconds)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def instants(log: Json) -> list[float]:
+    """When each attempt was made, in seconds since the start."""
+    return [(datetime.fromisoformat(attempt["at"]) - START).total_seconds() for attempt in log["attempts"]]
+
+
+def planned(name: str) -> list[float]:
+    """When the attempts of a schedule are due, in seconds since the event."""
+    waits = SCHEDULES[name]
+    return [sum(waits[: number + 1]) / 1000 for number in range(len(waits))]
+
+
+def test_an_event_arrives_signed(api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client) -> None:
+    """The independent verifier accepts it; the log says what was sent and what came back."""
+    made = hook(events=CREATED, headers=[{"name": "X-Loja", "value": "matriz"}])
+    customer = event(api)
+    assert drain(control)["complete"]
+    (request,) = receiver.requests
+    payload = verified(request, made["signing_key"])
+    assert (payload["type"], payload["data"]["customer"]) == ("customer.created", customer)
+    assert request.headers["x-loja"] == "matriz"
+    log = only(api, made)
+    assert (log["status"], log["attempt_count"], log["response_status"]) == ("delivered", 1, 200)
+    assert (log["delivered_at"], log["next_attempt_at"], log["error"]) == (NOW, None, None)
+    assert log["request_body"].encode() == request.body
+    assert log["request_headers"].items() <= request.headers.items()
+    assert ["automatic"] == [attempt["trigger"] for attempt in log["attempts"]]
+    shown = api.get(f"{WEBHOOKS}/{made['id']}").json()["webhook"]
+    assert (shown["last_delivery_status"], shown["last_delivery_at"]) == ("delivered", NOW)
+
+
+def test_an_answer_does_not_wait_for_a_receiver(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """While a receiver holds back its answer, requests are answered and another receiver gets what is for it."""
+    receiver.hold = threading.Event()
+    silent = hook(events=CREATED)
+    with receiving() as other:
+        quick = hook(url=other.url, events=CREATED)
+        for _ in range(30):
+            event(api)
+        assert 30 == len(arrived(other, 30))
+        drained = drain(control, wait_seconds=0)
+        assert not drained["complete"]
+        assert 30 == drained["deliveries"]["due"] >= drained["deliveries"]["in_flight"] > 0
+        assert {"pending"} == {log["status"] for log in logs(api, webhookId=silent["id"])}
+        receiver.hold.set()
+        assert drain(control)["complete"]
+    for webhook in (silent, quick):
+        assert {"delivered"} == {log["status"] for log in logs(api, webhookId=webhook["id"], limit="100")}
+
+
+def test_a_failed_delivery_is_tried_again_on_the_sandbox_clock(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """Ten times in the steps of the schedule, the same bytes under the same id; then it has failed."""
+    receiver.status = 500
+    made = hook(events=CREATED)
+    event(api)
+    drain(control)
+    log = only(api, made)
+    assert (log["status"], log["next_attempt_at"], log["max_attempts"]) == ("retrying", after(5), 10)
+    moved = advance(control, days=4)
+    assert moved["complete"]
+    log = only(api, made)
+    assert planned("standard") == instants(log)
+    assert (log["status"], log["next_attempt_at"], log["error"]) == ("failed", None, "http_5xx")
+    made_on_the_way = [job["at"] for job in moved["fired"] if job["job"] == "webhook.attempt"]
+    assert [after(seconds) for seconds in planned("standard")[1:]] == made_on_the_way
+    assert 1 == len({request.body for request in receiver.requests})
+    assert 1 == len({request.headers["webhook-id"] for request in receiver.requests})
+    for request in receiver.requests:
+        verified(request, made["signing_key"])
+    shown = api.get(f"{WEBHOOKS}/{made['id']}").json()["webhook"]
+    assert (shown["consecutive_failures"], shown["is_active"]) == (1, True)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("120", 120), ("2", 5), ("999999999", 86_400), ("soon", 5), ("-3", 5)],
+    ids=["later", "sooner", "too late", "words", "negative"],
+)
+def test_a_receiver_may_ask_for_time(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, status: int, text: str, seconds: int
+) -> None:
+    """Retry-After counts up to a day, and never brings an attempt forward."""
+    receiver.status, receiver.headers = status, {"retry-after": text}
+    made = hook(events=CREATED)
+    event(api)
+    drain(control)
+    assert after(seconds) == only(api, made)["next_attempt_at"]
+
+
+def test_a_date_in_retry_after_is_the_machines(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """An HTTP date is so long after the machine's now, and the sandbox waits as long."""
+    when = datetime.now(START.tzinfo) + timedelta(hours=2)
+    receiver.status, receiver.headers = 503, {"retry-after": format_datetime(when, usegmt=True)}
+    made = hook(events=CREATED)
+    event(api)
+    drain(control)
+    due = (datetime.fromisoformat(only(api, made)["next_attempt_at"]) - START).total_seconds()
+    assert 7100 < due <= 7200
+
+
+def test_gone_disables_the_webhook_at_once(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """A 410 fails the delivery, and nothing is sent any more."""
+    receiver.status = 410
+    made = hook(events=CREATED)
+    event(api)
+    drain(control)
+    shown = api.get(f"{WEBHOOKS}/{made['id']}").json()["webhook"]
+    assert (shown["is_active"], shown["disabled_reason"], shown["disabled_at"]) == (False, "gone", NOW)
+    event(api)
+    assert drain(control)["complete"]
+    assert "failed" == only(api, made)["status"]
+    assert 1 == len(receiver.requests)
+
+
+def test_three_exhausted_events_disable_the_webhook_in_their_time(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """The third event to use up its attempts disables it at that instant; what came later is called off then."""
+    receiver.status = 500
+    made = hook(events=CREATED)
+    for _ in range(3):
+        event(api)
+        advance(control, seconds=60)
+    advance(control, hours=1)
+    event(api)
+    advance(control, days=5)
+    shown = api.get(f"{WEBHOOKS}/{made['id']}").json()["webhook"]
+    assert (shown["is_active"], shown["disabled_reason"]) == (False, "too_many_failures")
+    assert after(120 + planned("standard")[-1]) == shown["disabled_at"]
+    late, *others = logs(api, webhookId=made["id"])
+    assert {"failed"} == {log["status"] for log in others}
+    assert (late["status"], late["attempt_count"], late["updatedAt"]) == ("canceled", 9, shown["disabled_at"])
+    assert 39 == len(receiver.requests)
+
+
+def test_a_success_in_between_forgets_the_failures(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    made = hook(events=CREATED)
+    for status in (500, 500, 200, 500, 500):
+        receiver.status = status
+        event(api)
+        advance(control, days=4)
+    shown = api.get(f"{WEBHOOKS}/{made['id']}").json()["webhook"]
+    assert (shown["is_active"], shown["consecutive_failures"]) == (True, 2)
+
+
+def test_a_retry_by_hand_ends_the_schedule(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """What is still to be attempted may be retried by hand; whatever comes of it, time does not try again."""
+    receiver.status = 500
+    made = hook(events=CREATED)
+    event(api)
+    drain(control)
+    log = only(api, made)
+    again = api.post(f"{LOGS}/{log['id']}/retry").json()["log"]
+    assert ("failed", None, 2) == (again["status"], again["next_attempt_at"], again["attempt_count"])
+    advance(control, days=4)
+    assert ["automatic", "manual"] == [attempt["trigger"] for attempt in only(api, made)["attempts"]]
+    shown = api.get(f"{WEBHOOKS}/{made['id']}").json()["webhook"]
+    assert 0 == shown["consecutive_failures"]
+
+
+def test_what_is_sent_follows_the_webhook_of_that_moment(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """A retry goes to the address, with the headers and under the keys that the webhook has when it is due."""
+    receiver.status = 500
+    made = hook(events=CREATED)
+    event(api)
+    drain(control)
+    path = f"{WEBHOOKS}/{made['id']}"
+    api.put(path, json={"url": receiver.url + "/new", "headers": [{"name": "X-A", "value": "1"}]})
+    key = api.post(f"{path}/regenerate-key", json={"grace_period_seconds": 0}).json()["webhook"]["signing_key"]
+    receiver.status = 200
+    advance(control, seconds=5)
+    request = receiver.requests[-1]
+    assert ("/hook/new", "1") == (request.path, request.headers["x-a"])
+    verified(request, key)
+    assert ("delivered", receiver.url + "/new") == (only(api, made)["status"], only(api, made)["url"])
+
+
+def test_a_webhook_that_moves_to_a_reserved_name_is_answered_there_and_back(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """What was to be sent is answered by the server once the address is nobody's, and sent once it is somebody's."""
+    receiver.status = 500
+    made = hook(events=CREATED)
+    event(api)
+    drain(control)
+    path = f"{WEBHOOKS}/{made['id']}"
+    api.put(path, json={"url": "https://shop.example/hook"})
+    advance(control, seconds=5)
+    log = only(api, made)
+    assert ("delivered", "https://shop.example/hook", 2) == (log["status"], log["url"], log["attempt_count"])
+    assert 1 == len(receiver.requests)
+    receiver.status = 200
+    api.put(path, json={"url": receiver.url})
+    event(api)
+    drain(control)
+    assert 2 == len(receiver.requests)
+
+
+def test_a_defect_loses_no_delivery(
+    api: httpx2.Client,
+    hook: Hook,
+    receiver: Receiver,
+    control: httpx2.Client,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """An outcome that could not be recorded leaves the delivery open: it is sent again a little later."""
+    failing = [True]
+
+    def once(*args: Any) -> Any:
+        if failing:
+            failing.clear()
+            raise RuntimeError("planted")
+        return conclude(*args)
+
+    monkeypatch.setattr(posting, "conclude", once)
+    monkeypatch.setattr(courier, "AFTER_DEFECT", 0.05)
+    made = hook(events=CREATED)
+    event(api)
+    assert drain(control)["complete"]
+    assert 2 == len(receiver.requests)
+    log = only(api, made)
+    assert ("delivered", 1) == (log["status"], log["attempt_count"])
+    assert "it is tried again" in caplog.text
+
+
+@pytest.mark.parametrize("how", ["delete", "reset"])
+def test_an_attempt_outlives_its_webhook_and_its_world(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, how: str
+) -> None:
+    """What becomes of the world while a receiver thinks is no defect, and nothing is sent twice."""
+    receiver.hold = threading.Event()
+    made = hook(events=CREATED)
+    event(api)
+    arrived(receiver, 1)
+    if how == "delete":
+        assert api.delete(f"{WEBHOOKS}/{made['id']}").status_code == 200
+    else:
+        assert control.post("/reset").status_code == 200
+    receiver.hold.set()
+    assert drain(control)["complete"]
+    if how == "delete":
+        log = only(api, made)
+        assert ("canceled", 200, 1) == (log["status"], log["response_status"], len(log["attempts"]))
+    else:
+        assert [] == logs(api, webhookId=made["id"])
+    advance(control, days=4)
+    assert 1 == len(receiver.requests)
+    assert control.get("/invariants").status_code == 200
+
+
+@pytest.mark.parametrize(("name", "attempts"), [("fast", 4), ("none", 1)])
+def test_the_server_may_have_another_schedule(
+    serve: Callable[..., Live], receiver: Receiver, name: str, attempts: int
+) -> None:
+    receiver.status = 500
+    server = serve(webhook_schedule=name, scenario="empty")
+    with clients(server) as (api, control):
+        made = created(api.post(WEBHOOKS, json={"url": receiver.url, "events": CREATED}))["webhook"]
+        event(api)
+        advance(control, days=1)
+        log = only(api, made)
+        assert (planned(name), "failed", attempts) == (instants(log), log["status"], log["max_attempts"])
+
+
+def test_a_retry_comes_though_nobody_asks(serve: Callable[..., Live], receiver: Receiver) -> None:
+    """On a running clock: the world is left alone, and its retry is made when it is due, a tenth early or late."""
+    receiver.decide = lambda request, number: 500 if number < 3 else 200
+    server = serve(now=None, webhook_schedule="fast", scenario="empty")
+    with clients(server) as (api, control):
+        made = created(api.post(WEBHOOKS, json={"url": receiver.url, "events": CREATED}))["webhook"]
+        event(api)
+        arrived(receiver, 3)
+        drain(control)
+        log = only(api, made)
+        moments = [datetime.fromisoformat(attempt["at"]) for attempt in log["attempts"]]
+        waits = [(b - a).total_seconds() for a, b in pairwise(moments)]
+        assert "delivered" == log["status"]
+        assert 0.9 <= waits[0]
+        assert 4.5 <= waits[1]
+
+
+def test_what_time_does_is_told_though_nobody_asks(serve: Callable[..., Live], receiver: Receiver) -> None:
+    """An order is paid by itself a second later: its webhook hears of it without a request in between."""
+    server = serve(now=None, autopay=1, scenario="empty")
+    with clients(server) as (api, _):
+        created(api.post(WEBHOOKS, json={"url": receiver.url, "events": ["order.paid"]}))
+        order = make_order(api)
+        (request,) = arrived(receiver, 1)
+        assert order["id"] in request.body.decode()
+
+
+def test_a_delivery_reaches_nothing_of_this_server(
+    live: Live, api: httpx2.Client, control: httpx2.Client, hook: Hook, credentials: Json
+) -> None:
+    """Neither its API, with a credential of the webhook's, nor the control surface of any world."""
+    bearer = [{"name": "Authorization", "value": f"Bearer {credentials['jwt']}"}]
+    mine = str(api.base_url).rstrip("/")
+    targets = [f"{mine}/v2/webhooks", f"{mine}/_sandbox/reset", f"{live.url}/s/somewhere-new/v2/orders"]
+    hooks = [hook(url=url, events=CREATED, headers=bearer) for url in targets]
+    event(api)
+    drain(control)
+    for made in hooks:
+        log = only(api, made)
+        assert (403, "http_4xx") == (log["response_status"], log["error"])
+        assert "delivery_not_allowed" in log["response_body"]
+    assert live.app.sandboxes.find("somewhere-new") is None
+    refused(api.get("/v2/orders", headers={"webhook-id": "x"}), 403, "delivery_not_allowed")
+
+
+def test_a_server_open_to_others_does_not_send_into_its_own_machine(
+    serve: Callable[..., Live], receiver: Receiver
+) -> None:
+    server = serve(host="0.0.0.0", admin_key="k", secret=b"s", scenario="empty")  # noqa: S104 - on loopback in fact
+    with clients(server, {"X-Sandbox-Admin-Key": "k"}) as (api, control):
+        made = created(api.post(WEBHOOKS, json={"url": receiver.url, "events": CREATED}))["webhook"]
+        event(api)
+        drain(control)
+        log = only(api, made)
+    assert ("retrying", "blocked", None) == (log["status"], log["error"], log["response_status"])
+    assert [] == receiver.requests
+
+
+def test_the_payload_of_every_attempt_is_what_was_stored(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """A change of the record afterwards does not change what is told of the event."""
+    receiver.status = 500
+    made = hook(events=CREATED)
+    customer = event(api)
+    drain(control)
+    api.put(f"/v2/customers/{customer['id']}", json={"name": "Outro Nome"})
+    advance(control, seconds=5)
+    first, second = receiver.requests
+    assert first.body == second.body == only(api, made)["request_body"].encode()
+    assert isinstance(first, Received)
