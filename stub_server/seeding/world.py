@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -80,8 +80,8 @@ class Seeding:
         start = now - round(scenario.months * 365 / 12) * DAY
         begun = office_hour(stream(seed, "merchant"), start - LEAD_DAYS * DAY)
         store = self._merchant(sandbox, scenario, begun)
-        with sandbox.living_past(begun), store.in_bulk(), _unheard(sandbox) as heard:
-            script = Script(sandbox, store, begun, now)
+        script = Script(sandbox, store, begun, now)
+        with closing(script), sandbox.living_past(begun), store.in_bulk(), _unheard(sandbox) as heard:
             merchant = Merchant(script, stream(seed, "projects"), begun + 2 * DAY)
             merchant.plan_projects(self._shelves(scenario, seed))
             listening = Webhooks(script, stream(seed, "webhooks")).plan(scenario.webhooks, secret, seed, begun)

@@ -42,3 +42,16 @@ def test_a_world_that_was_used_is_gone_with_its_last_reference(end: str) -> None
     else:
         worlds.forget("short")
     assert [] == [reference() for reference in held if reference() is not None]
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("scenario", ["empty", "default", "past_due", "extremes"])
+def test_a_world_whose_past_was_lived_here_is_gone_with_its_last_reference(scenario: str) -> None:
+    """The actors who lived it held it in a cycle: ten resets of a large world took more than a gigabyte."""
+    worlds = create_app(FROZEN).sandboxes
+    worlds.reset("default", scenario, seed=7)
+    world = worlds.default
+    held = [weakref.ref(part) for part in (world, world.store, world.log)]
+    del world
+    worlds.reset("default", "empty", seed=8)
+    assert [] == [reference() for reference in held if reference() is not None]
