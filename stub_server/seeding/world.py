@@ -169,7 +169,7 @@ class _Wanted(NamedTuple):
     """What decides a world, but for its now."""
 
     scenario: str
-    text: bytes
+    text: str
     seed: int
     secret: bytes
     base_url: str

@@ -100,9 +100,10 @@ class Sandboxes:
             raise Missing(f"There is no sandbox {name}. POST /_sandbox/sandboxes makes one.", code="sandbox_not_found")
         try:
             self._make_room()
-        except Conflict as error:  # no operation was asked to make a world: there is none of this name
+            world = self._begin(name, self.scenario, self.seed, None)
+        except (Conflict, Missing) as error:  # no operation was asked to make a world: there is none of this name
             raise Missing(f"There is no sandbox {name}. {error.message}", code="sandbox_not_found") from None
-        return self._enter(self._begin(name, self.scenario, self.seed, None), None, mentioned=True).world
+        return self._enter(world, None, mentioned=True).world
 
     def entry(self, name: str) -> Entry:
         """What is known of a world that exists. Raises Missing."""
