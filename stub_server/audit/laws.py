@@ -17,6 +17,7 @@ from ..domain.webhooks import subscriber_of
 from ..kernel.clock import iso
 from ..kernel.money import cents, items_cents, reais
 from ..kernel.record import Row
+from ..store.ring import may_have_dropped
 from .inspection import Inspected, Law
 from .memberships import MEMBERSHIPS
 from .traces import order_trace, subscription_trace
@@ -208,7 +209,7 @@ def _one_log_each(world: Inspected) -> Iterator[str]:
         else:
             yield ""
         seen.add(pair)
-    if logs.spec.ring is not None and len(logs) >= logs.spec.ring:
+    if may_have_dropped(logs):
         return  # the oldest have made room
     for row in world.store.webhooks.all_rows():
         subscriber = subscriber_of(row.record.public)

@@ -23,7 +23,8 @@ from ..store.memory import Merchant, Store
 from ..store.table import Table
 from ..store.tables import Layout
 from .log import Budget, Log, Unkept
-from .step import Put, ReplyKey, Saved, Step
+from .replies import Replies
+from .step import Put, ReplyKey, Step
 
 DEFAULT = "default"  # the world that is there from the start
 JOURNAL = 2_000
@@ -75,7 +76,7 @@ class Sandbox:
     stores: dict[str, Store] = field(default_factory=dict)
     home: str = ""
     events: EventLog = field(default_factory=EventLog)
-    replies: dict[ReplyKey, Saved] = field(default_factory=dict)
+    replies: Replies = field(default_factory=Replies)
     credentials: dict[str, str] = field(default_factory=dict, repr=False)
     sample: dict[str, str] = field(default_factory=dict)
     personas: dict[str, str] = field(default_factory=dict)
@@ -157,9 +158,9 @@ class Sandbox:
             store.set_usage(key_id, usage)
             store.unrecorded.pop(key_id, None)
         for key, _ in step.forgotten_replies:
-            self.replies.pop(key, None)
+            self.replies.drop(key)
         if step.saved is not None:
-            self.replies[step.saved[0]] = step.saved[1]
+            self.replies.put(*step.saved)
         if step.clock is not self.recorded_clock:
             self.clock.set(step.clock)
             self.recorded_clock = step.clock
@@ -191,9 +192,8 @@ class Sandbox:
         for key_id, _, usage in step.used:
             store.set_usage(key_id, usage)
         if step.saved is not None:
-            self.replies.pop(step.saved[0], None)
-        if step.forgotten_replies:
-            self.replies = dict(step.forgotten_replies) | self.replies
+            self.replies.drop(step.saved[0])
+        self.replies.put_back(step.forgotten_replies)
         self.clock.set(step.clock_before)
         self.recorded_clock = step.clock_before
         self.ids.position = step.position_before
@@ -250,7 +250,7 @@ class Sandbox:
             stores={ident: store.copy() for ident, store in self.stores.items()},
             home=self.home,
             events=self.events.copy(),
-            replies=dict(self.replies),
+            replies=self.replies.copy(),
             credentials=dict(self.credentials),
             sample=dict(self.sample),
             personas=dict(self.personas),

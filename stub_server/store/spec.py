@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from ..kernel.record import Body
+from ..kernel.record import Body, Record
 
 Extract = Callable[[Body, Body], Any]
 """(public, hidden) -> a value; None stands for "not in this index"."""
@@ -67,6 +67,14 @@ class Mirror:
 
 
 @dataclass(frozen=True, slots=True)
+class Ring:
+    """How many records a table keeps, and of how many bytes: the oldest go for new ones."""
+
+    rows: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class TableSpec:
     """One kind of record.
 
@@ -92,7 +100,7 @@ class TableSpec:
     defaults: Mapping[str, str | int | None] = field(default_factory=_none)
     mirrors: Mapping[str, Mirror] = field(default_factory=_none)
     live: bool = False
-    ring: int | None = None
+    ring: Ring | None = None
     lived: tuple[str, ...] = ()
 
 
@@ -104,3 +112,8 @@ def public(name: str) -> Member:
 def hidden(name: str) -> Member:
     """A member of the hidden part."""
     return Member(1, name)
+
+
+def size_of(record: Record) -> int:
+    """How many bytes a record has."""
+    return len(record.public) + len(record.hidden)

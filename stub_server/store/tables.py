@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 from ..kernel.money import cents
 from ..kernel.record import Body
 from ..kernel.text import search_key
-from .spec import Check, Distinct, Mirror, Sum, TableSpec, hidden, public
+from .spec import Check, Distinct, Mirror, Ring, Sum, TableSpec, hidden, public
 
-LOG_ROWS = 10_000
+LOG_ROWS, LOG_BYTES = 10_000, 64 * 1024 * 1024
 
 
 class Layout(NamedTuple):
@@ -200,6 +200,6 @@ def table_specs(running: tuple[str, ...], payable: tuple[str, ...]) -> Mapping[s
                 "event_id": public("event_id"),
             },
             pairs=("webhookId+status",),
-            ring=LOG_ROWS,
+            ring=Ring(LOG_ROWS, LOG_BYTES),
         ),
     }

@@ -1,5 +1,6 @@
 """The log of a world is bounded in steps and in bytes, and all logs together are; what is thrown away gives it back."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from stub_server.engine.log import Budget
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import OVERHEAD
 from stub_server.events.sender import Sender
+from stub_server.store import tables
 
 from ..support.live import FROZEN
 from .inside import Answer, Inside
@@ -93,6 +95,31 @@ def test_a_world_keeps_so_many_bytes(start: Start, monkeypatch: pytest.MonkeyPat
     assert (32, 0, 0) == (world.log.number, len(world.log), budget_of(inside).used)
     create(inside, 32)
     assert 33 == len(world.store.projects)
+
+
+def test_deliveries_are_kept_up_to_so_many_bytes(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty webhooks made twenty copies of each large record: the oldest deliveries go, and undoing has them again."""
+    monkeypatch.setattr(tables, "LOG_BYTES", 200_000)
+    inside = start(100)
+    world = inside.app.sandboxes.default
+    token = inside.app.server.ready_token(world)
+    for number in range(5):
+        hook = {"url": f"http://127.0.0.1:9/{number}", "events": ["project.*"]}
+        assert 201 == inside.ask("POST", "/v2/webhooks", hook, token).status
+    sizes = []
+    for number in range(30):
+        body = {"name": f"Clube {number}", "long_description": "x" * 10_000}
+        assert 201 == inside.ask("POST", "/v2/projects", body, token).status
+        logs = world.store.webhook_logs
+        sizes.append(sum(len(record.public) + len(record.hidden) for record in logs.rows.values()))
+        assert sizes[-1] == logs.size <= 200_000
+    assert 100_000 < sizes[-1]
+    newest = {json.loads(record.public)["event_id"] for record in logs.rows.values()}
+    assert {event.id for event in list(world.events)[-3:]} <= newest
+    assert 200 == inside.ask("GET", "/_sandbox/invariants").status
+    for step in list(reversed(world.log))[:-5]:
+        world.unfold(step)
+    assert (0, 0) == (len(logs), logs.size)
 
 
 def test_a_step_counts_what_it_keeps_alive(start: Start) -> None:
