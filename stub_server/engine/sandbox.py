@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from ..kernel.ids import Ids, named_uuid
 from ..kernel.problem import Unavailable
 from ..kernel.record import Body, Row
 from ..kernel.timers import Timers
-from ..kernel.trace import Trace
+from ..kernel.trace import Journal
 from ..store.memory import Merchant, Store
 from ..store.table import Table
 from ..store.tables import Layout
@@ -27,7 +26,6 @@ from .replies import Replies
 from .step import Put, ReplyKey, Step
 
 DEFAULT = "default"  # the world that is there from the start
-JOURNAL = 2_000
 BROKEN = "A defect has left the sandbox {} half changed; the server's log names it. POST /_sandbox/reset seeds it anew."
 log = logging.getLogger("stub_server")
 
@@ -81,7 +79,7 @@ class Sandbox:
     sample: dict[str, str] = field(default_factory=dict)
     personas: dict[str, str] = field(default_factory=dict)
     seeded_keys: frozenset[str] = frozenset()
-    journal: deque[Trace] = field(default_factory=lambda: deque(maxlen=JOURNAL))
+    journal: Journal = field(default_factory=Journal)
     in_progress: set[ReplyKey] = field(default_factory=set)
     subscribers: dict[tuple[str, str, str | None], list[Subscriber]] = field(default_factory=dict)
     is_broken: bool = False
