@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from stub_server.operations.control.sandbox import MOST_MERCHANTS
 from stub_server.settings import Settings
 
 from .support import make
@@ -21,6 +22,7 @@ from .support.receiver import receiving
 
 Serve = Callable[..., Live]
 _numbers = itertools.count(1)
+_shops = itertools.count(1)  # the seeded one is the first
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -139,7 +141,14 @@ def abroad(live: Live, sink: str) -> Iterator[Estate]:
 
 
 @pytest.fixture
-def shop(live: Live, sink: str, home: Estate) -> Iterator[Estate]:
-    """A merchant of the test's own, in the shared sandbox: what he does concerns nobody else. The clock is shared."""
-    with closing(estate(live, "town", sink)) as made:
+def shop(live: Live, sink: str) -> Iterator[Estate]:
+    """A merchant of the test's own, in a sandbox that many tests share: what he does concerns nobody else.
+
+    The clock is shared. A sandbox has so many merchants and no more: then the next one begins.
+    """
+    number = next(_shops)
+    street = f"street-{os.environ.get('PYTEST_XDIST_WORKER', '')}{number // MOST_MERCHANTS}"
+    if number % MOST_MERCHANTS == 0:
+        emptied(live, street)
+    with closing(estate(live, street, sink)) as made:
         yield made

@@ -9,7 +9,10 @@ from ...calls.call import Call
 from ...calls.reply import Reply
 from ...contract.assumptions import assumptions_of
 from ...kernel.clock import iso
+from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body
+
+MOST_MERCHANTS = 100
 
 
 def get_sandbox_index(call: Call) -> Reply:
@@ -58,6 +61,11 @@ def issue_token(call: Call, body: Body | None) -> Reply:
     """201 with a token for the scopes and the time asked for."""
     asked = body or {}
     merchant_id = asked.get("merchant_id", call.sandbox.home).lower()
+    if merchant_id not in call.sandbox.stores and len(call.sandbox.stores) >= MOST_MERCHANTS:
+        message = f"A sandbox has at most {MOST_MERCHANTS} merchants. POST /_sandbox/reset leaves the seeded one alone."
+        raise Conflict(
+            message, code="too_many_merchants", details=[detail("merchant_id", "too_many_merchants", message)]
+        )
     call.store = store = call.sandbox.store_of(merchant_id)
     call.draft.open_store()
     scopes = sorted(asked.get("scopes", ["*"]))
