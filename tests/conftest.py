@@ -11,18 +11,16 @@ from typing import Any
 import httpx2
 import pytest
 
-from stub_server.operations.control.sandbox import MOST_MERCHANTS
 from stub_server.settings import Settings
 
 from .support import make
-from .support.estate import Estate, emptied, estate
+from .support.estate import Estate, emptied, estate, with_room
 from .support.evidence import Evidence
 from .support.live import FROZEN, NO_TLS, Live, running
 from .support.receiver import receiving
 
 Serve = Callable[..., Live]
 _numbers = itertools.count(1)
-_shops = itertools.count(1)  # the seeded one is the first
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -146,9 +144,5 @@ def shop(live: Live, sink: str) -> Iterator[Estate]:
 
     The clock is shared. A sandbox has so many merchants and no more: then the next one begins.
     """
-    number = next(_shops)
-    street = f"street-{os.environ.get('PYTEST_XDIST_WORKER', '')}{number // MOST_MERCHANTS}"
-    if number % MOST_MERCHANTS == 0:
-        emptied(live, street)
-    with closing(estate(live, street, sink)) as made:
+    with closing(estate(live, with_room(live, "street"), sink)) as made:
         yield made

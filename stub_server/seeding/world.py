@@ -39,8 +39,8 @@ from .webhooks import Webhooks
 MERCHANT_ID, USER_ID = named_uuid("merchant", "home"), named_uuid("user", "home")
 # The pools of names come from one Faker for all worlds: a seed decides who is drawn, not who exists.
 POOL_SEED = 20_260_101
-# A world is kept as it was made, so that the next one like it is a copy; big ones would cost too much memory.
-MOST_KEPT, MOST_KEPT_RECORDS = 4, 25_000
+# A world is kept as it was made, so that the next one like it is a copy: of so many records each and in all.
+MOST_KEPT_EACH, MOST_KEPT, MOST_WORLDS = 100_000, 200_000, 64
 SHARED_FOR = HOUR  # while the clock runs, a world made so long ago still serves
 LEAD_DAYS = 40  # between the merchant's beginning and the first month of sales
 
@@ -67,11 +67,17 @@ class Seeding:
             return
         with _undisturbed():
             self._pour(parse_scenario(self._files, sandbox.scenario, text), sandbox, secret)
-        if sum(sandbox.counts().values()) <= MOST_KEPT_RECORDS:
-            self._pristine.pop(wanted, None)
-            self._pristine[wanted] = sandbox.fork("pristine")
-            while len(self._pristine) > MOST_KEPT:
-                del self._pristine[next(iter(self._pristine))]
+        self._keep(wanted, sandbox)
+
+    def _keep(self, wanted: _Wanted, sandbox: Sandbox) -> None:
+        """Have a world be copied from now on; those that were kept first make room."""
+        self._pristine.pop(wanted, None)
+        if _records(sandbox) > MOST_KEPT_EACH:
+            return
+        self._pristine[wanted] = sandbox.fork("pristine")
+        kept = sum(_records(world) for world in self._pristine.values())
+        while kept > MOST_KEPT or len(self._pristine) > MOST_WORLDS:
+            kept -= _records(self._pristine.pop(next(iter(self._pristine))))
 
     def _pour(self, scenario: Scenario, sandbox: Sandbox, secret: bytes) -> None:
         people = self._load()
@@ -178,6 +184,10 @@ class _Wanted(NamedTuple):
 def _still_fresh(made: int, clock: Clock) -> bool:
     """Whether a world made then serves now: at the same instant, or a little later where the clock runs."""
     return made == clock.now if clock.frozen else 0 <= clock.now - made <= SHARED_FOR
+
+
+def _records(sandbox: Sandbox) -> int:
+    return sum(sandbox.counts().values())
 
 
 def _copy(pristine: Sandbox, sandbox: Sandbox) -> None:

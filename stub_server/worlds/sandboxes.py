@@ -11,6 +11,7 @@ from ..engine.sandbox import DEFAULT, Rules, Sandbox
 from ..kernel.clock import SECOND, Clock, wall_ms
 from ..kernel.ids import Ids, named_uuid
 from ..kernel.problem import Conflict, Missing, detail
+from ..kernel.slices import Lane
 from ..scenarios.scenario import ScenarioError
 from ..seeding.own_keys import derive_keys, mark_seeded
 from ..seeding.world import Seeding
@@ -74,7 +75,7 @@ class Sandboxes:
     def __init__(self, origin: Origin, *, open_names: bool) -> None:
         """`open_names`: a name that is mentioned for the first time makes its world; else it is unknown."""
         self._origin, self.scenario, self.seed, self._open = origin, origin.scenario, origin.seed, open_names
-        self._budget, self.keyring = Budget(), Keyring()
+        self._budget, self.keyring, self.lane = Budget(), Keyring(), Lane()
         self._started, self._begun = wall_ms(), 0
         self._for_inboxes = Budget(MOST_BYTES_IN_ALL)
         self._entries: dict[str, Entry] = {}
@@ -87,12 +88,19 @@ class Sandboxes:
         entry = self._entries.get(name) or self._entries.get(folded(name))
         return None if entry is None or self._has_expired(entry) else entry.world
 
-    def choose(self, name: str) -> Sandbox:
-        """The world of this name, which a mention makes where names are open. Raises Missing."""
+    def choose(self, name: str) -> Sandbox | None:
+        """A world that exists already, which somebody uses now."""
         entry = self._entries.get(name) or self._entries.get(folded(name))
-        if entry is not None and not self._has_expired(entry):
-            entry.last_used_at = wall_ms()
-            return entry.world
+        if entry is None or self._has_expired(entry):
+            return None
+        entry.last_used_at = wall_ms()
+        return entry.world
+
+    async def mention(self, name: str) -> Sandbox:
+        """The world of this name, which its first mention makes where names are open. Raises Missing."""
+        world = self.choose(name)
+        if world is not None:
+            return world
         name = folded(name)
         if _NAME(name) is None:
             raise Missing(f"The name of a sandbox has {NAMING}.", code="sandbox_not_found")
@@ -100,10 +108,14 @@ class Sandboxes:
             raise Missing(f"There is no sandbox {name}. POST /_sandbox/sandboxes makes one.", code="sandbox_not_found")
         try:
             self._make_room()
-            world = self._begin(name, self.scenario, self.seed, None)
+            made = await self._begin(name, self.scenario, self.seed, None)
+            world = self.choose(name)  # somebody else may have mentioned it meanwhile
+            if world is not None:
+                return world
+            self._make_room()
         except (Conflict, Missing) as error:  # no operation was asked to make a world: there is none of this name
             raise Missing(f"There is no sandbox {name}. {error.message}", code="sandbox_not_found") from None
-        return self._enter(world, None, mentioned=True).world
+        return self._enter(made, None, mentioned=True).world
 
     def entry(self, name: str) -> Entry:
         """What is known of a world that exists. Raises Missing."""
@@ -131,33 +143,42 @@ class Sandboxes:
 
     # -- making and dropping
 
-    def create(
+    async def create(
         self, name: str | None, scenario: str | None, seed: int | None, now: int | None, ttl: int | None
     ) -> Entry:
         """A new world by request; without a name one is made. `ttl` is seconds. Raises Conflict, Missing."""
         name = self._free_name(name, "world")
         self._make_room()
-        world = self._begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
+        world = await self._begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
+        self._free_name(name, "world")
+        self._make_room()
         return self._enter(world, None, ttl=ttl)
 
-    def fork(self, parent: str, name: str | None, step: int | None, ttl: int | None) -> Entry:
+    async def fork(self, parent: str, name: str | None, step: int | None, ttl: int | None) -> Entry:
         """A world with the past of another, up to one of its kept steps if asked. Raises Missing, Conflict."""
         origin = self.entry(parent).world
         name = self._free_name(name, "fork")
         self._make_room()
-        world = state_at(origin, origin.log.number if step is None else step, name)
+        if step is None:
+            world = origin.fork(name)
+        else:
+            world = await self.lane.in_slices(state_at(origin, step, name))
+            self._free_name(name, "fork")
+            self._make_room()
         derive_keys(world, self._origin.secret)
         return self._enter(world, origin.name, ttl=ttl)
 
-    def reset(self, name: str, scenario: str | None = None, seed: int | None = None, now: int | None = None) -> Sandbox:
+    async def reset(
+        self, name: str, scenario: str | None = None, seed: int | None = None, now: int | None = None
+    ) -> Sandbox:
         """Throw a world away and seed it anew; without scenario or seed with what it was seeded with last.
 
         `now` freezes the clock at that instant; without it the clock is as at the server's start. Raises Missing.
         """
-        entry = self._entries[name]
-        old = entry.world
-        world = self._begin(name, scenario or old.scenario, old.seed if seed is None else seed, now)
-        old.log.close()
+        old = self.entry(name).world
+        world = await self._begin(name, scenario or old.scenario, old.seed if seed is None else seed, now)
+        entry = self.entry(name)  # it may have been dropped meanwhile
+        entry.world.log.close()
         entry.inbox.clear()
         entry.world, entry.parent = world, None
         entry.incarnation, entry.origin_events = self._next_incarnation(), world.events.raised
@@ -198,10 +219,13 @@ class Sandboxes:
         derive_keys(sandbox, origin.secret)
         return sandbox
 
-    def _begin(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
-        """`_make` for a request: a scenario that cannot be used, or not any more, is refused. Raises Missing."""
+    async def _begin(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
+        """`_make` for a request, beside those of others, who go on being served.
+
+        A scenario that cannot be used, or not any more, is refused. Raises Missing.
+        """
         try:
-            return self._make(name, scenario, seed, now)
+            return await self.lane.beside(lambda: self._make(name, scenario, seed, now))
         except ScenarioError as error:
             raise Missing(str(error), code="scenario_not_found") from None
 

@@ -1,5 +1,6 @@
 """The log of a world is bounded in steps and in bytes, and all logs together are; what is thrown away gives it back."""
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -47,7 +48,7 @@ def create(inside: Inside, number: int, sandbox: str = "default", size: int = 0,
 
 def world_of(inside: Inside, sandbox: str) -> Sandbox:
     """A world by its name, made at its first mention."""
-    return inside.app.sandboxes.choose(sandbox)
+    return asyncio.run(inside.app.sandboxes.mention(sandbox))
 
 
 def budget_of(inside: Inside) -> Budget:
@@ -119,6 +120,7 @@ def test_deliveries_are_kept_up_to_so_many_bytes(start: Start, monkeypatch: pyte
     assert 200 == inside.ask("GET", "/_sandbox/invariants").status
     for step in list(reversed(world.log))[:-5]:
         world.unfold(step)
+    logs = world.store.webhook_logs
     assert (0, 0) == (len(logs), logs.size)
 
 
@@ -155,7 +157,7 @@ def test_all_worlds_keep_so_many_bytes_together(start: Start) -> None:
         create(inside, number, "one")
     assert all(len(world.log) >= 4 for world in worlds[:2])
     for world in worlds:
-        inside.app.sandboxes.reset(world.name)
+        asyncio.run(inside.app.sandboxes.reset(world.name))
     worlds = [world_of(inside, name) for name in ("default", "one", "two")]
     for number in range(20):
         for world in worlds:
@@ -192,7 +194,7 @@ def test_a_request_that_outlives_its_world_keeps_nothing(start: Start, monkeypat
 
     async def slow(sender: Sender, *args: object) -> AttemptOutcome:
         outcome = await attempt(sender, *args)  # type: ignore[arg-type]  # passed on as they came
-        inside.app.sandboxes.reset("default")
+        await inside.app.sandboxes.reset("default")
         return outcome
 
     monkeypatch.setattr(Sender, "attempt", slow)
@@ -208,7 +210,7 @@ def test_a_fork_goes_on_from_the_same_number(start: Start) -> None:
     world = inside.app.sandboxes.default
     for number in range(3):
         create(inside, number)
-    twin = inside.app.sandboxes.fork("default", "twin", None, None).world
+    twin = asyncio.run(inside.app.sandboxes.fork("default", "twin", None, None)).world
     assert (3, 0, 4) == (twin.log.number, len(twin.log), twin.log.oldest)
     for number in range(3, 6):
         create(inside, number, "twin")

@@ -1,5 +1,6 @@
 """A world that is no more gives its memory back at once: no cycle keeps it until a collector comes by."""
 
+import asyncio
 import gc
 import weakref
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ def no_collector() -> Iterator[None]:
 @pytest.mark.parametrize("end", ["reset", "forget"])
 def test_a_world_that_was_used_is_gone_with_its_last_reference(end: str) -> None:
     worlds = create_app(FROZEN).sandboxes
-    world = worlds.choose("short")
+    world = asyncio.run(worlds.mention("short"))
     row = next(world.store.customers.all_rows())
     draft = drafted(world)
     draft.emit_change(world.store.customers, draft.update(world.store.customers, row, row.public), "updated")
@@ -38,7 +39,7 @@ def test_a_world_that_was_used_is_gone_with_its_last_reference(end: str) -> None
     held = [weakref.ref(part) for many in parts for part in many]
     del world, twin, draft, row, parts
     if end == "reset":
-        worlds.reset("short")
+        asyncio.run(worlds.reset("short"))
     else:
         worlds.forget("short")
     assert [] == [reference() for reference in held if reference() is not None]
@@ -49,9 +50,9 @@ def test_a_world_that_was_used_is_gone_with_its_last_reference(end: str) -> None
 def test_a_world_whose_past_was_lived_here_is_gone_with_its_last_reference(scenario: str) -> None:
     """The actors who lived it held it in a cycle: ten resets of a large world took more than a gigabyte."""
     worlds = create_app(FROZEN).sandboxes
-    worlds.reset("default", scenario, seed=7)
+    asyncio.run(worlds.reset("default", scenario, seed=7))
     world = worlds.default
     held = [weakref.ref(part) for part in (world, world.store, world.log)]
     del world
-    worlds.reset("default", "empty", seed=8)
+    asyncio.run(worlds.reset("default", "empty", seed=8))
     assert [] == [reference() for reference in held if reference() is not None]
