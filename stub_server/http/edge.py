@@ -146,7 +146,7 @@ def _to_the_pages(arrival: Arrival) -> Bodiless:
 
 
 def _pass_time(arrival: Arrival) -> None:
-    """The last of these steps: what is due in the world is done. Raises Unavailable for one that a reset must repair."""
+    """The last of these steps: what is due in the world is done. Raises Unavailable for one that must be reset."""
     sandbox = arrival.sandbox
     if not sandbox.is_broken:
         tick(sandbox)

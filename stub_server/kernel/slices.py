@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Generator
+from contextlib import suppress
+from queue import SimpleQueue
 from time import perf_counter
 from typing import Any, TypeVar
+from weakref import finalize
 
 SLICE = 0.01  # seconds
 T = TypeVar("T")
@@ -15,14 +18,16 @@ T = TypeVar("T")
 class Lane:
     """Long work takes its turn here, one after the other: many slices side by side would be a long one again."""
 
-    __slots__ = ("_beside", "_slices")
+    __slots__ = ("__weakref__", "_thread", "_turn", "_work")
 
     def __init__(self) -> None:
-        self._slices, self._beside = asyncio.Lock(), asyncio.Lock()
+        self._turn = asyncio.Lock()
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
 
     async def in_slices(self, work: Generator[None, None, T]) -> T:
         """Run a generator to its end; where it yields, others may be served. Answers what it returns."""
-        async with self._slices:
+        async with self._turn:
             until = perf_counter() + SLICE
             while True:
                 try:
@@ -35,9 +40,29 @@ class Lane:
                     until = perf_counter() + SLICE
 
     async def beside(self, work: Callable[[], T]) -> T:
-        """Run a function in a thread: for work on data that nobody else can reach yet."""
-        async with self._beside:
-            return await _in_thread(work)
+        """Run a function in a thread, after those that came before: for work on what nobody else can reach yet."""
+        if self._thread is None:  # one for all, for whoever starts a thread waits for it
+            # A daemon: a server that is told to stop does not wait for a world that nobody will see.
+            self._thread = threading.Thread(target=_serve, args=(self._work,), name="long work", daemon=True)
+            self._thread.start()
+            finalize(self, self._work.put, None)
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+
+        def settle(set_: Callable[[Any], None], outcome: object) -> None:
+            if not done.done():  # else nobody waits any more
+                set_(outcome)
+
+        def run() -> None:
+            try:
+                told: tuple[Callable[[Any], None], object] = (done.set_result, work())
+            except BaseException as error:
+                told = (done.set_exception, error)
+            with suppress(RuntimeError):  # the loop has been closed meanwhile
+                loop.call_soon_threadsafe(settle, *told)
+
+        self._work.put(run)
+        return await done
 
 
 def at_once(work: Generator[None, None, T]) -> T:
@@ -50,26 +75,7 @@ def at_once(work: Generator[None, None, T]) -> T:
             return result
 
 
-async def _in_thread(work: Callable[[], T]) -> T:
-    # A daemon: a server that is told to stop does not wait for a world that nobody will see.
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-
-    def tell(settle: Callable[[Any], None], outcome: object) -> None:
-        if not done.cancelled():
-            settle(outcome)
-
-    def run() -> None:
-        try:
-            result = work()
-        except BaseException as error:
-            settle: tuple[Callable[[Any], None], object] = (done.set_exception, error)
-        else:
-            settle = (done.set_result, result)
-        try:
-            loop.call_soon_threadsafe(tell, *settle)
-        except RuntimeError:  # the loop has been closed meanwhile: nobody waits
-            return
-
-    threading.Thread(target=run, name="beside", daemon=True).start()
-    return await done
+def _serve(work: SimpleQueue[Callable[[], None] | None]) -> None:
+    while (task := work.get()) is not None:
+        task()
+        del task  # what it has made is not to be held until the next one comes

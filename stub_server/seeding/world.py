@@ -59,15 +59,24 @@ class Seeding:
 
     def fill(self, sandbox: Sandbox, secret: bytes) -> None:
         """Fill an empty sandbox with its scenario, up to its clock's now. Raises ScenarioError."""
-        text = read_scenario(self._files.folder, sandbox.scenario)
-        wanted = _Wanted(sandbox.scenario, text, sandbox.seed, secret, sandbox.rules.base_url)
-        pristine = self._pristine.get(wanted)
-        if pristine is not None and _still_fresh(pristine.clock.now, sandbox.clock):
-            _copy(pristine, sandbox)
+        if self.copy(sandbox, secret):
             return
+        wanted = self._wanted(sandbox, secret)
         with _undisturbed():
-            self._pour(parse_scenario(self._files, sandbox.scenario, text), sandbox, secret)
+            self._pour(parse_scenario(self._files, sandbox.scenario, wanted.text), sandbox, secret)
         self._keep(wanted, sandbox)
+
+    def copy(self, sandbox: Sandbox, secret: bytes) -> bool:
+        """Fill an empty sandbox as another one was, if such a one is kept. Raises ScenarioError."""
+        pristine = self._pristine.get(self._wanted(sandbox, secret))
+        if pristine is None or not _still_fresh(pristine.clock.now, sandbox.clock):
+            return False
+        _copy(pristine, sandbox)
+        return True
+
+    def _wanted(self, sandbox: Sandbox, secret: bytes) -> _Wanted:
+        text = read_scenario(self._files.folder, sandbox.scenario)
+        return _Wanted(sandbox.scenario, text, sandbox.seed, secret, sandbox.rules.base_url)
 
     def _keep(self, wanted: _Wanted, sandbox: Sandbox) -> None:
         """Have a world be copied from now on; those that were kept first make room."""

@@ -39,7 +39,7 @@ class Table:
         positions = {name: number for number, name in enumerate(self.indexes)}
         self.tallies = Tallies(spec, positions)
         self._tallied = bool(spec.sums or spec.distinct)
-        self._weighed, self.size = spec.ring is not None, 0  # bytes of the records of a table that is a ring
+        self.size = 0  # bytes of the records
         self.views = Views(positions)
         self._peeked: dict[str, tuple[Record, Body]] = {}
         # Of a table that was copied: the values whose lists are its own by now, by index. The others are shared.
@@ -173,16 +173,14 @@ class Table:
         """Store a prepared version in place of the one before."""
         key = record.key
         self.rows[key] = record
-        if self._weighed:
-            self.size += size_of(record) - size_of(before.record)
+        self.size += size_of(record) - size_of(before.record)
         self._move(key, record.id, (before.public, before.hidden), (public, hidden))
 
     def drop(self, row: Row) -> None:
         """Take a record out."""
         key = row.record.key
         del self.rows[key], self.keys[row.id]
-        if self._weighed:
-            self.size -= size_of(row.record)
+        self.size -= size_of(row.record)
         self.order = ordered.remove(self.order, key)
         self._move(key, row.id, (row.public, row.hidden), None)
 
@@ -199,8 +197,7 @@ class Table:
         ident, key = record.id, record.key
         self.rows[key] = record
         self.keys[ident] = key
-        if self._weighed:
-            self.size += size_of(record)
+        self.size += size_of(record)
         values = self._values(public, hidden)
         if self._own is not None:
             self._take_over(values)

@@ -79,6 +79,7 @@ class Sandboxes:
         self._started, self._begun = wall_ms(), 0
         self._for_inboxes = Budget(MOST_BYTES_IN_ALL)
         self._entries: dict[str, Entry] = {}
+        self._named = 0  # how many names were made up
         self.default = self._enter(self._make(DEFAULT, origin.scenario, origin.seed, None), None).world
 
     # -- finding
@@ -211,10 +212,23 @@ class Sandboxes:
 
     def _make(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         """A freshly seeded world; without `now` (ms) its clock is as at the server's start. Raises ScenarioError."""
+        sandbox = self._empty(name, scenario, seed, now)
+        self._origin.seeding.fill(sandbox, self._origin.secret)
+        return self._own(sandbox)
+
+    def _copy(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox | None:
+        """The same, where one like it is kept to be copied, which takes no time. Raises ScenarioError."""
+        sandbox = self._empty(name, scenario, seed, now)
+        return self._own(sandbox) if self._origin.seeding.copy(sandbox, self._origin.secret) else None
+
+    def _empty(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         origin = self._origin
         clock, ids = Clock(origin.now if now is None else now), Ids(seed, origin.secret, name)
-        sandbox = Sandbox(name, seed, scenario, origin.rules, clock, ids, Log(origin.history, self._budget))
-        origin.seeding.fill(sandbox, origin.secret)
+        return Sandbox(name, seed, scenario, origin.rules, clock, ids, Log(origin.history, self._budget))
+
+    def _own(self, sandbox: Sandbox) -> Sandbox:
+        """A world that has just been filled, with seeded keys of its own."""
+        origin = self._origin
         mark_seeded(sandbox)
         derive_keys(sandbox, origin.secret)
         return sandbox
@@ -225,6 +239,9 @@ class Sandboxes:
         A scenario that cannot be used, or not any more, is refused. Raises Missing.
         """
         try:
+            copy = self._copy(name, scenario, seed, now)
+            if copy is not None:
+                return copy
             return await self.lane.beside(lambda: self._make(name, scenario, seed, now))
         except ScenarioError as error:
             raise Missing(str(error), code="scenario_not_found") from None
@@ -253,10 +270,11 @@ class Sandboxes:
     def _free_name(self, name: str | None, prefix: str) -> str:
         """A name as it was asked for, or a new one. Raises Conflict for one that is taken."""
         if name is None:
-            number = len(self._entries)
-            while (made := f"{prefix}-{_letters(named_uuid(prefix, str(number)))}") in self._entries:
-                number += 1
-            return made
+            while True:
+                self._named += 1
+                made = f"{prefix}-{_letters(named_uuid(prefix, str(self._named)))}"
+                if made not in self._entries:
+                    return made
         name = folded(name)
         if self.find(name) is not None:
             message = f"There is a sandbox {name} already. DELETE /_sandbox/sandboxes/{name} drops it."
