@@ -7,12 +7,14 @@ def has_more_values(value: Any, most: int) -> bool:
     """Whether a body is made of more values: to hold half a million to a schema takes a second."""
     count = 0
     pending: list[Any] = [[value]]
-    while pending and count <= most:
+    while pending:
         node = pending.pop()
         count += len(node)
+        if count > most:
+            return True
         inner = node.values() if isinstance(node, dict) else node
         pending += [child for child in inner if isinstance(child, (dict, list))]
-    return count > most
+    return False
 
 
 def is_deeper_than(value: Any, levels: int) -> bool:
