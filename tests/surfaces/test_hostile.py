@@ -183,6 +183,16 @@ def test_the_merchant_of_a_token_is_the_same_in_capitals(live: Live, door: Door)
     assert door.ask("GET", "/v2/customers?limit=1", token=forged).json()["pagination"]["total"] > 0
 
 
+def test_a_huge_token_is_verified_and_not_remembered(live: Live, door: Door) -> None:
+    """On loopback everybody can sign one: thousands of sixty kilobytes each would stay."""
+    tokens = live.app.server.tokens
+    home = live.app.sandboxes.entry("surfaces").world.home
+    huge = forge.signed(live.settings, sandbox="surfaces", merchant_id=home, scope="*", padding="x" * 40_000)
+    assert 200 == door.ask("GET", "/v2/customers?limit=1", token=huge).status
+    assert huge not in tokens._known
+    assert all(len(known) <= 4_096 for known in (*tokens._known, *tokens._worlds))
+
+
 # -- strangers' pages
 
 
