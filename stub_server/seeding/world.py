@@ -40,7 +40,7 @@ MERCHANT_ID, USER_ID = named_uuid("merchant", "home"), named_uuid("user", "home"
 # The pools of names come from one Faker for all worlds: a seed decides who is drawn, not who exists.
 POOL_SEED = 20_260_101
 # A world is kept as it was made, so that the next one like it is a copy: of so many records each and in all.
-MOST_KEPT_EACH, MOST_KEPT, MOST_WORLDS = 100_000, 200_000, 64
+MOST_KEPT_EACH, MOST_KEPT, MOST_WORLDS = 100_000, 200_000, 8
 SHARED_FOR = HOUR  # while the clock runs, a world made so long ago still serves
 LEAD_DAYS = 40  # between the merchant's beginning and the first month of sales
 
