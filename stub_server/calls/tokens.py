@@ -14,7 +14,7 @@ from .call import Caller
 
 ISSUER = "membership-sandbox"
 REALM = 'Bearer realm="membership-sandbox"'
-_REMEMBERED, _LONGEST = 4096, 4096  # tokens, and characters of one: longer ones are verified every time
+_REMEMBERED, _LONGEST = 1024, 4096  # tokens, and characters of one: longer ones are verified every time
 
 
 def no_credentials() -> Unauthenticated:

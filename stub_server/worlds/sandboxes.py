@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import count
 
 from ..engine.log import Budget, Log
 from ..engine.past import state_at
@@ -57,6 +58,7 @@ class Entry:
     inbox: Inbox
     incarnation: str
     origin_events: int
+    turn: int = 0  # when it was last used, finer than the clock
 
 
 def _letters(digits: str) -> str:
@@ -79,7 +81,7 @@ class Sandboxes:
         self._started, self._begun = wall_ms(), 0
         self._for_inboxes = Budget(MOST_BYTES_IN_ALL)
         self._entries: dict[str, Entry] = {}
-        self._named = 0  # how many names were made up
+        self._named, self._turns = 0, count(1)  # how many names were made up, and how often worlds were used
         self.default = self._enter(self._make(DEFAULT, origin.scenario, origin.seed, None), None).world
 
     # -- finding
@@ -94,7 +96,7 @@ class Sandboxes:
         entry = self._entries.get(name) or self._entries.get(folded(name))
         if entry is None or self._has_expired(entry):
             return None
-        entry.last_used_at = wall_ms()
+        entry.last_used_at, entry.turn = wall_ms(), next(self._turns)
         return entry.world
 
     async def mention(self, name: str) -> Sandbox:
@@ -259,6 +261,7 @@ class Sandboxes:
             Inbox(self._for_inboxes),
             self._next_incarnation(),
             world.events.raised,
+            next(self._turns),
         )
         self.keyring.adopt(world)
         return entry
@@ -283,9 +286,7 @@ class Sandboxes:
 
     def _make_room(self) -> None:
         """Past the limit the longest unused of those that a mention made goes. Raises Conflict when there is none."""
-        if len(self._entries) < MOST:
-            return
-        for entry in list(self._entries.values()):
+        for entry in list(self._entries.values()):  # whose time is over gives its memory back to the next one
             self._has_expired(entry)
         if len(self._entries) < MOST:
             return
@@ -296,7 +297,7 @@ class Sandboxes:
                 "and one that is made with ttl_seconds frees itself."
             )
             raise Conflict(message, code="too_many_sandboxes", details=[detail("name", "too_many_sandboxes", message)])
-        self.forget(min(mentioned, key=lambda entry: entry.last_used_at).world.name)
+        self.forget(min(mentioned, key=lambda entry: entry.turn).world.name)
 
     def _has_expired(self, entry: Entry) -> bool:
         """Whether a world's time is over; it is dropped then."""

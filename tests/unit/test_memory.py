@@ -10,7 +10,8 @@ import pytest
 from stub_server import create_app
 from stub_server.engine.scheduler import advance
 from stub_server.engine.step import Cause
-from stub_server.kernel.clock import DAY
+from stub_server.kernel.clock import DAY, wall_ms
+from stub_server.worlds import sandboxes
 
 from ..support.live import FROZEN
 from ..support.worlds import drafted
@@ -56,3 +57,14 @@ def test_a_world_whose_past_was_lived_here_is_gone_with_its_last_reference(scena
     del world
     asyncio.run(worlds.reset("default", "empty", seed=8))
     assert [] == [reference() for reference in held if reference() is not None]
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_a_copy_whose_time_is_over_is_gone_when_the_next_one_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They stayed until a thousand of them had come."""
+    worlds = create_app(FROZEN).sandboxes
+    held = weakref.ref(asyncio.run(worlds.fork("default", "short", None, 1)).world)
+    now = wall_ms()
+    monkeypatch.setattr(sandboxes, "wall_ms", lambda: now + 2_000)
+    asyncio.run(worlds.fork("default", "next", None, None))
+    assert held() is None
