@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 from weakref import finalize
 
-SLICE = 0.01  # seconds
+SLICE = 0.005  # seconds
 T = TypeVar("T")
 
 
