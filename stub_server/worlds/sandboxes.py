@@ -2,63 +2,25 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import count
 
 from ..engine.log import Budget, Log
 from ..engine.past import state_at
-from ..engine.sandbox import DEFAULT, Rules, Sandbox
+from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import SECOND, Clock, wall_ms
 from ..kernel.ids import Ids, named_uuid
 from ..kernel.problem import Conflict, Missing, detail
 from ..kernel.slices import Lane
 from ..scenarios.scenario import ScenarioError
 from ..seeding.own_keys import derive_keys, mark_seeded
-from ..seeding.world import Seeding
+from .entry import Entry, Origin
 from .inbox import MOST_BYTES_IN_ALL, Inbox
 from .keyring import Keyring
 
 MOST = 1_000
 NAMING = "1 to 63 of the characters a-z, 0-9, -, _ and ., the first and the last of them a letter or a digit"
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_.-]{0,61}[a-z0-9])?").fullmatch
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What all worlds of a server begin with.
-
-    `now` is ms and freezes their clocks; `history` is how many steps each keeps.
-    """
-
-    rules: Rules
-    seeding: Seeding
-    scenario: str
-    seed: int
-    now: int | None
-    history: int
-    secret: bytes = field(repr=False)
-
-
-@dataclass(slots=True)
-class Entry:
-    """A world and what the server knows of it. Times are the machine's, in ms.
-
-    `mentioned` says that a mere mention of its name made it: such a world makes room for others. `inbox` is what
-    arrived for it, and no part of its state. `incarnation` names the world's events: after a reset they are others;
-    `origin_events` are those that it began with.
-    """
-
-    world: Sandbox
-    parent: str | None
-    mentioned: bool
-    created_at: int
-    last_used_at: int
-    expires_at: int | None
-    inbox: Inbox
-    incarnation: str
-    origin_events: int
-    turn: int = 0  # when it was last used, finer than the clock
 
 
 def _letters(digits: str) -> str:

@@ -7,7 +7,7 @@ from ...calls.reply import Reply
 from ...kernel.clock import iso
 from ...kernel.page import Page
 from ...kernel.record import Body
-from ...worlds.sandboxes import Entry
+from ...worlds.entry import Entry
 
 
 def list_sandboxes(call: Call, query: Body) -> Reply:
