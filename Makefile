@@ -14,7 +14,7 @@ STAMP := $(VENV)/.installed
 export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint bench contract mutants
+.PHONY: help setup run test lint bench contract soak mutants
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ lint: $(STAMP) ## ruff and mypy
 
 bench: $(STAMP) ## measure it against stock Connexion, bare Starlette and the floor
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
+
+soak: $(STAMP) ## ten minutes of everything at once: memory, refusals, waits (ARGS='--minutes 1')
+	@$(BIN)/python -m tests.soak $(ARGS)
 
 contract: $(STAMP) ## let schemathesis judge a running sandbox by its contract
 	@$(BIN)/python -m tests.contract $(ARGS)

@@ -39,7 +39,8 @@ from .settings import Settings
 from .store.spec import Check
 from .store.tables import Layout, table_specs
 from .version import __version__
-from .worlds.sandboxes import Origin, Sandboxes
+from .worlds.entry import Origin
+from .worlds.sandboxes import Sandboxes
 
 PACKAGE = Path(__file__).parent
 OPERATIONS = "stub_server.operations"

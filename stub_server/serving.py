@@ -25,6 +25,7 @@ from .settings import Settings
 
 BACKLOG = 2048
 OWN_FILES = 256  # beside those of connections: webhooks being sent, the contract's files, what came a moment too early
+HANDOVER = 0.001  # seconds that the thread for long work keeps the event loop waiting, each time that both want to run
 GRACE = 3  # seconds that open requests get when the server stops
 
 
@@ -120,6 +121,7 @@ def run(app: Edge, settings: Settings, listener: socket.socket) -> None:
     """Print the banner and serve until a signal comes."""
     banner.show(app, settings, Console())
     calm_collector()
+    sys.setswitchinterval(HANDOVER)
     server = _Server(app, uvicorn_config(app, Limits(connections=settings.max_connections)))
     log = None if settings.log == "quiet" else RequestLog(settings.log).start()
     app.listener = log

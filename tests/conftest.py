@@ -14,7 +14,7 @@ import pytest
 from stub_server.settings import Settings
 
 from .support import make
-from .support.estate import Estate, emptied, estate
+from .support.estate import Estate, emptied, estate, with_room
 from .support.evidence import Evidence
 from .support.live import FROZEN, NO_TLS, Live, running
 from .support.receiver import receiving
@@ -139,7 +139,10 @@ def abroad(live: Live, sink: str) -> Iterator[Estate]:
 
 
 @pytest.fixture
-def shop(live: Live, sink: str, home: Estate) -> Iterator[Estate]:
-    """A merchant of the test's own, in the shared sandbox: what he does concerns nobody else. The clock is shared."""
-    with closing(estate(live, "town", sink)) as made:
+def shop(live: Live, sink: str) -> Iterator[Estate]:
+    """A merchant of the test's own, in a sandbox that many tests share: what he does concerns nobody else.
+
+    The clock is shared. A sandbox has so many merchants and no more: then the next one begins.
+    """
+    with closing(estate(live, with_room(live, "street"), sink)) as made:
         yield made

@@ -9,7 +9,7 @@ from ..domain.subscriptions import grace_end
 from .inspection import Inspected, Law
 
 
-def _moved_on(world: Inspected) -> Iterator[str]:
+def _moved_on(world: Inspected) -> Iterator[str | None]:
     """While its project is active, the clock moves a subscription on as soon as its trial or its grace is over."""
     now = world.sandbox.clock.now
     active = {row.id for row in world.store.projects.all_rows() if row.public["status"] == "active"}
@@ -25,7 +25,7 @@ def _moved_on(world: Inspected) -> Iterator[str]:
             yield ""
 
 
-def _after_its_plan(world: Inspected) -> Iterator[str]:
+def _after_its_plan(world: Inspected) -> Iterator[str | None]:
     """A plan that was deleted has left its orders behind."""
     store = world.store
     plans = {row.id: row.public["createdAt"] for row in store.plans.all_rows()}
@@ -40,7 +40,7 @@ def _after_its_plan(world: Inspected) -> Iterator[str]:
             yield ""
 
 
-def _attempts_told(world: Inspected) -> Iterator[str]:
+def _attempts_told(world: Inspected) -> Iterator[str | None]:
     for row in world.rows(world.store.webhook_logs):
         public, attempts = row.public, row.hidden["attempts"]
         waits = public["status"] in ("pending", "retrying") and not public["is_test"]

@@ -26,9 +26,13 @@ class Inspected(NamedTuple):
             yield table.parse(table.rows[key])
 
 
+PAUSE = None
+"""What a law yields where it has looked at something and judges nothing yet: others may be served."""
+
+
 class Law(NamedTuple):
-    """`look` yields one text per record looked at, empty when it keeps the law."""
+    """`look` yields one text per record looked at, empty when it keeps the law, and PAUSE in between."""
 
     name: str
-    look: Callable[[Inspected], Iterator[str]]
+    look: Callable[[Inspected], Iterator[str | None]]
     seeds_only: bool = False

@@ -17,30 +17,33 @@ from ..domain.webhooks import subscriber_of
 from ..kernel.clock import iso
 from ..kernel.money import cents, items_cents, reais
 from ..kernel.record import Row
-from .inspection import Inspected, Law
+from ..store.ring import may_have_dropped
+from .inspection import PAUSE, Inspected, Law
 from .memberships import MEMBERSHIPS
 from .traces import order_trace, subscription_trace
 
 SECRETS = (b'"private_key"', b'"signing_key"', b"sk_sandbox_", b"whsec_")
 
 
-def _orders_counted(world: Inspected) -> Iterator[str]:
+def _orders_counted(world: Inspected) -> Iterator[str | None]:
     counted: dict[str, int] = {}
     for order in world.store.orders.all_rows():
         counted[order.hidden["projectId"]] = counted.get(order.hidden["projectId"], 0) + 1
+        yield PAUSE
     for project in world.store.projects.all_rows():
         shown = world.store.shown_row(world.store.projects, project)["orders_count"]
         real = counted.get(project.id, 0)
         yield "" if shown == real else f"project {project.id} shows {shown} orders and has {real}"
 
 
-def _revenue(world: Inspected) -> Iterator[str]:
+def _revenue(world: Inspected) -> Iterator[str | None]:
     folds: dict[str, OrderFold] = {}
     sums: dict[str, int] = {}
     for row in world.store.orders.all_rows():
         project = row.hidden["projectId"]
         folds.setdefault(project, OrderFold()).add(row)
         sums[project] = sums.get(project, 0) + row.hidden["paid_cents"] - row.hidden["refunded_cents"]
+        yield PAUSE
     for project in world.store.projects.all_rows():
         shown = world.store.shown_row(world.store.projects, project)["total_revenue"]
         real = reais(sums.get(project.id, 0))
@@ -49,7 +52,7 @@ def _revenue(world: Inspected) -> Iterator[str]:
         yield "" if same else f"project {project.id} shows {shown}, its orders come to {real}, its stats to {net}"
 
 
-def _subscribers(world: Inspected) -> Iterator[str]:
+def _subscribers(world: Inspected) -> Iterator[str | None]:
     held = world.store.subscriptions
     for project in world.store.projects.all_rows():
         ever: set[str] = set()
@@ -58,6 +61,7 @@ def _subscribers(world: Inspected) -> Iterator[str]:
             ever.add(row.public["customerId"])
             if row.public["status"] in ("trialing", "active", "past_due"):
                 live.add(row.public["customerId"])
+            yield PAUSE
         shown = world.store.shown_row(world.store.projects, project)
         said = shown["active_subscribers"], shown["total_subscribers"]
         if said != (len(live), len(ever)):
@@ -68,24 +72,25 @@ def _subscribers(world: Inspected) -> Iterator[str]:
             yield ""
 
 
-def _plans_counted(world: Inspected) -> Iterator[str]:
+def _plans_counted(world: Inspected) -> Iterator[str | None]:
     store = world.store
     real: dict[str, int] = {}
     for plan in store.plans.all_rows():
         real[plan.public["projectId"]] = real.get(plan.public["projectId"], 0) + 1
+        yield PAUSE
     for project in store.projects.all_rows():
         shown = store.shown_row(store.projects, project)["plans_count"]
         counted = real.get(project.id, 0)
         yield "" if shown == counted else f"project {project.id} shows {shown} plans and has {counted}"
 
 
-def _items_add_up(world: Inspected) -> Iterator[str]:
+def _items_add_up(world: Inspected) -> Iterator[str | None]:
     for row in world.rows(world.store.orders):
         items, total = items_cents(row.public["items"]), cents(row.public["totalAmount"])
         yield "" if items == total else f"order {row.id} has items of {items} and a total of {total} cents"
 
 
-def _plan_of_project(world: Inspected) -> Iterator[str]:
+def _plan_of_project(world: Inspected) -> Iterator[str | None]:
     plans = {plan.id: plan.public["projectId"] for plan in world.store.plans.all_rows()}
     for row in world.rows(world.store.orders):
         project = plans.get(row.hidden["planId"])
@@ -98,7 +103,7 @@ def _plan_of_project(world: Inspected) -> Iterator[str]:
         yield f"subscription {row.id} has a plan of project {project}" if wrong else ""
 
 
-def _payments(world: Inspected) -> Iterator[str]:
+def _payments(world: Inspected) -> Iterator[str | None]:
     for row in world.rows(world.store.orders):
         order, payment = row.public, row.public["last_transaction"]
         if order["status"] in ("paid", "refunded") and order["paymentMethod"] == "pix":
@@ -111,7 +116,7 @@ def _payments(world: Inspected) -> Iterator[str]:
             yield ""
 
 
-def _reachable(world: Inspected) -> Iterator[str]:
+def _reachable(world: Inspected) -> Iterator[str | None]:
     now = world.sandbox.clock.now
     lifecycles = world.sandbox.rules.lifecycles
     for name, table in (("Order", "orders"), ("Subscription", "subscriptions"), ("Project", "projects")):
@@ -135,7 +140,7 @@ def _reached(lifecycle: Lifecycle) -> set[str]:
         states |= more
 
 
-def _codes(world: Inspected) -> Iterator[str]:
+def _codes(world: Inspected) -> Iterator[str | None]:
     for row in world.rows(world.store.orders):
         code = row.public["last_transaction"].get("qr_code")
         if code is None:
@@ -150,14 +155,14 @@ def _codes(world: Inspected) -> Iterator[str]:
         yield "" if amount == total else f"order {row.id} asks for {amount} cents instead of {total}"
 
 
-def _documents(world: Inspected) -> Iterator[str]:
+def _documents(world: Inspected) -> Iterator[str | None]:
     for row in world.rows(world.store.customers):
         found = kind(row.public["document"])
         right = found == row.public["document_type"]
         yield "" if right else f"customer {row.id}: {row.public['document']} is {found or 'no document'}"
 
 
-def _places(world: Inspected) -> Iterator[str]:
+def _places(world: Inspected) -> Iterator[str | None]:
     for row in world.rows(world.store.customers):
         public = row.public
         if public["address"].get("country") != "BR":
@@ -169,7 +174,7 @@ def _places(world: Inspected) -> Iterator[str]:
         yield f"customer {row.id}: {', '.join(wrong)}" if wrong else ""
 
 
-def _no_secrets(world: Inspected) -> Iterator[str]:
+def _no_secrets(world: Inspected) -> Iterator[str | None]:
     for table in world.store.tables.values():
         for record in list(table.rows.values()):
             found = next((secret for secret in SECRETS if secret in record.public), None)
@@ -183,7 +188,7 @@ def _no_secrets(world: Inspected) -> Iterator[str]:
 _MAPS = ("metadata", "last_transaction")
 
 
-def _strings_only(world: Inspected) -> Iterator[str]:
+def _strings_only(world: Inspected) -> Iterator[str | None]:
     for table in world.store.tables.values():
         for row in world.rows(table):
             maps: list[Any] = [row.public.get(name, {}) for name in _MAPS]
@@ -194,7 +199,7 @@ def _strings_only(world: Inspected) -> Iterator[str]:
             yield "" if good else f"{table.name} {row.id} has a map with a value that is no string"
 
 
-def _one_log_each(world: Inspected) -> Iterator[str]:
+def _one_log_each(world: Inspected) -> Iterator[str | None]:
     events = {event.id: event for event in world.sandbox.events if event.merchant_id == world.store.merchant.id}
     logs = world.store.webhook_logs
     seen: set[tuple[str, str]] = set()
@@ -208,7 +213,7 @@ def _one_log_each(world: Inspected) -> Iterator[str]:
         else:
             yield ""
         seen.add(pair)
-    if logs.spec.ring is not None and len(logs) >= logs.spec.ring.size:
+    if may_have_dropped(logs):
         return  # the oldest have made room
     for row in world.store.webhooks.all_rows():
         subscriber = subscriber_of(row.record.public)
@@ -220,6 +225,7 @@ def _one_log_each(world: Inspected) -> Iterator[str]:
             fresh = disabled is not None and not world.sandbox.touched
             since = date_time_ms(row.public["createdAt"]) if fresh else until
         for event in events.values():
+            yield PAUSE
             # What happened in the very millisecond of a change may have met the webhook before it or after it.
             if (
                 since < event.at < until
@@ -235,13 +241,12 @@ def _changed(row: Row) -> int:
     return date_time_ms(row.public["updatedAt"])
 
 
-def _times(world: Inspected) -> Iterator[str]:
+def _times(world: Inspected) -> Iterator[str | None]:
     now = world.sandbox.clock.now
     ids: set[str] = set()
     for table in world.store.tables.values():
         for record in list(table.rows.values()):
-            if record.id in ids:
-                yield f"{record.id} stands twice"
+            yield f"{record.id} stands twice" if record.id in ids else PAUSE
             ids.add(record.id)
         for row in world.rows(table):
             created = date_time_ms(row.public[table.spec.created])
@@ -250,7 +255,7 @@ def _times(world: Inspected) -> Iterator[str]:
             yield "" if created <= updated <= now else f"{table.name} {row.id} is of {times}"
 
 
-def _contract(world: Inspected) -> Iterator[str]:
+def _contract(world: Inspected) -> Iterator[str | None]:
     checks = world.sandbox.rules.layout.checks
     for table in world.store.tables.values():
         step = max(1, -(-len(table) // world.budget))

@@ -6,22 +6,23 @@ from collections.abc import Iterator
 
 from ..contract.formats import date_time_ms
 from ..kernel.clock import iso
-from .inspection import Inspected, Law
+from .inspection import PAUSE, Inspected, Law
 
 
-def _period_runs(world: Inspected) -> Iterator[str]:
+def _period_runs(world: Inspected) -> Iterator[str | None]:
     now = iso(world.sandbox.clock.now)
     store = world.store
     for row in world.rows(store.subscriptions):
         held = row.public
         project = store.projects.peek(held["projectId"])
         if held["status"] != "active" or project is None or project["status"] != "active":
+            yield PAUSE
             continue
         start, end = held["current_period_start"], held["current_period_end"]
         yield "" if start <= now < end else f"subscription {row.id} is active from {start} to {end}, now is {now}"
 
 
-def _no_bill_of_the_dead(world: Inspected) -> Iterator[str]:
+def _no_bill_of_the_dead(world: Inspected) -> Iterator[str | None]:
     store, lifecycles = world.store, world.sandbox.rules.lifecycles
     running, payable = lifecycles["Subscription"].sets["running"], lifecycles["Order"].sets["payable"]
     for status in payable:
@@ -32,7 +33,7 @@ def _no_bill_of_the_dead(world: Inspected) -> Iterator[str]:
             yield f"order {row.id} is {status}, its subscription {ident} is over" if wrong else ""
 
 
-def _pending_in_time(world: Inspected) -> Iterator[str]:
+def _pending_in_time(world: Inspected) -> Iterator[str | None]:
     now = world.sandbox.clock.now
     for status in world.sandbox.rules.lifecycles["Order"].sets["payable"]:
         for row in world.store.orders.rows_of("status", status):
@@ -43,7 +44,7 @@ def _pending_in_time(world: Inspected) -> Iterator[str]:
                 yield "" if now < date_time_ms(end) else f"order {row.id} is {status} since it ended at {end}"
 
 
-def _one_each(world: Inspected) -> Iterator[str]:
+def _one_each(world: Inspected) -> Iterator[str | None]:
     seen: dict[tuple[str, str], str] = {}
     held = world.store.subscriptions
     for status in world.sandbox.rules.lifecycles["Subscription"].sets["running"]:

@@ -50,6 +50,7 @@ class Call:
         "after_validation",
         "body_bytes",
         "caller",
+        "has_recorded",
         "headers",
         "is_foreign",
         "operation",
@@ -78,6 +79,7 @@ class Call:
         self.warnings: list[str] = []
         self.after_validation: Callable[[Any], Awaitable[None]] | None = None  # what a fault rule looks at the body for
         self._draft: Draft | None = None
+        self.has_recorded = False  # whether something was done already, whatever becomes of the rest
 
     @property
     def now(self) -> int:
@@ -154,7 +156,12 @@ class Call:
             if saved is None:
                 return
             draft = self.draft
-        draft.record(saved)
+        if draft.record(saved) is not None:
+            self.has_recorded = True
+        self._draft = None
+
+    def forget_draft(self) -> None:
+        """Let go of what was drafted and not recorded."""
         self._draft = None
 
     def defaults(self, schema: str) -> Body:

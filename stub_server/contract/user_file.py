@@ -20,49 +20,64 @@ def read_user_file(path: Path) -> Json:
     Raises ContractError in one line with file and place: for what is no regular file, larger than 10 MB, nested deeper
     than 100 levels or longer than a million values, and for all that `source.read` refuses.
     """
-    text = read_text(path)
-    try:
-        _check_bounds(text)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        raise ContractError(f"{path}{f':{mark.line + 1}' if mark else ''}: {error.problem}") from None
-    except yaml.YAMLError as error:
-        raise ContractError(f"{path}: {' '.join(str(error).split())}") from None
+    text = read_text(path, str(path))
+    check_bounds(text, str(path))
     return parse(text, str(path))
 
 
-def read_text(path: Path) -> str:
-    """The text of a regular file of at most 10 MB. Raises ContractError."""
+def read_text(path: Path, name: str) -> str:
+    """The text of a regular file of at most 10 MB; errors call it by `name`. Raises ContractError."""
     try:
         # A plain open of a FIFO without a writer would block.
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ContractError(f"{path}: is not a regular file")
+                raise ContractError(f"{name}: is not a regular file")
             data = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
-        raise ContractError(f"{path}: no such file") from None
+        raise ContractError(f"{name}: no such file") from None
     except IsADirectoryError:
-        raise ContractError(f"{path}: is not a regular file") from None
+        raise ContractError(f"{name}: is not a regular file") from None
     except OSError as error:
-        raise ContractError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise ContractError(f"{name}: cannot be read: {error.strerror or error}") from None
     if len(data) > MOST_BYTES:
-        raise ContractError(f"{path}: is larger than {MOST_BYTES // 1024 // 1024} MB, the most that is read")
+        raise ContractError(f"{name}: is larger than {MOST_BYTES // 1024 // 1024} MB, the most that is read")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise ContractError(f"{path}:{line}: is not UTF-8") from None
+        raise ContractError(f"{name}:{line}: is not UTF-8") from None
 
 
-def _check_bounds(text: str) -> None:
-    """Walk through the events of a text, which takes no recursion. Raises MarkedYAMLError with the place."""
+def check_bounds(text: str, name: str) -> None:
+    """Refuse a text that is nested too deep or stands for too many values. Raises ContractError with name and line.
+
+    What is no YAML is told by who parses it: up to there the text is within the bounds.
+    """
+    try:
+        _walk(text)
+    except _Refused as error:
+        raise ContractError(f"{name}:{error.line}: {error}") from None
+    except yaml.YAMLError:
+        return
+
+
+class _Refused(Exception):
+    """A bound is passed on a line."""
+
+    def __init__(self, event: yaml.Event, problem: str) -> None:
+        super().__init__(problem)
+        self.line = event.start_mark.line + 1 if event.start_mark else 1
+
+
+def _walk(text: str) -> None:
+    """Walk through the events of a text, which takes no recursion. Raises _Refused."""
     sizes: list[int] = [0]  # how many values each open collection has, aliases counted in full
     names: list[str | None] = [None]
     known: dict[str, int] = {}
     for event in _events(text):
         if isinstance(event, yaml.CollectionStartEvent):
             if len(sizes) > DEEPEST:
-                raise _refused(event, f"is nested deeper than {DEEPEST} levels")
+                raise _Refused(event, f"is nested deeper than {DEEPEST} levels")
             sizes.append(1)
             names.append(event.anchor)
             continue
@@ -70,7 +85,7 @@ def _check_bounds(text: str) -> None:
             size, name = sizes.pop(), names.pop()
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor not in known:
-                raise _refused(event, f"the alias *{event.anchor} stands for nothing that is complete here")
+                raise _Refused(event, f"the alias *{event.anchor} stands for nothing that is complete here")
             size, name = known[event.anchor], None
         elif isinstance(event, yaml.ScalarEvent):
             size, name = 1, event.anchor
@@ -80,12 +95,8 @@ def _check_bounds(text: str) -> None:
             known[name] = size
         sizes[-1] += size
         if sizes[-1] > MOST_NODES:
-            raise _refused(event, f"has more than {MOST_NODES:,} values")
+            raise _Refused(event, f"has more than {MOST_NODES:,} values")
 
 
 def _events(text: str) -> Iterator[yaml.Event]:
     return iter(yaml.parse(text, yaml.CSafeLoader))
-
-
-def _refused(event: yaml.Event, problem: str) -> yaml.MarkedYAMLError:
-    return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)  # type: ignore[arg-type]

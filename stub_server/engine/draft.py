@@ -5,12 +5,13 @@ from __future__ import annotations
 from ..contract.document import Move
 from ..domain.deliveries import new_log
 from ..domain.webhooks import Subscriber
-from ..events.log import KEPT, Event
+from ..events.log import Event
 from ..kernel.clock import ClockState, iso
 from ..kernel.ids import Cutter
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..kernel.timers import Timer, TimerData
 from ..store.memory import Store
+from ..store.ring import outgoing
 from ..store.spec import UniqueViolation
 from ..store.table import Table
 from .deliveries import job_for, subscribers_to
@@ -18,7 +19,6 @@ from .sandbox import Opened, Sandbox
 from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, ReplyKey, Saved, Step, Used
 
 TEST = "webhook.test"
-KEPT_REPLIES = 10_000
 
 
 class Draft:
@@ -56,7 +56,7 @@ class Draft:
         self._opens_store = False
         self._versions: dict[str, Opened] = {}
         self._size = OVERHEAD  # about how many bytes the step keeps alive, besides those of its versions
-        self._rings: dict[Table, int] = {}
+        self._rings: dict[Table, list[Record]] = {}
         self._drops: list[Drop] = []
         self._events: list[Event] = []
         self._later: list[TimerData] = []
@@ -104,7 +104,7 @@ class Draft:
         if self._versions and table.unique and not (before and table.same_keys(before, public, hidden)):
             self._check_unique(table, ident, public, hidden)
         if row is None and table.spec.ring is not None:
-            self._rings[table] = self._rings.get(table, 0) + 1
+            self._rings.setdefault(table, []).append(record)
         stored = before and before.record
         self._versions[ident] = ((table.name, record, stored), public, hidden, before)
         return record
@@ -237,14 +237,14 @@ class Draft:
         timers, events, merchant = sandbox.timers, sandbox.events, store.merchant
         recorded = sandbox.recorded_clock
         clock = self.clock or (recorded if recorded.now == self.now else sandbox.clock.at(self.now))
-        forgotten = () if saved is None else self._forgotten()
-        outgoing = events.outgoing(len(self._events)) if events.raised + len(self._events) > KEPT else ()
+        forgotten = () if saved is None else sandbox.replies.outgoing(saved[1], self.now)
+        forgotten_events = events.outgoing(self._events) if self._events else ()
         size = self._size
         for (_, record, stored), _, _, _ in versions if log.is_kept else ():  # in full, though the store may share them
             size += len(record.public) + len(record.hidden)
             if stored is not None:
                 size += len(stored.public) + len(stored.hidden)
-        for event in outgoing:
+        for event in forgotten_events:
             size += len(event.resource) + len(event.hidden)
         if saved is not None:
             size += len(saved[1].body) + sum(len(old.body) for _, old in forgotten)
@@ -258,7 +258,7 @@ class Draft:
             tuple(self._drops),
             tuple(self._events),
             events.raised,
-            outgoing,
+            forgotten_events,
             tuple(self._later),
             timers.last,
             (*self._taken, *timers.aside.values()) if self._taken or timers.aside else (),
@@ -277,7 +277,7 @@ class Draft:
     def _make_room(self) -> None:
         """A table that is a ring lets records go for the new ones."""
         for table, made in self._rings.items():
-            for record in self.store.outgoing(table, made):
+            for record in outgoing(table, made):
                 self._versions.pop(record.id, None)
                 self._drop(table, record)
 
@@ -287,13 +287,3 @@ class Draft:
         used = [Used(k, None if k in gone else store.usage.get(k), b) for k, b in store.unrecorded.items()]
         used += [Used(k, None, store.usage[k]) for k in gone if k in store.usage and k not in store.unrecorded]
         return tuple(used)
-
-    def _forgotten(self) -> tuple[tuple[ReplyKey, Saved], ...]:
-        """Replies that make room: those whose time is over, and the oldest of too many. They stand in that order."""
-        replies = self.sandbox.replies
-        forgotten: list[tuple[ReplyKey, Saved]] = []
-        for item in replies.items():
-            if item[1].expires > self.now and len(replies) - len(forgotten) < KEPT_REPLIES:
-                break
-            forgotten.append(item)
-        return tuple(forgotten)

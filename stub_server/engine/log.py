@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from operator import attrgetter
+from weakref import WeakKeyDictionary
 
 from .step import Step
 
@@ -14,10 +16,27 @@ MOST_BYTES_IN_ALL = 256 * 1024 * 1024
 class Budget:
     """What the logs of all worlds of a server may take together, in bytes."""
 
-    __slots__ = ("most", "used")
+    __slots__ = ("_logs", "most", "used")
 
     def __init__(self, most: int = MOST_BYTES_IN_ALL) -> None:
         self.most, self.used = most, 0
+        # A world that is dropped must not be held by what it shares. In order, so that ties are decided alike.
+        self._logs: WeakKeyDictionary[Log, None] = WeakKeyDictionary()
+
+    def join(self, log: Log) -> None:
+        """Have a log be one of those that make room."""
+        self._logs[log] = None
+
+    def make_room(self) -> None:
+        """The largest logs let their oldest steps go, so that worlds that nobody uses leave room to the others.
+
+        A little more room is made than is needed: finding the largest looks at all logs.
+        """
+        goal = self.most - self.most // 64
+        self.used = sum([log.size for log in self._logs])  # a log that is gone has given its bytes back
+        while self.used > goal:
+            largest = max(self._logs, key=attrgetter("size"))
+            largest.forget(self.used - goal)
 
 
 class Log:
@@ -26,32 +45,41 @@ class Log:
     The oldest steps go when there are too many; what they did stays done. `is_kept` is False of a past that is lived.
     """
 
-    is_kept = True
-
-    __slots__ = ("__weakref__", "_budget", "_bytes", "_most", "_steps", "number")
+    __slots__ = ("__weakref__", "_budget", "_most", "_steps", "number", "size")
     is_kept = True  # whether a step's size is asked for
 
     def __init__(self, most: int, budget: Budget) -> None:
         """`most` is how many steps are kept; 0 keeps none."""
         self._most, self._budget = most, budget
         self._steps: deque[Step] = deque()
-        self._bytes = self.number = 0
+        self.size = self.number = 0
 
     def append(self, step: Step) -> None:
         """Keep a step; it must be the next one."""
         assert step.number == self.number + 1  # a draft that another step has overtaken was refused before
         steps, budget = self._steps, self._budget
+        if not steps and self._most:
+            budget.join(self)
         steps.append(step)
-        self._bytes += step.size
+        self.size += step.size
         budget.used += step.size
         self.number = step.number
-        while len(steps) > self._most or self._bytes > MOST_BYTES or (budget.used > budget.most and steps):
+        while len(steps) > self._most or self.size > MOST_BYTES:
             self._forget()
+        if budget.used > budget.most:
+            budget.make_room()
 
     def _forget(self) -> None:
         size = self._steps.popleft().size
-        self._bytes -= size
+        self.size -= size
         self._budget.used -= size
+
+    def forget(self, size: int) -> None:
+        """Let the oldest steps of about so many bytes go, at most half of what there is and at least one step."""
+        goal = max(self.size // 2, self.size - size)
+        self._forget()
+        while self.size > goal:
+            self._forget()
 
     def close(self) -> None:
         """Give the memory of a world that is no more back to the others.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,15 +18,15 @@ from ..kernel.ids import Ids, named_uuid
 from ..kernel.problem import Unavailable
 from ..kernel.record import Body, Row
 from ..kernel.timers import Timers
-from ..kernel.trace import Trace
+from ..kernel.trace import Journal
 from ..store.memory import Merchant, Store
 from ..store.table import Table
 from ..store.tables import Layout
 from .log import Budget, Log, Unkept
-from .step import Put, ReplyKey, Saved, Step
+from .replies import Replies
+from .step import Put, ReplyKey, Step
 
 DEFAULT = "default"  # the world that is there from the start
-JOURNAL = 2_000
 SILENT = 1 << 63
 """As `held`: nothing is delivered, of whatever event."""
 BROKEN = "A defect has left the sandbox {} half changed; the server's log names it. POST /_sandbox/reset seeds it anew."
@@ -83,12 +82,12 @@ class Sandbox:
     stores: dict[str, Store] = field(default_factory=dict)
     home: str = ""
     events: EventLog = field(default_factory=EventLog)
-    replies: dict[ReplyKey, Saved] = field(default_factory=dict)
+    replies: Replies = field(default_factory=Replies)
     credentials: dict[str, str] = field(default_factory=dict, repr=False)
     sample: dict[str, str] = field(default_factory=dict)
     personas: dict[str, str] = field(default_factory=dict)
     seeded_keys: frozenset[str] = frozenset()
-    journal: deque[Trace] = field(default_factory=lambda: deque(maxlen=JOURNAL))
+    journal: Journal = field(default_factory=Journal)
     in_progress: set[ReplyKey] = field(default_factory=set)
     subscribers: dict[tuple[str, str, str | None], list[Subscriber]] = field(default_factory=dict)
     is_broken: bool = False
@@ -172,9 +171,9 @@ class Sandbox:
             store.set_usage(key_id, usage)
             store.unrecorded.pop(key_id, None)
         for key, _ in step.forgotten_replies:
-            self.replies.pop(key, None)
+            self.replies.drop(key)
         if step.saved is not None:
-            self.replies[step.saved[0]] = step.saved[1]
+            self.replies.put(*step.saved)
         if step.clock is not self.recorded_clock:
             self.clock.set(step.clock)
             self.recorded_clock = step.clock
@@ -206,9 +205,8 @@ class Sandbox:
         for key_id, _, usage in step.used:
             store.set_usage(key_id, usage)
         if step.saved is not None:
-            self.replies.pop(step.saved[0], None)
-        if step.forgotten_replies:
-            self.replies = dict(step.forgotten_replies) | self.replies
+            self.replies.drop(step.saved[0])
+        self.replies.put_back(step.forgotten_replies)
         self.clock.set(step.clock_before)
         self.recorded_clock = step.clock_before
         self.ids.position = step.position_before
@@ -268,7 +266,7 @@ class Sandbox:
             stores={ident: store.copy() for ident, store in self.stores.items()},
             home=self.home,
             events=self.events.copy(),
-            replies=dict(self.replies),
+            replies=self.replies.copy(),
             credentials=dict(self.credentials),
             sample=dict(self.sample),
             personas=dict(self.personas),

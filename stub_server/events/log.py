@@ -10,7 +10,8 @@ import orjson
 from ..kernel.clock import iso
 from ..kernel.record import Extras
 
-KEPT = 100_000  # the oldest events go when a sandbox has raised more than this
+KEPT, KEPT_BYTES = 100_000, 64 * 1024 * 1024  # the oldest events go when a sandbox has raised more than this
+OVERHEAD = 300  # bytes of an event besides the records that it shows
 
 
 class Event(NamedTuple):
@@ -29,6 +30,11 @@ class Event(NamedTuple):
     resource: bytes
     hidden: bytes
     extras: Extras
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it keeps alive."""
+        return OVERHEAD + len(self.resource) + len(self.hidden)
 
     def payload(self) -> bytes:
         """The webhook body: compact JSON, the resource under its singular key, hidden fields beside it."""
@@ -51,29 +57,46 @@ class Event(NamedTuple):
 
 
 class EventLog:
-    """The newest events of a sandbox, in the order in which they happened; `raised` counts all there ever were."""
+    """The newest events of a sandbox, in the order in which they happened; `raised` counts all there ever were.
 
-    __slots__ = ("_events", "raised")
+    They are bounded in number and in bytes.
+    """
+
+    __slots__ = ("_bytes", "_events", "raised")
 
     def __init__(self) -> None:
-        self._events: deque[Event] = deque(maxlen=KEPT)
-        self.raised = 0
+        self._events: deque[Event] = deque()
+        self._bytes = self.raised = 0
 
     def append(self, event: Event) -> None:
         """Add an event; when there are too many, the oldest one goes."""
         self._events.append(event)
+        self._bytes += event.size
         self.raised += 1
+        while len(self._events) > KEPT or self._bytes > KEPT_BYTES:
+            self._bytes -= self._events.popleft().size
 
-    def outgoing(self, count: int) -> tuple[Event, ...]:
-        """The oldest events, which go when so many new ones come."""
-        many = len(self._events) + count - KEPT
-        return tuple(islice(self._events, many)) if many > 0 else ()
+    def outgoing(self, coming: Sequence[Event]) -> tuple[Event, ...]:
+        """The oldest events, which go when new ones come."""
+        number = len(self._events) + len(coming) - KEPT
+        size = self._bytes + sum([event.size for event in coming]) - KEPT_BYTES
+        if number <= 0 >= size:
+            return ()
+        going = []
+        for event in self._events:
+            if number <= 0 >= size:
+                break
+            going.append(event)
+            number -= 1
+            size -= event.size
+        return tuple(going)
 
     def retract(self, count: int, forgotten: Sequence[Event]) -> None:
         """Take back the newest events, and have those again that had gone to make room."""
         for _ in range(min(count, len(self._events))):  # of very many at once the first have gone already
-            self._events.pop()
+            self._bytes -= self._events.pop().size
         self._events.extendleft(reversed(forgotten))
+        self._bytes += sum([event.size for event in forgotten])
         self.raised -= count
 
     def newest(self, type_: str | None = None, subject: str | None = None) -> Iterator[Event]:
@@ -96,5 +119,5 @@ class EventLog:
     def copy(self) -> "EventLog":
         """An independent copy; events are shared, for they never change."""
         twin = EventLog()
-        twin._events, twin.raised = self._events.copy(), self.raised
+        twin._events, twin._bytes, twin.raised = self._events.copy(), self._bytes, self.raised
         return twin

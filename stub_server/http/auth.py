@@ -54,7 +54,12 @@ class Gate:
         else:
             caller = self._bearer(sandbox, token)
         call.caller = caller
-        call.store = store = sandbox.store_of(caller.merchant_id)
+        known = sandbox.stores.get(caller.merchant_id)
+        if known is None:
+            raise bad_credentials(
+                "This sandbox has no such merchant, or has none any more. POST /_sandbox/tokens makes one with a token."
+            )
+        call.store = store = known
         call.trace.caller = caller.key_id or caller.subject
         if caller.key_id is not None:
             if caller.networks:

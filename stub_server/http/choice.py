@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from ..calls.tokens import Tokens
 from ..domain.api_keys import digest
 from ..engine.sandbox import DEFAULT, Sandbox
@@ -19,24 +21,24 @@ class Choice:
         """On loopback a world that is named for the first time is made."""
         self._sandboxes, self._tokens, self._hosts, self._loopback = sandboxes, tokens, hosts, loopback
 
-    def __call__(self, arrival: Arrival) -> None:
-        """Choose the world and take its prefix off the path. Raises Missing, and what making a world raises."""
-        path = arrival.path
+    def __call__(self, arrival: Arrival) -> Awaitable[None] | None:
+        """Choose the world and take its prefix off the path. A world that must be made first is waited for.
+
+        Raises Missing, and what making a world raises.
+        """
+        path, headers = arrival.path, arrival.headers
         if path.startswith("/s/"):
             name, slash, rest = path[3:].partition("/")
-            arrival.sandbox = sandbox = self._named(name, arrival)
-            arrival.prefix, arrival.path = f"/s/{sandbox.name}", slash + rest
-            return
-        headers = arrival.headers
+            return self._named(name, arrival, slash + rest)
         header = headers.get(b"x-sandbox")
         if header is not None:
-            arrival.sandbox = self._named(header.decode("latin-1"), arrival)
-            return
+            return self._named(header.decode("latin-1"), arrival, None)
         authorization = headers.get(b"authorization")
         if authorization is not None:
             world = self._world_of(authorization)
             if world is not None and world != DEFAULT:
-                arrival.sandbox = self._named(world, arrival)
+                return self._named(world, arrival, None)
+        return None
 
     def _world_of(self, authorization: bytes) -> str | None:
         """The world that a credential is of. That admits nobody: the gate checks the credential itself."""
@@ -49,10 +51,23 @@ class Choice:
             return self._sandboxes.keyring.world_of(authorization[7:].decode("latin-1").strip())
         return None
 
-    def _named(self, name: str, arrival: Arrival) -> Sandbox:
-        # A page from elsewhere must not make worlds in a developer's server: their number is limited.
-        is_new = self._loopback and self._sandboxes.find(name) is None
+    def _named(self, name: str, arrival: Arrival, rest: str | None) -> Awaitable[None] | None:
+        """Have the request be for a world; `rest` is the path below its prefix, if it was named by one."""
+        world = self._sandboxes.choose(name)
+        if world is None:
+            return self._mentioned(name, arrival, rest)
+        _stand(arrival, world, rest)
+        return None
+
+    async def _mentioned(self, name: str, arrival: Arrival, rest: str | None) -> None:
         headers = arrival.headers
-        if is_new and (cors.is_from_elsewhere(headers) or not self._hosts.admits(headers.get(b"host"))):
+        # A page from elsewhere must not make worlds in a developer's server: their number is limited.
+        if self._loopback and (cors.is_from_elsewhere(headers) or not self._hosts.admits(headers.get(b"host"))):
             raise Missing("There is no such sandbox.", code="sandbox_not_found")
-        return self._sandboxes.choose(name)
+        _stand(arrival, await self._sandboxes.mention(name), rest)
+
+
+def _stand(arrival: Arrival, world: Sandbox, rest: str | None) -> None:
+    arrival.sandbox = world
+    if rest is not None:
+        arrival.prefix, arrival.path = f"/s/{world.name}", rest

@@ -45,8 +45,7 @@ class Door:
             raise _closed("Send the server's admin key as X-Sandbox-Admin-Key.")
         if not server.loopback:
             raise _closed("The control surface is closed: the server is reachable from outside and has no --admin-key.")
-        origin = arrival.origin
-        if not cors.is_local_host(headers.get(b"host")) or (origin is not None and not cors.is_local_origin(origin)):
+        if not cors.is_local_host(headers.get(b"host")) or cors.is_from_elsewhere(headers):
             raise _closed(_PAGES)
 
     def lets_read(self, arrival: Arrival, origin: bytes) -> bool:

@@ -1,6 +1,6 @@
 """The outermost layer: the steps that a request passes before it has an operation, and every refusal's answer."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -62,7 +62,10 @@ class Edge:
         arrival = Arrival(scope, self.sandboxes.default)
         refusal: Exception | None = None
         try:
-            self._enter(arrival)
+            waiting = self._enter(arrival)
+            if waiting is not None:
+                await waiting
+            _pass_time(arrival)
         except Exception as error:  # refused, or a defect in seeding or in a due job: both are answered below
             refusal = error
         call = self._call(scope, arrival)
@@ -115,17 +118,15 @@ class Edge:
             if message["type"] == "lifespan.shutdown":
                 return
 
-    def _enter(self, arrival: Arrival) -> None:
-        """The steps before there is a call: the host, no delivery, the world, its time. Raises refusals."""
+    def _enter(self, arrival: Arrival) -> Awaitable[None] | None:
+        """The first steps before there is a call: the host, no delivery, the world, which may have to be waited for.
+
+        Raises refusals.
+        """
         if not self._hosts.admits(arrival.headers.get(b"host")) and not _is_open(arrival.path):
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
         _refuse_delivery(arrival)
-        self._choose(arrival)
-        sandbox = arrival.sandbox
-        if not sandbox.is_broken:
-            tick(sandbox)
-        if sandbox.is_broken and arrival.path not in SERVED_WHEN_BROKEN:
-            raise Unavailable(BROKEN.format(sandbox.name))
+        return self._choose(arrival)
 
     def _answer_early(self, arrival: Arrival) -> Bodiless | None:
         """The steps before the API: a bare prefix, a preflight, the control surface's door. Raises refusals."""
@@ -166,6 +167,15 @@ def _to_the_pages(arrival: Arrival) -> Bodiless:
     """The pages of a world stand below `/s/{name}/`, with the slash."""
     location = arrival.prefix.encode() + b"/" + (b"?" + arrival.query if arrival.query else b"")
     return Bodiless(307, [(b"location", location), cors.VARY])
+
+
+def _pass_time(arrival: Arrival) -> None:
+    """The last of these steps: what is due in the world is done. Raises Unavailable for one that must be reset."""
+    sandbox = arrival.sandbox
+    if not sandbox.is_broken:
+        tick(sandbox)
+    if sandbox.is_broken and arrival.path not in SERVED_WHEN_BROKEN:
+        raise Unavailable(BROKEN.format(sandbox.name))
 
 
 def _is_open(path: str) -> bool:

@@ -50,8 +50,13 @@ def earlier(call: Call, key: ReplyKey, print_: bytes) -> Saved | None:
 
 
 def saved(call: Call, reply: Reply, body: bytes, print_: bytes) -> Saved | None:
-    """What is kept of a reply for 24 hours of the sandbox clock; None for a refusal, which can be tried again."""
-    return None if reply.status >= 300 else Saved(print_, call.now + DAY, reply.status, body, reply.headers)
+    """What is kept of a reply; None for a refusal, which can be tried again."""
+    return None if reply.status >= 300 else kept(call, reply, body, print_)
+
+
+def kept(call: Call, reply: Reply, body: bytes, print_: bytes) -> Saved:
+    """A reply as it is kept for 24 hours of the sandbox clock."""
+    return Saved(print_, call.now + DAY, reply.status, body, reply.headers)
 
 
 def _conflict(code: str, message: str) -> Conflict:

@@ -62,8 +62,9 @@ class File:
         if method not in ("GET", "HEAD"):
             await refuse_method(method, send)
             return
-        body, digest = self._content()
-        changes = self._changes(scope[CALL])
+        call: Call = scope[CALL]
+        body, digest = self._bytes or await call.server.sandboxes.lane.beside(self._content)
+        changes = self._changes(call)
         etag = hashlib.sha256(digest + b"\n".join(changes.values())).hexdigest()[:32]
         asked = dict(scope["headers"]).get(b"if-none-match", b"").decode("latin-1")
         headers = [(b"etag", f'"{etag}"'.encode()), (b"cache-control", b"no-cache")]

@@ -17,11 +17,12 @@ from ..contract.source import Json
 from ..kernel.problem import Detail, Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
 from .fitting import Takes, skeleton
 from .maps import check_names, free_maps
+from .sizes import has_more_values, is_deeper_than
 from .violations import details_of, members_at
 
 DEEPEST = 32
 # Past so many commas only the first violation is told: finding all of a wide body's would hold up everybody else.
-WIDEST = 1_000
+WIDEST, MOST_VALUES = 1_000, 20_000
 _MOST_WRONG = 100
 _SEVERAL = "The request has {} violations of the contract."
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
@@ -221,7 +222,10 @@ class Requests:
             value = orjson.loads(raw)
         except ValueError as error:
             raise Malformed(f"The body is not JSON: {str(error)[:200]}.") from None
-        if raw.count(b"{") + raw.count(b"[") > DEEPEST and _deeper_than(value, DEEPEST):
+        if raw.count(b",") > MOST_VALUES and has_more_values(value, MOST_VALUES):
+            told = f"The body has more than {MOST_VALUES:,} values, the most that is read."
+            raise Invalid(told, details=[detail("body", "max", told)])
+        if raw.count(b"{") + raw.count(b"[") > DEEPEST and is_deeper_than(value, DEEPEST):
             raise Malformed(f"The body is nested deeper than {DEEPEST} levels.")
         return value
 
@@ -279,17 +283,3 @@ def _check_known(relied_on: Draft4Validator, value: dict[str, Any]) -> None:
 
 def _unsupported() -> Unsupported:
     return Unsupported("Send the body as JSON, with Content-Type: application/json (UTF-8).")
-
-
-def _deeper_than(value: Any, levels: int) -> bool:
-    layer = [value]
-    for _ in range(levels):
-        layer = [
-            child
-            for node in layer
-            if isinstance(node, (dict, list))
-            for child in (node.values() if isinstance(node, dict) else node)
-        ]
-        if not layer:
-            return False
-    return any(isinstance(node, (dict, list)) for node in layer)

@@ -18,6 +18,7 @@ from ..contract.violation import ContractViolation
 from ..engine.step import ReplyKey
 from ..kernel.problem import Malformed, TooLarge
 from . import idempotency
+from .errors import render
 from .fitting import takes_of
 from .requests import Requests
 from .router import CALL
@@ -189,6 +190,14 @@ async def _once(
         body = b"".join(reply.parts)
         saved = idempotency.saved(call, reply, body, print_)
         call.record(None if saved is None else (key, saved))
+    except Exception as error:
+        if not call.has_recorded:
+            raise
+        # Something was done before it waited, such as a delivery opened: the same request again must not do it twice.
+        status, _, body = render(error, call.trace)
+        reply = Reply(status, (body,))
+        call.forget_draft()
+        call.record((key, idempotency.kept(call, reply, body, print_)))
     finally:
         in_progress.discard(key)
     await _send(send, call, reply, body)

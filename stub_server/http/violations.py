@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
@@ -167,9 +168,20 @@ def _message(error: Any, kind: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value as JSON, cut short."""
-    text = orjson.dumps(value).decode()
+    """A value as JSON, cut short. Of a large one only the beginning is written."""
+    text = orjson.dumps(_beginning(value)).decode()
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def _beginning(value: Any) -> Any:
+    """As much of a value as is shown of it."""
+    if isinstance(value, str):
+        return value[: _SHOWN + 1]
+    if isinstance(value, list):
+        return [_beginning(item) for item in value[:_SHOWN]]
+    if isinstance(value, dict):
+        return {name: _beginning(member) for name, member in islice(value.items(), _SHOWN)}
+    return value
 
 
 def _types(types: Any) -> str:

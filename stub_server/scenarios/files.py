@@ -66,7 +66,7 @@ class Files:
             raise ScenarioError(f"{path.name}: cannot be read: {error.strerror}") from None
         return self.parse(text, path.name, shape)
 
-    def parse(self, text: bytes, file: str, shape: str) -> Node:
+    def parse(self, text: str | bytes, file: str, shape: str) -> Node:
         """A text of a shape, from a file of this name. Raises ScenarioError."""
         try:
             node = Node(parse(text, file), file)

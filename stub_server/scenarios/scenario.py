@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..contract.source import ContractError
+from ..contract.user_file import check_bounds, read_text
 from ..kernel.record import Body
 from .files import Files, Node, ScenarioError
 
 __all__ = ["ScenarioError"]
-MOST_ORDERS = 1_000_000
+MOST = 1_000_000  # orders, and customers
 RECORDS = ("projects", "plans", "products", "customers", "orders")
 
 
@@ -82,7 +84,7 @@ class Scenario(NamedTuple):
     root: Node
 
 
-def read_scenario(fixtures: Path, name: str) -> bytes:
+def read_scenario(fixtures: Path, name: str) -> str:
     """The text of the scenario of this name, or of the file if the name has a `/` or ends in `.yaml`.
 
     Raises ScenarioError.
@@ -98,24 +100,27 @@ def read_scenario(fixtures: Path, name: str) -> bytes:
                 f"path, such as ./{name}.yaml."
             )
     try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ScenarioError(f"{path.name}: cannot be read: {error.strerror}") from None
+        return read_text(path, path.name)
+    except ContractError as error:
+        raise ScenarioError(str(error)) from None
 
 
-def parse_scenario(files: Files, name: str, text: bytes) -> Scenario:
+def parse_scenario(files: Files, name: str, text: str) -> Scenario:
     """The scenario in a text that was read by this name. Raises ScenarioError."""
     path = Path(name) if _is_file(name) else Path(f"{name}.yaml")
+    if _is_file(name):
+        try:
+            check_bounds(text, path.name)
+        except ContractError as error:
+            raise ScenarioError(str(error)) from None
     root = files.parse(text, path.name, "Scenario")
     scale = root.get("scale", 1)
-    orders = round(root.get("orders", 0) * scale)
-    if orders > MOST_ORDERS:
-        raise root["orders"].fail(f"times scale is {orders}; at most {MOST_ORDERS} orders fit")
+    orders, customers = (_times(root, name, scale) for name in ("orders", "customers"))
     return Scenario(
         name=path.stem,
         merchant=(root.value["merchant"]["name"], root.value["merchant"]["city"]),
         months=root.get("months", 12),
-        customers=round(root.get("customers", 0) * scale),
+        customers=customers,
         orders=orders,
         pending=round(root.get("pending", 0) * scale),
         projects=_projects(files, root),
@@ -126,6 +131,14 @@ def parse_scenario(files: Files, name: str, text: bytes) -> Scenario:
         records=tuple(_records(root)),
         root=root,
     )
+
+
+def _times(root: Node, name: str, scale: float) -> int:
+    """A number of records times the scale. Raises ScenarioError for more than fit."""
+    number: int = round(root.get(name, 0) * scale)
+    if number > MOST:
+        raise root[name].fail(f"times scale is {number}; at most {MOST} {name} fit")
+    return number
 
 
 def _is_file(name: str) -> bool:

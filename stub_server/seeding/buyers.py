@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..domain.customers import changed_customer, new_customer
 from ..domain.orders import buyer as buyer_of
 from ..drawing.draw import pick
-from ..drawing.people import ALPHANUMERIC_SINCE_MS, People, is_alphanumeric
+from ..drawing.people import ALPHANUMERIC_SINCE_MS, People, Person, is_alphanumeric
 from ..drawing.rhythm import Rhythm
 from ..drawing.streams import stream, uuid
 from ..engine import resources
@@ -66,16 +66,8 @@ class Buyers:
 
     def gather(self, count: int, at: int) -> None:
         """Have so many persons come, as they may be at an instant (ms), whose documents nobody has yet."""
-        self._crowd = self._prospects(count, at)
-
-    def _prospects(self, count: int, at: int) -> Iterator[Prospect]:
-        for person in self.people.crowd(self._luck, count, at_ms=at):
-            luck, ident = self._moves.random(), uuid(self._ids)
-            number = f"9{60_000_000 + int(self._moves.random() * 40_000_000)}"
-            if person.document not in self.taken:
-                customer = person.customer()
-                moves = luck < RENUMBERED and "mobile_phone" in customer["phones"]
-                yield Prospect(ident, customer, person.order_customer(), number if moves else None)
+        crowd = self.people.crowd(self._luck, count, at_ms=at)
+        self._crowd = _prospects(crowd, self._moves, self._ids, self.taken)
 
     def _coming(self, at: int) -> Prospect | None:
         """Who comes at an instant: companies with letters in their CNPJ wait until there are such."""
@@ -143,6 +135,20 @@ class Buyers:
         resources.change_customer(draft, row, changed_customer(row.public, {"phones": phones}, iso(draft.now)))
         self.script.record(draft)
         known.buyer = known.buyer | {"phones": flat_phones(phones)}
+
+
+def _prospects(crowd: Iterator[Person], moves: Random, ids: Random, taken: set[str]) -> Iterator[Prospect]:
+    """Those of a crowd whose documents nobody has yet.
+
+    Seldom all of them come. What is left over must not hold the actors, or a cycle would keep the whole world.
+    """
+    for person in crowd:
+        luck, ident = moves.random(), uuid(ids)
+        number = f"9{60_000_000 + int(moves.random() * 40_000_000)}"
+        if person.document not in taken:
+            customer = person.customer()
+            renumbered = luck < RENUMBERED and "mobile_phone" in customer["phones"]
+            yield Prospect(ident, customer, person.order_customer(), number if renumbered else None)
 
 
 def flat_phones(phones: Body) -> dict[str, str]:

@@ -25,7 +25,7 @@ class Script:
 
     def __init__(self, sandbox: Sandbox, store: Store, begin: int, end: int) -> None:
         self.sandbox, self.store, self.now, self.end = sandbox, store, begin, end
-        self.on_renewal: Callable[[Record, Record], None] = lambda order, subscription: None
+        self.on_renewal: Callable[[Record, Record], None] = _ignore
         self._queue: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._added = 0
 
@@ -69,6 +69,11 @@ class Script:
             last.taken()
             last.record()
 
+    def close(self) -> None:
+        """Let go of the actors, who hold the script: a cycle would keep the whole world until a collector comes by."""
+        self._queue.clear()
+        self.on_renewal = self.on_delivery = _ignore
+
     def _look(self, step: Step) -> None:
         """Tell those who wait for it what a step has made."""
         order = None
@@ -79,3 +84,7 @@ class Script:
                     order = None
             elif table == "orders" and step.cause is not SOMEBODY:
                 order = record
+
+
+def _ignore(*records: Record) -> None:
+    """Nobody waits for these."""

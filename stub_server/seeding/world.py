@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -40,8 +40,8 @@ from .webhooks import Webhooks
 MERCHANT_ID, USER_ID = named_uuid("merchant", "home"), named_uuid("user", "home")
 # The pools of names come from one Faker for all worlds: a seed decides who is drawn, not who exists.
 POOL_SEED = 20_260_101
-# A world is kept as it was made, so that the next one like it is a copy; big ones would cost too much memory.
-MOST_KEPT, MOST_KEPT_RECORDS = 4, 25_000
+# A world is kept as it was made, so that the next one like it is a copy: of so many records each and in all.
+MOST_KEPT_EACH, MOST_KEPT, MOST_WORLDS = 100_000, 200_000, 8
 SHARED_FOR = HOUR  # while the clock runs, a world made so long ago still serves
 LEAD_DAYS = 40  # between the merchant's beginning and the first month of sales
 
@@ -60,19 +60,34 @@ class Seeding:
 
     def fill(self, sandbox: Sandbox, secret: bytes) -> None:
         """Fill an empty sandbox with its scenario, up to its clock's now. Raises ScenarioError."""
-        text = read_scenario(self._files.folder, sandbox.scenario)
-        wanted = _Wanted(sandbox.scenario, text, sandbox.seed, secret, sandbox.rules.base_url)
-        pristine = self._pristine.get(wanted)
-        if pristine is not None and _still_fresh(pristine.clock.now, sandbox.clock):
-            _copy(pristine, sandbox)
+        if self.copy(sandbox, secret):
             return
+        wanted = self._wanted(sandbox, secret)
         with _undisturbed():
-            self._pour(parse_scenario(self._files, sandbox.scenario, text), sandbox, secret)
-        if sum(sandbox.counts().values()) <= MOST_KEPT_RECORDS:
-            self._pristine.pop(wanted, None)
-            self._pristine[wanted] = sandbox.fork("pristine")
-            while len(self._pristine) > MOST_KEPT:
-                del self._pristine[next(iter(self._pristine))]
+            self._pour(parse_scenario(self._files, sandbox.scenario, wanted.text), sandbox, secret)
+        self._keep(wanted, sandbox)
+
+    def copy(self, sandbox: Sandbox, secret: bytes) -> bool:
+        """Fill an empty sandbox as another one was, if such a one is kept. Raises ScenarioError."""
+        pristine = self._pristine.get(self._wanted(sandbox, secret))
+        if pristine is None or not _still_fresh(pristine.clock.now, sandbox.clock):
+            return False
+        _copy(pristine, sandbox)
+        return True
+
+    def _wanted(self, sandbox: Sandbox, secret: bytes) -> _Wanted:
+        text = read_scenario(self._files.folder, sandbox.scenario)
+        return _Wanted(sandbox.scenario, text, sandbox.seed, secret, sandbox.rules.base_url)
+
+    def _keep(self, wanted: _Wanted, sandbox: Sandbox) -> None:
+        """Have a world be copied from now on; those that were kept first make room."""
+        self._pristine.pop(wanted, None)
+        if _records(sandbox) > MOST_KEPT_EACH:
+            return
+        self._pristine[wanted] = sandbox.fork("pristine")
+        kept = sum(_records(world) for world in self._pristine.values())
+        while kept > MOST_KEPT or len(self._pristine) > MOST_WORLDS:
+            kept -= _records(self._pristine.pop(next(iter(self._pristine))))
 
     def _pour(self, scenario: Scenario, sandbox: Sandbox, secret: bytes) -> None:
         people = self._load()
@@ -81,8 +96,8 @@ class Seeding:
         start = now - round(scenario.months * 365 / 12) * DAY
         begun = office_hour(stream(seed, "merchant"), start - LEAD_DAYS * DAY)
         store = self._merchant(sandbox, scenario, begun)
-        with sandbox.living_past(begun), store.in_bulk(), _unheard(sandbox) as heard:
-            script = Script(sandbox, store, begun, now)
+        script = Script(sandbox, store, begun, now)
+        with closing(script), sandbox.living_past(begun), store.in_bulk(), _unheard(sandbox) as heard:
             merchant = Merchant(script, stream(seed, "projects"), begun + 2 * DAY)
             merchant.plan_projects(self._shelves(scenario, seed))
             listening = Webhooks(script, stream(seed, "webhooks")).plan(scenario.webhooks, secret, seed, begun)
@@ -170,7 +185,7 @@ class _Wanted(NamedTuple):
     """What decides a world, but for its now."""
 
     scenario: str
-    text: bytes
+    text: str
     seed: int
     secret: bytes
     base_url: str
@@ -179,6 +194,10 @@ class _Wanted(NamedTuple):
 def _still_fresh(made: int, clock: Clock) -> bool:
     """Whether a world made then serves now: at the same instant, or a little later where the clock runs."""
     return made == clock.now if clock.frozen else 0 <= clock.now - made <= SHARED_FOR
+
+
+def _records(sandbox: Sandbox) -> int:
+    return sum(sandbox.counts().values())
 
 
 def _copy(pristine: Sandbox, sandbox: Sandbox) -> None:

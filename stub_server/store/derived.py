@@ -6,7 +6,7 @@ from typing import Any
 
 from ..kernel.record import Record, Row
 from . import ordered
-from .spec import Parts, plain
+from .spec import Parts, plain, size_of
 from .table import Table
 
 AT_ONCE = 64  # so many rows are looked through index by index, which is cheaper than row by row
@@ -50,6 +50,8 @@ def settle(table: Table) -> None:
         for bucket in index.values():
             bucket.sort()
     table.sorts.settle()
+    if table.spec.ring is not None:
+        table.size = sum([size_of(record) for record in table.rows.values()])
 
 
 def replace(table: Table, changes: Sequence[tuple[Row, Row]]) -> None:

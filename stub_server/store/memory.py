@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from heapq import merge
-from itertools import islice
 from typing import Any, TypeAlias
 
 import orjson
@@ -145,20 +143,6 @@ class Store:
             return False
         taken = len(seated) + sum(customer not in seated for customer in waiting)
         return bool(taken >= most)
-
-    def outgoing(self, table: Table, made: int) -> list[Record]:
-        """The records of a table that make room for so many new ones, as its ring has it."""
-        ring, rows = table.spec.ring, table.rows
-        assert ring is not None
-        excess = len(rows) + made - ring.size
-        if excess <= 0:
-            return []
-        buckets = table.indexes[ring.by]
-        keys = [*islice(merge(*(bucket for value, bucket in buckets.items() if value not in ring.kept)), excess)]
-        beyond = len(rows) + made - len(keys) - ring.most
-        if beyond > 0:
-            keys += islice(merge(*(buckets.get(value) or [] for value in ring.kept)), beyond)
-        return [rows[key] for key in keys]
 
     def use_key(self, ident: str, at: str) -> None:
         """Count one authenticated request of an API key: a counter beside the record, which the next step records."""

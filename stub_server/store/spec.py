@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-from ..kernel.record import Body
+from ..kernel.record import Body, Record
 
 Extract = Callable[[Body, Body], Any]
 """(public, hidden) -> a value; None stands for "not in this index"."""
@@ -67,12 +67,14 @@ class Mirror:
 
 
 class Ring(NamedTuple):
-    """A table lets its oldest records go when it has more than `size`; those whose value in the index `by` is one of
-    `kept` stay, until there are more than `most` in all.
+    """A table keeps so many records of so many bytes; the oldest go for new ones. Those whose value in the index `by`
+    is one of `kept` stay, until there are more than `most`, or more than `most_size` bytes, in all.
     """
 
+    rows: int
     size: int
     most: int
+    most_size: int
     by: str
     kept: tuple[str, ...]
 
@@ -116,3 +118,8 @@ def public(name: str) -> Member:
 def hidden(name: str) -> Member:
     """A member of the hidden part."""
     return Member(1, name)
+
+
+def size_of(record: Record) -> int:
+    """How many bytes a record has."""
+    return len(record.public) + len(record.hidden)

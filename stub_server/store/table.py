@@ -10,7 +10,7 @@ from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
 from . import ordered
 from .sorts import Sorts
-from .spec import Check, Parts, TableSpec, UniqueViolation, plain
+from .spec import Check, Parts, TableSpec, UniqueViolation, plain, size_of
 from .tallies import Tallies
 from .views import Noted, Views
 
@@ -39,6 +39,8 @@ class Table:
         positions = {name: number for number, name in enumerate(self.indexes)}
         self.tallies = Tallies(spec, positions)
         self._tallied = bool(spec.sums or spec.distinct)
+        self.size = 0  # bytes of the records of a ring; of other tables nobody asks
+        self._is_ring = spec.ring is not None
         self.views = Views(positions)
         self._peeked: dict[str, tuple[Record, Body]] = {}
         # Of a table that was copied: the values whose lists are its own by now, by index. The others are shared.
@@ -172,12 +174,16 @@ class Table:
         """Store a prepared version in place of the one before."""
         key = record.key
         self.rows[key] = record
+        if self._is_ring:
+            self.size += size_of(record) - size_of(before.record)
         self._move(key, record.id, (before.public, before.hidden), (public, hidden))
 
     def drop(self, row: Row) -> None:
         """Take a record out."""
         key = row.record.key
         del self.rows[key], self.keys[row.id]
+        if self._is_ring:
+            self.size -= size_of(row.record)
         self.order = ordered.remove(self.order, key)
         self._move(key, row.id, (row.public, row.hidden), None)
 
@@ -194,6 +200,8 @@ class Table:
         ident, key = record.id, record.key
         self.rows[key] = record
         self.keys[ident] = key
+        if self._is_ring:
+            self.size += size_of(record)
         values = self._values(public, hidden)
         if self._own is not None:
             self._take_over(values)
@@ -276,7 +284,7 @@ class Table:
         twin = self.blank()
         self._own, twin._own = [set() for _ in self._buckets], [set() for _ in self._buckets]
         twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), ordered.duplicate(self.order)
-        twin.sorts = self.sorts.copy()
+        twin.sorts, twin.size = self.sorts.copy(), self.size
         for name, held in self.unique.items():
             twin.unique[name].update(held)
         for name, index in self.indexes.items():

@@ -8,8 +8,8 @@ from ..kernel.record import Body
 from ..kernel.text import search_key
 from .spec import Check, Distinct, Mirror, Ring, Sum, TableSpec, hidden, public
 
-LOG_ROWS = 10_000
-MOST_LOG_ROWS = 5  # times as many, where that many deliveries are still open
+LOG_ROWS, LOG_BYTES = 10_000, 64 * 1024 * 1024
+MOST_LOG_ROWS, MOST_LOG_BYTES = 5 * LOG_ROWS, 2 * LOG_BYTES  # where that many deliveries are still open
 
 
 class Layout(NamedTuple):
@@ -203,6 +203,6 @@ def table_specs(
                 "event_id": public("event_id"),
             },
             pairs=("webhookId+status",),
-            ring=Ring(LOG_ROWS, LOG_ROWS * MOST_LOG_ROWS, "status", sending),
+            ring=Ring(LOG_ROWS, LOG_BYTES, MOST_LOG_ROWS, MOST_LOG_BYTES, "status", sending),
         ),
     }

@@ -2,60 +2,25 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import count
 
 from ..engine.log import Budget, Log
 from ..engine.past import state_at
-from ..engine.sandbox import DEFAULT, Rules, Sandbox
+from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import SECOND, Clock, wall_ms
 from ..kernel.ids import Ids, named_uuid
 from ..kernel.problem import Conflict, Missing, detail
+from ..kernel.slices import Lane
 from ..scenarios.scenario import ScenarioError
 from ..seeding.own_keys import derive_keys, mark_seeded
-from ..seeding.world import Seeding
+from .entry import Entry, Origin
 from .inbox import MOST_BYTES_IN_ALL, Inbox
 from .keyring import Keyring
 
 MOST = 1_000
 NAMING = "1 to 63 of the characters a-z, 0-9, -, _ and ., the first and the last of them a letter or a digit"
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_.-]{0,61}[a-z0-9])?").fullmatch
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What all worlds of a server begin with.
-
-    `now` is ms and freezes their clocks; `history` is how many steps each keeps.
-    """
-
-    rules: Rules
-    seeding: Seeding
-    scenario: str
-    seed: int
-    now: int | None
-    history: int
-    secret: bytes = field(repr=False)
-
-
-@dataclass(slots=True)
-class Entry:
-    """A world and what the server knows of it. Times are the machine's, in ms.
-
-    `mentioned` says that a mere mention of its name made it: such a world makes room for others. `inbox` is what
-    arrived for it, and no part of its state. `incarnation` names the world's events: after a reset they are others;
-    `origin_events` are those that it began with.
-    """
-
-    world: Sandbox
-    parent: str | None
-    mentioned: bool
-    created_at: int
-    last_used_at: int
-    expires_at: int | None
-    inbox: Inbox
-    incarnation: str
-    origin_events: int
 
 
 def _letters(digits: str) -> str:
@@ -80,10 +45,11 @@ class Sandboxes:
         """
         self._bell = bell
         self._origin, self.scenario, self.seed, self._open = origin, origin.scenario, origin.seed, open_names
-        self._budget, self.keyring = Budget(), Keyring()
+        self._budget, self.keyring, self.lane = Budget(), Keyring(), Lane()
         self._started, self._begun = wall_ms(), 0
         self._for_inboxes = Budget(MOST_BYTES_IN_ALL)
         self._entries: dict[str, Entry] = {}
+        self._named, self._turns = 0, count(1)  # how many names were made up, and how often worlds were used
         self.default = self._enter(self._make(DEFAULT, origin.scenario, origin.seed, None), None).world
 
     # -- finding
@@ -93,12 +59,19 @@ class Sandboxes:
         entry = self._entries.get(name) or self._entries.get(folded(name))
         return None if entry is None or self._has_expired(entry) else entry.world
 
-    def choose(self, name: str) -> Sandbox:
-        """The world of this name, which a mention makes where names are open. Raises Missing."""
+    def choose(self, name: str) -> Sandbox | None:
+        """A world that exists already, which somebody uses now."""
         entry = self._entries.get(name) or self._entries.get(folded(name))
-        if entry is not None and not self._has_expired(entry):
-            entry.last_used_at = wall_ms()
-            return entry.world
+        if entry is None or self._has_expired(entry):
+            return None
+        entry.last_used_at, entry.turn = wall_ms(), next(self._turns)
+        return entry.world
+
+    async def mention(self, name: str) -> Sandbox:
+        """The world of this name, which its first mention makes where names are open. Raises Missing."""
+        world = self.choose(name)
+        if world is not None:
+            return world
         name = folded(name)
         if _NAME(name) is None:
             raise Missing(f"The name of a sandbox has {NAMING}.", code="sandbox_not_found")
@@ -106,9 +79,14 @@ class Sandboxes:
             raise Missing(f"There is no sandbox {name}. POST /_sandbox/sandboxes makes one.", code="sandbox_not_found")
         try:
             self._make_room()
-        except Conflict as error:  # no operation was asked to make a world: there is none of this name
+            made = await self._begin(name, self.scenario, self.seed, None)
+            world = self.choose(name)  # somebody else may have mentioned it meanwhile
+            if world is not None:
+                return world
+            self._make_room()
+        except (Conflict, Missing) as error:  # no operation was asked to make a world: there is none of this name
             raise Missing(f"There is no sandbox {name}. {error.message}", code="sandbox_not_found") from None
-        return self._enter(self._begin(name, self.scenario, self.seed, None), None, mentioned=True).world
+        return self._enter(made, None, mentioned=True).world
 
     def entry(self, name: str) -> Entry:
         """What is known of a world that exists. Raises Missing."""
@@ -136,16 +114,20 @@ class Sandboxes:
 
     # -- making and dropping
 
-    def create(
+    async def create(
         self, name: str | None, scenario: str | None, seed: int | None, now: int | None, ttl: int | None
     ) -> Entry:
         """A new world by request; without a name one is made. `ttl` is seconds. Raises Conflict, Missing."""
         name = self._free_name(name, "world")
         self._make_room()
-        world = self._begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
+        world = await self._begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
+        self._free_name(name, "world")
+        self._make_room()
         return self._enter(world, None, ttl=ttl)
 
-    def fork(self, parent: str, name: str | None, step: int | None, ttl: int | None, *, deliver: bool = False) -> Entry:
+    async def fork(
+        self, parent: str, name: str | None, step: int | None, ttl: int | None, *, deliver: bool = False
+    ) -> Entry:
         """A world with the past of another, up to one of its kept steps if asked. Raises Missing, Conflict.
 
         What happens in it is delivered if `deliver` says so; what happened before never is.
@@ -153,21 +135,28 @@ class Sandboxes:
         origin = self.entry(parent).world
         name = self._free_name(name, "fork")
         self._make_room()
-        world = state_at(origin, origin.log.number if step is None else step, name)
+        if step is None:
+            world = origin.fork(name)
+        else:
+            world = await self.lane.in_slices(state_at(origin, step, name))
+            self._free_name(name, "fork")
+            self._make_room()
         derive_keys(world, self._origin.secret)
         if deliver:
             world.speak()
         return self._enter(world, origin.name, ttl=ttl)
 
-    def reset(self, name: str, scenario: str | None = None, seed: int | None = None, now: int | None = None) -> Sandbox:
+    async def reset(
+        self, name: str, scenario: str | None = None, seed: int | None = None, now: int | None = None
+    ) -> Sandbox:
         """Throw a world away and seed it anew; without scenario or seed with what it was seeded with last.
 
         `now` freezes the clock at that instant; without it the clock is as at the server's start. Raises Missing.
         """
-        entry = self._entries[name]
-        old = entry.world
-        world = self._begin(name, scenario or old.scenario, old.seed if seed is None else seed, now)
-        self._leave(old)
+        old = self.entry(name).world
+        world = await self._begin(name, scenario or old.scenario, old.seed if seed is None else seed, now)
+        entry = self.entry(name)  # it may have been dropped meanwhile
+        self._leave(entry.world)
         world.bell = self._bell
         self._bell(world)
         entry.inbox.clear()
@@ -212,19 +201,38 @@ class Sandboxes:
 
     def _make(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         """A freshly seeded world; without `now` (ms) its clock is as at the server's start. Raises ScenarioError."""
+        sandbox = self._empty(name, scenario, seed, now)
+        self._origin.seeding.fill(sandbox, self._origin.secret)
+        return self._own(sandbox)
+
+    def _copy(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox | None:
+        """The same, where one like it is kept to be copied, which takes no time. Raises ScenarioError."""
+        sandbox = self._empty(name, scenario, seed, now)
+        return self._own(sandbox) if self._origin.seeding.copy(sandbox, self._origin.secret) else None
+
+    def _empty(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         origin = self._origin
         clock, ids = Clock(origin.now if now is None else now), Ids(seed, origin.secret, name)
-        sandbox = Sandbox(name, seed, scenario, origin.rules, clock, ids, Log(origin.history, self._budget))
-        origin.seeding.fill(sandbox, origin.secret)
+        return Sandbox(name, seed, scenario, origin.rules, clock, ids, Log(origin.history, self._budget))
+
+    def _own(self, sandbox: Sandbox) -> Sandbox:
+        """A world that has just been filled, with seeded keys of its own."""
+        origin = self._origin
         mark_seeded(sandbox)
         derive_keys(sandbox, origin.secret)
         sandbox.held = sandbox.events.raised
         return sandbox
 
-    def _begin(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
-        """`_make` for a request: a scenario that cannot be used, or not any more, is refused. Raises Missing."""
+    async def _begin(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
+        """`_make` for a request, beside those of others, who go on being served.
+
+        A scenario that cannot be used, or not any more, is refused. Raises Missing.
+        """
         try:
-            return self._make(name, scenario, seed, now)
+            copy = self._copy(name, scenario, seed, now)
+            if copy is not None:
+                return copy
+            return await self.lane.beside(lambda: self._make(name, scenario, seed, now))
         except ScenarioError as error:
             raise Missing(str(error), code="scenario_not_found") from None
 
@@ -241,6 +249,7 @@ class Sandboxes:
             Inbox(self._for_inboxes),
             self._next_incarnation(),
             world.events.raised,
+            next(self._turns),
         )
         self.keyring.adopt(world)
         world.bell = self._bell
@@ -254,10 +263,11 @@ class Sandboxes:
     def _free_name(self, name: str | None, prefix: str) -> str:
         """A name as it was asked for, or a new one. Raises Conflict for one that is taken."""
         if name is None:
-            number = len(self._entries)
-            while (made := f"{prefix}-{_letters(named_uuid(prefix, str(number)))}") in self._entries:
-                number += 1
-            return made
+            while True:
+                self._named += 1
+                made = f"{prefix}-{_letters(named_uuid(prefix, str(self._named)))}"
+                if made not in self._entries:
+                    return made
         name = folded(name)
         if self.find(name) is not None:
             message = f"There is a sandbox {name} already. DELETE /_sandbox/sandboxes/{name} drops it."
@@ -266,9 +276,7 @@ class Sandboxes:
 
     def _make_room(self) -> None:
         """Past the limit the longest unused of those that a mention made goes. Raises Conflict when there is none."""
-        if len(self._entries) < MOST:
-            return
-        for entry in list(self._entries.values()):
+        for entry in list(self._entries.values()):  # whose time is over gives its memory back to the next one
             self._has_expired(entry)
         if len(self._entries) < MOST:
             return
@@ -279,7 +287,7 @@ class Sandboxes:
                 "and one that is made with ttl_seconds frees itself."
             )
             raise Conflict(message, code="too_many_sandboxes", details=[detail("name", "too_many_sandboxes", message)])
-        self.forget(min(mentioned, key=lambda entry: entry.last_used_at).world.name)
+        self.forget(min(mentioned, key=lambda entry: entry.turn).world.name)
 
     def _has_expired(self, entry: Entry) -> bool:
         """Whether a world's time is over; it is dropped then."""

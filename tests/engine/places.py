@@ -6,6 +6,7 @@ from stub_server.contract.violation import ContractViolation
 from stub_server.engine import draft as draft_module
 from stub_server.engine.draft import Draft
 from stub_server.engine.log import Log
+from stub_server.engine.replies import Replies
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
 from stub_server.events.log import Event, EventLog
@@ -29,12 +30,13 @@ DECIDING: Mapping[Place, Callable[[str], Exception]] = {
         Place(Draft, name): Planted
         for name in (
             "create", "update", "_check_unique", "drop", "at", "open_store", "emit_change", "emit_move", "_emit",
-            "raise_event", "open_delivery", "record", "_make_room", "_used", "_forgotten",
+            "raise_event", "open_delivery", "record", "_make_room", "_used",
         )
     },
     **{Place(Cutter, name): Planted for name in ("_next_block", "_secret", "uuid", "code", "event", "alnum", "secret")},
     **{Place(Clock, name): Planted for name in ("moved", "stopped")},
-    Place(Store, "outgoing"): Planted,
+    Place(draft_module, "outgoing"): Planted,
+    Place(Replies, "outgoing"): Planted,
     Place(Table, "prepare"): ContractViolation,
     Place(Table, "prepare", True): Planted,
     Place(Store, "rendered"): Planted,
@@ -62,6 +64,7 @@ FOLDING = tuple(
         (ordered, ("enter", "add", "add_late", "remove", "larger")),
         (Timers, ("put", "discard")),
         (EventLog, ("append",)),
+        (Replies, ("put", "drop")),
         (Clock, ("set",)),
     )
     for name in names

@@ -6,7 +6,7 @@ from dataclasses import replace
 from unittest.mock import patch
 
 from stub_server.app import create_app
-from stub_server.engine import draft, jobs
+from stub_server.engine import jobs, replies
 from stub_server.engine import log as logs
 from stub_server.engine.sandbox import Sandbox
 from stub_server.events import log as events
@@ -19,8 +19,7 @@ from ..support.live import FROZEN
 NAME = "default"
 BOUNDS = (
     (events, "KEPT", 25),
-    (draft, "KEPT", 25),
-    (draft, "KEPT_REPLIES", 3),
+    (replies, "KEPT", 3),
     (tables, "LOG_ROWS", 6),
     (jobs, "SLICE", 2),
     (query, "SMALL", 1),

@@ -1,5 +1,7 @@
 """The log of a world is bounded in steps and in bytes, and all logs together are; what is thrown away gives it back."""
 
+import asyncio
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -12,6 +14,7 @@ from stub_server.engine.log import Budget
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import OVERHEAD
 from stub_server.events.sender import Sender
+from stub_server.store import tables
 
 from ..support.live import FROZEN
 from .inside import Answer, Inside
@@ -45,7 +48,7 @@ def create(inside: Inside, number: int, sandbox: str = "default", size: int = 0,
 
 def world_of(inside: Inside, sandbox: str) -> Sandbox:
     """A world by its name, made at its first mention."""
-    return inside.app.sandboxes.choose(sandbox)
+    return asyncio.run(inside.app.sandboxes.mention(sandbox))
 
 
 def budget_of(inside: Inside) -> Budget:
@@ -95,6 +98,32 @@ def test_a_world_keeps_so_many_bytes(start: Start, monkeypatch: pytest.MonkeyPat
     assert 33 == len(world.store.projects)
 
 
+def test_deliveries_are_kept_up_to_so_many_bytes(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty webhooks made twenty copies of each large record: the oldest deliveries go, and undoing has them again."""
+    monkeypatch.setattr(tables, "LOG_BYTES", 200_000)
+    inside = start(100)
+    world = inside.app.sandboxes.default
+    token = inside.app.server.ready_token(world)
+    for number in range(5):
+        hook = {"url": f"http://127.0.0.1:9/{number}", "events": ["project.*"]}
+        assert 201 == inside.ask("POST", "/v2/webhooks", hook, token).status
+    sizes = []
+    for number in range(30):
+        body = {"name": f"Clube {number}", "long_description": "x" * 10_000}
+        assert 201 == inside.ask("POST", "/v2/projects", body, token).status
+        logs = world.store.webhook_logs
+        sizes.append(sum(len(record.public) + len(record.hidden) for record in logs.rows.values()))
+        assert sizes[-1] == logs.size <= 200_000
+    assert 100_000 < sizes[-1]
+    newest = {json.loads(record.public)["event_id"] for record in logs.rows.values()}
+    assert {event.id for event in list(world.events)[-3:]} <= newest
+    assert 200 == inside.ask("GET", "/_sandbox/invariants").status
+    for step in list(reversed(world.log))[:-5]:
+        world.unfold(step)
+    logs = world.store.webhook_logs
+    assert (0, 0) == (len(logs), logs.size)
+
+
 def test_a_step_counts_what_it_keeps_alive(start: Start) -> None:
     """The versions it wrote, those it replaced, the records it took out, and the reply it saved."""
     inside = start(100)
@@ -116,18 +145,26 @@ def test_a_step_counts_what_it_keeps_alive(start: Start) -> None:
 
 
 def test_all_worlds_keep_so_many_bytes_together(start: Start) -> None:
-    """A world that writes makes room among its own steps."""
+    """The largest makes room, whichever writes: one that is not used leaves the others a past."""
     inside = start(100)
     budget = budget_of(inside)
     create(inside, 0)
     budget.most = 12 * budget.used
     worlds = [world_of(inside, name) for name in ("default", "one", "two")]
-    for number in range(1, 20):
+    for number in range(1, 12):
+        create(inside, number)
+    for number in range(1, 12):
+        create(inside, number, "one")
+    assert all(len(world.log) >= 4 for world in worlds[:2])
+    for world in worlds:
+        asyncio.run(inside.app.sandboxes.reset(world.name))
+    worlds = [world_of(inside, name) for name in ("default", "one", "two")]
+    for number in range(20):
         for world in worlds:
             create(inside, number, world.name)
             assert bytes_of(*worlds) == budget.used <= budget.most
-    assert [20, 19, 19] == [world.log.number for world in worlds]
-    assert [20, 19, 19] == [len(world.store.projects) for world in worlds]
+    assert [20, 20, 20] == [world.log.number for world in worlds]
+    assert [20, 20, 20] == [len(world.store.projects) for world in worlds]
 
 
 def test_reset_and_forget_give_the_bytes_back(start: Start) -> None:
@@ -157,7 +194,7 @@ def test_a_request_that_outlives_its_world_keeps_nothing(start: Start, monkeypat
 
     async def slow(sender: Sender, *args: object) -> AttemptOutcome:
         outcome = await attempt(sender, *args)  # type: ignore[arg-type]  # passed on as they came
-        inside.app.sandboxes.reset("default")
+        await inside.app.sandboxes.reset("default")
         return outcome
 
     monkeypatch.setattr(Sender, "attempt", slow)
@@ -173,7 +210,7 @@ def test_a_fork_goes_on_from_the_same_number(start: Start) -> None:
     world = inside.app.sandboxes.default
     for number in range(3):
         create(inside, number)
-    twin = inside.app.sandboxes.fork("default", "twin", None, None).world
+    twin = asyncio.run(inside.app.sandboxes.fork("default", "twin", None, None)).world
     assert (3, 0, 4) == (twin.log.number, len(twin.log), twin.log.oldest)
     for number in range(3, 6):
         create(inside, number, "twin")

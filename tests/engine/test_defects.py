@@ -16,6 +16,7 @@ from stub_server.http.terminal import Bound
 from stub_server.kernel.clock import DAY, HOUR
 from stub_server.kernel.ids import Cutter
 from stub_server.kernel.problem import Unavailable
+from stub_server.operations import webhooks
 from stub_server.store.memory import Store
 
 from .faults import Fault, Place, Planted
@@ -168,6 +169,28 @@ def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
     meddle(twin)
     same(state(twin), state(world))
     assert 201 == create(shop, "once").status
+
+
+def test_a_defect_after_a_delivery_was_opened_is_the_answer_of_its_key(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The outcome of a test send cannot be written down: asked again under its key, no second delivery is opened."""
+    inside, world = shop.inside, shop.world
+    token = token_of(inside, world, world.home)
+    path = f"/v2/webhooks/{next(world.store.webhooks.all_rows()).id}/test"
+    before = world.events.raised
+
+    def failing_outcome(*args: object) -> object:
+        raise ValueError("planted")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(webhooks, "conclude", failing_outcome)
+        first = inside.ask("POST", path, token=token, idem="sent-once")
+        is_a_defect(first)
+    again = inside.ask("POST", path, token=token, idem="sent-once")
+    assert (500, first.body, "true") == (again.status, again.body, again.headers["idempotent-replayed"])
+    assert before + 1 == world.events.raised
+    assert 200 == inside.ask("POST", path, token=token, idem="sent-twice").status
 
 
 # -- broken worlds

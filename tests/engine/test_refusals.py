@@ -18,6 +18,7 @@ from stub_server.engine.scheduler import tick
 from stub_server.faults import rules
 from stub_server.http.edge import Edge
 from stub_server.http.watch import Limits
+from stub_server.operations.control import sandbox as control
 from stub_server.worlds import sandboxes
 
 from ..journeys.test_every_conflict import CAUSES, DECLARED, another_body, buyer_of_another_type
@@ -244,6 +245,13 @@ def _too_many(shop: Estate) -> httpx2.Response:
         return shop.control.post(f"/sandboxes/{shop.sandbox}/fork")
 
 
+def _too_many_merchants(shop: Estate) -> httpx2.Response:
+    """The sandbox has as many as it keeps."""
+    with patch.object(control, "MOST_MERCHANTS", 1):
+        assert 201 == shop.control.post("/tokens", json={"merchant_id": shop.merchant_id}).status_code
+        return shop.control.post("/tokens", json={"merchant_id": "2c1b9a5e-7a0d-4a44-9a3c-0f3f6b1f6f10"})
+
+
 def _no_such_step(shop: Estate) -> httpx2.Response:
     """One that has not been yet, and one that the log has let go."""
     log = shop.live.app.sandboxes.entry(shop.sandbox).world.log
@@ -298,6 +306,7 @@ CONTROLS: dict[tuple[int, str], Callable[[Estate], httpx2.Response]] = {
     (404, "scenario_not_found"): lambda shop: shop.control.post("/reset", json={"scenario": "nowhere"}),
     (409, "duplicate_sandbox"): _taken,
     (409, "too_many_sandboxes"): _too_many,
+    (409, "too_many_merchants"): _too_many_merchants,
     (409, "step_not_kept"): _no_such_step,
     (409, "too_many_faults"): _too_many_rules,
     (409, "certification_running"): _already_certifying,

@@ -66,13 +66,8 @@ def archive(shop: Shop) -> Request:
     return Request("POST", f"/v2/projects/{ident}/archive")
 
 
-def strangers_customer(shop: Shop) -> Request:
-    """Of a merchant whom the world does not know yet: opens his store."""
-    return Request("POST", "/v2/customers", {"name": "Rosa", "email": "rosa@example.com", "document": "34712695846"})
-
-
 def token(shop: Shop) -> Request:
-    """Of a merchant whom the world does not know yet: he stays in it, and nothing is written."""
+    """Of a merchant whom the world does not know yet: opens his store, and nothing is written."""
     return Request("POST", "/_sandbox/tokens", {"merchant_id": MERCHANTS[2]})
 
 
@@ -90,7 +85,7 @@ REQUESTS: dict[str, Callable[[Shop], Request]] = {
     function.__name__: function
     for function in (
         order, payment, refund, key, deleted_key, deleted_project, deleted_webhook, rotation, archive,
-        strangers_customer, token,
+        token,
     )
 }  # fmt: skip
 
@@ -106,7 +101,7 @@ def advance(shop: Shop) -> Request:
 SETTING: dict[str, Callable[[Shop], Request]] = {"setting": setting, "freeze": freeze}
 OF_THE_CLOCK = SETTING | {"advance": advance}
 # Their stores are new: they share no tables with anybody.
-NEWCOMERS = ("strangers_customer", "token")
+NEWCOMERS = ("token",)
 
 
 class Trial:
@@ -117,7 +112,7 @@ class Trial:
         self.inside, self.world = base.inside, self.shop.world
         set_wall(self.world.clock, Wall(self.world.clock.now))
         serve(self.inside.app, self.world)
-        self.merchant = MERCHANTS[1] if request == "strangers_customer" else self.world.home
+        self.merchant = self.world.home
         self.token = token_of(self.inside, self.world, self.merchant)
         self.request = (REQUESTS | OF_THE_CLOCK)[request](self.shop)
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 import httpx2
 
 from ..support import make
-from ..support.estate import client, emptied, token, webhook_body
+from ..support.estate import client, token, webhook_body, with_room
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, created
 from .steps import done
@@ -163,9 +163,8 @@ def by_code(road: Callable[[Stage], str]) -> Callable[[Stage], str]:
 
 @contextmanager
 def staged(live: Live, sandbox: str, sink: str) -> Iterator[Stage]:
-    """A stage with a new merchant until the block ends; its sandbox is emptied when it is first used."""
-    if live.app.sandboxes.find(sandbox) is None:
-        emptied(live, sandbox)
+    """A stage with a new merchant until the block ends, in one of the sandboxes of this name that has room for him."""
+    sandbox = with_room(live, sandbox)
     with (
         client(live, sandbox, token(live, sandbox, str(uuid4()))) as api,
         httpx2.Client(base_url=f"{live.url}/s/{sandbox}/_sandbox", timeout=120, verify=NO_TLS) as control,

@@ -186,7 +186,7 @@ def test_a_project_webhook_hears_its_project_alone(
 def test_a_forked_world_delivers_by_its_own_webhooks(live: Live, api: httpx2.Client, hook: Hook) -> None:
     """After a fork neither world's changes reach the other."""
     made = hook(events=["customer.created"])
-    world = live.app.sandboxes.choose(str(api.base_url).rstrip("/").rpartition("/")[2])
+    world = live.app.sandboxes.entry(str(api.base_url).rstrip("/").rpartition("/")[2]).world
     twin = world.fork("twin")
     assert api.put(f"{WEBHOOKS}/{made['id']}", json={"events": ["order.paid"]}).status_code == 200
     for number, one in enumerate((world, twin)):

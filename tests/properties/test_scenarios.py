@@ -1,5 +1,6 @@
 """Every scenario is a world that obeys the laws, and the same world on every machine."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -265,14 +266,14 @@ def test_a_second_world_is_a_copy_of_its_own(default: Sandbox) -> None:
     from stub_server.settings import Settings
 
     worlds = create_app(Settings(now=parse_iso(NOW))).sandboxes
-    first, second = worlds.choose("one"), worlds.choose("two")
+    first, second = (asyncio.run(worlds.mention(name)) for name in ("one", "two"))
     assert digest(first, keys=False) == digest(second, keys=False)
     row = next(first.store.customers.all_rows())
     draft = drafted(first)
     draft.update(first.store.customers, row, row.public | {"name": "Outra Pessoa"})
     draft.record()
     changed, other = digest(first, keys=False), digest(second, keys=False)
-    assert changed != other == digest(worlds.reset("one"), keys=False)
+    assert changed != other == digest(asyncio.run(worlds.reset("one")), keys=False)
 
 
 def test_logs_carry_the_bytes_of_their_event(default: Sandbox) -> None:

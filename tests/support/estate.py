@@ -8,6 +8,8 @@ from uuid import uuid4
 
 import httpx2
 
+from stub_server.operations.control.sandbox import MOST_MERCHANTS
+
 from . import make
 from .contract import document
 from .live import NO_TLS, Live
@@ -40,6 +42,19 @@ def emptied(live: Live, sandbox: str, seed: int = 42) -> None:
     body = {"scenario": "empty", "seed": seed}
     reset = httpx2.post(f"{live.url}/s/{sandbox}/_sandbox/reset", json=body, timeout=60, verify=NO_TLS)
     assert reset.status_code == 200, reset.text
+
+
+def with_room(live: Live, street: str) -> str:
+    """A sandbox that has room for one more merchant: the first of a street, or the next one where that is full."""
+    for number in itertools.count(1):
+        sandbox = street if number == 1 else f"{street}-{number}"
+        world = live.app.sandboxes.find(sandbox)
+        if world is None:
+            emptied(live, sandbox)
+            return sandbox
+        if len(world.stores) < MOST_MERCHANTS:
+            return sandbox
+    raise AssertionError("streets have no end")
 
 
 def webhook_body(receiver: str, **changes: Any) -> Json:

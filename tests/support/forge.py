@@ -8,13 +8,14 @@ from typing import Any
 from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
 
+from stub_server.seeding.world import MERCHANT_ID
 from stub_server.settings import Settings
 
 CLAIMS: dict[str, Any] = {
     "iss": "membership-sandbox",
     "sandbox": "surfaces",
     "sub": "6b0ad62c-54f5-4c6e-9d0a-3f2c8d1a7e90",
-    "merchant_id": "6b0ad62c-54f5-4c6e-9d0a-3f2c8d1a7e91",
+    "merchant_id": MERCHANT_ID,
     "scope": "*",
 }
 

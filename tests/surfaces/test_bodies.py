@@ -175,3 +175,26 @@ def test_many_requests_on_one_connection_keep_their_bodies_apart(door: Door) -> 
             ) + good
     )  # fmt: skip
     refused(exchange(door.port, "POST", requests), 400, "malformed_json")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" + b"1," * 500_000 + b"1]",
+        b'{"items":[' + b"[]," * 30_000 + b"[]]}",
+        b'{"a":{' + b'"b":1,' * 9 + b'"c":[' + b"0," * 20_001 + b"0]}}",
+    ],
+    ids=["list", "lists", "inside"],
+)
+def test_a_body_of_very_many_values_is_refused_before_it_is_judged(door: Door, body: bytes) -> None:
+    """To hold half a million values to a schema, and to say them back, took a second of everybody's time."""
+    told = refused(door.ask("POST", "/v2/orders/pix", body), 422, "validation_error")
+    assert "The body has more than 20,000 values, the most that is read." == told["message"]
+    assert len(told["details"]) == 1
+
+
+def test_as_many_values_as_are_read_are_judged(door: Door) -> None:
+    """The list, its 19,998 numbers and the object around it."""
+    body = b'{"items":[' + b"0," * 19_997 + b"0]}"
+    told = refused(door.ask("POST", "/v2/orders/pix", body), 422, "validation_error")
+    assert "20,000" not in told["message"]

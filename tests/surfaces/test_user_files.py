@@ -1,6 +1,7 @@
 """Files that a user gives: what cannot be used is refused in one line, and nothing hangs or grows."""
 
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,48 @@ def test_a_file_that_would_hurt_is_refused_in_one_line(tmp_path: Path, text: str
     assert [line for line in result.stderr.splitlines() if line] == [result.stderr.strip()], result.stderr[-2000:]
     assert str(file) in result.stderr
     assert reason in result.stderr
+
+
+def started(path: Path) -> subprocess.CompletedProcess[str]:
+    """`stub-server serve --scenario FILE`, in a process of its own that may take two gigabytes and half a minute."""
+    command = [sys.executable, "-m", "stub_server", "serve", "--port", "0", "--scenario", str(path)]
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[" * 200_000, ":1: is nested deeper than 100 levels"),
+        (BOMB, ":6: has more than 1,000,000 values"),
+        ("x" * (10 * 1024 * 1024 + 1), ": is larger than 10 MB, the most that is read"),
+        ("merchant: { name: A, city: B }\nscale: 1000\ncustomers: 100000\n", ": customers: times scale is 100000000; "),
+    ],
+    ids=["deep", "bomb", "large", "crowd"],
+)
+def test_a_scenario_that_would_hurt_is_refused_in_one_line(tmp_path: Path, text: str, reason: str) -> None:
+    """It ended the process by a signal, or took all memory."""
+    file = tmp_path / "mine.yaml"
+    file.write_text(text, encoding="utf-8")
+    result = started(file)
+    assert (2, f"Error: mine.yaml{reason}") == (result.returncode, result.stderr[: len(reason) + 16])
+    assert 1 == len(result.stderr.strip().splitlines())
+
+
+def test_a_scenario_that_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    """Reading a FIFO waited for ever, and a device until the memory was full."""
+    fifo, zero = tmp_path / "fifo.yaml", tmp_path / "zero.yaml"
+    os.mkfifo(fifo)
+    zero.symlink_to("/dev/zero")
+    for path in (fifo, zero):
+        result = started(path)
+        assert (2, f"Error: {path.name}: is not a regular file") == (result.returncode, result.stderr.strip())
 
 
 def test_bytes_that_are_no_text_name_their_line(tmp_path: Path) -> None:

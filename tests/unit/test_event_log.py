@@ -34,10 +34,35 @@ def filled(count: int) -> EventLog:
 def test_a_steps_events_can_be_taken_back(before: int, count: int) -> None:
     """However many there were, and however many come at once: what had to go for them is there again."""
     log, was = filled(before), [event.id for event in filled(before)]
-    forgotten = log.outgoing(count)
-    for event in some(before, count):
+    coming = list(some(before, count))
+    forgotten = log.outgoing(coming)
+    for event in coming:
         log.append(event)
     numbers = [str(number) for number in range(before + count)]
     assert (numbers[-5:], before + count) == ([event.id for event in log], log.raised)
     log.retract(count, forgotten)
     assert (was, before) == ([event.id for event in log], log.raised)
+
+
+def large(ident: str, size: int) -> Event:
+    """An event about a record of so many bytes."""
+    return Event(ident, "plan.created", 0, "m", "plan", "a", None, b"x" * size, b"", NO_EXTRAS)
+
+
+def test_events_are_kept_up_to_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred thousand large orders were 25 GB."""
+    monkeypatch.setattr(events, "KEPT_BYTES", 3 * events.OVERHEAD + 3_000)
+    log = EventLog()
+    for ident in "abc":
+        log.append(large(ident, 1_000))
+    forgotten = log.outgoing([large("d", 1_500)])
+    assert ["a", "b"] == [event.id for event in forgotten]
+    log.append(large("d", 1_500))
+    assert ["c", "d"] == [event.id for event in log]
+    log.retract(1, forgotten)
+    assert ["a", "b", "c"] == [event.id for event in log]
+    twin = log.copy()
+    twin.append(large("e", 1))
+    assert ["b", "c", "e"] == [event.id for event in twin]
+    log.append(large("f", 10_000))
+    assert [] == list(log)

@@ -85,14 +85,24 @@ def test_bytes_of_one_log_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_bytes_of_all_logs_are_bounded() -> None:
-    """Whoever writes makes room, and only among his own steps."""
-    budget = Budget(3 * EMPTY.size)
-    one, two = Log(10, budget), Log(10, budget)
-    filled(one, 2)
-    filled(two, 2)
-    assert ([1, 2], [2]) == (numbers(one), numbers(two))
-    filled(one, 1)
-    assert ([2, 3], [2], 3 * EMPTY.size) == (numbers(one), numbers(two), budget.used)
+    """The largest makes room: a world that nobody uses any more does not keep the others from having a past."""
+    budget = Budget(100 * EMPTY.size)
+    idle, busy = Log(200, budget), Log(200, budget)
+    filled(idle, 90)
+    filled(busy, 40)
+    assert 95 * EMPTY.size < budget.used == idle.size + busy.size <= budget.most
+    assert (len(busy), 40) == (40, busy.number), "the smaller one keeps all of its steps"
+    filled(busy, 60)
+    assert 95 * EMPTY.size < budget.used == idle.size + busy.size <= budget.most
+    assert abs(len(idle) - len(busy)) <= 6
+
+
+def test_a_log_that_was_dropped_without_closing_it_takes_no_room_for_ever() -> None:
+    budget = Budget(10 * EMPTY.size)
+    filled(Log(20, budget), 8)
+    log = Log(20, budget)
+    filled(log, 9)
+    assert (9, 9 * EMPTY.size) == (len(log), budget.used)
 
 
 def test_a_closed_log_gives_its_bytes_back_and_keeps_nothing_more() -> None:

@@ -1,5 +1,6 @@
 """A world that is no more gives its memory back at once: no cycle keeps it until a collector comes by."""
 
+import asyncio
 import gc
 import weakref
 from collections.abc import Iterator
@@ -9,7 +10,8 @@ import pytest
 from stub_server import create_app
 from stub_server.engine.scheduler import advance
 from stub_server.engine.step import Cause
-from stub_server.kernel.clock import DAY
+from stub_server.kernel.clock import DAY, wall_ms
+from stub_server.worlds import sandboxes
 
 from ..support.live import FROZEN
 from ..support.worlds import drafted
@@ -27,7 +29,7 @@ def no_collector() -> Iterator[None]:
 @pytest.mark.parametrize("end", ["reset", "forget"])
 def test_a_world_that_was_used_is_gone_with_its_last_reference(end: str) -> None:
     worlds = create_app(FROZEN).sandboxes
-    world = worlds.choose("short")
+    world = asyncio.run(worlds.mention("short"))
     row = next(world.store.customers.all_rows())
     draft = drafted(world)
     draft.emit_change(world.store.customers, draft.update(world.store.customers, row, row.public), "updated")
@@ -38,7 +40,31 @@ def test_a_world_that_was_used_is_gone_with_its_last_reference(end: str) -> None
     held = [weakref.ref(part) for many in parts for part in many]
     del world, twin, draft, row, parts
     if end == "reset":
-        worlds.reset("short")
+        asyncio.run(worlds.reset("short"))
     else:
         worlds.forget("short")
     assert [] == [reference() for reference in held if reference() is not None]
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("scenario", ["empty", "default", "past_due", "extremes"])
+def test_a_world_whose_past_was_lived_here_is_gone_with_its_last_reference(scenario: str) -> None:
+    """The actors who lived it held it in a cycle: ten resets of a large world took more than a gigabyte."""
+    worlds = create_app(FROZEN).sandboxes
+    asyncio.run(worlds.reset("default", scenario, seed=7))
+    world = worlds.default
+    held = [weakref.ref(part) for part in (world, world.store, world.log)]
+    del world
+    asyncio.run(worlds.reset("default", "empty", seed=8))
+    assert [] == [reference() for reference in held if reference() is not None]
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_a_copy_whose_time_is_over_is_gone_when_the_next_one_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They stayed until a thousand of them had come."""
+    worlds = create_app(FROZEN).sandboxes
+    held = weakref.ref(asyncio.run(worlds.fork("default", "short", None, 1)).world)
+    now = wall_ms()
+    monkeypatch.setattr(sandboxes, "wall_ms", lambda: now + 2_000)
+    asyncio.run(worlds.fork("default", "next", None, None))
+    assert held() is None

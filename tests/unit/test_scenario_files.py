@@ -33,7 +33,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
 
 
 def test_a_missing_file_is_named() -> None:
-    with pytest.raises(ScenarioError, match=r"gone\.yaml: cannot be read"):
+    with pytest.raises(ScenarioError, match=r"gone\.yaml: no such file"):
         world("./gone.yaml")
 
 

@@ -1,15 +1,20 @@
 """The world as a whole: health, credentials, tokens, assumptions, checks and reset."""
 
+from collections.abc import Generator
 from pathlib import PurePath
 
-from ...audit.invariants import check
+from ...audit.invariants import Finding, checking
 from ...calls import reply
 from ...calls.beginning import checked_scenario, checked_start, credentials_of
 from ...calls.call import Call
 from ...calls.reply import Reply
 from ...contract.assumptions import assumptions_of
+from ...engine.sandbox import Sandbox
 from ...kernel.clock import iso
+from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body
+
+MOST_MERCHANTS = 100
 
 
 def get_sandbox_index(call: Call) -> Reply:
@@ -59,6 +64,11 @@ def issue_token(call: Call, body: Body | None) -> Reply:
     """201 with a token for the scopes and the time asked for."""
     asked = body or {}
     merchant_id = asked.get("merchant_id", call.sandbox.home).lower()
+    if merchant_id not in call.sandbox.stores and len(call.sandbox.stores) >= MOST_MERCHANTS:
+        message = f"A sandbox has at most {MOST_MERCHANTS} merchants. POST /_sandbox/reset leaves the seeded one alone."
+        raise Conflict(
+            message, code="too_many_merchants", details=[detail("merchant_id", "too_many_merchants", message)]
+        )
     call.store = store = call.sandbox.store_of(merchant_id)
     call.draft.open_store()
     scopes = sorted(asked.get("scopes", ["*"]))
@@ -81,9 +91,14 @@ def list_assumptions(call: Call) -> Reply:
     return reply.value(assumptions_of(call.server.document))
 
 
-def check_invariants(call: Call) -> Reply:
-    """200 when every law holds, 409 when one is broken."""
-    checks = check(call.sandbox, seeded=not call.sandbox.touched)
+def _judged(sandbox: Sandbox) -> Generator[None, None, list[Finding]]:
+    """What the laws find in a world as it is when their turn comes."""
+    return (yield from checking(sandbox.fork(sandbox.name), seeded=not sandbox.touched))
+
+
+async def check_invariants(call: Call) -> Reply:
+    """200 when every law holds, 409 when one is broken. Others are served meanwhile: a copy of the world is judged."""
+    checks = await call.server.sandboxes.lane.in_slices(_judged(call.sandbox))
     body = {
         "ok": all(c.ok for c in checks),
         "checks": [
@@ -94,12 +109,12 @@ def check_invariants(call: Call) -> Reply:
     return reply.value(body, 200 if body["ok"] else 409)
 
 
-def reset_sandbox(call: Call, body: Body | None) -> Reply:
+async def reset_sandbox(call: Call, body: Body | None) -> Reply:
     """200 with the sandbox seeded anew; everything else that was in it is gone."""
     asked = body or {}
     scenario = checked_scenario(call, asked.get("scenario"))
     now = checked_start(asked["now"]) if "now" in asked else None
-    call.sandbox = sandbox = call.server.sandboxes.reset(call.sandbox.name, scenario, asked.get("seed"), now)
+    call.sandbox = sandbox = await call.server.sandboxes.reset(call.sandbox.name, scenario, asked.get("seed"), now)
     return reply.value(
         {
             "status": "ok",

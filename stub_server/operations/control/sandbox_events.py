@@ -9,7 +9,7 @@ from ...calls.reply import Reply
 from ...engine.scheduler import tick
 from ...kernel.page import Page
 from ...kernel.record import Body
-from ...worlds.sandboxes import Entry
+from ...worlds.entry import Entry
 
 PAUSE = 0.05  # seconds between two looks
 

@@ -7,7 +7,7 @@ from ...calls.reply import Reply
 from ...kernel.clock import iso
 from ...kernel.page import Page
 from ...kernel.record import Body
-from ...worlds.sandboxes import Entry
+from ...worlds.entry import Entry
 
 
 def list_sandboxes(call: Call, query: Body) -> Reply:
@@ -18,12 +18,13 @@ def list_sandboxes(call: Call, query: Body) -> Reply:
     return reply.value({"sandboxes": shown, "pagination": Page(page, limit, len(entries)).body()})
 
 
-def create_sandbox(call: Call, body: Body | None) -> Reply:
+async def create_sandbox(call: Call, body: Body | None) -> Reply:
     """201 with the new sandbox and its credentials."""
     asked = body or {}
     scenario = checked_scenario(call, asked.get("scenario"))
     now = checked_start(asked["now"]) if "now" in asked else None
-    entry = call.server.sandboxes.create(asked.get("name"), scenario, asked.get("seed"), now, asked.get("ttl_seconds"))
+    make = call.server.sandboxes.create
+    entry = await make(asked.get("name"), scenario, asked.get("seed"), now, asked.get("ttl_seconds"))
     return _made(call, entry)
 
 
@@ -38,10 +39,10 @@ def delete_sandbox(call: Call, name: str) -> Reply:
     return Reply(204, ())
 
 
-def fork_sandbox(call: Call, name: str, body: Body | None) -> Reply:
+async def fork_sandbox(call: Call, name: str, body: Body | None) -> Reply:
     """201 with a new sandbox that has the same past."""
     asked = body or {}
-    entry = call.server.sandboxes.fork(
+    entry = await call.server.sandboxes.fork(
         name, asked.get("name"), asked.get("step"), asked.get("ttl_seconds"), deliver=asked.get("deliver", False)
     )
     return _made(call, entry)

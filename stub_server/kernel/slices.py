@@ -1,0 +1,81 @@
+"""Work that is too long for one turn of the event loop: done in slices, with other requests served between."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from queue import SimpleQueue
+from time import perf_counter
+from typing import Any, TypeVar
+from weakref import finalize
+
+SLICE = 0.005  # seconds
+T = TypeVar("T")
+
+
+class Lane:
+    """Long work takes its turn here, one after the other: many slices side by side would be a long one again."""
+
+    __slots__ = ("__weakref__", "_thread", "_turn", "_work")
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    async def in_slices(self, work: Generator[None, None, T]) -> T:
+        """Run a generator to its end; where it yields, others may be served. Answers what it returns."""
+        async with self._turn:
+            until = perf_counter() + SLICE
+            while True:
+                try:
+                    next(work)
+                except StopIteration as end:
+                    result: T = end.value
+                    return result
+                if perf_counter() >= until:
+                    await asyncio.sleep(0)
+                    until = perf_counter() + SLICE
+
+    async def beside(self, work: Callable[[], T]) -> T:
+        """Run a function in a thread, after those that came before: for work on what nobody else can reach yet."""
+        if self._thread is None:  # one for all, for whoever starts a thread waits for it
+            # A daemon: a server that is told to stop does not wait for a world that nobody will see.
+            self._thread = threading.Thread(target=_serve, args=(self._work,), name="long work", daemon=True)
+            self._thread.start()
+            finalize(self, self._work.put, None)
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+
+        def settle(set_: Callable[[Any], None], outcome: object) -> None:
+            if not done.done():  # else nobody waits any more
+                set_(outcome)
+
+        def run() -> None:
+            try:
+                told: tuple[Callable[[Any], None], object] = (done.set_result, work())
+            except BaseException as error:
+                told = (done.set_exception, error)
+            with suppress(RuntimeError):  # the loop has been closed meanwhile
+                loop.call_soon_threadsafe(settle, *told)
+
+        self._work.put(run)
+        return await done
+
+
+def at_once(work: Generator[None, None, T]) -> T:
+    """Run a generator to its end without a pause."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+def _serve(work: SimpleQueue[Callable[[], None] | None]) -> None:
+    while (task := work.get()) is not None:
+        task()
+        del task  # what it has made is not to be held until the next one comes

@@ -1,0 +1,39 @@
+"""Tables that keep so many records of so many bytes: which ones make room for others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from heapq import merge
+from typing import Any
+
+from ..kernel.record import Record
+from .spec import size_of
+from .table import Table
+
+
+def outgoing(table: Table, coming: Sequence[Record]) -> list[Record]:
+    """The oldest records of a ring, which go when new ones come: first those whose state lets them."""
+    ring, rows = table.spec.ring, table.rows
+    assert ring is not None
+    count, size = len(rows) + len(coming), table.size + sum([size_of(new) for new in coming])
+    going: list[Record] = []
+
+    def let_go(keys: Iterable[Any], most: int, bytes_: int) -> None:
+        nonlocal count, size
+        for key in keys:
+            if count <= most and size <= bytes_:
+                return
+            going.append(rows[key])
+            count, size = count - 1, size - size_of(rows[key])
+
+    if count > ring.rows or size > ring.size:
+        buckets = table.indexes[ring.by].items()
+        let_go(merge(*(bucket for value, bucket in buckets if value not in ring.kept)), ring.rows, ring.size)
+        let_go(merge(*(bucket for value, bucket in buckets if value in ring.kept)), ring.most, ring.most_size)
+    return going
+
+
+def may_have_dropped(table: Table) -> bool:
+    """Whether records of a ring may have made room for others."""
+    ring = table.spec.ring
+    return ring is not None and (len(table) >= ring.rows or table.size >= ring.size // 2)

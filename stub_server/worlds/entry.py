@@ -1,0 +1,44 @@
+"""What all worlds of a server begin with, and what the server knows of each."""
+
+from dataclasses import dataclass, field
+
+from ..engine.sandbox import Rules, Sandbox
+from ..seeding.world import Seeding
+from .inbox import Inbox
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What all worlds of a server begin with.
+
+    `now` is ms and freezes their clocks; `history` is how many steps each keeps.
+    """
+
+    rules: Rules
+    seeding: Seeding
+    scenario: str
+    seed: int
+    now: int | None
+    history: int
+    secret: bytes = field(repr=False)
+
+
+@dataclass(slots=True)
+class Entry:
+    """A world and what the server knows of it. Times are the machine's, in ms.
+
+    `mentioned` says that a mere mention of its name made it: such a world makes room for others. `inbox` is what
+    arrived for it, and no part of its state. `incarnation` names the world's events: after a reset they are others;
+    `origin_events` are those that it began with.
+    """
+
+    world: Sandbox
+    parent: str | None
+    mentioned: bool
+    created_at: int
+    last_used_at: int
+    expires_at: int | None
+    inbox: Inbox
+    incarnation: str
+    origin_events: int
+    turn: int = 0  # when it was last used, finer than the clock

@@ -1,0 +1,38 @@
+"""`make soak`: prints a table, draws build/soak.svg, and fails where the server did not hold."""
+
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from .report import picture, table
+from .run import GROWTH, quantile, soak
+
+PLOT = Path("build/soak.svg")
+SLOWEST = 50  # ms: what the p99 of well-behaved clients is held to
+
+
+@click.command()
+@click.option("--minutes", default=10.0, show_default=True, help="How long it lasts.")
+def main(minutes: float) -> None:
+    """Sixty-four clients at once, well-behaved and not, against a server of its own."""
+    console = Console()
+    outcome = soak(minutes * 60)
+    console.print(table(outcome))
+    PLOT.parent.mkdir(exist_ok=True)
+    PLOT.write_text(picture(outcome), encoding="utf-8")
+    p99, held = quantile(outcome.times(), 0.99), outcome.memory[-1][1] / 1024**2
+    console.print(f"memory {held:.0f} MiB, {outcome.growth:+.1%} since a fifth of the time; p99 {p99:.1f} ms; {PLOT}")
+    failures = list(outcome.failures)
+    if outcome.growth > GROWTH:
+        failures.append(f"memory grew by {outcome.growth:.1%}, more than {GROWTH:.0%}")
+    if p99 > SLOWEST:
+        failures.append(f"the p99 of well-behaved clients is {p99:.1f} ms, more than {SLOWEST}")
+    for failure in failures:
+        console.print(f"[red]{failure}[/red]")
+    sys.exit(bool(failures))
+
+
+if __name__ == "__main__":
+    main()

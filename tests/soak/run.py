@@ -1,0 +1,94 @@
+"""A soak from its beginning to its end: all clients at once, memory watched, every world judged afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from statistics import median
+
+from .clients import GOOD, KINDS, Kind
+from .scene import TEAMS, Actor, Scene, Tally
+from .server import Server, started
+from .wire import Client
+
+WARM = 0.2  # of the time; two of ten minutes
+GROWTH = 0.1  # of what it held then the memory may grow by in the end
+SAMPLES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of it. `memory` are moments in seconds and bytes; `broken` are worlds whose invariants do not hold."""
+
+    lasted: float
+    tally: Tally
+    memory: list[tuple[float, int]]
+    broken: list[str]
+
+    @property
+    def failures(self) -> list[str]:
+        """Answers that nobody should have got, and laws that are broken."""
+        errors = [f"{kind}: {n} answers {status}" for (kind, status), n in self.tally.statuses.items() if status >= 500]
+        return [*errors, *self.tally.faults, *[f"invariants of {name} do not hold" for name in self.broken]]
+
+    @property
+    def growth(self) -> float:
+        """How much more memory is held in the end than when everything was warm, as a share of that."""
+        return self._held(0.95, 1.1) / self._held(WARM - 0.05, WARM) - 1
+
+    def _held(self, since: float, until: float) -> float:
+        return median(size for at, size in self.memory if since * self.lasted <= at <= until * self.lasted)
+
+    def times(self, kind: str = GOOD, since: float = 0, until: float = float("inf")) -> list[float]:
+        """How long answers took, in ms and in order."""
+        return sorted(took * 1000 for began, took in self.tally.times.get(kind, ()) if since <= began < until)
+
+
+def quantile(times: list[float], share: float) -> float:
+    """A quantile of times that are in order."""
+    return times[min(len(times) - 1, int(len(times) * share))] if times else 0.0
+
+
+def soak(seconds: float) -> Outcome:
+    """Run everything for so long against a server of its own."""
+    with started() as server:
+        return asyncio.run(_soak(server, seconds))
+
+
+async def _soak(server: Server, seconds: float) -> Outcome:
+    scene = Scene(server.port, seconds)
+    await scene.prepare()
+    memory: list[tuple[float, int]] = []
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_watch(scene, server, memory))
+        for name, kind in KINDS.items():
+            for number in range(kind.clients):
+                group.create_task(_live(Actor(scene, name, number), kind))
+    broken = await _judge(scene)
+    return Outcome(seconds, scene.tally, memory, broken)
+
+
+async def _live(actor: Actor, kind: Kind) -> None:
+    await actor.rest(min(kind.pause, 1))
+    while actor.scene.goes_on:
+        await kind.turn(actor)
+        actor.turn += 1
+        await actor.rest(kind.pause)
+    actor.client.close()
+
+
+async def _watch(scene: Scene, server: Server, memory: list[tuple[float, int]]) -> None:
+    while scene.goes_on:
+        memory.append((scene.passed, server.memory()))
+        await asyncio.sleep(scene.lasts / SAMPLES)
+    memory.append((scene.passed, server.memory()))
+
+
+async def _judge(scene: Scene) -> list[str]:
+    client, broken = Client(scene.port), []
+    for name in ("default", *[f"team-{team}" for team in range(TEAMS)], "keys-0", "large-0"):
+        answer = await client.ask("GET", f"/s/{name}/_sandbox/invariants")
+        if answer.status != 200:
+            broken.append(name)
+    client.close()
+    return broken

@@ -1,0 +1,64 @@
+"""A scenario file that is broken while the server runs: the reason is told, and the running world stays."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ..support.live import FROZEN, Live, running
+from ..support.refusal import refused
+from ..support.wire import Door
+from .conftest import door_to
+
+GOOD = (
+    "merchant: { name: Loja, city: Recife }\nrecords:\n  customers: [{ name: Ana, email: a@b.com, document: AB123 }]\n"
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A scenario of the user's."""
+    path = tmp_path / "mine.yaml"
+    path.write_text(GOOD, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def server(file: Path) -> Iterator[Live]:
+    """A server over it."""
+    with running(replace(FROZEN, scenario=str(file))) as live:
+        yield live
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"merchant: [", "mine.yaml:2: is not YAML that can be read here: "),
+        (b"nothing: at all", "mine.yaml: (root): "),
+        (b"\xff", "mine.yaml:1: is not UTF-8"),
+        (b"[" * 200_000, "mine.yaml:1: is nested deeper than 100 levels"),
+        (None, "mine.yaml: no such file"),
+    ],
+    ids=["syntax", "shape", "bytes", "deep", "gone"],
+)
+def test_what_needs_the_file_is_refused_with_the_reason_and_the_world_stays(
+    server: Live, file: Path, text: bytes | None, reason: str
+) -> None:
+    door = door_to(server, "default")
+    before = door.ask("GET", "/v2/customers").body
+    if text is None:
+        file.unlink()
+    else:
+        file.write_bytes(text)
+    anywhere = Door(server.port, "", door.token)
+    told = refused(anywhere.ask("POST", "/_sandbox/reset"), 404, "scenario_not_found")
+    assert told["message"].startswith(reason), told
+    made = refused(anywhere.ask("POST", "/_sandbox/sandboxes", b'{"name":"another"}'), 404, "scenario_not_found")
+    assert told["message"] == made["message"]
+    mentioned = refused(anywhere.ask("GET", "/s/mentioned/v2/customers"), 404, "sandbox_not_found")
+    assert f"There is no sandbox mentioned. {told['message']}" == mentioned["message"]
+    assert before == door.ask("GET", "/v2/customers").body
+    assert ["default"] == [one["name"] for one in anywhere.ask("GET", "/_sandbox/sandboxes").json()["sandboxes"]]
+    file.write_text(GOOD, encoding="utf-8")
+    assert 200 == door.ask("POST", "/_sandbox/reset").status

@@ -1,0 +1,70 @@
+"""SECURITY.md promises nothing without a test, and its figures are those of the code."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from stub_server.calls.call import LARGEST_BODY
+from stub_server.contract import user_file
+from stub_server.engine import log, replies
+from stub_server.events import log as events
+from stub_server.http.requests import DEEPEST, MOST_VALUES
+from stub_server.http.watch import Limits
+from stub_server.http.wire import LARGEST_HEAD
+from stub_server.kernel import trace
+from stub_server.operations.control.sandbox import MOST_MERCHANTS
+from stub_server.settings import Settings
+from stub_server.store import tables
+from stub_server.worlds import sandboxes
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+NAMED = re.findall(r"`(tests/[^`:]+)::([^`]+)`", TEXT)
+MIB = 1024 * 1024
+
+
+def row(name: str) -> str:
+    """The line of a bound."""
+    return next(line for line in TEXT.splitlines() if line.startswith(f"| {name} |"))
+
+
+@pytest.mark.parametrize(("file", "name"), NAMED)
+def test_each_promise_names_a_test_that_exists(file: str, name: str) -> None:
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    assert name in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def test_no_promise_is_without_a_test() -> None:
+    """Every row of a table that has a column for it."""
+    tables_ = [block for block in re.findall(r"(?:^\|.*\n)+", TEXT, re.MULTILINE) if "Test |" in block]
+    rows = [line for block in tables_ for line in block.splitlines()[2:]]
+    assert [] == [line for line in rows if "::test_" not in line]
+    assert len(rows) == len(NAMED) >= 30
+
+
+def test_its_figures_are_those_of_the_code() -> None:
+    limits, settings = Limits(), Settings()
+    figures = {
+        "Headers": (f"{LARGEST_HEAD // 1024} KiB, {limits.head} s",),
+        "Body": (f"{LARGEST_BODY // MIB} MiB, {limits.body} s, {DEEPEST} levels",),
+        "Values of a body": (f"{MOST_VALUES:,}",),
+        "Connections": (f"`--max-connections` {settings.max_connections}",),
+        "Worlds": (f"{sandboxes.MOST:,}",),
+        "Merchants of a world": (str(MOST_MERCHANTS),),
+        "Steps": (
+            f"{settings.history:,}",
+            f"{log.MOST_BYTES // MIB} MiB",
+            f"{log.MOST_BYTES_IN_ALL // MIB} MiB in all",
+        ),
+        "Events": (f"{events.KEPT:,} and {events.KEPT_BYTES // MIB} MiB",),
+        "Deliveries": (f"{tables.LOG_ROWS:,} and {tables.LOG_BYTES // MIB} MiB",),
+        "Saved replies": (f"{replies.KEPT:,} and {replies.KEPT_BYTES // MIB} MiB",),
+        "Journal": (f"{trace.KEPT:,} requests and {trace.KEPT_BYTES // MIB} MiB",),
+        "User files": (f"{user_file.MOST_BYTES // MIB} MB, {user_file.DEEPEST} levels",),
+    }
+    assert [] == [(name, figure) for name, told in figures.items() for figure in told if figure not in row(name)]
+    text = (ROOT / "openapi/components/parameters/IdempotencyKey.yaml").read_text(encoding="utf-8")
+    (contract,) = re.findall(r"newest ([\d,]+) answers, and of those the newest (\d+) MiB", text)
+    assert (f"{replies.KEPT:,}", str(replies.KEPT_BYTES // MIB)) == contract

@@ -1,0 +1,128 @@
+"""Long work holds nobody up: while a world is made or judged, the others are served."""
+
+import select
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from stub_server.engine.past import state_at
+from stub_server.kernel.slices import at_once
+
+from ..engine.state import same, state
+from ..support.live import FROZEN, Live, running
+from ..support.wire import Door, answer_on, connect
+from .conftest import door_to
+
+LARGE = "merchant: { name: Grande, city: Recife }\nmonths: 12\ncustomers: 800\norders: 4000\nprojects: 2\n"
+SEVERAL = 10  # answers that somebody else gets meanwhile; a server that stands still gives one at most
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """A server over a world that takes a while to make and to judge."""
+    path = tmp_path_factory.mktemp("scenario") / "large.yaml"
+    path.write_text(LARGE, encoding="utf-8")
+    with running(replace(FROZEN, scenario=str(path))) as live:
+        yield live
+
+
+def served_meanwhile(live: Live, method: str, path: str, body: bytes, expected: int) -> int:
+    """How many answers somebody else gets between a request and its answer."""
+    door, count = door_to(live, "default"), 0
+    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with connect(live.port) as connection:
+        connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        while not select.select([connection], [], [], 0)[0]:
+            assert 200 == door.ask("GET", "/v2/customers?limit=1").status
+            count += 1
+        assert expected == answer_on(connection, method).status
+    return count
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "expected"),
+    [
+        ("POST", "/_sandbox/sandboxes", b'{"name":"made","seed":1}', 201),
+        ("POST", "/s/another/_sandbox/reset", b'{"seed":2}', 200),
+        ("GET", "/_sandbox/invariants", b"", 200),
+    ],
+    ids=["create", "reset", "invariants"],
+)
+def test_others_are_served_while_a_large_world_is_made_or_judged(
+    large: Live, method: str, path: str, body: bytes, expected: int
+) -> None:
+    """They waited five seconds for a new world and ten for the invariants."""
+    assert SEVERAL <= served_meanwhile(large, method, path, body, expected)
+
+
+def test_a_mention_is_waited_for_by_itself_alone(tmp_path: Path) -> None:
+    """And all who mention the same new world get the same one."""
+    path = tmp_path / "large.yaml"
+    path.write_text(LARGE, encoding="utf-8")
+    with running(replace(FROZEN, scenario="empty")) as live:
+        live.app.sandboxes.scenario = str(path)
+        assert SEVERAL <= served_meanwhile(live, "GET", "/s/mentioned/_sandbox/health", b"", 200)
+        live.app.sandboxes.scenario, live.app.sandboxes.seed = str(path), 5
+        requests = [connect(live.port) for _ in range(4)]
+        for connection in requests:
+            connection.sendall(b"GET /s/together/_sandbox/credentials HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        told = [answer_on(connection).json() for connection in requests]
+        for connection in requests:
+            connection.close()
+        assert 1 == len({answer["private_key"] for answer in told})
+        assert 3 == len(list(live.app.sandboxes.names()))
+
+
+def test_a_world_that_is_judged_may_change_meanwhile(large: Live) -> None:
+    """A copy is judged: a write in between breaks no law."""
+    door = Door(large.port, "/s/written", door_to(large, "written").token)
+    body, serial = b"", 0
+    with connect(large.port) as connection:
+        connection.sendall(b"GET /s/written/_sandbox/invariants HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        while not select.select([connection], [], [], 0)[0]:
+            serial += 1
+            assert 201 == door.send("POST", "/v2/projects", {"name": f"Clube {serial}"}).status
+        answer = answer_on(connection)
+    assert (200, True) == (answer.status, answer.json()["ok"]), body
+    assert SEVERAL <= serial
+
+
+def test_a_past_that_is_looked_for_is_the_same_whatever_happens_meanwhile(large: Live) -> None:
+    """Steps are undone one by one on a copy, and the world goes on between them."""
+    door = Door(large.port, "/s/past", door_to(large, "past").token)
+    world = large.app.sandboxes.entry("past").world
+    for number in range(6):
+        assert 201 == door.send("POST", "/v2/projects", {"name": f"Antes {number}"}).status
+    expected = state(at_once(state_at(world, 2, "past")))
+    looking = state_at(world, 2, "past")
+    next(looking)
+    for number in range(3):
+        assert 201 == door.send("POST", "/v2/projects", {"name": f"Depois {number}"}).status
+    same(expected, state(at_once(looking)))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "no-cors"), ("Sec-Fetch-Dest", "image")],
+        [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")],
+        [("Origin", "https://stranger.example"), ("Sec-Fetch-Site", "cross-site")],
+        [("Origin", "https://stranger.example")],
+        [("Origin", "null")],
+    ],
+)
+def test_cross_site_requests_never_reach_the_control_surface(large: Live, headers: list[tuple[str, str]]) -> None:
+    """A picture in a strange page had the server judge its world for ten seconds."""
+    door = Door(large.port, "", "x")
+    for method, path in (("GET", "/_sandbox/invariants"), ("POST", "/_sandbox/reset"), ("GET", "/_sandbox")):
+        answer = door.ask(method, path, headers=headers, token=None)
+        assert (403, "admin_key_required") == (answer.status, answer.json()["code"])
+    assert 200 == door.ask("GET", "/_sandbox/health", headers=headers, token=None).status
+
+
+@pytest.mark.parametrize("site", ["same-origin", "same-site", "none"])
+def test_pages_and_address_bars_of_this_machine_do(large: Live, site: str) -> None:
+    door = Door(large.port, "", "x")
+    assert 200 == door.ask("GET", "/_sandbox/clock", headers=[("Sec-Fetch-Site", site)], token=None).status
