@@ -241,7 +241,7 @@ def _times(world: Inspected) -> Iterator[str]:
     for table in world.store.tables.values():
         for record in list(table.rows.values()):
             if record.id in ids:
-                yield f"{record.id} stands twice"
+                yield f"{record.id} appears twice"
             ids.add(record.id)
         for row in world.rows(table):
             created = date_time_ms(row.public[table.spec.created])

@@ -1,4 +1,4 @@
-"""Files that a user gives: read with bounds, so that no file can hang the start, fill the memory or end the process."""
+"""Reads files given by the user, with limits, so that none can block the start, fill the memory or end the process."""
 
 import os
 import stat
@@ -11,14 +11,14 @@ from .source import ContractError, Json, parse
 
 MOST_BYTES = 10 * 1024 * 1024
 DEEPEST = 100
-MOST_NODES = 1_000_000  # with every alias counted as what it stands for
+MOST_NODES = 1_000_000  # aliases count as what they stand for
 
 
 def read_user_file(path: Path) -> Json:
     """A YAML (or JSON) file as data.
 
-    Raises ContractError in one line with file and place: for what is no regular file, larger than 10 MB, nested deeper
-    than 100 levels or longer than a million values, and for all that `source.read` refuses.
+    Raises ContractError, one line with file and place, for a file that is not regular, larger than 10 MB, nested deeper
+    than 100 levels or of more than a million values, and for all that `source.read` refuses.
     """
     text = read_text(path)
     try:
@@ -55,7 +55,7 @@ def read_text(path: Path) -> str:
 
 
 def _check_bounds(text: str) -> None:
-    """Walk through the events of a text, which takes no recursion. Raises MarkedYAMLError with the place."""
+    """Check depth and number of values on YAML's events, without recursion. Raises MarkedYAMLError with the place."""
     sizes: list[int] = [0]  # how many values each open collection has, aliases counted in full
     names: list[str | None] = [None]
     known: dict[str, int] = {}
@@ -70,7 +70,7 @@ def _check_bounds(text: str) -> None:
             size, name = sizes.pop(), names.pop()
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor not in known:
-                raise _refused(event, f"the alias *{event.anchor} stands for nothing that is complete here")
+                raise _refused(event, f"the alias *{event.anchor} refers to no complete value before it")
             size, name = known[event.anchor], None
         elif isinstance(event, yaml.ScalarEvent):
             size, name = 1, event.anchor

@@ -193,7 +193,7 @@ def _niches(root: Node) -> tuple[Niche, ...]:
         for project in item["projects"].items():
             names = {project.value["slug"], project.value["name"]}
             if not seen.isdisjoint(names):
-                raise project.fail(f"{project.value['name']!r} stands twice")
+                raise project.fail(f"{project.value['name']!r} appears twice")
             seen |= names
         fields = item.value
         niches.append(

@@ -205,5 +205,5 @@ def _different(items: Iterable[Any], of: Callable[[Any], str], what: str) -> Non
     seen = set()
     for item in items:
         if of(item) in seen:
-            raise item.node.fail(f"the {what} {of(item)!r} stands twice")
+            raise item.node.fail(f"the {what} {of(item)!r} appears twice")
         seen.add(of(item))
