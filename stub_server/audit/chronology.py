@@ -1,4 +1,4 @@
-"""Laws about what must have come first, and what the clock must have seen to by now."""
+"""Laws about the order of events in time, and about what the clock must have done by now."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .inspection import Inspected, Law
 
 
 def _moved_on(world: Inspected) -> Iterator[str]:
-    """While its project is active, the clock moves a subscription on as soon as its trial or its grace is over."""
+    """In an active project, no subscription is past the end of its trial or of its grace."""
     now = world.sandbox.clock.now
     active = {row.id for row in world.store.projects.all_rows() if row.public["status"] == "active"}
     for row in world.rows(world.store.subscriptions):
@@ -26,7 +26,7 @@ def _moved_on(world: Inspected) -> Iterator[str]:
 
 
 def _after_its_plan(world: Inspected) -> Iterator[str]:
-    """A plan that was deleted has left its orders behind."""
+    """An order is not older than its plan or customer. The plan may have been deleted since."""
     store = world.store
     plans = {row.id: row.public["createdAt"] for row in store.plans.all_rows()}
     for row in world.rows(store.orders):

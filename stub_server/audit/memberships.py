@@ -1,4 +1,4 @@
-"""What holds of memberships at every moment: periods that run, bills that somebody owes, one subscription each."""
+"""Laws about subscriptions: current periods, open orders, and one subscription per customer and plan."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _period_runs(world: Inspected) -> Iterator[str]:
         yield "" if start <= now < end else f"subscription {row.id} is active from {start} to {end}, now is {now}"
 
 
-def _no_bill_of_the_dead(world: Inspected) -> Iterator[str]:
+def _ended_without_bills(world: Inspected) -> Iterator[str]:
     store, lifecycles = world.store, world.sandbox.rules.lifecycles
     running, payable = lifecycles["Subscription"].sets["running"], lifecycles["Order"].sets["payable"]
     for status in payable:
@@ -55,7 +55,7 @@ def _one_each(world: Inspected) -> Iterator[str]:
 
 MEMBERSHIPS = (
     Law("The period of an active subscription contains now, where its project is active", _period_runs),
-    Law("No subscription that is over has an order that can be paid", _no_bill_of_the_dead),
+    Law("No subscription that is over has an order that can be paid", _ended_without_bills),
     Law("No order is pending past its end", _pending_in_time),
     Law("No customer has two running subscriptions of one plan", _one_each),
 )

@@ -1,4 +1,4 @@
-"""What a plan costs: a monthly price from the ladder, and longer periods snapped to prices that shops print."""
+"""Prices of plans: a monthly price from the ladder, and longer periods rounded to prices that shops use."""
 
 from __future__ import annotations
 

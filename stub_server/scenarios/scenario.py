@@ -1,4 +1,4 @@
-"""A scenario: what a world is to hold. Read from YAML, held to its schema, and explained where it is wrong."""
+"""A scenario: what a world is seeded with, parsed from YAML and checked against its schema."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PersonaSpec(NamedTuple):
 
 
 class RecordSpec(NamedTuple):
-    """One explicit record as it was written."""
+    """One explicit record as written in the file."""
 
     table: str
     fields: Body
@@ -65,7 +65,7 @@ class RecordSpec(NamedTuple):
 
 
 class Scenario(NamedTuple):
-    """All of it. `projects` is a number of drawn ones or the ones named; `owing` leaves every customer past due."""
+    """A parsed scenario. `projects` is how many to draw, or those named; `owing` leaves every customer past due."""
 
     name: str
     merchant: tuple[str, str]
@@ -104,7 +104,7 @@ def read_scenario(fixtures: Path, name: str) -> bytes:
 
 
 def parse_scenario(files: Files, name: str, text: bytes) -> Scenario:
-    """The scenario in a text that was read by this name. Raises ScenarioError."""
+    """Parse the text that `read_scenario` returned for this name. Raises ScenarioError."""
     path = Path(name) if _is_file(name) else Path(f"{name}.yaml")
     root = files.parse(text, path.name, "Scenario")
     scale = root.get("scale", 1)
