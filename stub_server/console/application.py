@@ -24,7 +24,7 @@ class Group:
 
 
 def create_console(document: Document, control: Document, version: str, url: str) -> Flask:
-    """The pages over two contracts. They run in threads beside the API and touch no sandbox; a browser asks that."""
+    """The pages for two contracts. They run in threads and read no sandbox; the browser asks the API for its data."""
     application = Flask("stub_server.console")
     application.jinja_env.trim_blocks = application.jinja_env.lstrip_blocks = True
 
