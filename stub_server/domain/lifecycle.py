@@ -1,4 +1,4 @@
-"""Moves between states: what the contract's tables allow, and how a refused one is explained."""
+"""Moves between states: checks them against the contract's tables, and explains refusals."""
 
 import re
 from collections import deque
@@ -38,7 +38,7 @@ def one(resource: str) -> str:
 
 
 def path(lifecycle: Lifecycle, from_: str, to: str) -> list[str]:
-    """The shortest way between two states, both ends included; empty when there is none."""
+    """The shortest path between two states, both ends included; empty if there is none."""
     ways = deque([[from_]])
     seen = {from_}
     while ways:

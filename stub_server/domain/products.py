@@ -7,7 +7,7 @@ from ..kernel.record import Body
 
 
 def new_product(body: Body, defaults: Body, now: str) -> Body:
-    """A new product without its id; its planIds are already known ones. `defaults` holds the contract's defaults."""
+    """A new product without its id; its planIds have been checked. `defaults` holds the contract's defaults."""
     public = defaults | body
     public["projectId"] = public["projectId"].lower()
     public["createdAt"] = public["updatedAt"] = now
@@ -41,6 +41,6 @@ def known_plans(asked: Iterable[str], project_id: str, project_of: Callable[[str
 
 
 def check_sku(holder: str | None, own: str | None) -> None:
-    """A SKU belongs to one product of a project. Raises Conflict."""
+    """Raises Conflict if another product of the project has the SKU."""
     if holder is not None and holder != own:
         raise duplicate("sku", "duplicate_sku", "Another product of this project has this SKU.")
