@@ -1,4 +1,4 @@
-"""Idempotency-Key, where the contract takes one: the same request again gets the same answer, and is done once."""
+"""Idempotency-Key, where the contract has one: a repeated request is executed once, and gets the saved response."""
 
 import hashlib
 
@@ -26,9 +26,9 @@ def key_of(call: Call) -> ReplyKey | None:
 
 
 def fingerprint(call: Call, body: object) -> bytes:
-    """The same for two bodies that mean the same JSON, sent by callers who may do the same.
+    """A hash that is equal for equal JSON bodies and queries of callers with equal rights.
 
-    A saved reply may hold a secret: it is not repeated to a caller with fewer rights than the first one had.
+    Rights count because a saved reply may hold a secret, which a caller with fewer rights must not get.
     """
     canonical = orjson.dumps(body, option=orjson.OPT_SORT_KEYS) if body is not None else b""
     caller = call.caller
@@ -50,7 +50,7 @@ def earlier(call: Call, key: ReplyKey, print_: bytes) -> Saved | None:
 
 
 def saved(call: Call, reply: Reply, body: bytes, print_: bytes) -> Saved | None:
-    """What is kept of a reply for 24 hours of the sandbox clock; None for a refusal, which can be tried again."""
+    """What is saved of a reply for 24 hours of the sandbox clock; None for an error, which can be retried."""
     return None if reply.status >= 300 else Saved(print_, call.now + DAY, reply.status, body, reply.headers)
 
 

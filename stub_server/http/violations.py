@@ -1,4 +1,4 @@
-"""What the validator found, in words: one detail per violation, with what to send instead."""
+"""Turns validation errors into details: one per violation, with what to send instead."""
 
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
@@ -12,7 +12,7 @@ from ..contract.source import Json
 from ..kernel.problem import Detail, detail
 
 _SHOWN = 80
-_GUESSED = 20  # so many unknown members are compared with the known ones: that takes a while
+_GUESSED = 20  # so many unknown members are compared with known ones, as that is slow
 _LONGEST_GUESSED = 64
 _MOST_OPTIONS = 20
 _CODES = MappingProxyType(
@@ -73,7 +73,7 @@ Names = Callable[[Sequence[str | int]], Sequence[str]]
 def details_of(error: Any, names: Names, further: str) -> list[Detail]:
     """A validator's error as details; an object with three unknown members gives three.
 
-    `further` is said of unknown members beside what they may have been meant to be.
+    `further` is added to the message for unknown members.
     """
     kind = type(error.kind).__name__.rpartition("_")[2]
     path = list(error.instance_path)
@@ -102,7 +102,7 @@ def field_name(path: list[Any]) -> str:
 
 
 def document_advice(value: object) -> str:
-    """Why a text is no Brazilian document."""
+    """Why a text is not a CPF, CNPJ or passport."""
     digits = "".join(c for c in str(value) if c not in ".-/")
     if len(digits) == 11 and digits.isdigit():
         return "CPF check digits do not match."
@@ -123,7 +123,7 @@ def members_at(schema: Json, path: Sequence[str | int], resolve: Callable[[Json]
 
 
 def nearest(word: str, known: Sequence[str]) -> str | None:
-    """The known word that was probably meant."""
+    """The most similar known word, or None."""
     if len(word) > _LONGEST_GUESSED:
         return None
     by_fold = {name.lower().replace("_", ""): name for name in known}
@@ -162,7 +162,7 @@ def _message(error: Any, kind: str) -> str:
             return "Send at least one field."
         case "Not":
             return "These fields do not go together. The contract says which do."
-    # The value may be a whole object or a megabyte of text: say it shortened.
+    # The value may be a whole object or a megabyte of text, so it is shortened.
     return f"{error.message}." if len(error.message) <= 200 else f"{shown} does not satisfy {kind}."
 
 
