@@ -13,7 +13,7 @@ from ...kernel.record import Body
 
 
 def get_sandbox_index(call: Call) -> Reply:
-    """200 with what there is."""
+    """200 with the control operations."""
     server = call.server
     endpoints = [
         {"operation": o.id, "method": o.method, "path": f"/_sandbox{o.path}".rstrip("/"), "summary": o.raw["summary"]}
@@ -32,7 +32,7 @@ def get_sandbox_index(call: Call) -> Reply:
 
 
 def get_health(call: Call) -> Reply:
-    """200 when ready. A server that everybody can reach tells everybody neither paths of its machine nor the seed."""
+    """200 when ready. Off loopback, only callers with the admin key see the seed and the scenario's path."""
     server, sandbox = call.server, call.sandbox
     trusted = server.loopback or server.knows_admin(call.headers.get(b"x-sandbox-admin-key"))
     return reply.value(
@@ -76,7 +76,7 @@ def issue_token(call: Call, body: Body | None) -> Reply:
 
 
 def list_assumptions(call: Call) -> Reply:
-    """200 with everything that the service does and the source document does not say."""
+    """200 with all behaviour that the source document does not state."""
     return reply.value(assumptions_of(call.server.document))
 
 
@@ -94,7 +94,7 @@ def check_invariants(call: Call) -> Reply:
 
 
 def reset_sandbox(call: Call, body: Body | None) -> Reply:
-    """200 with the sandbox seeded anew; everything else that was in it is gone."""
+    """200 with the sandbox seeded again; everything else in it is deleted."""
     asked = body or {}
     scenario = checked_scenario(call, asked.get("scenario"))
     now = checked_start(asked["now"]) if "now" in asked else None
