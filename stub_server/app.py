@@ -50,7 +50,7 @@ def data_dir(name: str) -> Path:
 def create_app(settings: Settings | None = None) -> Edge:
     """The whole server. Raises ContractError or ScenarioError, with place and reason, for input that cannot be used."""
     settings = settings or Settings()
-    # Connexion logs every operation it adds; ours is the only voice that a user needs.
+    # Connexion logs every operation it adds, which no user needs.
     logging.getLogger("connexion").setLevel(logging.WARNING)
     read_once = cache(read)  # the two contracts share files
     document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", settings.overlays, read_once))
@@ -71,7 +71,7 @@ def create_app(settings: Settings | None = None) -> Edge:
     running = document.lifecycles["Subscription"].sets["running"]
     tables = table_specs(running, document.lifecycles["Order"].sets["payable"])
     defaults = {spec.schema: document.defaults(spec.schema) for spec in tables.values()}
-    for name in ("Plan", "Product"):  # what their requests leave out has defaults of its own
+    for name in ("Plan", "Product"):  # their create requests have further defaults
         defaults[name] |= document.defaults(f"{name}Create")
     rules = Rules(
         layout=Layout(tables, {spec.schema: _check(schemas, spec.schema) for spec in tables.values()}, running),
@@ -87,7 +87,7 @@ def create_app(settings: Settings | None = None) -> Edge:
     origin = Origin(rules, seeding, settings.scenario, settings.seed, settings.now, settings.history, secret)
     try:
         sandboxes = Sandboxes(origin, open_names=settings.loopback)
-    except ContractViolation as error:  # an overlay may ask of answers what no record has
+    except ContractViolation as error:  # an overlay may require of records what none has
         raise ContractError(f"the contract does not fit the records of this server: {error}") from None
     server = Server(
         __version__,
@@ -98,7 +98,7 @@ def create_app(settings: Settings | None = None) -> Edge:
         tokens,
         loopback=settings.loopback,
         rate_limit=settings.rate_limit,
-        admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty one would open to everybody
+        admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty key would admit everybody
     )
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback)
     documents = {"": document, CONTROL: control}
@@ -131,15 +131,15 @@ def create_app(settings: Settings | None = None) -> Edge:
 
 
 def _console(document: Document, control: Document, url: str) -> Any:
-    from .console import create_console  # Flask is read when the first page is asked for, not at every start
+    from .console import create_console  # Flask is imported for the first page, not at every start
 
     return create_console(document, control, __version__, url)
 
 
 def thin(raw: Body) -> Body:
-    """The contract as Connexion needs it: which operation is where, its id and tag, and who may call it.
+    """The contract as Connexion needs it: paths, methods, ids, tags and security.
 
-    Parameters and bodies are held to the whole contract by our own compiled validators; Connexion would parse and
+    Our own compiled validators check parameters and bodies against the whole contract; Connexion would parse and
     check them once more for each of its middlewares at every start.
     """
     paths = {

@@ -1,4 +1,4 @@
-"""The command `stub-server`: flags and their environment twins into settings, then the server."""
+"""The command `stub-server`: turns flags and environment variables into settings, and starts the server."""
 
 import gc
 import re
@@ -20,8 +20,8 @@ class Unusable(click.ClickException):
     exit_code = 2
 
 
-class DefaultVerb(click.Group):
-    """A group whose verb may be left out: `stub-server --port 0` is `stub-server serve --port 0`."""
+class DefaultCommand(click.Group):
+    """A group whose command may be left out: `stub-server --port 0` is `stub-server serve --port 0`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put `serve` before flags that belong to it."""
@@ -36,7 +36,7 @@ class Instant(click.ParamType[int]):
     name = "ISO8601"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Fail with an example for what is no such thing."""
+        """Fail, with an example, for any other text."""
         if isinstance(value, int):
             return value
         try:
@@ -100,36 +100,45 @@ _overlay = click.option(
 )
 
 
-@click.group(cls=DefaultVerb, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=DefaultCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="stub-server")
 def main() -> None:
     """A contract-first, stateful sandbox of the Membership Commerce Service API, version 2.
 
-    Without a verb it serves; every flag of serve has an environment twin, STUB_PORT for --port.
+    Without a command it serves. Every flag of serve has an environment variable, such as STUB_PORT for --port.
     """
 
 
 @main.command(context_settings={"auto_envvar_prefix": "STUB", "show_default": True})
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=4600, help="Port to listen on; 0 picks a free one.")
-@click.option("--base-url", type=BaseUrl(), help="Address that answers show, when it is not host and port.")
+@click.option("--base-url", type=BaseUrl(), help="URL that responses show, if not host and port.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=42, help="The same seed gives the same world.")
 @click.option("--scenario", default="default", help="The data to begin with, by name or file.")
 @click.option("--now", type=Instant(), help="Freeze the sandbox clock at this instant; without it the clock runs.")
 @_overlay
-@click.option("--auth", type=click.Choice(["strict", "lenient"]), default="strict", help="lenient takes any bearer.")
-@click.option("--unknown-fields", type=click.Choice(["reject", "ignore"]), default="reject", help="In request bodies.")
-@click.option("--unknown-query", type=click.Choice(["warn", "reject"]), default="warn", help="Query parameters.")
-@click.option("--check-digits", type=click.Choice(["on", "off"]), default="on", help="Of CPF and CNPJ.")
-@click.option("--autopay", type=click.IntRange(0), metavar="SECONDS", help="Pay PIX and boleto orders after so long.")
+@click.option("--auth", type=click.Choice(["strict", "lenient"]), default="strict", help="lenient: any bearer token.")
+@click.option(
+    "--unknown-fields",
+    type=click.Choice(["reject", "ignore"]),
+    default="reject",
+    help="Unknown fields in request bodies.",
+)
+@click.option(
+    "--unknown-query", type=click.Choice(["warn", "reject"]), default="warn", help="Unknown query parameters."
+)
+@click.option("--check-digits", type=click.Choice(["on", "off"]), default="on", help="Check digits of CPF and CNPJ.")
+@click.option(
+    "--autopay", type=click.IntRange(0), metavar="SECONDS", help="Pay PIX and boleto orders after so many seconds."
+)
 @click.option("--history", type=click.IntRange(0), default=10_000, help="Steps that a world keeps; 0 keeps none.")
-@click.option("--store", default="memory", metavar="memory|URL", help="Where records live.")
+@click.option("--store", default="memory", metavar="memory|URL", help="Where records are kept.")
 @click.option(
     "--cors-origin",
     "cors_origins",
     envvar="STUB_CORS_ORIGIN",
     multiple=True,
-    help="Page that may read answers, or *; repeatable.",
+    help="Origin that may read responses, or *; repeatable.",
 )
 @click.option(
     "--allow-host",
@@ -137,19 +146,19 @@ def main() -> None:
     envvar="STUB_ALLOW_HOST",
     type=Host(),
     multiple=True,
-    help="Host that a server on loopback also answers to; repeatable.",
+    help="Host that a server on loopback also accepts; repeatable.",
 )
-@click.option("--max-connections", type=click.IntRange(1), default=512, help="Past these the longest idle one goes.")
-@click.option("--rate-limit", type=Rate(), help="Requests of a caller to the API; past these it is answered 429.")
-@click.option("--admin-key", metavar="KEY", help="Ask for this key at /_sandbox.")
-@click.option("--jwt-secret", metavar="TEXT", help="Sign tokens with this instead of what the seed decides.")
+@click.option("--max-connections", type=click.IntRange(1), default=512, help="Past these the longest idle is closed.")
+@click.option("--rate-limit", type=Rate(), help="Requests of a caller to the API; past these the response is 429.")
+@click.option("--admin-key", metavar="KEY", help="Require this key for /_sandbox.")
+@click.option("--jwt-secret", metavar="TEXT", help="Sign tokens with this, not with a secret from the seed.")
 @click.option(
     "--log",
     type=click.Choice(["requests", "quiet", "json"]),
     default="requests",
     help="A line for every request, none, or JSON.",
 )
-@click.option("--reload", is_flag=True, help="Start anew when contract, fixtures or code change.")
+@click.option("--reload", is_flag=True, help="Restart when contract, fixtures or code change.")
 def serve(
     auth: str,
     unknown_fields: str,
@@ -164,7 +173,7 @@ def serve(
     if store != "memory":
         raise Unusable(f"--store {store.partition(':')[0]}: this version keeps its records in memory only.")
     if not reload:
-        # What a start makes stays, and would be walked again and again. The server turns the collector on.
+        # Objects made at start stay, so collecting would be wasted. The server turns the collector on.
         gc.disable()
     from . import serving
 
@@ -206,7 +215,7 @@ def token(seed: int, jwt_secret: str | None, sandbox: str, scopes: tuple[str, ..
 @main.command(short_help="Hold the contract to OpenAPI 3.0.", context_settings={"auto_envvar_prefix": "STUB"})
 @_overlay
 def check(overlays: tuple[Path, ...]) -> None:
-    """Hold the contract, overlays applied, to OpenAPI 3.0 and count what is in it.
+    """Check the contract, with overlays, against OpenAPI 3.0 and count its parts.
 
     Exit code 1 for a fault, and for an event that nothing raises: with that a server starts.
     """

@@ -1,4 +1,4 @@
-"""From the contract to the code: tag -> module, operationId -> function. No Python path stands in the contract."""
+"""From the contract to the code: tag -> module, operationId -> function. The contract contains no Python path."""
 
 import importlib
 import re
@@ -25,7 +25,7 @@ def module_of(package: str, tag: str) -> str:
 
 
 class Handlers(Resolver):
-    """Connexion's resolver for one contract, whose handlers stand in one package."""
+    """Connexion's resolver for one contract, whose handlers are in one package."""
 
     def __init__(self, document: Document, package: str) -> None:
         super().__init__()
