@@ -41,7 +41,7 @@ class RequestLog:
         return self
 
     def __call__(self, trace: Trace, warnings: Sequence[str]) -> None:
-        """Note a request that was answered."""
+        """Add a request to the lines to write."""
         self._waiting.append((trace, warnings))
         self._taken += 1
 

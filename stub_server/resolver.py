@@ -32,7 +32,7 @@ class Handlers(Resolver):
         self._document, self._package = document, package
 
     def resolve(self, operation: AbstractOperation) -> Resolution:
-        """The function behind an operation; one that an overlay added has none and answers 501."""
+        """The function behind an operation; one that an overlay added has none and responds with 501."""
         view = self._document.operations[operation.operation_id]
         return Resolution(self.function(view) or _not_built(view.id), view.id)
 

@@ -28,7 +28,7 @@ GRACE = 3  # seconds that open requests get when the server stops
 
 
 class CannotServe(Exception):
-    """The server cannot start as told. The message is one line and says where and why."""
+    """The server cannot start with these settings. The message is one line with place and reason."""
 
 
 def serve(settings: Settings) -> None:

@@ -41,7 +41,7 @@ class Settings:
         if self.base_url:
             return self.base_url.rstrip("/")
         # No client can call a wildcard.
-        reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 - told apart, not bound
+        reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 - compared, not bound
         host = f"[{reachable}]" if ":" in reachable else reachable
         return f"http://{host}:{self.port}"
 

@@ -28,7 +28,7 @@ def checked_scenario(call: Call, scenario: str | None) -> str | None:
     Paths of files are for the command line only: a request must not open files of this machine.
     """
     if scenario is not None and scenario != call.server.sandboxes.scenario and not scenario.isidentifier():
-        raise Missing("A scenario is asked for by its name.", code="scenario_not_found")
+        raise Missing("Send the name of a scenario.", code="scenario_not_found")
     return scenario
 
 

@@ -11,7 +11,7 @@ from .source import ContractError, Json, parse
 
 MOST_BYTES = 10 * 1024 * 1024
 DEEPEST = 100
-MOST_NODES = 1_000_000  # aliases count as what they stand for
+MOST_NODES = 1_000_000  # an alias counts as many as it refers to
 
 
 def read_user_file(path: Path) -> Json:

@@ -76,7 +76,7 @@ def check_update(may: Callable[[str], bool], row: Row, body: Body, now: int) -> 
 
 
 def known_projects(asked: Iterable[str], known: Collection[str]) -> list[str]:
-    """The projects a key is restricted to, each once, in the order asked for. Raises Missing for an unknown one."""
+    """The projects a key is restricted to, each once, in their order. Raises Missing for an unknown one."""
     projects = list(dict.fromkeys(ident.lower() for ident in asked))
     for index, ident in enumerate(projects):
         if ident not in known:

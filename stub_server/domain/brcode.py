@@ -67,7 +67,7 @@ def capitals(text: str, limit: int) -> str:
 
 
 def merchant_name(text: str) -> str:
-    """The receiver's name for field 59: folded, at most 25 characters, SANDBOX always its last word."""
+    """The receiver's name for field 59: printable ASCII, at most 25 characters, always ending in SANDBOX."""
     words = capitals(text, len(text) * 4 + NAME_LIMIT).split()
     while words and words[-1] == MARK:
         words.pop()

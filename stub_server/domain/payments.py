@@ -61,7 +61,7 @@ def paid(public: Body, hidden: Body, payer: Payer, suffix: str, paid_at: int, no
 def refunded(
     public: Body, hidden: Body, amount: int | None, refund_id: str, now: int, lifecycle: Lifecycle
 ) -> tuple[Body, Body, bool]:
-    """The order after a refund, and whether nothing is left. `amount` is cents, None for all that is left.
+    """The order after a refund, and whether it is refunded in full. `amount` is cents, None for all that is left.
 
     Raises Conflict: not refundable, more than is left, or later than 90 days after the payment.
     """

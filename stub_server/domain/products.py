@@ -27,7 +27,7 @@ def without_plan(old: Body, plan_id: str, now: str) -> Body | None:
 
 
 def known_plans(asked: Iterable[str], project_id: str, project_of: Callable[[str], str | None]) -> list[str]:
-    """The plans that unlock a product, each once, in the order asked for.
+    """The plans that unlock a product, each once, in the order of the request.
 
     Raises Missing for one that does not exist or belongs to another project than the product.
     """

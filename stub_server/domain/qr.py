@@ -2,7 +2,7 @@
 
 from io import BytesIO
 
-_BORDER = 4  # the quiet zone that ISO/IEC 18004 asks for
+_BORDER = 4  # the quiet zone that ISO/IEC 18004 requires
 
 
 def svg(code: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Draws from weighted lists with `random()` alone, whose stream is the same on every Python and machine."""
+"""Draws from weighted lists with `random()` only, whose stream is the same on every Python and machine."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class ProductBlueprint(NamedTuple):
 
 
 class ProjectBlueprint(NamedTuple):
-    """`fields` are a ProjectCreate without status; `bumps` are (title, reais) offered at checkout."""
+    """`fields` are a ProjectCreate without status; `bumps` are (title, reais) of extras offered at checkout."""
 
     niche: str
     slug: str

@@ -242,7 +242,7 @@ def is_alphanumeric(document: str) -> bool:
 
 
 def _flats(floors: int, blocks: str) -> tuple[str, ...]:
-    """Complements of flats: São Paulo writes "Apto 82", others "Apto 802"; one in five stands in a block."""
+    """Complements of flats: São Paulo writes "Apto 82", others "Apto 802"; one in five has a block."""
     plain = []
     for floor in range(1, floors + 1):
         for unit in range(1, 5):

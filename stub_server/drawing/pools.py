@@ -41,7 +41,7 @@ class NamePools(NamedTuple):
 
 
 def seeded_faker(seed: int) -> Faker:
-    """A Faker of Brazilian Portuguese whose stream depends on the seed alone."""
+    """A Faker of Brazilian Portuguese whose stream depends on nothing but the seed."""
     # Two of its 26 providers: loading all of them takes longer than drawing the pools.
     faker = Faker("pt_BR", providers=["faker.providers.company", "faker.providers.person"], use_weighting=True)
     faker.seed_instance(seed)

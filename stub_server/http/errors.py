@@ -26,7 +26,7 @@ def as_refusal(error: Exception, trace: Trace) -> Refusal:
         return refusal
     log.error("defect in %s %r (%s)", trace.method, trace.path, trace.id, exc_info=error)
     return Refusal(
-        "The sandbox made a mistake. Its log names the request id; the same request may well work after a reset."
+        "The sandbox failed by a defect of its own. Its log has the request id; the request may work after a reset."
     )
 
 

@@ -39,7 +39,7 @@ def fingerprint(call: Call, body: object) -> bytes:
 def earlier(call: Call, key: ReplyKey, print_: bytes) -> Saved | None:
     """The saved reply of an earlier request, or None for the first one. Raises Conflict."""
     if key in call.sandbox.in_progress:
-        raise _conflict("idempotency_in_progress", "The first request with this key still runs. Ask again soon.")
+        raise _conflict("idempotency_in_progress", "The first request with this key is still running. Retry soon.")
     saved = call.sandbox.replies.get(key)
     if saved is None or saved.expires <= call.now:
         return None

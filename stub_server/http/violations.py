@@ -62,12 +62,12 @@ _PATTERNS = MappingProxyType(
     {
         UUID: "is no UUID, such as 0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55.",
         r"^[^\u0000]*$": "holds the character NUL (U+0000). Leave it out.",
-        "^[A-Z]{2}$": "has not two capital letters, such as BR or SP.",
+        "^[A-Z]{2}$": "is not two capital letters, such as BR or SP.",
     }
 )
 
 Names = Callable[[Sequence[str | int]], Sequence[str]]
-"""The members that the contract knows at a place of the request."""
+"""The members that the contract has at a place of the request."""
 
 
 def details_of(error: Any, names: Names, further: str) -> list[Detail]:
@@ -182,7 +182,7 @@ def _form(pattern: str) -> str:
         return _WEB
     if pattern in _PATTERNS:
         return _PATTERNS[pattern]
-    return f"has not the form {pattern}" if len(pattern) <= _SHOWN else "has not the form that the contract asks for."
+    return f"does not match {pattern}" if len(pattern) <= _SHOWN else "does not match the contract's pattern."
 
 
 def _options(value: Any, options: list[Any]) -> str:

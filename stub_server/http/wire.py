@@ -74,7 +74,7 @@ class Wire(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Start the request. Trailers, which come later, are not headers and are dropped."""
         super().on_headers_complete()
-        self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]  # a name of ours in ASGI's scope
+        self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]  # our own key in ASGI's scope
         self.headers = []
         self._room = LARGEST_HEAD
 
@@ -157,7 +157,7 @@ class Wire(HttpToolsProtocol):
         in_its_body = cycle is not None and cycle.scope is self.scope and cycle.more_body
         if cycle is not None and not cycle.response_complete:
             if not in_its_body:  # the fault is in what came after it
-                cycle.keep_alive = False  # uvicorn closes after the answers that earlier requests get
+                cycle.keep_alive = False  # uvicorn closes after the responses to earlier requests
                 return
             cycle.disconnected = True
             cycle.message_event.set()

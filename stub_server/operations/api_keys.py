@@ -1,4 +1,4 @@
-"""API keys: what the API is, which scopes there are, who a public key belongs to, and the keys themselves."""
+"""API keys, and what goes with them: API information, the scopes, and the merchant of a public key."""
 
 from ..calls import reply
 from ..calls.call import LARGEST_BODY, Call

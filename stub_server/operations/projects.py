@@ -44,7 +44,7 @@ def get_project(call: Call, ident: str) -> Reply:
 
 
 def update_project(call: Call, ident: str, body: Body) -> Reply:
-    """200 with the project as it is now; a status in the body goes through the same moves as the actions do."""
+    """200 with the project as it is now; a status in the body takes the same moves as the actions."""
     row = _open(call, ident)
     public, hidden, moved = rules.changed_project(row, body, call.lifecycle("Project"))
     rules.check_unique(call.store.projects.holder("name", public["name"].casefold()), ident)

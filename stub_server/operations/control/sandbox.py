@@ -55,7 +55,7 @@ def get_credentials(call: Call) -> Reply:
 
 
 def issue_token(call: Call, body: Body | None) -> Reply:
-    """201 with a token for the scopes and the time asked for."""
+    """201 with a token of the requested scopes and lifetime."""
     asked = body or {}
     merchant_id = asked.get("merchant_id", call.sandbox.home).lower()
     call.store = store = call.sandbox.store_of(merchant_id)

@@ -25,7 +25,7 @@ def list_faults(call: Call, query: Body) -> Reply:
 
 
 def create_fault(call: Call, body: Body) -> Reply:
-    """201 with the rule; it holds from the next request on."""
+    """201 with the rule; it applies from the next request on."""
     if "then" not in body and "preset" not in body:
         raise _invalid("then", "required", "Say what happens, or name a preset.")
     for name in body.get("then", {}).get("headers", {}):
