@@ -175,7 +175,7 @@ def _changes(document: Document, shipped: Document | None) -> dict[str, dict[str
 
 
 def _banks() -> tuple[tuple[str, str], ...]:
-    """ISPB and name of the banks of payers, each as often as its weight says."""
+    """(ISPB, name) of the banks of payers, each repeated by its weight."""
     banks = read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]
     return tuple((bank["ispb"], bank["name"]) for bank in banks for _ in range(bank["weight"]))
 

@@ -49,12 +49,12 @@ class Instant(click.ParamType[int]):
 
 
 class BaseUrl(click.ParamType[str]):
-    """An absolute http address."""
+    """An absolute http or https URL."""
 
     name = "URL"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Fail for what no client could call."""
+        """Fail for anything but an absolute http or https URL without query and fragment."""
         from urllib.parse import urlsplit
 
         parts = urlsplit(str(value))
@@ -82,7 +82,7 @@ class Host(click.ParamType[str]):
     name = "HOST"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Fail for what no Host header can hold."""
+        """Fail for text that a Host header cannot contain."""
         from .http.hosts import host_name
 
         if host_name(str(value)) is None:

@@ -126,7 +126,7 @@ def run(app: Edge, settings: Settings, listener: socket.socket) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         server.run([listener])
-    except KeyboardInterrupt:  # uvicorn has shut down in order, and passes the signal on
+    except KeyboardInterrupt:  # uvicorn has shut down in order, and raises the signal again
         return
     finally:
         if log is not None:

@@ -173,7 +173,7 @@ def _payload(item: Json) -> str | None:
 
 
 def _emitted_by(item: Json) -> list[str]:
-    """The operations that an event says it is emitted by."""
+    """The operations in an event's `x-emitted-by`."""
     try:
         return list(item["post"]["x-emitted-by"])
     except (KeyError, TypeError):

@@ -106,7 +106,7 @@ def mask_document(document: str) -> str:
 
 
 def cpf_with_check_digits(nine: str) -> str:
-    """Nine digits -> the CPF of eleven. Raises ValueError where no valid CPF begins so (nine equal digits)."""
+    """Nine digits -> the CPF of eleven. Raises ValueError if no valid CPF begins with them (nine equal digits)."""
     if not _CPF_STEM.fullmatch(nine):
         raise ValueError("A CPF is made from nine digits.")
     first = _check_digit(nine, range(10, 1, -1))
@@ -117,7 +117,7 @@ def cpf_with_check_digits(nine: str) -> str:
 
 
 def cnpj_with_check_digits(twelve: str) -> str:
-    """Twelve digits or capital letters -> the CNPJ of fourteen. Raises ValueError where no valid CNPJ begins so."""
+    """Twelve digits or capital letters -> the CNPJ of fourteen. Raises ValueError if none is valid."""
     if not _CNPJ_STEM.fullmatch(twelve):
         raise ValueError("A CNPJ is made from twelve digits or capital letters.")
     whole = twelve + cnpj.calc_check_digits(twelve)
@@ -127,7 +127,7 @@ def cnpj_with_check_digits(twelve: str) -> str:
 
 
 def cpf_region(text: str) -> frozenset[str]:
-    """The states (UF) of the fiscal region that issued this CPF. Raises ValueError when the text is no CPF by form."""
+    """The states (UF) of the fiscal region that issued this CPF. Raises ValueError unless it has the form of one."""
     plain = normalise(text)
     if not _CPF.fullmatch(plain):
         raise ValueError("Only a CPF has a fiscal region.")

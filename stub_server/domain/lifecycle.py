@@ -10,7 +10,7 @@ _CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def move(lifecycle: Lifecycle, from_: str, to: str) -> Move | None:
-    """The legal move, or None when the resource is already there. Raises Conflict for a move the table lacks."""
+    """The legal move, or None if the state is `to` already. Raises Conflict for a move that the table does not have."""
     found = lifecycle.find(from_, to)
     if found is None and from_ == to:
         return None

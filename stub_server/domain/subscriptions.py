@@ -101,7 +101,7 @@ def rolled(public: Body, hidden: Body, now: int) -> tuple[Body, Body]:
 
 
 def _ends_with(public: Body, hidden: Body) -> Body:
-    """The subscription with the end of its last paid period; a trial comes first and keeps its own."""
+    """The subscription with the end of its last paid period; a running trial keeps its own end."""
     end = iso(period_end(public, hidden))
     public = public | {"next_billing_at": None if public["cancel_at_period_end"] else end}
     return public if public["status"] == "trialing" else public | {"current_period_end": end}

@@ -33,7 +33,7 @@ class NamePools(NamedTuple):
     female: Weighted[Given]
     male: Weighted[Given]
     middle: Weighted[Family]
-    last: dict[str, Weighted[Family]]  # by state; immigration shows in the last surname
+    last: dict[str, Weighted[Family]]  # by state, as last surnames reflect immigration
     suffixes: tuple[tuple[str, float], ...]
     company_suffixes: tuple[str, ...]
     family_firms: tuple[str, ...]

@@ -26,7 +26,7 @@ def lifetime_price(rng: random.Random, prices: Prices, monthly: int) -> int:
 
 
 def snap(prices: Prices, wanted: float) -> int:
-    """The printed price nearest to `wanted` cents; a ladder price wins when it is close enough."""
+    """The printed price nearest to `wanted` cents; a price of the ladder if one is close enough."""
     ladder = min(prices.ladder, key=lambda cents: abs(cents - wanted))
     if abs(ladder - wanted) <= wanted * prices.ladder_pull:
         return ladder

@@ -108,7 +108,7 @@ class Wire(HttpToolsProtocol):
             return Wait.READER, unread
         if self.transport.is_closing() or (self._refused and not self._is_answering()):
             return Wait.END, self
-        if self._refused or self.flow.read_paused:  # an earlier request is being answered: the client cannot go on
+        if self._refused or self.flow.read_paused:  # reading is paused while an earlier request is served
             return Wait.ANSWER, cycle
         if scope is not None and (cycle is None or cycle.scope is not scope):
             return Wait.HEAD, scope
