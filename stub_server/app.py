@@ -166,7 +166,7 @@ def thin(raw: Body) -> Body:
 
 
 def _changes(document: Document, shipped: Document | None) -> dict[str, dict[str, tuple[str, ...]]]:
-    """The events of each change; one that an overlay has taken out is still known, and raises none."""
+    """The events of each change; one that an overlay has removed stays, without events."""
     known = shipped.changes if shipped else {}
     return {
         name: dict.fromkeys(known.get(name, ()), ()) | document.changes.get(name, {})

@@ -64,12 +64,12 @@ class BaseUrl(click.ParamType[str]):
 
 
 class Rate(click.ParamType[tuple[int, int]]):
-    """So many requests in so many seconds."""
+    """A rate limit such as 100/60s, as (requests, seconds)."""
 
     name = "N/60s"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        """Fail for what is no such rate."""
+        """Fail for any other text."""
         found = re.fullmatch(r"([1-9][0-9]{0,6})/([1-9][0-9]{0,5})s", str(value))
         if found is None:
             self.fail(f"{value!r} is not a rate such as 100/60s.", param, ctx)
@@ -212,12 +212,12 @@ def token(seed: int, jwt_secret: str | None, sandbox: str, scopes: tuple[str, ..
     click.echo(tokens.issue(sandbox, MERCHANT_ID, USER_ID, scopes, expires_in)[0])
 
 
-@main.command(short_help="Hold the contract to OpenAPI 3.0.", context_settings={"auto_envvar_prefix": "STUB"})
+@main.command(short_help="Check against OpenAPI 3.0.", context_settings={"auto_envvar_prefix": "STUB"})
 @_overlay
 def check(overlays: tuple[Path, ...]) -> None:
     """Check the contract, with overlays, against OpenAPI 3.0 and count its parts.
 
-    Exit code 1 for a fault, and for an event that nothing raises: with that a server starts.
+    Exit code 1 for a fault, or for an event that nothing raises, with which a server still starts.
     """
     from .app import data_dir
     from .contract import bundle, conformity, references
@@ -252,10 +252,10 @@ def check(overlays: tuple[Path, ...]) -> None:
     click.echo("The contract is valid OpenAPI 3.0: " + ", ".join(f"{n} {name}" for name, n in counts.items()) + ".")
 
 
-@main.command(short_help="What was decided and not shown.", context_settings={"auto_envvar_prefix": "STUB"})
+@main.command(short_help="List what the source does not say.", context_settings={"auto_envvar_prefix": "STUB"})
 @_overlay
 @click.option("--all", "every_field", is_flag=True, help="Every field, not only how many there are.")
-@click.option("--json", "as_json", is_flag=True, help="What /_sandbox/assumptions answers.")
+@click.option("--json", "as_json", is_flag=True, help="The JSON of /_sandbox/assumptions.")
 def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) -> None:
     """Print what the source document does not show and how it was decided, operation by operation."""
     import orjson

@@ -13,7 +13,7 @@ READY_FOR = 30 * 24 * 3600  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One per application. `rate_limit` is so many requests in so many seconds."""
+    """One per application. `rate_limit` is (requests, seconds)."""
 
     version: str
     url: str

@@ -24,7 +24,7 @@ def check(document: Document) -> None:
 
 
 def unraised(document: Document) -> list[str]:
-    """The events of the catalogue that no move and no change raises: whoever listens to one waits for ever."""
+    """The events of the catalogue that no move and no change raises."""
     raised = {event for lifecycle in document.lifecycles.values() for move in lifecycle.moves for event in move.events}
     raised |= {event for changes in document.changes.values() for events in changes.values() for event in events}
     return [name for name in document.events if name not in raised]

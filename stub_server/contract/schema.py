@@ -47,7 +47,7 @@ def translate(node: Json, named: Mapping[str, Json], *, open_objects: bool = Fal
 
 
 def _enum_or_null(node: dict[str, Json], named: Mapping[str, Json]) -> dict[str, Json]:
-    """A choice between an enum and null as one enum, so that one fault is told, with the values that are possible.
+    """A choice between an enum and null as one enum, so that one fault gives one error, with the allowed values.
 
     The contract says it as a choice because generators of clients make three types of an enum that holds null.
     """

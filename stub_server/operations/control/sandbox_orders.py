@@ -87,7 +87,7 @@ def _open(call: Call, ident: str) -> Row:
 
 
 def _with_code(call: Call, code: str) -> Row:
-    """The order that shows a PIX code, those that wait for payment first. Raises Missing."""
+    """The order of a PIX code, payable ones first. Raises Missing."""
     mark = orjson.dumps(code)
     payable = call.lifecycle("Order").sets["payable"]
     for store in call.sandbox.stores.values():
