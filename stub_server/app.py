@@ -55,7 +55,7 @@ def data_dir(name: str) -> Path:
 def create_app(settings: Settings | None = None) -> Edge:
     """The whole server. Raises ContractError or ScenarioError, with place and reason, for input that cannot be used."""
     settings = settings or Settings()
-    # Connexion logs every operation it adds; ours is the only voice that a user needs.
+    # Connexion logs every operation it adds, which no user needs.
     logging.getLogger("connexion").setLevel(logging.WARNING)
     read_once = cache(read)  # the two contracts share files
     document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", settings.overlays, read_once))
@@ -77,7 +77,7 @@ def create_app(settings: Settings | None = None) -> Edge:
     sending = document.lifecycles["WebhookLogEntry"].sets["open"]
     tables = table_specs(running, document.lifecycles["Order"].sets["payable"], sending)
     defaults = {spec.schema: document.defaults(spec.schema) for spec in tables.values()}
-    for name in ("Plan", "Product"):  # what their requests leave out has defaults of its own
+    for name in ("Plan", "Product"):  # their create requests have further defaults
         defaults[name] |= document.defaults(f"{name}Create")
     rules = Rules(
         layout=Layout(tables, {spec.schema: _check(schemas, spec.schema) for spec in tables.values()}, running),
@@ -108,7 +108,7 @@ def create_app(settings: Settings | None = None) -> Edge:
         Sender(__version__, local=False),
         loopback=settings.loopback,
         rate_limit=settings.rate_limit,
-        admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty one would open to everybody
+        admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty key would admit everybody
     )
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback)
     documents = {"": document, CONTROL: control}
@@ -141,15 +141,15 @@ def create_app(settings: Settings | None = None) -> Edge:
 
 
 def _console(document: Document, control: Document, url: str) -> Any:
-    from .console import create_console  # Flask is read when the first page is asked for, not at every start
+    from .console import create_console  # Flask is imported for the first page, not at every start
 
     return create_console(document, control, __version__, url)
 
 
 def thin(raw: Body) -> Body:
-    """The contract as Connexion needs it: which operation is where, its id and tag, and who may call it.
+    """The contract as Connexion needs it: paths, methods, ids, tags and security.
 
-    Parameters and bodies are held to the whole contract by our own compiled validators; Connexion would parse and
+    Our own compiled validators check parameters and bodies against the whole contract; Connexion would parse and
     check them once more for each of its middlewares at every start.
     """
     paths = {
@@ -176,7 +176,7 @@ def thin(raw: Body) -> Body:
 
 
 def _changes(document: Document, shipped: Document | None) -> dict[str, dict[str, tuple[str, ...]]]:
-    """The events of each change; one that an overlay has taken out is still known, and raises none."""
+    """The events of each change; one that an overlay has removed stays, without events."""
     known = shipped.changes if shipped else {}
     return {
         name: dict.fromkeys(known.get(name, ()), ()) | document.changes.get(name, {})
@@ -185,7 +185,7 @@ def _changes(document: Document, shipped: Document | None) -> dict[str, dict[str
 
 
 def _banks() -> tuple[tuple[str, str], ...]:
-    """ISPB and name of the banks of payers, each as often as its weight says."""
+    """(ISPB, name) of the banks of payers, each repeated by its weight."""
     banks = read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]
     return tuple((bank["ispb"], bank["name"]) for bank in banks for _ in range(bank["weight"]))
 

@@ -1,4 +1,4 @@
-"""What the command prints when it is ready: where, what, and one call that works when pasted."""
+"""The banner that the command prints when the server is ready, with one call that works when pasted."""
 
 from rich.console import Console
 from rich.text import Text
@@ -45,7 +45,7 @@ def lines(app: Edge, settings: Settings) -> list[Text]:
 
 
 def warnings(settings: Settings) -> list[str]:
-    """What a server that others can reach opens to them, and what stays closed to its own user."""
+    """Warnings for a server that other machines can reach."""
     if settings.loopback:
         return []
     found = []
@@ -56,7 +56,7 @@ def warnings(settings: Settings) -> list[str]:
         )
     if not settings.admin_key:
         found.append(
-            f"no --admin-key on {settings.host}: {CONTROL} refuses everyone but health and QR images, so no clock, "
+            f"no --admin-key on {settings.host}: {CONTROL} refuses everything but health and QR images, so no clock, "
             "reset, payment or new sandbox"
         )
     return found

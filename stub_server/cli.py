@@ -1,4 +1,4 @@
-"""The command `stub-server`: flags and their environment twins into settings, then the server."""
+"""The command `stub-server`: turns flags and environment variables into settings, and starts the server."""
 
 import gc
 import re
@@ -32,7 +32,7 @@ class Instant(click.ParamType[int]):
     name = "ISO8601"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Fail with an example for what is no such thing."""
+        """Fail, with an example, for any other text."""
         if isinstance(value, int):
             return value
         try:
@@ -45,12 +45,12 @@ class Instant(click.ParamType[int]):
 
 
 class Rate(click.ParamType[tuple[int, int]]):
-    """So many requests in so many seconds."""
+    """A rate limit such as 100/60s, as (requests, seconds)."""
 
     name = "N/60s"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        """Fail for what is no such rate."""
+        """Fail for any other text."""
         found = re.fullmatch(r"([1-9][0-9]{0,6})/([1-9][0-9]{0,5})s", str(value))
         if found is None:
             self.fail(f"{value!r} is not a rate such as 100/60s.", param, ctx)
@@ -63,7 +63,7 @@ class Host(click.ParamType[str]):
     name = "HOST"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Fail for what no Host header can hold."""
+        """Fail for text that a Host header cannot contain."""
         from .http.hosts import host_name
 
         if host_name(str(value)) is None:
@@ -81,19 +81,19 @@ _overlay = click.option(
 )
 
 
-@click.group(cls=DefaultVerb, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=DefaultCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="stub-server")
 def main() -> None:
     """A contract-first, stateful sandbox of the Membership Commerce Service API, version 2.
 
-    Without a verb it serves; every flag of serve has an environment twin, STUB_PORT for --port.
+    Without a command it serves. Every flag of serve has an environment variable, such as STUB_PORT for --port.
     """
 
 
 @main.command(context_settings={"auto_envvar_prefix": "STUB", "show_default": True})
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=4600, help="Port to listen on; 0 picks a free one.")
-@click.option("--base-url", type=BaseUrl(), help="Address that answers show, when it is not host and port.")
+@click.option("--base-url", type=BaseUrl(), help="URL that responses show, if not host and port.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=42, help="The same seed gives the same world.")
 @click.option("--scenario", default="default", help="The data to begin with, by name or file.")
 @click.option("--now", type=Instant(), help="Freeze the sandbox clock at this instant; without it the clock runs.")
@@ -110,13 +110,13 @@ def main() -> None:
     help="When failed deliveries are tried again.",
 )
 @click.option("--history", type=click.IntRange(0), default=10_000, help="Steps that a world keeps; 0 keeps none.")
-@click.option("--store", default="memory", metavar="memory|URL", help="Where records live.")
+@click.option("--store", default="memory", metavar="memory|URL", help="Where records are kept.")
 @click.option(
     "--cors-origin",
     "cors_origins",
     envvar="STUB_CORS_ORIGIN",
     multiple=True,
-    help="Page that may read answers, or *; repeatable.",
+    help="Origin that may read responses, or *; repeatable.",
 )
 @click.option(
     "--allow-host",
@@ -124,19 +124,19 @@ def main() -> None:
     envvar="STUB_ALLOW_HOST",
     type=Host(),
     multiple=True,
-    help="Host that a server on loopback also answers to; repeatable.",
+    help="Host that a server on loopback also accepts; repeatable.",
 )
-@click.option("--max-connections", type=click.IntRange(1), default=512, help="Past these the longest idle one goes.")
-@click.option("--rate-limit", type=Rate(), help="Requests of a caller to the API; past these it is answered 429.")
-@click.option("--admin-key", metavar="KEY", help="Ask for this key at /_sandbox.")
-@click.option("--jwt-secret", metavar="TEXT", help="Sign tokens with this instead of what the seed decides.")
+@click.option("--max-connections", type=click.IntRange(1), default=512, help="Past these the longest idle is closed.")
+@click.option("--rate-limit", type=Rate(), help="Requests of a caller to the API; past these the response is 429.")
+@click.option("--admin-key", metavar="KEY", help="Require this key for /_sandbox.")
+@click.option("--jwt-secret", metavar="TEXT", help="Sign tokens with this, not with a secret from the seed.")
 @click.option(
     "--log",
     type=click.Choice(["requests", "quiet", "json"]),
     default="requests",
     help="A line for every request, none, or JSON.",
 )
-@click.option("--reload", is_flag=True, help="Start anew when contract, fixtures or code change.")
+@click.option("--reload", is_flag=True, help="Restart when contract, fixtures or code change.")
 def serve(
     auth: str,
     unknown_fields: str,
@@ -151,7 +151,7 @@ def serve(
     if store != "memory":
         raise Unusable(f"--store {store.partition(':')[0]}: this version keeps its records in memory only.")
     if not reload:
-        # What a start makes stays, and would be walked again and again. The server turns the collector on.
+        # Objects made at start stay, so collecting would be wasted. The server turns the collector on.
         gc.disable()
     from . import serving
 
@@ -190,12 +190,12 @@ def token(seed: int, jwt_secret: str | None, sandbox: str, scopes: tuple[str, ..
     click.echo(tokens.issue(sandbox, MERCHANT_ID, USER_ID, scopes, expires_in)[0])
 
 
-@main.command(short_help="Hold the contract to OpenAPI 3.0.", context_settings={"auto_envvar_prefix": "STUB"})
+@main.command(short_help="Check against OpenAPI 3.0.", context_settings={"auto_envvar_prefix": "STUB"})
 @_overlay
 def check(overlays: tuple[Path, ...]) -> None:
-    """Hold the contract, overlays applied, to OpenAPI 3.0 and count what is in it.
+    """Check the contract, with overlays, against OpenAPI 3.0 and count its parts.
 
-    Exit code 1 for a fault, and for an event that nothing raises: with that a server starts.
+    Exit code 1 for a fault, or for an event that nothing raises, with which a server still starts.
     """
     from .app import data_dir
     from .contract import bundle, conformity, references
@@ -230,10 +230,10 @@ def check(overlays: tuple[Path, ...]) -> None:
     click.echo("The contract is valid OpenAPI 3.0: " + ", ".join(f"{n} {name}" for name, n in counts.items()) + ".")
 
 
-@main.command(short_help="What was decided and not shown.", context_settings={"auto_envvar_prefix": "STUB"})
+@main.command(short_help="List what the source does not say.", context_settings={"auto_envvar_prefix": "STUB"})
 @_overlay
 @click.option("--all", "every_field", is_flag=True, help="Every field, not only how many there are.")
-@click.option("--json", "as_json", is_flag=True, help="What /_sandbox/assumptions answers.")
+@click.option("--json", "as_json", is_flag=True, help="The JSON of /_sandbox/assumptions.")
 def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) -> None:
     """Print what the source document does not show and how it was decided, operation by operation."""
     import orjson

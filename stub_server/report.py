@@ -68,5 +68,5 @@ def _row(label: str, text: str, width: int) -> Iterator[str]:
     if len(label) >= _LABEL:
         yield f"  {label}"
         first = indent
-    # A name that is broken at its hyphen cannot be searched for.
+    # Names are not broken at hyphens, so that they can be searched for.
     yield from textwrap.wrap(text, width, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False)

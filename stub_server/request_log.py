@@ -1,4 +1,4 @@
-"""The lines of the terminal, one per request: written by a thread of their own, dropped rather than waited for."""
+"""Writes one line per request to the terminal, in a thread. If it cannot keep up, lines are dropped."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .kernel.clock import iso, wall_ms
 from .kernel.trace import Trace
 
 KEPT = 2_000  # requests that wait to be written; older ones are dropped
-AT_ONCE = 200  # lines in one go: more than that nobody reads, and writing them would slow the server
-PAUSE = 0.1  # seconds between two goes
+AT_ONCE = 200  # lines per write: with more the server would slow down
+PAUSE = 0.1  # seconds between two writes
 _COLOURS = ("", "", "32", "36", "33", "31")  # by the status' first digit: green, cyan, yellow, red
 
 Entry = tuple[Trace, Sequence[str]]
 
 
 class RequestLog:
-    """Takes requests from the event loop, which never waits, and writes them to a stream."""
+    """Takes requests from the event loop without blocking it, and writes them to a stream."""
 
     def __init__(self, form: str, stream: TextIO | None = None) -> None:
         """`form` is `requests` for people or `json` for programs."""
@@ -36,17 +36,17 @@ class RequestLog:
         self._thread = threading.Thread(target=self._run, name="request-log", daemon=True)
 
     def start(self) -> RequestLog:
-        """Begin to write."""
+        """Start the thread."""
         self._thread.start()
         return self
 
     def __call__(self, trace: Trace, warnings: Sequence[str]) -> None:
-        """Note a request that was answered."""
+        """Add a request to the lines to write."""
         self._waiting.append((trace, warnings))
         self._taken += 1
 
     def close(self) -> None:
-        """Write what still waits, and stop."""
+        """Write the lines that are left, and stop."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(2)
@@ -57,7 +57,7 @@ class RequestLog:
         self.flush()
 
     def flush(self) -> None:
-        """Write what waits: the newest of too many, and how many were left out."""
+        """Write the waiting lines: the newest if there are too many, and how many were left out."""
         waiting = self._waiting
         entries = [waiting.popleft() for _ in range(len(waiting))]
         dropped = self._taken - self._written - len(entries) - len(waiting)
@@ -73,7 +73,7 @@ class RequestLog:
         try:
             self._stream.write("\n".join(lines) + "\n")
             self._stream.flush()
-        except (OSError, ValueError):  # nobody reads any more
+        except (OSError, ValueError):  # the reader has closed the stream
             return
 
     def _line(self, trace: Trace, warnings: Sequence[str]) -> str:
@@ -115,6 +115,6 @@ def _answered(trace: Trace) -> str:
 
 
 def _shown(path: str) -> str:
-    """A path on one line, and not too long a one."""
+    """A path on one line, of at most 200 characters."""
     text = path.encode("unicode_escape").decode()
     return text if len(text) <= 200 else text[:199] + "…"

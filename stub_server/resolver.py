@@ -1,4 +1,4 @@
-"""From the contract to the code: tag -> module, operationId -> function. No Python path stands in the contract."""
+"""From the contract to the code: tag -> module, operationId -> function. The contract contains no Python path."""
 
 import importlib
 import re
@@ -25,14 +25,14 @@ def module_of(package: str, tag: str) -> str:
 
 
 class Handlers(Resolver):
-    """Connexion's resolver for one contract, whose handlers stand in one package."""
+    """Connexion's resolver for one contract, whose handlers are in one package."""
 
     def __init__(self, document: Document, package: str) -> None:
         super().__init__()
         self._document, self._package = document, package
 
     def resolve(self, operation: AbstractOperation) -> Resolution:
-        """The function behind an operation; one that an overlay added has none and answers 501."""
+        """The function behind an operation; one that an overlay added has none and responds with 501."""
         view = self._document.operations[operation.operation_id]
         return Resolution(self.function(view) or _not_built(view.id), view.id)
 

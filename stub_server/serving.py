@@ -1,4 +1,4 @@
-"""Serving an application: the socket, the garbage collector, the banner, uvicorn, and starting anew on change."""
+"""Serving an application: the socket, the garbage collector, the banner, uvicorn, and restarts on change."""
 
 import gc
 import os
@@ -30,7 +30,7 @@ GRACE = 3  # seconds that open requests get when the server stops
 
 
 class CannotServe(Exception):
-    """The server cannot start as told. The message is one line and says where and why."""
+    """The server cannot start with these settings. The message is one line with place and reason."""
 
 
 def serve(settings: Settings) -> None:
@@ -44,7 +44,7 @@ def serve(settings: Settings) -> None:
 def serve_reloading(settings: Settings) -> None:
     """Serve in a process of its own, and in a new one whenever contract, fixtures, overlays or code change.
 
-    The socket outlives them all: a request that comes while the server starts anew waits instead of failing.
+    The socket stays open: a request that comes during a restart waits instead of failing.
     """
     from watchfiles import PythonFilter, run_process
 
@@ -61,7 +61,7 @@ def serve_reloading(settings: Settings) -> None:
 
 
 def _serve_here(settings: Settings, listener: socket.socket) -> None:
-    # Ctrl-C reaches the whole group and the parent passes it on: twice would cut requests short.
+    # Ctrl-C reaches the whole group, and the parent forwards it: a second signal would cut requests short.
     if hasattr(os, "setpgrp"):
         os.setpgrp()
     try:
@@ -72,7 +72,7 @@ def _serve_here(settings: Settings, listener: socket.socket) -> None:
 
 
 def allow_files(connections: int) -> None:
-    """Let the process open a file for every connection, and some of its own. Raises CannotServe where it may not."""
+    """Raise the limit of open files to what connections need. Raises CannotServe if that is not allowed."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
@@ -125,11 +125,11 @@ def run(app: Edge, settings: Settings, listener: socket.socket) -> None:
     server = _Server(app, uvicorn_config(app, Limits(connections=settings.max_connections)))
     log = None if settings.log == "quiet" else RequestLog(settings.log).start()
     app.listener = log
-    # uvicorn shuts down in order and then passes the signal on: a server that was asked to stop has not failed.
+    # uvicorn shuts down in order and then raises the signal again: a stop on request is not a failure.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         server.run([listener])
-    except KeyboardInterrupt:  # uvicorn has shut down in order, and passes the signal on
+    except KeyboardInterrupt:  # uvicorn has shut down in order, and raises the signal again
         return
     finally:
         if log is not None:
@@ -150,10 +150,10 @@ class _Server(uvicorn.Server):
 
 
 def calm_collector() -> None:
-    """Take the seeded world out of the collector's sight and let it look less often.
+    """Exclude the seeded world from garbage collection, and collect less often.
 
-    A full collection would walk every record, in the middle of somebody's request. None is made here either: it would
-    take a tenth of the start to find half a megabyte.
+    A full collection would walk every record in the middle of a request. None runs here either: it would take a tenth
+    of the start to free half a megabyte.
     """
     gc.freeze()
     gc.set_threshold(50_000, 50, 100)
@@ -161,7 +161,7 @@ def calm_collector() -> None:
 
 
 def uvicorn_config(app: Callable[..., Any], limits: Limits) -> uvicorn.Config:
-    """uvicorn with what the sandbox needs and nothing else: the journal is its access log."""
+    """uvicorn with what the sandbox needs and nothing else. RequestLog writes the access log."""
     return uvicorn.Config(
         app,
         access_log=False,

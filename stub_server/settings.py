@@ -1,4 +1,4 @@
-"""What a server is told at start, each with its flag and its environment twin `STUB_<FLAG>`."""
+"""The server's settings, each with a flag and an environment variable `STUB_<FLAG>`."""
 
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings. `now` is ms and freezes the clock; `secret` overrides what the seed would decide on loopback.
+    """All settings. `now` is ms and freezes the clock; `secret` replaces the one that the seed gives on loopback.
 
-    `rate_limit` is so many requests of a caller in so many seconds.
+    `rate_limit` is (requests of a caller, seconds).
     """
 
     host: str = "127.0.0.1"
@@ -38,11 +38,11 @@ class Settings:
 
     @property
     def url(self) -> str:
-        """The base address that answers show."""
+        """The base URL that responses show."""
         if self.base_url:
             return self.base_url.rstrip("/")
-        # "Every address" is none that a client could call.
-        reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 - told apart, not bound
+        # No client can call a wildcard.
+        reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 - compared, not bound
         host = f"[{reachable}]" if ":" in reachable else reachable
         return f"http://{host}:{self.port}"
 
@@ -58,12 +58,12 @@ class Settings:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts that a server on loopback answers to, beside those of this machine."""
+        """The hosts that a server on loopback accepts, beside those of this machine."""
         base = (urlsplit(self.base_url).netloc.rpartition("@")[2],) if self.base_url else ()
         return (*base, *self.allow_hosts)
 
     def signing_secret(self, random_bytes: bytes) -> bytes:
-        """The server's own secret: decided by the seed where only this machine can reach it, else not to be guessed."""
+        """The secret of tokens and keys: from `secret`, else from the seed on loopback, else from `random_bytes`."""
         if self.secret is not None:
             return sha256(self.secret).digest()
         if self.loopback:

@@ -1,1 +1,1 @@
-"""Floor 5: whether a world keeps the invariants that `GET /_sandbox/invariants` promises."""
+"""Floor 5: checks a world's invariants, for `GET /_sandbox/invariants`."""

@@ -1,4 +1,4 @@
-"""Laws about what must have come first, and what the clock must have seen to by now."""
+"""Laws about the order of events in time, and about what the clock must have done by now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How laws are looked at: over which world, and with what answer."""
+"""What a law is given to check, and what a law is."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..store.table import Table
 
 
 class Inspected(NamedTuple):
-    """What the laws look at. `budget` bounds how many records of a table a costly law opens."""
+    """The world to check. `budget` limits how many records of a table a costly law parses."""
 
     sandbox: Sandbox
     store: Store
     budget: int
 
     def rows(self, table: Table) -> Iterator[Row]:
-        """The records of a table, all or evenly chosen, opened."""
+        """The parsed records of a table: all, or every n-th so that `budget` is kept."""
         step = max(1, -(-len(table) // self.budget))
         keys = list(table.order)
         for key in keys[::step]:

@@ -1,4 +1,4 @@
-"""The laws that the records of a sandbox obey at every moment, checked over a live world."""
+"""Checks every law on a live world."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .inspection import PAUSE, Inspected
 from .laws import LAWS
 
 SHOWN = 20
-BUDGET = 20_000  # records of a table that one check looks at; past that it takes every n-th
+BUDGET = 20_000  # records of a table that a costly law parses; of larger tables it takes every n-th
 
 
 class Finding(NamedTuple):
-    """One law: how many records were looked at, and what broke it."""
+    """The result of one law: how many records were checked, and the violations."""
 
     id: int
     name: str
@@ -26,8 +26,8 @@ class Finding(NamedTuple):
 
 
 def check(sandbox: Sandbox, seeded: bool) -> list[Finding]:
-    """All laws over the seeded merchant's records. `seeded`: nothing has been changed since the seeding, so the laws
-    about believable data hold as well; else those count as kept, with nothing looked at.
+    """Check all laws on the seeded merchant's records. `seeded` says that nothing has changed since the seeding:
+    only then are laws with `seeds_only` checked; otherwise they pass with no records checked.
     """
     return at_once(checking(sandbox, seeded))
 

@@ -1,4 +1,4 @@
-"""Each law as a walk over the records it concerns: one answer per record, empty when the record keeps it."""
+"""The laws: each yields one text per record checked, empty if the record keeps the law."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _plan_of_project(world: Inspected) -> Iterator[str | None]:
     plans = {plan.id: plan.public["projectId"] for plan in world.store.plans.all_rows()}
     for row in world.rows(world.store.orders):
         project = plans.get(row.hidden["planId"])
-        # A deleted plan leaves its orders behind; nobody can say any more whose it was.
+        # The project of a deleted plan is unknown.
         wrong = project is not None and project != row.hidden["projectId"]
         yield f"order {row.id} has a plan of project {project}" if wrong else ""
     for row in world.rows(world.store.subscriptions):
@@ -221,7 +221,7 @@ def _one_log_each(world: Inspected) -> Iterator[str | None]:
         disabled = date_time_ms(row.public["disabled_at"]) if row.public["disabled_at"] else None
         until = disabled or world.sandbox.clock.now + 1
         if not row.public["is_active"]:
-            # Whether one was changed before the service switched it off, nobody knows any more, but in a fresh world.
+            # Of a webhook that was switched off, the last change before that is known in an untouched world only.
             fresh = disabled is not None and not world.sandbox.touched
             since = date_time_ms(row.public["createdAt"]) if fresh else until
         for event in events.values():
@@ -233,11 +233,11 @@ def _one_log_each(world: Inspected) -> Iterator[str | None]:
                 and subscriber.wants(event.type, event.project_id)
             ):
                 missing = (event.id, row.id) not in seen
-                yield f"event {event.id} was never meant for webhook {row.id}" if missing else ""
+                yield f"event {event.id} has no delivery to webhook {row.id}" if missing else ""
 
 
 def _changed(row: Row) -> int:
-    """When the merchant last changed what the webhook wants; deliveries do not count."""
+    """When the merchant last changed the webhook, in ms; deliveries do not set `updatedAt`."""
     return date_time_ms(row.public["updatedAt"])
 
 
@@ -263,7 +263,7 @@ def _contract(world: Inspected) -> Iterator[str | None]:
             record = table.rows[key]
             try:
                 checks[table.spec.schema](orjson.loads(world.store.shown(table, record)))
-            except Exception as error:  # the check raises what its owner chose; any of it is a violation
+            except Exception as error:  # the check may raise anything, and all of it is a violation
                 yield f"{table.name} {record.id}: {error}"
             else:
                 yield ""

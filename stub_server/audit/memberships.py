@@ -1,4 +1,4 @@
-"""What holds of memberships at every moment: periods that run, bills that somebody owes, one subscription each."""
+"""Laws about subscriptions: current periods, open orders, and one subscription per customer and plan."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _one_each(world: Inspected) -> Iterator[str | None]:
 
 MEMBERSHIPS = (
     Law("The period of an active subscription contains now, where its project is active", _period_runs),
-    Law("No subscription that is over has an order that can be paid", _no_bill_of_the_dead),
+    Law("No subscription that is over has an order that can be paid", _ended_without_bills),
     Law("No order is pending past its end", _pending_in_time),
     Law("No customer has two running subscriptions of one plan", _one_each),
 )

@@ -1,4 +1,4 @@
-"""Whether the state of a record could have come about: what its moves must have left behind is there."""
+"""Checks that a record's other fields agree with the moves that lead to its state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..store.memory import Store
 
 
 def order_trace(row: Row, now: int) -> str:
-    """What about an order could not have come about by its moves; empty when all could."""
+    """What contradicts an order's status; empty if nothing does."""
     order, hidden, payment = row.public, row.hidden, row.public["last_transaction"]
     status = order["status"]
     expected = {"pending": ("waiting_payment",), "paid": ("paid", "partially_refunded")}.get(status, (status,))
@@ -33,7 +33,7 @@ def order_trace(row: Row, now: int) -> str:
 
 
 def subscription_trace(store: Store, row: Row, now: int) -> str:
-    """What about a subscription could not have come about by its moves; empty when all could."""
+    """What contradicts a subscription's status; empty if nothing does."""
     public, hidden = row.public, row.hidden
     status = public["status"]
     ended = status in ("canceled", "expired")
@@ -41,15 +41,15 @@ def subscription_trace(store: Store, row: Row, now: int) -> str:
         return f"is {status}, ended at {public['ended_at']}, next billing at {public['next_billing_at']}"
     order = store.orders.open(public["orderId"])
     if order is None or order.hidden["subscriptionId"] != row.id or order.hidden["renewal"]:
-        return "has no first order that knows it"
+        return "has no first order that refers to it"
     end = add_interval(hidden["anchor"], public["interval"], public["interval_count"], hidden["periods"])
     in_trial = public["current_period_end"] == public["trial_end"] and public["trial_end"] is not None
     if not in_trial and public["current_period_end"] != iso(end):
-        return f"its period ends at {public['current_period_end']}, off the grid of {iso(end)}"
+        return f"its period ends at {public['current_period_end']}, not at {iso(end)}"
     begun = hidden["anchor"] == date_time_ms(public["trial_end"] or public["createdAt"])
     if not 1 <= len(hidden["paid_by"]) <= hidden["periods"] <= public["cycle"] + 1:
         return f"has {hidden['periods']} paid periods, {len(hidden['paid_by'])} of them not over yet"
-    if begun and hidden["periods"] != public["cycle"] + 1:  # after a standstill of the project they are counted anew
+    if begun and hidden["periods"] != public["cycle"] + 1:  # after a standstill of the project the count begins again
         return f"has {hidden['periods']} paid periods after {public['cycle']} renewals"
     project = store.projects.peek(public["projectId"])
     paused = project is not None and project["status"] == "suspended"

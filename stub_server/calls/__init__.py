@@ -1,1 +1,1 @@
-"""Floor 7: what every operation is given and answers with: the call, its lists and its replies."""
+"""Floor 7: what operations are given and return: calls, lists and replies."""

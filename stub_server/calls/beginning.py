@@ -1,4 +1,4 @@
-"""What a world may be asked to begin with, and what the first request to it needs."""
+"""Checks with what a sandbox is to begin, and renders the credentials for first requests to it."""
 
 from ..contract.formats import date_time_ms
 from ..engine.sandbox import Sandbox
@@ -9,7 +9,7 @@ from .call import Call
 
 
 def credentials_of(call: Call, sandbox: Sandbox, prefix: str) -> Body:
-    """What the first request to a sandbox needs; `prefix` is that of its paths."""
+    """The credentials and sample ids of a sandbox; `prefix` is the path prefix of its base URL."""
     merchant = sandbox.store.merchant
     return {
         "sandbox": sandbox.name,
@@ -23,17 +23,17 @@ def credentials_of(call: Call, sandbox: Sandbox, prefix: str) -> Body:
 
 
 def checked_scenario(call: Call, scenario: str | None) -> str | None:
-    """The scenario that was asked for. Raises Missing for what is no name.
+    """The scenario of a request. Raises Missing for anything but a name.
 
-    A file of the user's is for the command line alone: nobody opens files of this machine through HTTP.
+    Paths of files are for the command line only: a request must not open files of this machine.
     """
     if scenario is not None and scenario != call.server.sandboxes.scenario and not scenario.isidentifier():
-        raise Missing("A scenario is asked for by its name.", code="scenario_not_found")
+        raise Missing("Send the name of a scenario.", code="scenario_not_found")
     return scenario
 
 
 def checked_start(text: str) -> int:
-    """The instant (ms) that a world is to begin at. Raises Conflict for one that no world reaches."""
+    """The instant (ms) at which a world is to begin. Raises Conflict outside the years 1970 to 8999."""
     now = date_time_ms(text)
     if not EARLIEST_START <= now < LATEST_START:
         message = "A world begins between 1970 and 8999."

@@ -1,4 +1,4 @@
-"""One call of an operation: who asks, in which world, and the few verbs a handler needs."""
+"""One call of an operation: its caller, its sandbox, and the methods that handlers use."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ _MOST_WARNINGS = 50
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: a token's bearer or an API key. `kind` is jwt, private_key or public_key.
+    """The authenticated caller: a JWT's user or an API key. `kind` is jwt, private_key or public_key.
 
-    `projects` is None where every project is open, `networks` empty where every address is.
+    `projects` is None if every project is allowed, `networks` empty if every address is.
     """
 
     kind: str
@@ -37,13 +37,13 @@ class Caller:
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
 
     def may(self, scope: str) -> bool:
-        """Whether a scope is held, by name or (JWT only) by wildcard."""
+        """Whether the caller has a scope, by name or (JWT only) by wildcard."""
         scopes = self.scopes
         return scope in scopes or "*" in scopes or scope.partition(":")[0] + ":*" in scopes
 
 
 class Call:
-    """What a handler is given. It reads through `store`, and writes to `draft` alone."""
+    """The first argument of every handler, which reads through `store` and writes to `draft` only."""
 
     __slots__ = (
         "_draft",
@@ -66,7 +66,7 @@ class Call:
     )
 
     def __init__(self, trace: Trace, sandbox: Sandbox, headers: dict[bytes, bytes], prefix: str, server: Any) -> None:
-        """`prefix` is the `/s/{name}` of the request's path, or empty; `server` is what the server knows of itself."""
+        """`prefix` is the `/s/{name}` of the request's path, or empty; `server` is a `calls.server.Server`."""
         self.trace, self.sandbox, self.headers, self.prefix, self.server = trace, sandbox, headers, prefix, server
         self.store: Store = sandbox.store
         self.caller: Caller | None = None
@@ -77,7 +77,7 @@ class Call:
         self.peer: str | None = None
         self.is_foreign = False  # sent by a page of another machine
         self.warnings: list[str] = []
-        self.after_validation: Callable[[Any], Awaitable[None]] | None = None  # what a fault rule looks at the body for
+        self.after_validation: Callable[[Any], Awaitable[None]] | None = None  # applies fault rules on the body
         self._draft: Draft | None = None
         self.has_recorded = False  # whether something was done already, whatever becomes of the rest
 
@@ -88,18 +88,18 @@ class Call:
 
     @property
     def now_text(self) -> str:
-        """The same as a date-time."""
+        """The sandbox's time as a date-time."""
         return iso(self.sandbox.clock.now)
 
     @property
     def who(self) -> Caller:
-        """The caller of an operation that asks for a credential."""
+        """The caller, in an operation that requires a credential."""
         assert self.caller is not None
         return self.caller
 
     def warn(self, *codes: str) -> None:
-        """Add to X-Sandbox-Warnings: accepted, and yet worth a look."""
-        if codes and len(self.warnings) < _MOST_WARNINGS:  # a thousand of them would be compared with each other
+        """Add codes to X-Sandbox-Warnings, for what is accepted but may be a mistake."""
+        if codes and len(self.warnings) < _MOST_WARNINGS:  # bounded, as each new one is compared with all
             self.warnings.extend(code for code in codes if code not in self.warnings)
 
     def lifecycle(self, resource: str) -> Lifecycle:
@@ -118,11 +118,11 @@ class Call:
         return table.parse(self.find(table, ident, what))
 
     def missing(self, what: str) -> Missing:
-        """404 of a path's id."""
+        """404 for the id in the path."""
         return Missing(f"There is no {what} with this id. List them to see the ids that exist.")
 
     def allow_project(self, project_id: str | None) -> None:
-        """Refuse a key that is restricted to other projects. Raises Forbidden."""
+        """Raises Forbidden for an API key that is restricted to other projects."""
         caller = self.caller
         if caller is None or caller.projects is None or project_id in caller.projects:
             return
@@ -137,20 +137,20 @@ class Call:
 
     @property
     def cause(self) -> Cause:
-        """What the steps of this call are the work of."""
+        """The cause that the steps of this call record."""
         kind = "control" if self.trace.path.startswith(CONTROL) else "request"
         return Cause(kind, self.trace.id, self.trace.operation or "")
 
     @property
     def draft(self) -> Draft:
-        """The step that this call is deciding. It is recorded when the answer is known to keep the contract."""
+        """The step that this call prepares. It is recorded once the response has been checked against the contract."""
         draft = self._draft
         if draft is None:
             draft = self._draft = Draft(self.sandbox, self.store, self.cause)
         return draft
 
     def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> None:
-        """Record what was drafted, if anything was. `saved` is the reply to be kept for an Idempotency-Key."""
+        """Record the draft, if there is one. `saved` is the reply to keep for an Idempotency-Key."""
         draft = self._draft
         if draft is None:
             if saved is None:
@@ -165,5 +165,5 @@ class Call:
         self._draft = None
 
     def defaults(self, schema: str) -> Body:
-        """What a new resource holds before anything is said about it, in contract order."""
+        """The initial values of a new resource, in contract order."""
         return dict(self.sandbox.rules.defaults[schema])

@@ -17,9 +17,9 @@ _SHAPING = frozenset(("page", "limit", "sort", "created_since", "created_until")
 
 
 def query_of(call: Call, table: Table, query: Body, handled: Collection[str] = ()) -> Query:
-    """A list's query parameters as the store understands them: each filter by the index of the same name.
+    """A list's query parameters as a query of the store: each filter uses the index of the same name.
 
-    `handled` are those that the operation sees to itself; any other that no index answers is warned of.
+    `handled` are those that the operation applies itself; any other without an index adds a warning.
     """
     sort: str = query.get("sort", "-createdAt")
     key = sort.removeprefix("-")
@@ -68,7 +68,7 @@ def restrict(call: Call, table: Table, query: Query) -> None:
 
 
 def page_of(call: Call, table: Table, query: Query) -> tuple[list[bytes], Page]:
-    """The public bytes of the asked page."""
+    """The public bytes of the records on the requested page, and its pagination."""
     restrict(call, table, query)
     records, total = select(table, query)
     if table.spec.live or table.spec.mirrors:
@@ -79,6 +79,6 @@ def page_of(call: Call, table: Table, query: Query) -> tuple[list[bytes], Page]:
 
 
 def list_reply(call: Call, table: Table, query: Body, message: str, member: str) -> Reply:
-    """The whole of a plain list operation."""
+    """The reply of a list operation that has no filters of its own."""
     rows, page = page_of(call, table, query_of(call, table, query))
     return listed(message, member, rows, page)

@@ -1,4 +1,4 @@
-"""Answers. A record answers with the bytes it was stored as; a list joins them; only the rest is written anew."""
+"""Builds response bodies: stored records are inserted as the JSON they are stored as, the rest is serialised."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -12,8 +12,8 @@ from ..kernel.page import Page
 class Reply:
     """A status, a body in parts, and headers.
 
-    `shape` names the constant frame around stored records: the contract check of a frame is done when it first occurs,
-    records were checked when they were written. A body without a shape is checked every time.
+    `shape` names the constant JSON around stored records. A shape is checked against the contract when it first occurs,
+    and records when they are written. A body without a shape is checked every time.
     """
 
     __slots__ = ("headers", "media", "parts", "shape", "status")
@@ -29,7 +29,7 @@ class Reply:
         self.status, self.parts, self.shape, self.headers, self.media = status, parts, shape, headers, media
 
     def located(self, path: str) -> "Reply":
-        """The same with a Location."""
+        """Add a Location header; returns the reply itself."""
         self.headers = (*self.headers, (b"location", path.encode()))
         return self
 
@@ -51,13 +51,13 @@ def enveloped(message: str, member: str, record: bytes, status: int = 200) -> Re
 
 
 def nested(message: str, member: str, record: bytes, status: int = 200) -> Reply:
-    """`{error, data: {<member>: record}, message}`: how the Projects group answers."""
+    """`{error, data: {<member>: record}, message}`: the envelope of the Projects group."""
     tail = _tail(message)
     return Reply(status, (b'{"error":false,"data":{"', member.encode(), b'":', record, b"}", tail), tail)
 
 
 def bare(record: bytes, status: int = 200) -> Reply:
-    """The record itself: how the Orders group answers."""
+    """The record itself, as in the Orders group."""
     return Reply(status, (record,), "bare")
 
 
@@ -77,7 +77,7 @@ def nested_list(message: str, member: str, records: Iterable[bytes], page: Page)
 
 
 def value(body: Any, status: int = 200) -> Reply:
-    """A body written for this answer alone."""
+    """A body that is serialised for this response."""
     return Reply(status, (orjson.dumps(body),))
 
 

@@ -1,4 +1,4 @@
-"""What a handler may ask of the server itself: its address, its contract, its worlds, and tokens."""
+"""What handlers can use of the server: its address, contracts, sandboxes and tokens."""
 
 import hmac
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class Server:
         return self.courier.sender
 
     def knows_admin(self, given: bytes | None) -> bool:
-        """Whether this is the admin key. There is none to know where none is set."""
+        """Whether this is the admin key; False if none is set."""
         return given is not None and self.admin_key is not None and hmac.compare_digest(given, self.admin_key)
 
     def ready_token(self, sandbox: Sandbox) -> str:

@@ -1,4 +1,4 @@
-"""Credentials: JWTs of our own making, and API keys found by the digest of their secret."""
+"""Issues and verifies the server's JWTs, and builds the 401 refusals."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ _REMEMBERED, _LONGEST = 1024, 4096  # tokens, and characters of one: longer ones
 
 
 def no_credentials() -> Unauthenticated:
-    """401 for a request without a bearer credential: a challenge without an error, as RFC 6750 §3.1 has it."""
+    """401 for a request without a bearer credential: a challenge without an error, as RFC 6750 §3.1 demands."""
     return Unauthenticated(
         "Send a credential: Authorization: Bearer <token or private key>. GET /_sandbox/credentials shows one.",
         code="missing_credentials",
@@ -27,16 +27,16 @@ def no_credentials() -> Unauthenticated:
 
 
 def bad_credentials(message: str, code: str = "invalid_token") -> Unauthenticated:
-    """401 for a credential that does not serve."""
+    """401 for a credential that is not valid."""
     challenge = f'{REALM}, error="invalid_token", error_description="{message}"'
     return Unauthenticated(message, code=code, headers={"WWW-Authenticate": challenge})
 
 
 class Tokens:
-    """Issues and verifies the server's JWTs. HS256 only; what was verified once is remembered until it expires."""
+    """Issues and verifies the server's JWTs. HS256 only; verified tokens are cached."""
 
     def __init__(self, secret: bytes, seconds: Callable[[], float]) -> None:
-        """`seconds` is the wall's time: a JWT's life is real life, whatever the sandbox clock shows."""
+        """`seconds` returns the seconds since 1970 by the wall clock: tokens expire by it, not by the sandbox clock."""
         self._key = OctKey.import_key(secret)
         self._seconds = seconds
         self._known: dict[str, Mapping[str, Any]] = {}
@@ -45,7 +45,7 @@ class Tokens:
     def issue(
         self, sandbox: str, merchant_id: str, user_id: str, scopes: Iterable[str], expires_in: int, serial: int = 0
     ) -> tuple[str, int]:
-        """A token and the second at which it expires. The same words in the same second give the same token."""
+        """A token and its expiry in seconds since 1970. The same arguments in the same second give the same token."""
         now = int(self._seconds())
         granted = " ".join(sorted(set(scopes)))
         claims = {
@@ -61,7 +61,7 @@ class Tokens:
         return jwt.encode({"alg": "HS256", "typ": "at+jwt"}, claims, self._key), now + expires_in
 
     def claims(self, token: str) -> Mapping[str, Any]:
-        """The claims of a token of ours. Raises Unauthenticated."""
+        """The claims of a token that this server issued. Raises Unauthenticated."""
         known = self._known.get(token)
         if known is None:
             known = self._verify(token)
@@ -70,7 +70,7 @@ class Tokens:
         return known
 
     def sandbox_named(self, authorization: bytes) -> str | None:
-        """The sandbox that a bearer token of ours names; None for anything else, whose refusal comes later."""
+        """The sandbox that a bearer token of this server names; None for anything else, which is refused later."""
         name = self._worlds.get(authorization)
         if name is None:
             try:

@@ -24,7 +24,7 @@ class Group:
 
 
 def create_console(document: Document, control: Document, version: str, url: str) -> Flask:
-    """The pages over two contracts. They run in threads beside the API and touch no sandbox; a browser asks that."""
+    """The pages for two contracts. They run in threads and read no sandbox; the browser asks the API for its data."""
     application = Flask("stub_server.console")
     application.jinja_env.trim_blocks = application.jinja_env.lstrip_blocks = True
 
@@ -49,7 +49,7 @@ def create_console(document: Document, control: Document, version: str, url: str
 
     @application.get("/favicon.ico")
     def favicon() -> Response:
-        """For a browser that shows a file of this server, in which no link names the picture."""
+        """Browsers request this path for responses that link to no icon, such as files."""
         return application.send_static_file("favicon.svg")
 
     @application.after_request
@@ -63,7 +63,7 @@ def create_console(document: Document, control: Document, version: str, url: str
 
 
 def _is_readable(operation: Operation) -> bool:
-    """Whether a link to it is enough: a page to read that needs no id and no query."""
+    """Whether a plain link works for the operation: a GET without path ids and query."""
     return operation.method == "GET" and not any(p.required for p in operation.parameters)
 
 

@@ -1,1 +1,1 @@
-"""Floor 1: the OpenAPI documents as the server reads them. It knows nothing of the store."""
+"""Floor 1: reads, checks and compiles the OpenAPI documents. It does not import the store."""

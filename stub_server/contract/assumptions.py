@@ -1,4 +1,4 @@
-"""Everything the service does that the source document does not say, read from the contract."""
+"""The report of assumptions: behaviour that the source document does not state, read from the contract."""
 
 from collections.abc import Iterator
 

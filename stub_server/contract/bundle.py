@@ -1,4 +1,4 @@
-"""Folds the contract's folder into one document: references between files become components, overlays are applied."""
+"""Bundles the contract's files into one document: references become components, overlays are applied."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -19,17 +19,17 @@ def load(
     reader: Callable[[Path], Json] = read,
     names_of: Mapping[str, Json] | None = None,
 ) -> dict[str, Json]:
-    """The whole contract behind an entry file, as one OpenAPI document that shares nothing with what `reader` gives.
+    """The contract of an entry file as one OpenAPI document, which shares no data with what `reader` returns.
 
-    `names_of` is the folded document whose events, scopes and operations are folded in instead of its own, or of those
-    of the file that it names (`x-names-from`). Raises ContractError, with file and line or JSONPath, for a file that
-    cannot be read, a reference that leads nowhere, or an overlay that does not fit.
+    Names of events, scopes and operations are taken from the bundled document `names_of`; without it, from the file in
+    `x-names-from`, or else from this document. Raises ContractError, with file and line or JSONPath, for a file that
+    cannot be read, a reference without a target, or an overlay that does not fit.
     """
-    document = _Fold(entry, reader).document()
+    document = _Bundler(entry, reader).document()
     enums = Enums()
     if names_of is None:
         named = document.get("x-names-from")
-        names_of = document if named is None else _Fold(entry.parent / str(named), reader).document()
+        names_of = document if named is None else _Bundler(entry.parent / str(named), reader).document()
     names = Names(dict(names_of))
     if "x-names-from" in document:
         _follow_events(document, names)
@@ -46,17 +46,17 @@ def load(
     try:
         _check_references(document)
     except ContractError as error:
-        raise told_by(overlays, error) from None
+        raise name_overlays(overlays, error) from None
     return document
 
 
-def told_by(overlays: Sequence[Path], error: ContractError) -> ContractError:
-    """The same fault, with the overlays in front that made it: without them the contract has none."""
+def name_overlays(overlays: Sequence[Path], error: ContractError) -> ContractError:
+    """The error with the overlay files in front, as the contract has no such fault without them."""
     return ContractError(f"{', '.join(map(str, overlays))}: {error}") if overlays else error
 
 
 def _follow_events(document: dict[str, Json], names: Names) -> None:
-    """The operations emit the events that the document of the events says, whatever these are called there."""
+    """Replace the events that operations emit by those of `names`, the document that describes the events."""
     for item in document["paths"].values():
         for method in METHODS:
             operation = item.get(method, {})
@@ -65,7 +65,7 @@ def _follow_events(document: dict[str, Json], names: Names) -> None:
 
 
 class _File:
-    """One file of the contract: its data, and the component it is, if it is one."""
+    """One file of the contract: its data and, where it is a component, the component's kind and name."""
 
     __slots__ = ("component", "data", "path", "targets")
 
@@ -74,8 +74,8 @@ class _File:
         self.targets: dict[str, _File] = {"": self}
 
 
-class _Fold:
-    """One fold: reads each file once and collects the components it meets."""
+class _Bundler:
+    """Bundles one document: reads each file once and collects the components that it refers to."""
 
     def __init__(self, entry: Path, reader: Callable[[Path], Json]) -> None:
         self.reader = reader
@@ -126,7 +126,7 @@ class _Fold:
             kind, component = target.component
             known = self.components.setdefault(kind, {})
             if component not in known:
-                known[component] = {}  # stands in while a recursive schema meets itself
+                known[component] = {}  # placeholder while a recursive schema refers to itself
                 known[component] = self._walk(target.data, target)
             return {"$ref": f"#/components/{kind}/{component}"}
         value = target.data
@@ -151,7 +151,7 @@ class _Fold:
             raise ContractError(f"{_where(node, file)}: {node['$ref']} leads to no file") from error
 
     def _resolve(self, folder: Path, name: str) -> Path:
-        """The file that a name means in a folder; the file system is asked once for each."""
+        """The path that a file's name means in a folder, resolved once for each."""
         path = self.resolved.get((folder, name))
         if path is None:
             path = self.resolved[folder, name] = (folder / name).resolve()
@@ -164,7 +164,7 @@ def _where(node: dict[str, Json], file: _File) -> str:
 
 
 def _path_to(wanted: Json, data: Json) -> list[str | int] | None:
-    """The keys that lead from data to one object in it: looked for when it has to be told, not on every walk."""
+    """The keys that lead from data to one object in it. They are searched for an error, not kept while bundling."""
     pending: list[tuple[list[str | int], Json]] = [([], data)]
     while pending:
         at, node = pending.pop()
@@ -197,7 +197,7 @@ def _parameter_key(parameter: dict[str, Json], shared: dict[str, Json]) -> tuple
 
 
 def _check_references(document: dict[str, Json]) -> None:
-    """Every reference of the result must lead somewhere; an overlay can break one."""
+    """Check that every reference of the document has a target; an overlay can break one."""
     pending: list[Json] = [document]
     good: set[str] = set()
     while pending:
@@ -216,7 +216,7 @@ def _check_references(document: dict[str, Json]) -> None:
 
 
 def _fault(document: Json, reference: str) -> str | None:
-    """What is wrong with a reference: it leads nowhere, or by way of others back to itself."""
+    """Why a reference has no target: it leads nowhere, or to itself; None for a good one."""
     seen: set[str] = set()
     while reference not in seen:
         seen.add(reference)

@@ -1,7 +1,7 @@
 """Bounds and steps of decimals, such as `multipleOf: 0.01`, checked in a fraction of the time jsonschema-rs takes.
 
-jsonschema-rs compares with a bound that is no whole number in exact fractions, a microsecond each; a request for an
-order has four of them. Only yes or no is asked here: what is wrong with a number is jsonschema-rs's to say.
+jsonschema-rs compares with a bound that is not whole in exact fractions, a microsecond each; a request for an order has
+four of them. This keyword only accepts or rejects; the error message comes from jsonschema-rs.
 """
 
 from decimal import Decimal
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 KEYWORD = "decimal"
 _MOVED = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
-_EXACT = 10**15  # a number of steps below this has fifteen digits, and a float tells any two such decimals apart
+_EXACT = 10**15  # below this a number of steps has fifteen digits, and floats of any two such decimals differ
 _FINEST = 1e-6
 
 
 def quicken(node: Json) -> Json:
-    """A translated schema with the bounds of decimals under KEYWORD; the same object where it has none."""
+    """A translated schema with the bounds of decimals moved to KEYWORD; the same object if it has none."""
     if isinstance(node, list):
         quick = [quicken(value) for value in node]
         return quick if any(a is not b for a, b in zip(quick, node, strict=True)) else node
@@ -35,17 +35,17 @@ def quicken(node: Json) -> Json:
 
 
 def _has_step(step: float | None) -> bool:
-    """Whether a step divides one evenly, as 0.01 does, so that a number can be counted in it."""
+    """Whether 1 is a whole number of steps, as with 0.01, so that a value can be counted in steps."""
     return step is None or (step >= _FINEST and Decimal(1) % Decimal(repr(step)) == 0)
 
 
 class DecimalKeyword:
-    """The keyword, as jsonschema-rs wants one: made once for a place in a schema, asked for every value there."""
+    """The keyword's class for jsonschema-rs: one instance for a place in a schema, called for every value there."""
 
     def __init__(self, _parent: Any, value: dict[str, Any], _path: Any) -> None:
         low, high, step = value.get("minimum"), value.get("maximum"), value.get("multipleOf")
         self._low, self._high = -inf if low is None else low, inf if high is None else high
-        # Of the two bounds those that are out of bounds themselves.
+        # The bounds that are exclusive.
         self._shut = {
             bound
             for bound, name in ((self._low, "exclusiveMinimum"), (self._high, "exclusiveMaximum"))
@@ -55,7 +55,7 @@ class DecimalKeyword:
         self._per_one = None if step is None else int(1 / Decimal(repr(step)))
 
     def validate(self, value: Any) -> None:
-        """Raises ValueError for a number out of bounds or between two steps; what is no number is not meant."""
+        """Raises ValueError for a number out of bounds or between two steps. Other types pass."""
         kind = type(value)
         if kind is not float and kind is not int:
             return

@@ -1,4 +1,4 @@
-"""Typed views of a folded contract: operations, parameters, responses, lifecycles, events and scopes."""
+"""Typed views of a bundled contract: operations, parameters, responses, lifecycles, events and scopes."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -20,7 +20,7 @@ class Parameter(NamedTuple):
 
 
 class Response(NamedTuple):
-    """One documented answer: its body's schema by media type, its headers, and the error codes it may carry."""
+    """One documented response: its body's schema by media type, its headers, and the error codes it may carry."""
 
     status: int
     media: Mapping[str, Json]
@@ -29,7 +29,7 @@ class Response(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """One operation as the contract describes it. `scheme` is None where no credential is asked for."""
+    """One operation as the contract describes it. `scheme` is None if it needs no credential."""
 
     id: str
     method: str
@@ -46,18 +46,18 @@ class Operation(NamedTuple):
 
     @property
     def basis(self) -> dict[str, str]:
-        """What of it the source document shows; an operation that an overlay adds is assumed unless it says more."""
+        """For each part, whether it is documented or assumed. Without `x-basis`, as in an overlay, it is assumed."""
         told = self.raw.get("x-basis", {})
         return {part: told.get(part, "assumed") for part in ("method", "path", "request", "response")}
 
     @property
     def is_documented(self) -> bool:
-        """Whether the source document shows all of it."""
+        """Whether the source document shows every part."""
         return all(basis == "documented" for basis in self.basis.values())
 
 
 class Move(NamedTuple):
-    """One legal move of a lifecycle and the events it raises. A move that stays in its state has a name."""
+    """One legal move of a lifecycle and the events it raises. A move from a state to itself has a name."""
 
     from_: str
     to: str
@@ -76,7 +76,7 @@ class Lifecycle(NamedTuple):
     sets: Mapping[str, tuple[str, ...]]
 
     def find(self, from_: str, to: str, name: str | None = None) -> Move | None:
-        """The move between two states, if there is one: the one of this name, or without a name the first."""
+        """The move of this name between two states, or the first one without `name`. None if there is none."""
         for move in self.moves:
             if move.from_ == from_ and move.to == to and name in (None, move.name):
                 return move
@@ -88,14 +88,14 @@ class Lifecycle(NamedTuple):
 
 
 class Document:
-    """One folded contract."""
+    """One bundled contract."""
 
     def __init__(self, raw: Json) -> None:
-        """`raw` is what `bundle.load` answers."""
+        """`raw` is the result of `bundle.load`."""
         self.raw = raw
 
     def resolve(self, node: Json) -> Json:
-        """What a `$ref` inside the document means."""
+        """The target of a `$ref` inside the document; any other node as it is."""
         while isinstance(node, dict) and "$ref" in node:
             target: Json = self.raw
             for step in node["$ref"][2:].split("/"):
@@ -112,7 +112,7 @@ class Document:
                 if method in item:
                     operation = self._operation(path, method, item[method])
                     if operation.id in found:
-                        raise ContractError(f"$.paths['{path}'].{method}: operationId {operation.id} stands twice")
+                        raise ContractError(f"$.paths['{path}'].{method}: operationId {operation.id} appears twice")
                     found[operation.id] = operation
         return found
 
@@ -171,7 +171,7 @@ class Document:
 
     @cached_property
     def changes(self) -> dict[str, dict[str, tuple[str, ...]]]:
-        """The events of changes that move no state (`x-events`): by schema name and change."""
+        """The events of changes other than moves (`x-events`), by schema name and change."""
         return {
             name: {change: (e,) if isinstance(e, str) else tuple(e) for change, e in schema["x-events"].items()}
             for name, schema in self.raw["components"]["schemas"].items()
@@ -180,9 +180,9 @@ class Document:
 
     @cached_property
     def events(self) -> dict[str, Json]:
-        """The event catalogue by type, out of the path items of `x-webhooks` (OpenAPI 3.1 calls them `webhooks`).
+        """The event catalogue by type, from the path items of `x-webhooks` (OpenAPI 3.1 calls them `webhooks`).
 
-        `record` is the schema of the resource that an event tells of, None for one that tells of none.
+        `record` is the schema's name of the record in the payload, None for a payload without a record.
         """
         found = {}
         for name, item in self.raw.get("x-webhooks", {}).items():
@@ -200,7 +200,7 @@ class Document:
         return found
 
     def _record(self, payload: Json, key: str) -> str | None:
-        """The schema whose record stands under a key of a payload's data; None where that is no record."""
+        """The schema's name of the record under a key of a payload's data; None if there is no record."""
         data = self.resolve(self.resolve(payload).get("properties", {}).get("data")) or {}
         name = str(data.get("properties", {}).get(key, {}).get("$ref", "")).rpartition("/")[2]
         schema = self.raw["components"]["schemas"].get(name, {})
@@ -212,9 +212,9 @@ class Document:
         return list(self.raw.get("x-scopes", ()))
 
     def defaults(self, name: str) -> dict[str, Any]:
-        """What each member of a resource holds when nothing was said: default, null, {} or [], in contract order.
+        """The initial value of each member of a resource: default, null, {} or [], in contract order.
 
-        A required member without any of these holds its place as null until a rule gives it; an optional one is absent.
+        A required member without any of these is null until a rule sets it; an optional one is absent.
         """
         result: dict[str, Any] = {}
         root = self.schema(name)

@@ -1,4 +1,4 @@
-"""The shape of the contract's own members (`x-lifecycle`, `x-events`, `x-webhooks`, `x-scopes`, `x-emits`)."""
+"""Checks the shape of the contract's extensions (`x-lifecycle`, `x-events`, `x-webhooks`, `x-scopes`, `x-emits`)."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from .bundle import METHODS
 from .document import JSON
 from .source import ContractError, Json, json_path
 
-# A webhook listens to `resource.*`, and the name stands in every payload as it is.
+# A webhook subscribes to `resource.*`, and payloads contain the name without escaping.
 _EVENT_NAME = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+").fullmatch
 _TEXT = {"type": "string", "minLength": 1}
 _TEXTS = {"type": "array", "items": _TEXT, "uniqueItems": True}
@@ -51,7 +51,7 @@ _POST = {
     "properties": {
         "summary": _TEXT,
         "description": _TEXT,
-        # It is written into every payload as it stands.
+        # Payloads contain it without escaping.
         "x-payload-key": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
         "x-emitted-by": _TEXTS,
         "requestBody": _REQUEST_BODY,
@@ -72,8 +72,8 @@ _SCOPES = {
 
 
 def check_shapes(raw: Json) -> None:
-    """Hold what is the contract's own to its shape. Raises ContractError with the JSONPath of a fault."""
-    from jsonschema import Draft4Validator  # slow to import, and only a corrected contract is checked
+    """Check the shape of every extension. Raises ContractError with the JSONPath of a fault."""
+    from jsonschema import Draft4Validator  # slow to import, and only needed with overlays
     from jsonschema.exceptions import best_match
     from openapi_spec_validator.schemas import schema_v30
 
@@ -84,7 +84,7 @@ def check_shapes(raw: Json) -> None:
         error = best_match(Draft4Validator(shape).iter_errors(value))
         if error is not None:
             raise ContractError(f"{json_path([*place, *error.absolute_path])}: {error.message[:400]}")
-    # OpenAPI 3.0 knows no webhooks: nobody else holds a payload that is described in place to what a schema is.
+    # OpenAPI 3.0 has no webhooks, so its validator does not check payload schemas that are written in place.
     payload = Draft4Validator({"$ref": "#/definitions/Schema", "definitions": schema_v30["definitions"]})
     for name, item in raw.get("x-webhooks", {}).items():
         content: Json = item["post"]["requestBody"]["content"][JSON]

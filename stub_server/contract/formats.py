@@ -1,4 +1,4 @@
-"""The contract's string formats, each a function that says yes or no to any string."""
+"""The contract's string formats, each a function that accepts or rejects a string."""
 
 import ipaddress
 import re
@@ -15,16 +15,16 @@ _DATE_TIME = re.compile(
 ).fullmatch
 _FINE = re.compile(r"(\.[0-9]{6})[0-9]+")
 _BELOW_MS = re.compile(r"\.[0-9]{3}([0-9]+)").search
-_LONGEST_READ = len("2026-11-20T14:32:05.123456")  # what is no longer than this has no finer fraction
+_LONGEST_READ = len("2026-11-20T14:32:05.123456")  # text up to this length has no finer fraction
 UUID = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
-# An IPv6 address with an IPv4 tail and a netmask of the same form; zone names have no use here.
+# Room for an IPv6 address with an IPv4 tail and a netmask of the same form; zone names are not supported.
 _LONGEST_NETWORK = 100
 _PADDED = re.compile(r"/0[0-9]+$").search
 is_uuid = re.compile(UUID[1:-1]).fullmatch
 
 
 def is_date_time(text: str) -> bool:
-    """RFC 3339: with an offset, and a leap second only where there may be one, at the end of a day in UTC."""
+    """An RFC 3339 date-time with an offset; a leap second only at the end of a day in UTC."""
     if _DATE_TIME(text) is None:
         return False
     try:
@@ -35,7 +35,7 @@ def is_date_time(text: str) -> bool:
 
 
 def _cut(text: str) -> str:
-    """Python reads at most six digits of a fraction."""
+    """The text with at most six digits of a fraction, which is all that Python parses."""
     return text if len(text) <= _LONGEST_READ else _FINE.sub(r"\1", text)
 
 
@@ -45,15 +45,15 @@ def date_time_ms(text: str) -> int:
 
 
 def range_end_ms(text: str) -> int:
-    """The first whole millisecond that is not before a date-time: what either end of a range parts records at."""
+    """A date-time rounded up to a whole millisecond, as either end of a range uses it."""
     ms = date_time_ms(text)
     finer = _BELOW_MS(text)
     return ms if finer is None or not finer[1].strip("0") else min(ms + 1, LATEST)
 
 
 def is_ip_network(text: str) -> bool:
-    """An IPv4 or IPv6 address or network; host bits are allowed, zeros in front of a length are not."""
-    # Longer texts are none, and would only fill the cache.
+    """An IPv4 or IPv6 address or network; host bits are allowed, leading zeros of a prefix length are not."""
+    # Longer texts are never valid, and would only fill the cache.
     return len(text) <= _LONGEST_NETWORK and text.isascii() and not _PADDED(text) and _is_ip_network(text)
 
 
@@ -67,9 +67,9 @@ def _is_ip_network(text: str) -> bool:
 
 
 STRICT = frozenset(("document", "ip-network"))
-"""Formats that refuse whatever the pattern beside them refuses: that one is for generators that do not know them."""
+"""Formats that are stricter than the `pattern` beside them, which is there for generators that ignore the format."""
 
 
 def formats(is_document: Format) -> dict[str, Format]:
-    """The formats that need more than the validator's own; `is_document` is the rule for CPF, CNPJ and passport."""
+    """The formats that the validator needs functions for; `is_document` is the rule for CPF, CNPJ and passport."""
     return {"document": is_document, "ip-network": is_ip_network, "date-time": is_date_time}

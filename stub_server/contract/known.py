@@ -1,30 +1,30 @@
-"""What a corrected contract must keep of the shipped one, because the rules of the server are written for it."""
+"""Checks that a contract with overlays keeps the parts of the shipped one that the server's rules need."""
 
 from .document import Document
 from .source import ContractError, Json, json_path
 
 
 def check_states(document: Document, shipped: Document) -> None:
-    """Every state, set of states and member that holds a state is still there. Raises ContractError."""
+    """Raises ContractError if a state, a set of states or the member that holds the state is missing."""
     for name, old in shipped.lifecycles.items():
         place: list[str | int] = ["components", "schemas", name, "x-lifecycle"]
         new = document.lifecycles.get(name)
         if new is None:
-            raise _fault(place, "the server cannot do without the states of this resource: leave its x-lifecycle")
+            raise _fault(place, "the server needs the states of this resource: keep its x-lifecycle")
         if new.field != old.field:
-            raise _fault([*place, "field"], f"the server keeps the state in {old.field}: leave it there")
+            raise _fault([*place, "field"], f"the server stores the state in {old.field}: do not change it")
         for state in old.states:
             if state not in new.states:
-                reason = f"the rules of the server need the state {state}: leave it, without moves if it never occurs"
+                reason = f"the rules of the server need the state {state}: keep it, without moves if it never occurs"
                 raise _fault([*place, "states"], reason)
         for key in old.sets:
             if key not in new.sets:
-                reason = f"the rules of the server need the set {key}: leave it, empty if it has no state"
+                reason = f"the rules of the server need the set {key}: keep it, empty if it has no state"
                 raise _fault([*place, "sets"], reason)
 
 
 def check_payloads(document: Document, shipped: Document) -> None:
-    """No event asks for a member that the server does not send, or forbids one that it does. Raises ContractError."""
+    """Raises ContractError if a payload requires a member that the server never sends or forbids one that it sends."""
     sent: dict[str | None, set[str]] = {}
     envelope: set[str] = set()
     for event in shipped.events.values():
@@ -42,7 +42,7 @@ def check_payloads(document: Document, shipped: Document) -> None:
                 raise _misfit(name, f"the server has nothing to send as {asked[0]} of {of}: do not require it")
             lacking = sorted(known - set(schema.get("properties", ())))
             if lacking and schema.get("additionalProperties") is False:
-                raise _misfit(name, f"the server sends {lacking[0]} in {of}: leave it among the properties")
+                raise _misfit(name, f"the server sends {lacking[0]} in {of}: keep it in the properties")
 
 
 def _parts(document: Document, event: Json) -> tuple[Json, Json]:

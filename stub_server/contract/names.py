@@ -1,6 +1,6 @@
-"""Enums that are written nowhere: names of events, scopes and operations, folded in where a schema says `x-enum-from`.
+"""Fills the enums marked `x-enum-from` with names of events, scopes or operations.
 
-The events stand in `x-webhooks`, the scopes in `x-scopes`. A list of their names anywhere else is made from these.
+Events are described in `x-webhooks`, scopes in `x-scopes`; every other list of their names is generated from these.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ class Names:
     """The names that a document gives its events and scopes, in its order."""
 
     def __init__(self, document: dict[str, Json]) -> None:
-        """Raises ContractError where a table is not one."""
+        """Raises ContractError for a table of another type."""
         items = document.get("x-webhooks", {})
         if not isinstance(items, dict):
             raise ContractError("$['x-webhooks']: must be a map of event types")
@@ -37,7 +37,7 @@ class Names:
         self._scopes = [_scope(raw, number) for number, raw in enumerate(scopes)]
 
     def of(self, source: str, component: str) -> list[str]:
-        """The names that an `x-enum-from` in a component asks for. Raises KeyError for a source that is none."""
+        """The names for an `x-enum-from` in a component. Raises KeyError for an unknown source."""
         return {
             "event_types": self._event_types,
             "event_resources": self._event_resources,
@@ -51,7 +51,7 @@ class Names:
         }[source]()
 
     def emitted(self, operation: str, said: list[str]) -> list[str]:
-        """What an operation emits: of what it said itself the events that there are, and those that name it."""
+        """The events of an operation: those of `said` that exist, then those whose `x-emitted-by` lists it."""
         kept = [name for name in said if name in self._emitted_by]
         return kept + [name for name, by in self._emitted_by.items() if operation in by and name not in kept]
 
@@ -79,7 +79,7 @@ class Names:
 
 
 class Enums:
-    """The enums of one document. What an overlay has written itself is left alone from then on."""
+    """The generated enums of one document. One that an overlay has changed is not generated again."""
 
     def __init__(self) -> None:
         self._names: Names | None = None
@@ -87,7 +87,7 @@ class Enums:
         self._met: set[Place] = set()
 
     def insert(self, document: dict[str, Json], names: Names) -> None:
-        """Write every enum anew that is still as it was written before. Raises ContractError."""
+        """Generate every enum that no overlay has changed. Raises ContractError."""
         for place, schema in list(_places(document)):
             source, component = schema[SOURCE], str(place[2])
             try:
@@ -99,7 +99,7 @@ class Enums:
             is_new = place not in self._met and schema.get("enum") in (None, before)
             self._met.add(place)
             if is_ours or is_new:
-                # A payload that no event has any more could list nothing.
+                # A payload without events has no enum: an empty one is not valid.
                 self._written[place] = enum or None if source == "payload_events" else enum
                 _write(schema, self._written[place])
             else:
@@ -108,7 +108,7 @@ class Enums:
 
 
 def check(document: dict[str, Json], names: Names) -> None:
-    """An enum of event types that an overlay has written may leave some out, and names none that there is not.
+    """Check that every enum of event types, which an overlay may have shortened, names events that exist.
 
     Raises ContractError with the JSONPath.
     """
@@ -122,7 +122,7 @@ def check(document: dict[str, Json], names: Names) -> None:
 
 
 def _write(schema: dict[str, Json], enum: list[str] | None) -> None:
-    """Put the enum behind its `x-enum-from`, so that a schema reads as if it had been written there."""
+    """Put the enum right after its `x-enum-from`."""
     members = [(key, value) for key, value in schema.items() if key != "enum"]
     schema.clear()
     for key, value in members:
@@ -151,7 +151,7 @@ def _places(document: dict[str, Json]) -> Iterator[tuple[Place, dict[str, Json]]
 
 
 def _may_hold(key: str | int, value: Json) -> bool:
-    """Whether a schema may stand in a member; examples hold none."""
+    """Whether a member can contain schemas; examples do not."""
     return isinstance(value, (dict, list)) and key not in ("example", "examples")
 
 
@@ -173,7 +173,7 @@ def _payload(item: Json) -> str | None:
 
 
 def _emitted_by(item: Json) -> list[str]:
-    """The operations that an event says it is emitted by."""
+    """The operations in an event's `x-emitted-by`."""
     try:
         return list(item["post"]["x-emitted-by"])
     except (KeyError, TypeError):

@@ -21,7 +21,7 @@ def apply(document: dict[str, Json], file: Path) -> dict[str, Json]:
         try:
             result = _act(result, action, room)
         except ContractError as error:
-            # Where an action stands is looked up for the one that fails: that reads the file once more.
+            # The line is looked up only for an action that fails, because that parses the file again.
             raise ContractError(f"{file}:{line_of(file, ['actions', number]) or '?'}: {error}") from None
     return result
 
@@ -41,7 +41,7 @@ def _act(document: dict[str, Json], action: Json, room: list[int]) -> dict[str, 
     if not places:
         raise ContractError(f"{target} selects nothing in the contract")
     if action.get("remove") is True:
-        # From the back, so that an index in a list still means what it meant.
+        # Backwards, so that removing an item of a list does not change the index of another.
         for place in reversed(places):
             if not place:
                 raise ContractError("the whole contract cannot be removed")
@@ -70,7 +70,7 @@ def _act(document: dict[str, Json], action: Json, room: list[int]) -> dict[str, 
 
 
 def _size(value: Json) -> int:
-    """How many values a value is made of."""
+    """How many values a JSON value contains, itself included."""
     count, pending = 0, [value]
     while pending:
         node = pending.pop()
@@ -83,7 +83,7 @@ def _size(value: Json) -> int:
 
 
 def _find(document: Json, path: object) -> list[tuple[str | int, ...]]:
-    from jsonpath_rfc9535 import JSONPathError, find  # 20 ms of a start that has no overlay
+    from jsonpath_rfc9535 import JSONPathError, find  # takes 20 ms, which a start without overlays saves
 
     try:
         return [node.location for node in find(str(path), document)]

@@ -1,4 +1,4 @@
-"""The choice of all webhook payloads, folded in where a schema says `x-one-of-from`: clients read deliveries by it."""
+"""Fills the schemas marked `x-one-of-from` with a choice of all webhook payloads, for clients that parse deliveries."""
 
 from .source import Json
 
@@ -6,13 +6,13 @@ SOURCE = "x-one-of-from"
 
 
 class Payloads:
-    """The choices of one document. What an overlay has written itself is left alone from then on."""
+    """The generated choices of one document. One that an overlay has changed is not generated again."""
 
     def __init__(self) -> None:
         self._written: dict[str, Json] = {}
 
     def insert(self, document: dict[str, Json]) -> None:
-        """Write every choice anew that is still as it was written before: a schema for each kind of payload."""
+        """Generate every choice that no overlay has changed: a schema for each kind of payload."""
         components = document.get("components")
         schemas = components.get("schemas") if isinstance(components, dict) else None
         items = document.get("x-webhooks")
@@ -31,7 +31,7 @@ class Payloads:
                 "oneOf": [{"$ref": reference} for reference in dict.fromkeys(mapping.values())],
                 "discriminator": {"propertyName": "type", "mapping": mapping},
             }
-            if not mapping:  # a choice of nothing fits nothing
+            if not mapping:  # an empty choice would accept nothing
                 choice = {}
                 schema.pop("oneOf", None)
                 schema.pop("discriminator", None)
@@ -40,7 +40,7 @@ class Payloads:
 
 
 def payload_reference(item: Json) -> str | None:
-    """Where the payload of an event is described, if a component of its own does that."""
+    """The `$ref` of an event's payload, None if the schema is written in place."""
     try:
         reference = item["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"]
     except (KeyError, TypeError):

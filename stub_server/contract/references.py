@@ -1,4 +1,4 @@
-"""What the tables of a contract say of each other: every event, state and scope that is named must be described."""
+"""Checks that every event, state and scope that the extension tables name is described."""
 
 from collections.abc import Iterator
 
@@ -10,13 +10,13 @@ Place = list[str | int]
 
 
 def check(document: Document) -> None:
-    """Raises ContractError with the JSONPath of the first name that leads nowhere."""
+    """Raises ContractError with the JSONPath of the first name that is not described."""
     _check_operations(document)
     for lifecycle in document.lifecycles.values():
         _check_states(document, lifecycle)
         _check_moves(lifecycle)
     if "x-names-from" in document.raw:
-        return  # the events are another document's
+        return  # the events are described in another document
     for name in document.events:
         _check_payload(document, name)
     for place, schema, event in _named_events(document):
@@ -24,14 +24,14 @@ def check(document: Document) -> None:
 
 
 def unraised(document: Document) -> list[str]:
-    """The events of the catalogue that no move and no change raises: whoever listens to one waits for ever."""
+    """The events of the catalogue that no move and no change raises."""
     raised = {event for lifecycle in document.lifecycles.values() for move in lifecycle.moves for event in move.events}
     raised |= {event for changes in document.changes.values() for events in changes.values() for event in events}
     return [name for name in document.events if name not in raised]
 
 
 def check_answers(document: Document) -> None:
-    """The catalogues of events and scopes are answers made of the tables: every entry must fit its schema."""
+    """Check that entries of the event and scope catalogues fit the schemas of their responses. Raises ContractError."""
     known = document.raw["components"]["schemas"]
     schemas = Schemas(document.raw, {})
     entries: list[tuple[str, Place, Json]] = [
@@ -50,7 +50,7 @@ def check_answers(document: Document) -> None:
 
 def _check_operations(document: Document) -> None:
     scopes = {scope["name"] for scope in document.scopes}
-    # Bundling keeps to the events of the other document.
+    # With x-names-from, bundling has taken the events of the other document.
     events = None if "x-names-from" in document.raw else document.events
     for operation in document.operations.values():
         place: Place = ["paths", operation.path, operation.method.lower()]
@@ -76,7 +76,7 @@ def _check_states(document: Document, lifecycle: Lifecycle) -> None:
         different = set(lifecycle.states) ^ {str(value) for value in field["enum"] if value is not None}
         if different:
             where = "states" if min(different) in lifecycle.states else f"the enum of {lifecycle.field}"
-            reason = f"{min(different)} stands in {where} alone: say it in both, or in neither"
+            reason = f"{min(different)} is in {where} only: put it into both, or into neither"
             raise _fault([*place, "states"], reason)
     for name, states in lifecycle.sets.items():
         for number, state in enumerate(states):
@@ -95,12 +95,12 @@ def _check_moves(lifecycle: Lifecycle) -> None:
             raise _fault([*place, number], f"a move that stays in {move.to} needs a name")
         key = (move.from_, move.to, move.name)
         if key in seen:
-            raise _fault([*place, number], f"the move from {move.from_} to {move.to} stands twice: give it a name")
+            raise _fault([*place, number], f"the move from {move.from_} to {move.to} is defined twice: give it a name")
         seen.add(key)
 
 
 def _check_payload(document: Document, name: str) -> None:
-    """The body is an object that holds the resource under its key, and admits the event as its type."""
+    """Check that a payload holds the resource under its key, allows the event as its type, and has such an example."""
     event = document.events[name]
     post: Place = ["x-webhooks", name, "post"]
     content: Place = [*post, "requestBody", "content", JSON]
@@ -120,11 +120,12 @@ def _check_event(document: Document, place: Place, schema: str, name: str) -> No
     if name not in document.events:
         raise _fault(place, f"{name} is no event of this contract: {_EVENT}")
     event = document.events[name]
-    # The payload of a test is no record: it says that nothing has happened.
+    # A test event (webhook.test) belongs to Webhook, but its payload holds no record.
     is_test = schema == "Webhook" and event["record"] is None
     if event["record"] != schema and not is_test:
         shown = f"data.{event['payload_key']} of its payload is no {schema}"
-        raise _fault(place, f"{name} cannot tell of this: {shown}. Refer to {schema} there, or name another event")
+        reason = f"{name} is of another resource: {shown}. Refer to {schema} there, or name another event"
+        raise _fault(place, reason)
 
 
 def _named_events(document: Document) -> Iterator[tuple[Place, str, str]]:

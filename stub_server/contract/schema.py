@@ -1,4 +1,4 @@
-"""Compiled validators: one per schema, made when first needed, at the speed of Rust."""
+"""Compiles the contract's schemas to validators of jsonschema-rs, each when it is first needed."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
@@ -14,10 +14,10 @@ _DRAFT4 = "http://json-schema.org/draft-04/schema#"
 
 
 def translate(node: Json, named: Mapping[str, Json], *, open_objects: bool = False) -> Json:
-    """OpenAPI 3.0's dialect as JSON Schema draft 4 says it; `named` are the schemas that a reference may lead to.
+    """Translate an OpenAPI 3.0 schema to JSON Schema draft 4; `named` are the schemas that references lead to.
 
     `nullable` becomes a type; `format: uuid` a pattern, which is faster than a function; a pattern beside a stricter
-    format goes, for one fault is told once. With `open_objects` unknown members pass.
+    format is removed, so that one fault gives one error. With `open_objects` unknown members are accepted.
     """
     if isinstance(node, list):
         return [translate(value, named, open_objects=open_objects) for value in node]
@@ -47,7 +47,7 @@ def translate(node: Json, named: Mapping[str, Json], *, open_objects: bool = Fal
 
 
 def _enum_or_null(node: dict[str, Json], named: Mapping[str, Json]) -> dict[str, Json]:
-    """A choice between an enum and null as one enum, so that one fault is told, with the values that are possible.
+    """A choice between an enum and null as one enum, so that one fault gives one error, with the allowed values.
 
     The contract says it as a choice because generators of clients make three types of an enum that holds null.
     """
@@ -63,7 +63,7 @@ class Schemas:
     """The schemas of one document, ready to compile."""
 
     def __init__(self, document: Json, formats: Mapping[str, Format], *, open_objects: bool = False) -> None:
-        """`open_objects` lets unknown members of requests pass (`--unknown-fields ignore`)."""
+        """`open_objects` accepts unknown members in requests (`--unknown-fields ignore`)."""
         self._raw = document.get("components", {}).get("schemas", {})
         self._formats = dict(formats)
         self._open = open_objects
@@ -78,7 +78,7 @@ class Schemas:
     def compile(self, schema: Json, *, request: bool) -> "Validator":
         """A validator for a schema of the document.
 
-        Requests are held to every format; responses trust our own date-times to the validator's check.
+        Requests use our check of date-times, responses the validator's own.
         """
         schemas = self._schemas(request)
         root = translate(schema, self._raw, open_objects=request and self._open)
@@ -93,7 +93,7 @@ class Schemas:
 
 
 class Validator:
-    """A compiled schema: `is_valid` says yes or no as fast as it can, the exact validator says what is wrong."""
+    """A compiled schema: `is_valid` is fast, `exact` says what is wrong."""
 
     def __init__(self, schema: Json, formats: Mapping[str, Format]) -> None:
         self._schema, self._formats = schema, dict(formats)
@@ -104,15 +104,15 @@ class Validator:
 
     @cached_property
     def exact(self) -> jsonschema_rs.Draft4Validator:
-        """The schema word for word, made when something was wrong for the first time."""
+        """The validator of the unchanged schema, compiled at the first error."""
         return self._compiled(self._schema)
 
     def iter_errors(self, value: Any) -> Iterator[jsonschema_rs.ValidationError]:
-        """Everything that is wrong with a value."""
+        """All violations in a value."""
         return iter(self.exact.iter_errors(value))
 
     def first_error(self, value: Any) -> jsonschema_rs.ValidationError | None:
-        """One thing that is wrong with a value: found without looking for the others."""
+        """The first violation in a value, found without looking for others; None if it is valid."""
         try:
             self.exact.validate(value)
         except jsonschema_rs.ValidationError as error:
@@ -121,7 +121,7 @@ class Validator:
 
 
 def _collect(node: Json, schemas: dict[str, Json], needed: dict[str, Json]) -> None:
-    """The components that a schema reaches: a validator carries those and no others."""
+    """Collect the components that a schema refers to; a validator contains only these."""
     if isinstance(node, dict):
         reference = node.get("$ref")
         if isinstance(reference, str):

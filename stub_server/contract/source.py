@@ -1,4 +1,4 @@
-"""Contract files as plain data, with the line of every value when something is wrong with one."""
+"""Reads YAML and JSON files as plain data, and finds the line of a value for error messages."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ Json = Any
 
 
 class ContractError(Exception):
-    """The contract or an overlay cannot be used: says where (file and line, or JSONPath) and why."""
+    """The contract or an overlay cannot be used: gives the place (file and line, or JSONPath) and the reason."""
 
 
 _TEXT = "tag:yaml.org,2002:str"
@@ -20,7 +20,7 @@ class _Loader(yaml.CSafeLoader):
     """YAML's JSON subset of types: a date stays text, and only true and false are booleans."""
 
     def resolve(self, kind: type[yaml.Node], value: str | None, implicit: tuple[bool, bool]) -> str:
-        """The tag of a node that names none; most are text, which its first letter tells."""
+        """The tag of a node without an explicit one. Most are text, which the first letter decides."""
         if kind is not yaml.ScalarNode:
             return "tag:yaml.org,2002:map" if kind is yaml.MappingNode else "tag:yaml.org,2002:seq"
         if implicit[0] and value is not None:
@@ -62,7 +62,7 @@ def parse(text: str | bytes, name: str) -> Json:
 
 
 def _data(node: yaml.Node | None, made: dict[yaml.Node, Json]) -> Json:
-    """A composed node as data, in a tenth of the time that PyYAML's own constructors take; `made` is what has been."""
+    """A composed node as data, ten times as fast as PyYAML's own constructors; `made` holds nodes already converted."""
     if isinstance(node, yaml.ScalarNode):
         return node.value if node.tag == _TEXT else _scalar(node)
     if node is None:
@@ -86,13 +86,13 @@ def _map(node: yaml.Node, made: dict[yaml.Node, Json]) -> Json:
         if not isinstance(key, str):
             raise _marked(key_node, f"the key {key!r} is not text: quote it")
         if key in result:
-            raise _marked(key_node, f"the key {key!r} stands twice")
+            raise _marked(key_node, f"the key {key!r} appears twice")
         result[key] = _data(value_node, made)
     return result
 
 
 def _check(node: yaml.Node, kind: str) -> None:
-    """JSON has no other kinds of lists and maps, such as sets."""
+    """Refuse collections that JSON does not have, such as sets."""
     if node.tag != f"tag:yaml.org,2002:{kind}":
         raise _marked(node, f"JSON has nothing like {node.tag.rpartition(':')[2]}")
 
@@ -117,7 +117,7 @@ _FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:[eE][+-]?[0-9]+)?").fullmatc
 
 
 class _NotJson(yaml.MarkedYAMLError):
-    """YAML that JSON cannot say."""
+    """YAML that has no equivalent in JSON."""
 
 
 def _marked(node: yaml.Node, problem: str) -> _NotJson:
@@ -125,7 +125,7 @@ def _marked(node: yaml.Node, problem: str) -> _NotJson:
 
 
 def line_of(path: Path, pointer: list[str | int]) -> int | None:
-    """The line on which the value at a path of keys stands in a file, as near as the path leads."""
+    """The line of the value at a path of keys in a file, or of the closest parent that exists."""
     try:
         node = yaml.compose(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError):

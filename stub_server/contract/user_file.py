@@ -1,4 +1,4 @@
-"""Files that a user gives: read with bounds, so that no file can hang the start, fill the memory or end the process."""
+"""Reads files given by the user, with limits, so that none can block the start, fill the memory or end the process."""
 
 import os
 import stat
@@ -11,14 +11,14 @@ from .source import ContractError, Json, parse
 
 MOST_BYTES = 10 * 1024 * 1024
 DEEPEST = 100
-MOST_NODES = 1_000_000  # with every alias counted as what it stands for
+MOST_NODES = 1_000_000  # an alias counts as many as it refers to
 
 
 def read_user_file(path: Path) -> Json:
     """A YAML (or JSON) file as data.
 
-    Raises ContractError in one line with file and place: for what is no regular file, larger than 10 MB, nested deeper
-    than 100 levels or longer than a million values, and for all that `source.read` refuses.
+    Raises ContractError, one line with file and place, for a file that is not regular, larger than 10 MB, nested deeper
+    than 100 levels or of more than a million values, and for all that `source.read` refuses.
     """
     text = read_text(path, str(path))
     check_bounds(text, str(path))

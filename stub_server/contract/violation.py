@@ -1,5 +1,5 @@
-"""A value of the server's own that breaks the contract."""
+"""The exception for records and responses of the server itself that break the contract."""
 
 
 class ContractViolation(Exception):
-    """A record or an answer of ours that the contract does not allow: a defect, never the client's doing."""
+    """A record or response of the server breaks the contract: a defect of the server, never of the request."""

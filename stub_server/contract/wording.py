@@ -1,4 +1,4 @@
-"""Schemas in words: what a field may be, for people who read what was decided."""
+"""Schemas in words, for the report of assumptions."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -38,7 +38,7 @@ def decided(node: Json, required: bool, document: Document) -> str:
 
 
 def request(operation: Operation, document: Document) -> str:
-    """What an operation takes beside its path."""
+    """What an operation takes besides its path."""
     parts = []
     if operation.body is not None:
         parts.append(f"{_plain(operation.body, document)}{'' if operation.body_required else ', or no body'}")
@@ -50,7 +50,7 @@ def request(operation: Operation, document: Document) -> str:
 
 
 def response(operation: Operation, document: Document) -> str:
-    """What an operation answers: its success by schema, its refusals by status."""
+    """The responses of an operation: its success by schema, its refusals by status."""
     refused = [str(status) for status in operation.responses if status >= 400]
     answers = [
         f"{status} {_plain(told.media[JSON], document)}" if JSON in told.media else str(status)
@@ -106,7 +106,7 @@ def _value(value: Any) -> str:
 
 
 def schemas_of(operation: Operation, document: Document) -> list[str]:
-    """The named schemas that an operation takes and answers its successes with, those inside them included."""
+    """The named schemas of an operation's request and successful responses, with those inside them."""
     found: list[str] = []
     pending: list[Json] = [parameter.schema for parameter in operation.parameters]
     pending.append(operation.body)

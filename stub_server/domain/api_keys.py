@@ -1,4 +1,4 @@
-"""Rules of API keys: what a key may be given, when it works, and how it ends."""
+"""Rules of API keys: scopes, restrictions, states and expiry."""
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable
@@ -12,7 +12,7 @@ from ..kernel.record import Body, Row
 
 
 def state(public: Body, now: int) -> str:
-    """active, inactive or expired. Expired wins."""
+    """active, inactive or expired. Expiry comes first."""
     expires = public["expires_at"]
     if expires is not None and date_time_ms(expires) <= now:
         return "expired"
@@ -20,7 +20,7 @@ def state(public: Body, now: int) -> str:
 
 
 def check_escalation(may: Callable[[str], bool], scopes: Iterable[str]) -> None:
-    """Nobody gives away a scope that he does not hold. Raises Forbidden."""
+    """Raises Forbidden if the caller grants a scope that it does not have."""
     beyond = sorted(scope for scope in scopes if not may(scope))
     if beyond:
         raise Forbidden(
@@ -31,7 +31,7 @@ def check_escalation(may: Callable[[str], bool], scopes: Iterable[str]) -> None:
 
 
 def lifted(row: Row, body: Body, now: int) -> list[str]:
-    """The restrictions of a key that an update takes away or loosens: afterwards it serves more than before."""
+    """The names of a key's restrictions that an update removes or loosens."""
     public, found = row.public, []
     if "allowed_projects" in body:
         before, after = set(row.hidden["allowed_projects"]), {ident.lower() for ident in body["allowed_projects"]}
@@ -49,20 +49,20 @@ def lifted(row: Row, body: Body, now: int) -> list[str]:
 
 
 def _inside(after: Collection[str], before: Collection[str]) -> bool:
-    """Whether every address of some networks, of which there are any, is in one of others."""
+    """Whether `after` has networks, and all of them lie inside those of `before`."""
     outer = [ip_network(text, strict=False) for text in before]
     return bool(after) and all(_is_in(ip_network(text, strict=False), outer) for text in after)
 
 
 def _is_in(inner: IPv4Network | IPv6Network, outer: Iterable[IPv4Network | IPv6Network]) -> bool:
-    # Supernets are of one family: mypy knows the method for two of the same alone.
+    # subnet_of is typed for two networks of the same IP version only.
     return any(inner.version == other.version and inner.subnet_of(other) for other in outer)  # type: ignore[arg-type]
 
 
 def check_update(may: Callable[[str], bool], row: Row, body: Body, now: int) -> None:
-    """Who gives a key scopes, or lifts a restriction of it, holds every scope that it would have. Raises Forbidden.
+    """Raises Forbidden if a caller grants scopes, or loosens restrictions of a key, beyond its own scopes.
 
-    Else a caller of few scopes could make a key of many usable for himself.
+    Otherwise a caller with few scopes could make a key with many usable.
     """
     beyond = lifted(row, body, now)
     if "scopes" in body:
@@ -76,7 +76,7 @@ def check_update(may: Callable[[str], bool], row: Row, body: Body, now: int) -> 
 
 
 def known_projects(asked: Iterable[str], known: Collection[str]) -> list[str]:
-    """The projects a key is restricted to, each once, in the order asked for. Raises Missing for an unknown one."""
+    """The projects a key is restricted to, each once, in their order. Raises Missing for an unknown one."""
     projects = list(dict.fromkeys(ident.lower() for ident in asked))
     for index, ident in enumerate(projects):
         if ident not in known:
@@ -85,16 +85,16 @@ def known_projects(asked: Iterable[str], known: Collection[str]) -> list[str]:
 
 
 def digest(private_key: str) -> str:
-    """What is stored of a private half."""
+    """The SHA-256 of a private key, which is stored instead of the key."""
     return hashlib.sha256(private_key.encode()).hexdigest()
 
 
 def new_key(
     body: Body, defaults: Body, ident: str, public_key: str, private_key: str, projects: list[str], now: int
 ) -> tuple[Body, Body]:
-    """A new key's public and hidden parts; of the private half only the SHA-256 is kept.
+    """A new key's public and hidden parts; of the private key only the SHA-256 is stored.
 
-    One whose end is not in the future is expired from the start.
+    A key whose `expires_at` is not in the future is inactive from the start.
     """
     public: Body = defaults | {
         "id": ident,
@@ -112,7 +112,7 @@ def new_key(
 
 
 def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> tuple[Body, Body]:
-    """The key after an update, switched off if its end has passed. Raises Conflict for activating such a one."""
+    """The key after an update, inactive if it has expired. Raises Conflict for activating an expired key."""
     public, hidden = row.public | _written(body), row.hidden
     if projects is not None:
         public["allowed_projects"] = ",".join(projects)

@@ -1,7 +1,7 @@
 """Boletos: the barcode of a bank slip and the line that a payer types, as Febraban defines them.
 
-A written code names the bank 999, which does not exist: its check digits are right, as clients check them, but no bank
-can find anyone to pay.
+A generated code names the bank 999, which does not exist: its check digits are right, as clients check them, but no
+bank can pay it.
 """
 
 from datetime import date, timedelta
@@ -18,8 +18,8 @@ _FACTORS = 9_000  # after 9999, on 21 February 2025, the due factor began again 
 def barcode(amount_cents: int, due: int, number: int) -> str:
     """The 44 digits of a charge that is due on the Brazilian day of an instant (ms).
 
-    `number` tells it from others: its last 25 digits are the field that a bank fills as it likes. Raises ValueError for
-    an amount that has no room.
+    `number` makes it unique: its last 25 digits fill the bank's free field. Raises ValueError for an amount of more
+    than ten digits of cents.
     """
     if not 0 <= amount_cents <= LARGEST_AMOUNT:
         raise ValueError("The amount has at most ten digits of cents.")
@@ -55,7 +55,7 @@ _DOUBLED = tuple(sum(divmod(2 * digit, 10)) for digit in range(10))
 
 
 def modulo_11(digits: str) -> int:
-    """The check digit of a barcode without it: weights 2 to 9 from the right; what has no digit of its own is 1."""
+    """The check digit of a barcode without it: weights 2 to 9 from the right; 10 and 11 become 1."""
     total = sum(int(digit) * (2 + place % 8) for place, digit in enumerate(reversed(digits)))
     check = 11 - total % 11
     return check if check < 10 else 1

@@ -1,7 +1,7 @@
 """BR Code: the copy-and-paste text of a PIX charge, written and strictly read as EMV tag-length-value.
 
-A written code is always dynamic, points to a host of a reserved domain (RFC 2606, RFC 6761) and says SANDBOX in the
-receiver's name: its checksum is right, as clients check it, but no bank can find anyone to pay.
+A generated code is always dynamic, points to a host of a reserved domain (RFC 2606, RFC 6761) and says SANDBOX in the
+receiver's name: its checksum is right, as clients check it, but no bank can pay it.
 """
 
 import re
@@ -17,7 +17,7 @@ SCHEME = "br.gov.bcb.pix"
 NAME_LIMIT, CITY_LIMIT, REFERENCE_LIMIT, URL_LIMIT = 25, 15, 25, 77
 LARGEST_AMOUNT = 10**12 - 1  # BCB writes an amount as \d{1,10}\.\d{2}
 
-# EMV asks for a city. Its name may fold to nothing, when it is written in another alphabet.
+# EMV requires a city. A name in another alphabet may fold to an empty text.
 _CITY_UNKNOWN = "BRASIL"
 _CRC_START = 0xFFFF
 _TWO = tuple(f"{number:02}" for number in range(100))
@@ -30,7 +30,7 @@ _RESERVED = re.compile(r"(?:.+\.)?(?:example|test|invalid|localhost|example\.(?:
 
 
 class BrCodeError(ValueError):
-    """The text is no BR Code. `reason`: charset | length | order | duplicate | missing | value | checksum."""
+    """The text is not a valid BR Code. `reason`: charset | length | order | duplicate | missing | value | checksum."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class BrCodeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class BrCode:
-    """What a BR Code says. A dynamic code has a `url`, a static one a `key`, one that only asks for the consent to
+    """The contents of a BR Code. A dynamic code has a `url`, a static one a `key`, one that only requests consent to
     recurring payments (Pix Automático) just a `recurrence` address. `reference` is field 62-05.
     """
 
@@ -67,7 +67,7 @@ def capitals(text: str, limit: int) -> str:
 
 
 def merchant_name(text: str) -> str:
-    """The receiver's name for field 59: folded, at most 25 characters, SANDBOX always its last word."""
+    """The receiver's name for field 59: printable ASCII, at most 25 characters, always ending in SANDBOX."""
     words = capitals(text, len(text) * 4 + NAME_LIMIT).split()
     while words and words[-1] == MARK:
         words.pop()
@@ -96,7 +96,7 @@ def encode(amount_cents: int, txid: str, base: str, name: str, city: str) -> str
 
 @lru_cache(maxsize=256)
 def _opening(base: str, length: int) -> tuple[str, int]:
-    """The code up to the last `length` characters of its address, and the checksum so far: all charges share them."""
+    """The code up to the txid in its address, and the checksum so far: the same for all charges."""
     host, slash, path = base.partition("/")
     if not slash or len(base) + length > URL_LIMIT or _VISIBLE(path) is None or not _HOST.fullmatch(host):
         raise ValueError("The URL is a host and a path of at most 77 characters, without a scheme.")
@@ -109,13 +109,13 @@ def _opening(base: str, length: int) -> tuple[str, int]:
 
 @lru_cache(maxsize=256)
 def _receiver(name: str, city: str) -> str:
-    """Fields 58 to 60: they are a merchant's own, and the same in all its codes."""
+    """Fields 58 to 60, the same in all codes of a merchant."""
     town = capitals(city, CITY_LIMIT) or _CITY_UNKNOWN
     return _field("58", "BR") + _field("59", merchant_name(name)) + _field("60", town)
 
 
 def parse(code: str) -> BrCode:
-    """Reads a BR Code, dynamic or static. Raises BrCodeError for the first thing that is wrong."""
+    """Parse a BR Code, dynamic or static. Raises BrCodeError for the first error."""
     if not _PRINTABLE.fullmatch(code):
         raise BrCodeError("charset", "A BR Code is printable ASCII text.")
     if len(code) > _LONGEST:
@@ -161,7 +161,7 @@ def parse(code: str) -> BrCode:
 def end_to_end_id(ispb: str, at: str, suffix: str) -> str:
     """The 32 characters that name a payment: E, the payer bank's ISPB, the UTC minute, and 11 letters and digits.
 
-    `at` is a date-time of ours. Raises ValueError for an ISPB or a suffix of another form.
+    `at` is a date-time in UTC. Raises ValueError for an ISPB or a suffix of another form.
     """
     end = ispb + suffix
     if len(ispb) != 8 or len(suffix) != 11 or not (ispb.isdigit() and end.isascii() and end.isalnum()):
@@ -180,7 +180,7 @@ _CURRENCY = _field("52", "0000") + _field("53", "986")
 
 
 def _fields(text: str, where: str) -> dict[str, str]:
-    """Splits tag-length-value text; identifiers ascend and none comes twice."""
+    """Split tag-length-value text. Raises BrCodeError unless identifiers ascend and are unique."""
     fields: dict[str, str] = {}
     last, at = "", 0
     while at < len(text):

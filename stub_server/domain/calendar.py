@@ -1,4 +1,4 @@
-"""Billing calendar: period ends, lead, grace and the monthly worth of a plan. Instants are UTC epoch milliseconds.
+"""Billing calendar: period ends, lead, grace and monthly value of a plan. Instants are UTC epoch milliseconds.
 
 Days and months are those of Brasília, three hours behind UTC: since 2019 the country has no daylight saving time.
 """
@@ -22,13 +22,13 @@ _MONTHS = {"month": 1, "year": 12}
 _ABOUT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 
 
-@lru_cache(maxsize=1024)  # a renewal asks several times for the same end
+@lru_cache(maxsize=1024)  # a renewal needs the same end several times
 def add_interval(anchor_ms: int, interval: str, count: int, periods: int) -> int:
     """The end of the `periods`-th period of `count` intervals that began at the anchor, at the anchor's time of day.
 
     Day, month and time of day are those of Brasília: bought on 28 February at 22:30 there ends on 28 March at 22:30.
-    A month too short for the anchor's day ends on its last day, and the day comes back in the next month that has it:
-    always reckon from the anchor, never from the last end. `interval`: day | week | month | year, else ValueError.
+    A month too short for the anchor's day ends on its last day, and later months use the anchor's day again:
+    always calculate from the anchor, never from the last end. `interval`: day | week | month | year, else ValueError.
     Raises OverflowError outside the years 1 to 9999, which no timestamp of the service can show.
     """
     _known(interval)
@@ -68,7 +68,7 @@ def grace_ms(interval: str, count: int) -> int:
 
 
 def monthly_cents(amount_cents: int, interval: str, count: int) -> Fraction:
-    """What a recurring amount is worth per month of 30 days (a year is twelve of them), not rounded yet."""
+    """A recurring amount per month of 30 days (a year is twelve of them), not rounded."""
     _known(interval)
     if interval in _DAYS:
         return Fraction(amount_cents * 30, _DAYS[interval] * count)

@@ -1,4 +1,4 @@
-"""Rules of customers: one per document, whose kind decides the rest."""
+"""Rules of customers: one per document, which determines their type."""
 
 import re
 
@@ -48,13 +48,13 @@ def settled_types(document: str, document_type: str | None, type_: str | None, p
 
 
 def check_unique(holder: str | None, own: str | None) -> None:
-    """A document belongs to one customer. Raises Conflict."""
+    """Raises Conflict if another customer has the document."""
     if holder is not None and holder != own:
         raise duplicate("document", "duplicate_document", "Another customer of this merchant has this document.")
 
 
 def warnings(public: Body) -> tuple[str, ...]:
-    """What about telephones and address does not fit together; accepted all the same."""
+    """Codes of what does not fit together in telephones and address; both are accepted."""
     return warnings_for(public["phones"], public["address"])
 
 
@@ -62,7 +62,7 @@ _CEP = re.compile(r"([0-9]{2})\.?([0-9]{3})-?([0-9]{3})").fullmatch
 
 
 def with_plain_cep(address: Body) -> Body:
-    """The address with its CEP as eight digits; what is no CEP of Brazil stays as sent."""
+    """The address with its CEP as eight digits; anything else stays as sent."""
     if address.get("country", "BR") == "BR":
         cep = _CEP(address.get("zip_code") or "")
         if cep is not None:
@@ -80,14 +80,14 @@ def as_buyer(public: Body) -> Body:
     return {name: public[name] for name in names} | {"phones": phones, "address": public["address"]}
 
 
-# Only of a Brazilian number can be told where country and area code end.
+# Only in Brazilian numbers can country and area code be told apart.
 _BRAZILIAN = re.compile(r"(?:\+?55)?[ (-]*([0-9]{2})[ )-]*([0-9]{4,5})[ -]?([0-9]{4})").fullmatch
 _LIMITS = {"line_1": 256, "line_2": 128, "zip_code": 20, "city": 64, "state": 64}
 _COUNTRY = re.compile(r"[A-Z]{2}").fullmatch
 
 
 def from_flat(phones: dict[str, str], address: dict[str, str]) -> tuple[Body, Body, tuple[str, ...]]:
-    """An order's flat telephones and address as a customer's: what does not fit is left out, and named in a warning."""
+    """An order's flat telephones and address as a customer's, and warnings for what does not fit and is left out."""
     warned = []
     found: Body = {}
     for name, text in phones.items():

@@ -1,6 +1,6 @@
-"""Tax documents: tells a CPF, a CNPJ and a passport apart, checks their digits and agrees them with a customer's type.
+"""Tax documents: recognises CPF, CNPJ and passport, checks their digits and compares them with a customer's type.
 
-A document is stored unmasked. What it is follows from its unmasked form alone: eleven digits are a CPF, fourteen
+A document is stored unmasked. Its kind follows from the unmasked form alone: eleven digits are a CPF, fourteen
 characters a CNPJ, every other run of 5 to 20 capital letters and digits a passport.
 """
 
@@ -15,7 +15,7 @@ Holder = Literal["individual", "company"]
 
 HOLDERS: dict[Kind, Holder] = {"cpf": "individual", "passport": "individual", "cnpj": "company"}
 
-# str.upper() would turn letters outside ASCII (dotless i, long s) into ASCII ones and so forge documents.
+# str.upper() would turn letters outside ASCII (dotless i, long s) into ASCII ones and so accept false documents.
 _UNMASK = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", ".-/ ")
 _CPF = re.compile(r"[0-9]{11}")
 _CNPJ = re.compile(r"[0-9A-Z]{12}[0-9]{2}")
@@ -23,7 +23,7 @@ _PASSPORT = re.compile(r"[0-9A-Z]{5,20}")
 _CNPJ_STEM = re.compile(r"[0-9A-Z]{12}")
 _CPF_STEM = re.compile(r"[0-9]{9}")
 
-# Longer texts are judged without the cache, so that a flood of large bodies cannot fill memory with its keys.
+# Longer texts are checked without the cache, so that a flood of large bodies cannot fill memory with its keys.
 _LONGEST_CACHED = 40
 
 # The ninth digit of a CPF is the fiscal region (Receita Federal) where it was issued.
@@ -60,7 +60,7 @@ def normalise(text: str) -> str:
 
 
 def kind(text: str, check_digits: bool = True) -> Kind | None:
-    """What the text is, masked or not; None when it is no document. Never raises."""
+    """The kind of a document, masked or not; None if the text is not a document. Never raises."""
     plain = normalise(text)
     if _CPF.fullmatch(plain):
         return "cpf" if not check_digits or _digits_hold(plain, cpf.is_valid(plain)) else None
@@ -81,11 +81,11 @@ def is_document_unchecked(text: str) -> bool:
     return " " not in text and kind(text, check_digits=False) is not None
 
 
-@lru_cache(maxsize=4096)  # of documents that a request brought, and so are short
+@lru_cache(maxsize=4096)  # keys come from requests, which limit their length
 def infer(document: str, document_type: str | None = None, type_: str | None = None) -> tuple[Kind, Holder]:
-    """The pair (document_type, type) that the document implies; sent values are taken only as claims to check.
+    """The pair (document_type, type) that the document implies; sent values are only compared with it.
 
-    Check digits play no part: whether they must hold was settled when the request was validated.
+    Check digits are not checked here: validation of the request has done that, where it is on.
     Raises Disagreement when a sent value contradicts the document, ValueError when it is no document at all.
     """
     found = kind(document, check_digits=False)
@@ -106,7 +106,7 @@ def mask_document(document: str) -> str:
 
 
 def cpf_with_check_digits(nine: str) -> str:
-    """Nine digits -> the CPF of eleven. Raises ValueError where no valid CPF begins so (nine equal digits)."""
+    """Nine digits -> the CPF of eleven. Raises ValueError if no valid CPF begins with them (nine equal digits)."""
     if not _CPF_STEM.fullmatch(nine):
         raise ValueError("A CPF is made from nine digits.")
     first = _check_digit(nine, range(10, 1, -1))
@@ -117,7 +117,7 @@ def cpf_with_check_digits(nine: str) -> str:
 
 
 def cnpj_with_check_digits(twelve: str) -> str:
-    """Twelve digits or capital letters -> the CNPJ of fourteen. Raises ValueError where no valid CNPJ begins so."""
+    """Twelve digits or capital letters -> the CNPJ of fourteen. Raises ValueError if none is valid."""
     if not _CNPJ_STEM.fullmatch(twelve):
         raise ValueError("A CNPJ is made from twelve digits or capital letters.")
     whole = twelve + cnpj.calc_check_digits(twelve)
@@ -127,7 +127,7 @@ def cnpj_with_check_digits(twelve: str) -> str:
 
 
 def cpf_region(text: str) -> frozenset[str]:
-    """The states (UF) of the fiscal region that issued this CPF. Raises ValueError when the text is no CPF by form."""
+    """The states (UF) of the fiscal region that issued this CPF. Raises ValueError unless it has the form of one."""
     plain = normalise(text)
     if not _CPF.fullmatch(plain):
         raise ValueError("Only a CPF has a fiscal region.")

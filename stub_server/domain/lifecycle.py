@@ -1,4 +1,4 @@
-"""Moves between states: what the contract's tables allow, and how a refused one is explained."""
+"""Moves between states: checks them against the contract's tables, and explains refusals."""
 
 import re
 from collections import deque
@@ -10,7 +10,7 @@ _CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def move(lifecycle: Lifecycle, from_: str, to: str) -> Move | None:
-    """The legal move, or None when the resource is already there. Raises Conflict for a move the table lacks."""
+    """The legal move, or None if the state is `to` already. Raises Conflict for a move that the table does not have."""
     found = lifecycle.find(from_, to)
     if found is None and from_ == to:
         return None
@@ -38,7 +38,7 @@ def one(resource: str) -> str:
 
 
 def path(lifecycle: Lifecycle, from_: str, to: str) -> list[str]:
-    """The shortest way between two states, both ends included; empty when there is none."""
+    """The shortest path between two states, both ends included; empty if there is none."""
     ways = deque([[from_]])
     seen = {from_}
     while ways:

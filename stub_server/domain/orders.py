@@ -1,4 +1,4 @@
-"""Rules of orders: who may buy what, what a new order holds, and what a payer's e-mail address decides."""
+"""Rules of orders: what can be bought, what a new order contains, and magic values in e-mail addresses."""
 
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
@@ -14,16 +14,16 @@ from .customers import settled_types, with_plain_cep
 from .documents import normalise
 
 Names: TypeAlias = tuple[str, str, str]
-"""What a new order is called: its id, its code and its transaction's id."""
+"""The identifiers of a new order: its id, its code and its transaction's id."""
 Seller: TypeAlias = tuple[str, str, str]
-"""Whom a PIX code pays, name and city, and the base URL where its picture is."""
+"""The receiver of a PIX code (name and city), and the base URL of its image."""
 
-# How long an order can be paid. Of PIX it is the default of the Central Bank's `calendario.expiracao`.
+# How long an order can be paid, in ms. For PIX it is the default of the Central Bank's `calendario.expiracao`.
 LIFE = {"pix": DAY, "boleto": 3 * DAY, "credit_card": DAY}
 
 
 class MagicOutcome(NamedTuple):
-    """What a magic value has happen: jobs and their delays in ms, or a failure at once."""
+    """The effect of a magic value: jobs with their delays in ms, a failure at once, or another lifetime in ms."""
 
     jobs: tuple[tuple[str, int], ...] = ()
     fails: bool = False
@@ -32,7 +32,7 @@ class MagicOutcome(NamedTuple):
 
 NOTHING = MagicOutcome()
 
-# A part of the e-mail's local part -> what happens. No token contains another; of two in one address the first counts.
+# A part of the e-mail's local part -> its effect. No token contains another; the first in this order applies.
 MAGIC: dict[str, MagicOutcome] = {
     "refund_after_payment": MagicOutcome((("order.pay", SECOND), ("order.refund", 60 * SECOND))),
     "succeed_immediately": MagicOutcome((("order.pay", SECOND),)),
@@ -52,13 +52,13 @@ def magic_of(email: str) -> str | None:
 
 
 def is_refusing(email: str) -> bool:
-    """Whether a charge that needs nobody's doing stays unpaid all the same: by a magic token that does not pay."""
+    """Whether an automatic charge stays unpaid, because of a magic token that does not pay."""
     magic = magic_of(email)
     return magic is not None and all(job != "order.pay" for job, _ in MAGIC[magic].jobs)
 
 
 def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool) -> None:
-    """Whether a plan is for sale. Raises Conflict, with what to do about it."""
+    """Raises Conflict, with what to do about it, if the plan cannot be bought by this method."""
     if project["status"] != "active":
         ident = project["id"]
         way = (
@@ -87,7 +87,7 @@ def check_plan(project_id: str, plan: Body | None) -> Body:
 
 
 def buyer(sent: Body) -> Body:
-    """The order's own copy of its customer, brought into the form that a customer has."""
+    """The order's own copy of its customer, normalised like a customer."""
     document_type, type_ = settled_types(sent["document"], sent.get("document_type"), sent.get("type"), "customer.")
     return {
         "name": sent["name"],
@@ -114,7 +114,7 @@ def new_order(
 ) -> tuple[Body, Body]:
     """A new order's public and hidden parts. `now` and `expires`, until when it can be paid, are in ms.
 
-    `body` is what was asked for, its ids as the records spell them. A PIX order carries its BR Code also when it fails
+    `body` is the request, with ids spelled as in the records. A PIX order carries its BR Code also when it fails
     at once.
     """
     ident, code, transaction_id = names
@@ -176,7 +176,7 @@ def new_transaction(ident: str, method: str, amount: int, seller: Seller, create
 
 
 def _quoted(code: str) -> str:
-    """A BR Code in a query: of what it may hold, these are the characters that a query reads otherwise."""
+    """A BR Code in a query. Of the characters that it may contain, only these have another meaning there."""
     if "%" in code or "+" in code or "&" in code or "#" in code:
         code = code.replace("%", "%25").replace("+", "%2B").replace("&", "%26").replace("#", "%23")
     return code.replace(" ", "%20")
@@ -203,7 +203,7 @@ DEFAULT_FAILURE = {"pix": "insufficient_funds", "credit_card": "card_declined", 
 
 
 def check_failure(code: str, method: str) -> None:
-    """A payment fails for a reason that its method knows. Raises Conflict."""
+    """Raises Conflict for a failure code that the payment's method does not have."""
     if method not in FAILURES[code][1]:
         known = ", ".join(name for name, (_, methods) in FAILURES.items() if method in methods)
         message = f"A payment by {method} does not fail with {code}. Its codes are {known}."
@@ -211,7 +211,7 @@ def check_failure(code: str, method: str) -> None:
 
 
 def failure(code: str) -> dict[str, str]:
-    """What a failed payment shows."""
+    """The members of a failed payment's transaction."""
     return {"status": "failed", "success": "false", "failure_code": code, "failure_reason": FAILURES[code][0]}
 
 
@@ -227,9 +227,9 @@ def expires_at(public: Body) -> int:
 
 
 def warnings(body: Body, plan: Body) -> tuple[str, ...]:
-    """What does not fit together in an order; the source states no rule, so all of it is accepted.
+    """Codes of what does not fit together in an order; the source states no rule, so it is accepted.
 
-    `amount_mismatch`: the items come to another sum than the total; `price_mismatch`: than the plan's price.
+    `amount_mismatch`: the items do not add up to the total; `price_mismatch`: not to the plan's price.
     """
     items = items_cents(body["items"])
     found = [] if items == cents(body["totalAmount"]) else ["amount_mismatch"]
@@ -240,7 +240,7 @@ def warnings(body: Body, plan: Body) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16)
 def payload_extras(previous: str | None) -> Extras:
-    """What stands beside the order in its events."""
+    """The members of an event's payload beside the order."""
     return moved_from(previous, "projectId", "planId", "customerId", "subscriptionId", "metadata")
 
 

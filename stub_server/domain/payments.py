@@ -1,4 +1,4 @@
-"""Rules of paying an order and giving the money back."""
+"""Rules of paying and refunding an order."""
 
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ class Payer(NamedTuple):
 
 
 def check_payable(public: Body, amount: int | None, paid_at: int | None, now: int, lifecycle: Lifecycle) -> None:
-    """Whether the order can be paid so. Raises Conflict."""
+    """Raises Conflict if the order cannot be paid with this amount (cents) at this time (ms)."""
     status = public["status"]
     if status == "paid":
         raise _refused("order_already_paid", "The order is already paid.", "status")
@@ -45,7 +45,7 @@ def check_payable(public: Body, amount: int | None, paid_at: int | None, now: in
 
 
 def paid(public: Body, hidden: Body, payer: Payer, suffix: str, paid_at: int, now: int) -> tuple[Body, Body]:
-    """The order once it is paid; `suffix` is the invented end of a PIX payment's end_to_end_id."""
+    """The order once it is paid; `suffix` is the generated end of a PIX payment's end_to_end_id."""
     at = iso(paid_at)
     transaction = {"status": "paid", "success": "true", "paid_at": at}
     if public["paymentMethod"] == "pix":
@@ -61,7 +61,7 @@ def paid(public: Body, hidden: Body, payer: Payer, suffix: str, paid_at: int, no
 def refunded(
     public: Body, hidden: Body, amount: int | None, refund_id: str, now: int, lifecycle: Lifecycle
 ) -> tuple[Body, Body, bool]:
-    """The order after a refund, and whether nothing is left. `amount` is cents, None for all that is left.
+    """The order after a refund, and whether it is refunded in full. `amount` is cents, None for all that is left.
 
     Raises Conflict: not refundable, more than is left, or later than 90 days after the payment.
     """

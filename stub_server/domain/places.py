@@ -1,6 +1,6 @@
-"""Brazilian places: which dialling codes and postal regions a state has, and what in a contact does not fit together.
+"""Brazilian places: dialling codes and postal regions of states, and warnings for contacts that do not fit them.
 
-Nothing here refuses: ranges change and people move, so a doubtful contact is accepted and only named in warnings.
+Contacts are not refused: ranges change and people move, so a doubtful one is accepted with warnings.
 """
 
 from collections.abc import Iterator, Mapping
@@ -53,7 +53,7 @@ _CEP_MARKS = MappingProxyType({ord(mark): None for mark in "-. "})
 
 
 def warnings_for(phones: Mapping[str, Any] | None, address: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """The codes of WARNINGS that a contact deserves. Takes any value and never raises.
+    """The codes of WARNINGS that apply to a contact. Takes any value and never raises.
 
     A phone is an object of country_code, area_code and number, or one string such as "+5511987654321". What is absent,
     blank or foreign is not judged; an address without a country counts as Brazilian.
@@ -106,7 +106,7 @@ def _ddds(phones: object) -> Iterator[str]:
 
 
 def _ddd_of(phone: str) -> str:
-    """The dialling code of a phone written as one text; empty when it has none, is foreign or cannot be told."""
+    """The dialling code of a phone written as one text; empty when it has none, is foreign or ambiguous."""
     digits = _digits(phone)
     if phone.startswith("+") or len(digits) > 11:
         if not digits.startswith("55"):

@@ -1,16 +1,16 @@
-"""Rules of plans: a price and a rhythm that stand still while somebody pays by them."""
+"""Rules of plans: price and interval cannot change while subscriptions run."""
 
 from ..kernel.problem import Conflict, detail, duplicate
 from ..kernel.record import Body
 
-_PRICE_AND_RHYTHM = ("amount", "billing_type", "interval", "interval_count")
+_PRICE_AND_INTERVAL = ("amount", "billing_type", "interval", "interval_count")
 
 
 def new_plan(body: Body, defaults: Body, now: str) -> Body:
     """A new plan without its id. `defaults` holds the contract's defaults of a plan."""
     public = _settled(defaults | body)
     public["projectId"] = public["projectId"].lower()
-    public["subscribers_count"] = 0  # a live counter: counted anew whenever the plan is shown
+    public["subscribers_count"] = 0  # a live counter, calculated whenever the plan is shown
     public["createdAt"] = public["updatedAt"] = now
     return public
 
@@ -18,10 +18,10 @@ def new_plan(body: Body, defaults: Body, now: str) -> Body:
 def changed_plan(old: Body, body: Body, running: int, now: str) -> Body:
     """A plan after an update.
 
-    Raises Conflict when price or rhythm would change under `running` subscriptions: renewals charge what was agreed.
+    Raises Conflict if price or interval would change while there are `running` subscriptions.
     """
     public = _settled(old | body)
-    changed = [name for name in _PRICE_AND_RHYTHM if public[name] != old[name]]
+    changed = [name for name in _PRICE_AND_INTERVAL if public[name] != old[name]]
     if changed and running:
         message = (
             f"The plan has {_counted(running, 'running subscription')}: its {' and '.join(changed)} cannot change."
@@ -32,7 +32,7 @@ def changed_plan(old: Body, body: Body, running: int, now: str) -> Body:
 
 
 def _settled(public: Body) -> Body:
-    """Only a recurring plan has a trial and an interval, which is a month, once, unless told otherwise."""
+    """A one-time plan has no trial and no interval; the interval of a recurring one is a month by default."""
     if public["billing_type"] == "one_time":
         public["interval"] = public["interval_count"] = None
         public["trial_period_days"] = 0
@@ -43,13 +43,13 @@ def _settled(public: Body) -> Body:
 
 
 def warnings(wanted: Body) -> tuple[str, ...]:
-    """`trial_ignored` when a plan that is paid once was to have trial days."""
+    """`trial_ignored` for a one-time plan with trial days."""
     ignored = wanted.get("billing_type") == "one_time" and wanted.get("trial_period_days")
     return ("trial_ignored",) if ignored else ()
 
 
 def check_unused(running: int, pending: int) -> None:
-    """A plan goes only when nobody pays by it or is about to. Raises Conflict."""
+    """Raises Conflict if a plan that has running subscriptions or pending orders is to be deleted."""
     holders = []
     if running:
         holders.append(_counted(running, "running subscription"))
@@ -60,7 +60,7 @@ def check_unused(running: int, pending: int) -> None:
 
 
 def check_name(holder: str | None, own: str | None) -> None:
-    """A name belongs to one live plan of a project. Raises Conflict."""
+    """Raises Conflict if another plan of the project has the name."""
     if holder is not None and holder != own:
         raise duplicate("name", "duplicate_name", "Another plan of this project has this name.")
 

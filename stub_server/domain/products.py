@@ -7,7 +7,7 @@ from ..kernel.record import Body
 
 
 def new_product(body: Body, defaults: Body, now: str) -> Body:
-    """A new product without its id; its planIds are already known ones. `defaults` holds the contract's defaults."""
+    """A new product without its id; its planIds have been checked. `defaults` holds the contract's defaults."""
     public = defaults | body
     public["projectId"] = public["projectId"].lower()
     public["createdAt"] = public["updatedAt"] = now
@@ -27,7 +27,7 @@ def without_plan(old: Body, plan_id: str, now: str) -> Body | None:
 
 
 def known_plans(asked: Iterable[str], project_id: str, project_of: Callable[[str], str | None]) -> list[str]:
-    """The plans that unlock a product, each once, in the order asked for.
+    """The plans that unlock a product, each once, in the order of the request.
 
     Raises Missing for one that does not exist or belongs to another project than the product.
     """
@@ -41,6 +41,6 @@ def known_plans(asked: Iterable[str], project_id: str, project_of: Callable[[str
 
 
 def check_sku(holder: str | None, own: str | None) -> None:
-    """A SKU belongs to one product of a project. Raises Conflict."""
+    """Raises Conflict if another product of the project has the SKU."""
     if holder is not None and holder != own:
         raise duplicate("sku", "duplicate_sku", "Another product of this project has this SKU.")

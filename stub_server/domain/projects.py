@@ -1,4 +1,4 @@
-"""Rules of projects: their states, what only goes in, and what becomes of everything below an archived one."""
+"""Rules of projects: states, write-only members, and when a project can be changed or deleted."""
 
 from ..contract.document import Lifecycle, Move
 from ..kernel.problem import Conflict, detail, duplicate
@@ -39,7 +39,7 @@ def new_project(body: Body, defaults: Body, ident: str, creator: str, now: str) 
 def changed_project(row: Row, body: Body, lifecycle: Lifecycle) -> tuple[Body, Body, Move | None]:
     """A project after an update, and its move to another status, if it moves.
 
-    Raises Conflict for an archived project, whose content is closed for ever, and for an illegal move.
+    Raises Conflict for a change to the content of an archived project, and for an illegal move.
     """
     to = body.get("status")
     moved = None if to is None else move(lifecycle, row.public["status"], to)
@@ -52,20 +52,20 @@ def changed_project(row: Row, body: Body, lifecycle: Lifecycle) -> tuple[Body, B
 
 
 def check_open(project: Body, field: str = "status") -> None:
-    """An archived project, its plans and its products do not change any more. Raises Conflict."""
+    """Raises Conflict if the project is archived: it, its plans and its products cannot be changed any more."""
     if project["status"] == "archived":
         message = "The project is archived: neither it nor its plans and products can be changed."
         raise Conflict(message, code="project_archived", details=[detail(field, "project_archived", message)])
 
 
 def check_unique(holder: str | None, own: str | None) -> None:
-    """A name belongs to one live project. Raises Conflict."""
+    """Raises Conflict if another project has the name."""
     if holder is not None and holder != own:
         raise duplicate("name", "duplicate_name", "Another project of this merchant has this name.")
 
 
 def check_idle(orders: int, subscriptions: int) -> None:
-    """Only a project without paid or pending orders and without running subscriptions can be deleted."""
+    """Raises Conflict if a project with paid or pending orders or running subscriptions is to be deleted."""
     if orders or subscriptions:
         message = (
             f"The project has {orders} paid or pending orders and {subscriptions} running subscriptions. "

@@ -2,7 +2,7 @@
 
 from io import BytesIO
 
-_BORDER = 4  # the quiet zone that ISO/IEC 18004 asks for
+_BORDER = 4  # the quiet zone that ISO/IEC 18004 requires
 
 
 def svg(code: str) -> bytes:
@@ -16,10 +16,10 @@ def png(code: str) -> bytes:
 
 
 def _drawn(code: str, form: str, scale: int) -> bytes:
-    import segno  # it is read when the first image is asked for, not at every start
+    import segno  # imported for the first image, not at every start
 
     out = BytesIO()
-    # A white ground is painted: on a dark page a transparent one cannot be scanned.
+    # A white background, as a transparent one cannot be scanned on a dark page.
     symbol = segno.make_qr(code, error="m", boost_error=False)
     symbol.save(out, kind=form, scale=scale, border=_BORDER, dark="black", light="white")
     return out.getvalue()

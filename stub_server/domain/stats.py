@@ -1,4 +1,4 @@
-"""The figures of a project: folds over its orders and subscriptions, so that they always reconcile."""
+"""The figures of a project, all calculated from its orders and subscriptions so that they agree."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ SUBSCRIPTION_STATES = ("trialing", "active", "past_due", "canceled", "expired")
 
 
 class OrderFold:
-    """Adds up orders, in all and by plan; money is cents until it is shown."""
+    """Sums of orders, in all and by plan. Amounts are cents, and reais when shown."""
 
     def __init__(self) -> None:
         self.states: Counter[str] = Counter()
@@ -35,7 +35,7 @@ class OrderFold:
 
     @property
     def paid(self) -> int:
-        """How many were ever paid."""
+        """How many orders were ever paid."""
         return self.states["paid"] + self.states["refunded"]
 
     def orders(self) -> Body:
@@ -53,16 +53,16 @@ class OrderFold:
         }
 
     def conversion(self) -> float | None:
-        """First orders that were paid (refunded ones were) over those that are decided; None while none is.
+        """The share of paid first orders, with those refunded later, among those not pending; None if there are none.
 
-        A renewal is no checkout and does not count.
+        Renewals are not counted, as they are not checkouts.
         """
         first = self.states - self.renewals
         decided = first.total() - first["pending"]
         return round((first["paid"] + first["refunded"]) / decided, 4) if decided else None
 
     def top_plans(self, names: dict[str, str], most: int = 5) -> list[Body]:
-        """The plans with the highest revenue; one that was deleted since shows no name of its own."""
+        """The plans with the highest revenue; a deleted one is shown as "(deleted)"."""
         ranked = sorted(self.plan_orders, key=lambda plan: (-self.plan_net[plan], -self.plan_orders[plan], plan))
         return [
             {
@@ -78,6 +78,6 @@ class OrderFold:
 def monthly_revenue(terms: Mapping[tuple[int, str, int], int]) -> float:
     """What active subscriptions are worth per month of thirty days, in reais; the sum is rounded, half to even.
 
-    `terms` is how many of them bring in so many cents at each so many intervals.
+    `terms` maps (cents, interval, interval count) to the number of subscriptions with them.
     """
     return reais(round(sum(number * monthly_cents(*term) for term, number in terms.items())))

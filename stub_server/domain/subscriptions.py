@@ -1,15 +1,15 @@
-"""Rules of subscriptions: opened by a paid order, moved by renewals and time alone.
+"""Rules of subscriptions: opened by a paid order, changed by renewals and time only.
 
-Their hidden part: `anchor` (ms) is where the grid of their periods begins, `periods` how many are paid from there,
-`paid_by` the orders that paid the running period and those after it, `renewal_order` the open bill of the next one, and
-`restart` (ms) is where the grid begins anew once somebody pays, after a standstill of the project.
+Their hidden part: `anchor` (ms) is where their periods are counted from, `periods` how many are paid from there,
+`paid_by` the orders that paid the current period and those after it, `renewal_order` the open order for the next one,
+and `restart` (ms) the anchor from the next payment on, after a standstill of the project.
 """
 
 from ..kernel.clock import DAY, iso
 from ..kernel.record import Body
 from .calendar import add_interval, grace_ms, lead_ms
 
-CHARGED = "credit_card"  # the method by which a renewal is charged without anybody's doing
+CHARGED = "credit_card"  # the method by which renewals are charged automatically
 
 
 def opened(
@@ -24,7 +24,7 @@ def opened(
     now: int,
     trial: bool,
 ) -> tuple[Body, Body]:
-    """A new subscription's parts. A trial goes before the first paid period."""
+    """A new subscription's public and hidden parts. A trial comes before the first paid period."""
     trial_end = now + plan["trial_period_days"] * DAY if trial else None
     anchor = now if trial_end is None else trial_end
     end = add_interval(anchor, plan["interval"], plan["interval_count"], 1)
@@ -60,7 +60,7 @@ def opened(
 
 
 def activated(public: Body, hidden: Body, now: int) -> Body:
-    """The trial is over: the first paid period begins."""
+    """The subscription after its trial, in the first paid period."""
     return public | {
         "status": "active",
         "current_period_start": iso(hidden["anchor"]),
@@ -70,9 +70,9 @@ def activated(public: Body, hidden: Body, now: int) -> Body:
 
 
 def renewed(public: Body, hidden: Body, now: int, order_id: str) -> tuple[Body, Body]:
-    """One more period is paid: it begins where the last paid one ends, or after a standstill where that was over.
+    """The subscription with one more paid period, from the end of the last one or, after a standstill, from `restart`.
 
-    A period that is running runs on, and so does a trial: only the end moves.
+    The current period or trial goes on; only the end changes.
     """
     hidden = dict(hidden)
     restart = hidden.pop("restart", None)
@@ -87,43 +87,43 @@ def renewed(public: Body, hidden: Body, now: int, order_id: str) -> tuple[Body, 
 
 
 def withdrawn(public: Body, hidden: Body, now: int, order_id: str) -> tuple[Body, Body]:
-    """A period that has not begun is not paid any more."""
+    """The subscription without a paid period that has not begun: the one that `order_id` paid."""
     paid_by = [paid for paid in hidden["paid_by"] if paid != order_id]
     hidden = hidden | {"periods": hidden["periods"] - 1, "paid_by": paid_by}
     return _ends_with(public | {"cycle": public["cycle"] - 1, "updatedAt": iso(now)}, hidden), hidden
 
 
 def rolled(public: Body, hidden: Body, now: int) -> tuple[Body, Body]:
-    """The running period is over, and the next one is paid already."""
+    """The subscription in its next period, which is paid already, once the current one is over."""
     while len(hidden["paid_by"]) > 1 and running_end(public, hidden) <= now:
         hidden = hidden | {"paid_by": hidden["paid_by"][1:]}
     return public | {"current_period_start": iso(period_start(public, hidden)), "updatedAt": iso(now)}, hidden
 
 
 def _ends_with(public: Body, hidden: Body) -> Body:
-    """The subscription with the end of its last paid period; a trial comes first and keeps its own."""
+    """The subscription with the end of its last paid period; a running trial keeps its own end."""
     end = iso(period_end(public, hidden))
     public = public | {"next_billing_at": None if public["cancel_at_period_end"] else end}
     return public if public["status"] == "trialing" else public | {"current_period_end": end}
 
 
 def awaiting(public: Body, hidden: Body, order_id: str, now: int) -> tuple[Body, Body]:
-    """A renewal order has been made."""
+    """The subscription once its renewal order exists."""
     return public | {"lastOrderId": order_id, "updatedAt": iso(now)}, hidden | {"renewal_order": order_id}
 
 
 def restarted(hidden: Body, now: int) -> Body:
-    """The hidden part after a standstill of the project: what is paid from now on begins now."""
+    """The hidden part after a standstill of the project: the next paid period begins at `now`."""
     return hidden | {"restart": now, "renewal_order": None}
 
 
 def past_due(public: Body, now: int) -> Body:
-    """The period is over and the next one is not paid."""
+    """The subscription once its period is over and the next one is not paid."""
     return public | {"status": "past_due", "updatedAt": iso(now)}
 
 
 def ended(public: Body, status: str, now: int) -> Body:
-    """Over: canceled or expired."""
+    """The subscription once it is over: canceled or expired."""
     at = iso(now)
     return public | {
         "status": status,
@@ -135,7 +135,7 @@ def ended(public: Body, status: str, now: int) -> Body:
 
 
 def ending(public: Body, now: int) -> Body:
-    """To be canceled when the paid period is over."""
+    """The subscription once it is to be canceled at the end of the paid period."""
     at = iso(now)
     return public | {"cancel_at_period_end": True, "canceled_at": at, "next_billing_at": None, "updatedAt": at}
 
@@ -159,7 +159,7 @@ def running_end(public: Body, hidden: Body) -> int:
 
 
 def renewal_at(public: Body, hidden: Body) -> int:
-    """When the renewal order is made: some time before the end where somebody has to pay it, at the end by card."""
+    """When the renewal order is made, in ms: by card at the period's end, else before it, to leave time to pay."""
     end = period_end(public, hidden)
     if public["paymentMethod"] == CHARGED:
         return end
@@ -167,14 +167,14 @@ def renewal_at(public: Body, hidden: Body) -> int:
 
 
 def grace_end(public: Body, hidden: Body) -> int:
-    """Until when an unpaid renewal keeps the subscription past due instead of ending it."""
+    """The end of the grace, in ms: until then an unpaid subscription is past due, then it expires."""
     due = hidden.get("restart") or period_end(public, hidden)
     grace: int = due + grace_ms(public["interval"], public["interval_count"])
     return grace
 
 
 def renewal_body(public: Body, first: Body, metadata: Body) -> Body:
-    """What the renewal order asks for: the plan at the subscription's price, in the words of its first order."""
+    """The body of the renewal order: the subscription's price, with the item's description from the first order."""
     return {
         "projectId": public["projectId"],
         "planId": public["planId"],

@@ -1,1 +1,1 @@
-"""Floor 3: what a seeded world is made of, drawn from random streams: people, niches, prices, rhythm, fates."""
+"""Floor 3: draws what a seeded world contains from random streams: people, projects, prices, times and outcomes."""

@@ -1,4 +1,4 @@
-"""What a first purchase asks for."""
+"""Draws what a first order is for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COUPONS = ("BEMVINDO", "AMIGO", "SEMANA")
 
 
 def cart(rng: Random, offer: Offer) -> Body:
-    """The plan, sometimes with an extra, sometimes with a coupon."""
+    """The plan, total and items of a first order: sometimes with an extra item, sometimes with a coupon."""
     plan, project = offer.plan, offer.project
     price = cents(plan["amount"])
     metadata: dict[str, Any] = {"utm_source": pick(rng, offer.sources)} if offer.sources else {}
@@ -25,7 +25,7 @@ def cart(rng: Random, offer: Offer) -> Body:
     if luck < BUMP and offer.bumps:
         title, amount = pick(rng, offer.bumps)
         extras.append({"description": title, "quantity": 1, "amount": amount})
-    elif luck > 1 - COUPON * 2 and plan["interval"] in (None, "year"):  # it is for the first payment alone
+    elif luck > 1 - COUPON * 2 and plan["interval"] in (None, "year"):  # the discount is for the first payment only
         percent = pick(rng, DISCOUNTS)
         price -= price * percent // 100
         metadata["coupon"] = f"{pick(rng, COUPONS)}{percent}"

@@ -11,7 +11,7 @@ from ..scenarios.files import Files, Node
 class Street(NamedTuple):
     name: str
     cep: str  # the first five digits
-    span: int  # house numbers reach about this far
+    span: int  # the highest house number, roughly
 
 
 class Place(NamedTuple):
@@ -116,7 +116,7 @@ class Catalogue(NamedTuple):
 def load_catalogue(folder: Path, files: Files) -> Catalogue:
     """Read and check the tables of a folder. Raises ScenarioError."""
     niches = files.read(folder / "niches.yaml", "Niches")
-    files.read(folder / "banks.yaml", "Banks")  # whose bank is whose is the engine's to say
+    files.read(folder / "banks.yaml", "Banks")  # checked here, used by the engine
     return Catalogue(
         places=_places(files.read(folder / "geography.yaml", "Geography")),
         names=_names(files.read(folder / "names.yaml", "Names")),
@@ -128,7 +128,7 @@ def load_catalogue(folder: Path, files: Files) -> Catalogue:
 
 
 def _places(root: Node) -> tuple[Place, ...]:
-    """Every neighbourhood, whose area code and postal codes are of its state."""
+    """All neighbourhoods. Raises ScenarioError for an area code or postal code of another state."""
     states = root.value["states"]
     places = []
     for row in root["rows"].items():
@@ -193,7 +193,7 @@ def _niches(root: Node) -> tuple[Niche, ...]:
         for project in item["projects"].items():
             names = {project.value["slug"], project.value["name"]}
             if not seen.isdisjoint(names):
-                raise project.fail(f"{project.value['name']!r} stands twice")
+                raise project.fail(f"{project.value['name']!r} appears twice")
             seen |= names
         fields = item.value
         niches.append(

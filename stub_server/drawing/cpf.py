@@ -1,4 +1,4 @@
-"""For making many valid CPFs a second: check digits from tables of partial sums instead of digit loops.
+"""Draws many valid CPFs a second: check digits from tables of partial sums instead of digit loops.
 
 The 9th digit of a CPF is the fiscal region of the state that issued it (Receita Federal); the eight before it are
 drawn with replacement, as real ones repeat digits.
@@ -26,7 +26,7 @@ class CpfMaker:
         """Eleven digits, unmasked."""
         high, low = int(rng.random() * 10_000), int(rng.random() * 10_000)
         if high == low == 1111 * region:
-            return self.draw(rng, region)  # eleven equal digits pass the sum and are no CPF
+            return self.draw(rng, region)  # eleven equal digits pass the checksum, but are not a CPF
         high_sum, high_plain = self._high[high]
         low_sum, low_plain = self._low[low]
         weighed = high_sum + low_sum + 2 * region

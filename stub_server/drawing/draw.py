@@ -1,4 +1,4 @@
-"""For drawing from weighted lists with nothing but `random()`, whose stream is the same on every Python and machine."""
+"""Draws from weighted lists with `random()` only, whose stream is the same on every Python and machine."""
 
 from __future__ import annotations
 

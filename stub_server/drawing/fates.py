@@ -1,4 +1,4 @@
-"""What is to become of a purchase. It is planned before it is lived, for what has happened cannot be taken back."""
+"""Draws in advance how a purchase turns out: how its first order ends, and how its renewals are paid."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import NamedTuple
 from .draw import Weighted
 
 PAID, LATE, LAPSE, CANCEL, ANY = "paid", "late", "lapse", "cancel", "any"
-#: Of a hundred periods that end: paid in time, paid late, not paid any more, not wanted any more.
+#: Percent of ending periods that are renewed in time, renewed late, left unpaid, and canceled.
 IN_TIME, LATER, LAPSED, LEFT = 88.5, 5.5, 3.5, 2.5
 STOPS = (LAPSED + LEFT) / 100
 LATE_SHARE = LATER / (IN_TIME + LATER)
-FOR_EVER = 60  # periods: nobody seeds more of them
+FOR_EVER = 60  # periods: more than any scenario seeds
 PAYING = ("paid", "refunded", "partly")
 
 
 class Fate(NamedTuple):
-    """`outcome` ends the first order (`partly` is a refund in part).
+    """`outcome` is how the first order ends (`partly` is a partial refund).
 
-    `renewals` say how each period is followed, the last one for ever: `any` is in time or late by luck.
+    `renewals` are the outcomes of the periods in order; the last one repeats. `any` is in time or late at random.
     """
 
     outcome: str
@@ -34,7 +34,7 @@ class Fate(NamedTuple):
 
     @property
     def bills(self) -> float:
-        """How many renewals are asked for at most."""
+        """The highest number of renewal orders."""
         last = self.renewals[-1]
         return len(self.renewals) if last == LAPSE else len(self.renewals) - 1 if last == CANCEL else math.inf
 
@@ -46,17 +46,17 @@ OUTCOMES = Weighted((("paid", 30), ("expired", 44), ("canceled", 9), ("refunded"
 
 @lru_cache(maxsize=512)
 def member(outcome: str, periods: int, end: str) -> Fate:
-    """Pays for so many periods and then stops."""
+    """The fate of a buyer who pays for `periods` periods and then stops by `end`."""
     return Fate(outcome) if periods >= FOR_EVER else Fate(outcome, (ANY,) * periods + (end,))
 
 
 def drawn(rng: Random) -> Fate:
-    """The fate of somebody in the crowd."""
+    """A random fate."""
     outcome = OUTCOMES.draw(rng)
     return paying(rng, outcome) if outcome in PAYING else Fate(outcome)
 
 
 def paying(rng: Random, outcome: str) -> Fate:
-    """Pays, and for so long by luck."""
+    """A random fate of a buyer who pays."""
     periods = int(math.log(1 - rng.random()) / math.log(1 - STOPS))
     return member(outcome, min(periods, FOR_EVER), LAPSE if rng.random() * (LAPSED + LEFT) < LAPSED else CANCEL)

@@ -1,4 +1,4 @@
-"""What is for sale, since when and until when."""
+"""Offers: plans for sale, and between which times."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from .plans import Plan, plans
 from .pools import plain_ascii
 from .prices import reais
 
-# One product of a type reads unlike the next.
+# Several texts for a type, so that its products differ.
 PRODUCT_TEXTS = {
     "course": (
         "Curso em vídeo com exercícios e material de apoio.",
@@ -61,7 +61,7 @@ class ProductBlueprint(NamedTuple):
 
 
 class ProjectBlueprint(NamedTuple):
-    """`fields` are a ProjectCreate without status; `bumps` are (title, reais) offered at checkout."""
+    """`fields` are a ProjectCreate without status; `bumps` are (title, reais) of extras offered at checkout."""
 
     niche: str
     slug: str
@@ -125,20 +125,20 @@ def _blueprint(
 
 
 def slogans_of(catalogue: Catalogue, faker: Faker) -> tuple[str, ...]:
-    """What Faker would print on a banner, without what no Brazilian would."""
+    """Slogans from Faker, without those that contain an excluded text of the catalogue."""
     drawn = dict.fromkeys(faker.catch_phrase() for _ in range(400))
     return tuple(text for text in drawn if not any(words in text for words in catalogue.not_in_slogans))
 
 
 def _interleaved(rng: random.Random, catalogue: Catalogue) -> list[tuple[Niche, Project]]:
-    """Every project once, the niches taking turns, so that few projects already show many niches."""
+    """Every project once, alternating between niches, so that few projects cover many niches."""
     niches = [(niche, _shuffled(rng, niche.projects)) for niche in _shuffled(rng, catalogue.niches)]
     longest = max(len(projects) for _, projects in niches)
     return [(niche, projects[turn]) for turn in range(longest) for niche, projects in niches if turn < len(projects)]
 
 
 def _shuffled(rng: random.Random, items: tuple[Any, ...]) -> list[Any]:
-    # Not random.shuffle, whose use of the generator is Python's to change.
+    # Not random.shuffle, as Python may change how it uses the generator.
     return [item for _, _, item in sorted((rng.random(), position, item) for position, item in enumerate(items))]
 
 
@@ -184,13 +184,13 @@ def _fields(
 
 
 def _product(niche: Niche, product: Product, slug: str, number: int, offered: tuple[Plan, ...]) -> ProductBlueprint:
-    # What takes somebody's time comes with the dearer plans only; the rest comes with all.
+    # Mentorship comes with the more expensive plans only, everything else with all.
     chosen = offered[1:] if product.type == "mentorship" else offered
     initials = "".join(word[0] for word in slug.split("-")).upper()
     return ProductBlueprint(
         fields={
             "name": product.name,
-            "description": _told(product, slug).format(audience=niche.audience),
+            "description": _product_text(product, slug).format(audience=niche.audience),
             "type": product.type,
             "status": "active",
             "image_url": f"https://assets.example.com/{slug}/produto-{number}.jpg",
@@ -202,6 +202,6 @@ def _product(niche: Niche, product: Product, slug: str, number: int, offered: tu
     )
 
 
-def _told(product: Product, slug: str) -> str:
+def _product_text(product: Product, slug: str) -> str:
     texts = PRODUCT_TEXTS[product.type]
     return texts[crc32(f"{slug}/{product.name}".encode()) % len(texts)]

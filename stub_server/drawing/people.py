@@ -1,7 +1,7 @@
 """People: coherent Brazilian customers, every field of one customer from one place of the catalogue.
 
 A People is built once (Faker fills its pools) and then draws tens of thousands of persons a second. It uses only
-`random()` of the generator it is given, so one state gives one person on every machine.
+`random()` of the generator it is given, so that one state gives the same person on every machine.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ WOMEN = 0.54
 ALPHANUMERIC = 0.06  # of the companies; Receita Federal has issued alphanumeric CNPJs since July 2026
 ALPHANUMERIC_SINCE_MS = 1_782_874_800_000  # 2026-07-01T00:00:00-03:00
 CNPJ_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-# RFC 2606: seeds must never reach a stranger's inbox.
+# RFC 2606: no mail to a seeded address may reach a real person.
 DOMAINS = ("example.com",) * 6 + ("example.org",) * 2 + ("example.net",) * 2
 DEPARTMENTS = ("contato", "financeiro", "compras", "adm")
-# Not everybody fills in the whole form.
+# Shares of customers who leave a part of the form empty.
 WITHOUT_ADDRESS, WITHOUT_PHONE = 0.08, 0.03
 LANDLINES, OF_COMPANIES = 0.12, 0.7
 HOUSES_WITHOUT_COMPLEMENT = 0.6
@@ -79,7 +79,7 @@ class Person:
 
 
 class People:
-    """Draws persons. `faker` must have been seeded with `seed_instance`; it is used up while building, not after."""
+    """Draws persons. `faker` must have been seeded with `seed_instance`; it is used while building only."""
 
     def __init__(self, catalogue: Catalogue, faker: Faker) -> None:
         self._names = name_pools(catalogue.names, faker, (place.state for place in catalogue.places))
@@ -90,7 +90,7 @@ class People:
         self._houses = ("Casa",) * 7 + ("Casa 1", "Casa 2", "Casa 3", "Fundos", "Sobrado")
 
     def person(self, rng: random.Random, *, at_ms: int | None = None) -> Person:
-        """One person, or in four cases of a hundred a company. `at_ms` (epoch) keeps CNPJs true to their time."""
+        """One person, or with a chance of 4 % a company. `at_ms` (epoch) decides whether a CNPJ may have letters."""
         draw = rng.random
         places, names = self._places, self._names
         place = places.items[bisect(places.cumulative, draw() * places.total)]
@@ -218,7 +218,7 @@ def _local_part(rng: random.Random, given: str, middle: Family | None, last: Fam
 
 
 def _phones(rng: random.Random, ddd: str, landlines: float) -> dict[str, dict[str, str]]:
-    """A mobile number, a landline beside it for a share of people, and now and then none at all."""
+    """A mobile number, for some people a landline too, and for a few no phone at all."""
     luck = rng.random()
     if luck < WITHOUT_PHONE:
         return {}
@@ -242,12 +242,12 @@ def is_alphanumeric(document: str) -> bool:
 
 
 def _flats(floors: int, blocks: str) -> tuple[str, ...]:
-    """Complements of flats: São Paulo writes "Apto 82", others "Apto 802"; one in five stands in a block."""
+    """Complements of flats: São Paulo writes "Apto 82", others "Apto 802"; one in five has a block."""
     plain = []
     for floor in range(1, floors + 1):
         for unit in range(1, 5):
             plain += [f"Apto {floor}{unit}", f"Apto {floor}0{unit}"]
-    # A step that shares nothing with the eight ways to write a floor's flats, so that all of them come up.
+    # 17 and the eight spellings of a floor's flats have no common divisor, so all spellings occur.
     in_blocks = [
         f"Bloco {block}, {plain[at]}" for turn, block in enumerate(blocks) for at in range(turn, len(plain), 17)
     ]

@@ -22,7 +22,7 @@ class Given(NamedTuple):
 
 
 class Family(NamedTuple):
-    """A surname as one bearer writes it: with particle or without."""
+    """A surname as written, with or without a particle."""
 
     text: str
     base: str
@@ -33,7 +33,7 @@ class NamePools(NamedTuple):
     female: Weighted[Given]
     male: Weighted[Given]
     middle: Weighted[Family]
-    last: dict[str, Weighted[Family]]  # by state; immigration shows in the last surname
+    last: dict[str, Weighted[Family]]  # by state, as last surnames reflect immigration
     suffixes: tuple[tuple[str, float], ...]
     company_suffixes: tuple[str, ...]
     family_firms: tuple[str, ...]
@@ -41,8 +41,8 @@ class NamePools(NamedTuple):
 
 
 def seeded_faker(seed: int) -> Faker:
-    """A Faker of Brazilian Portuguese whose stream depends on the seed alone."""
-    # Two of its 26 providers: to look for all of them would take longer than to draw the pools.
+    """A Faker of Brazilian Portuguese whose stream depends on nothing but the seed."""
+    # Two of its 26 providers: loading all of them takes longer than drawing the pools.
     faker = Faker("pt_BR", providers=["faker.providers.company", "faker.providers.person"], use_weighting=True)
     faker.seed_instance(seed)
     return faker
@@ -107,7 +107,7 @@ def _last(names: Names, families: list[tuple[Family, float]], state: str) -> Wei
 
 
 def _kept(draw: Callable[[], str], allowed: tuple[str, ...]) -> tuple[str, ...]:
-    """Draws with their own frequencies, without what the catalogue does not allow."""
+    """Texts drawn from Faker at its own frequencies, limited to those allowed."""
     return tuple(text for text in (draw() for _ in range(DRAWS)) if text in allowed)
 
 

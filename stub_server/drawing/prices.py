@@ -1,4 +1,4 @@
-"""What a plan costs: a monthly price from the ladder, and longer periods snapped to prices that shops print."""
+"""Prices of plans: a monthly price from the ladder, and longer periods rounded to prices that shops use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def lifetime_price(rng: random.Random, prices: Prices, monthly: int) -> int:
 
 
 def snap(prices: Prices, wanted: float) -> int:
-    """The printed price nearest to `wanted` cents; a ladder price wins when it is close enough."""
+    """The printed price nearest to `wanted` cents; a price of the ladder if one is close enough."""
     ladder = min(prices.ladder, key=lambda cents: abs(cents - wanted))
     if abs(ladder - wanted) <= wanted * prices.ladder_pull:
         return ladder

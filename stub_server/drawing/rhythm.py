@@ -1,4 +1,4 @@
-"""When Brazilians buy, pay, regret and work: purchase times, delays and office hours.
+"""Random times: when Brazilians buy, how long until they pay or ask for a refund, and office hours.
 
 All times are epoch milliseconds in UTC; the daily and weekly shape follows Brasília time, which has been UTC-3 without
 daylight saving since 2019.
@@ -28,7 +28,7 @@ WEEK = (1.06, 1.08, 1.05, 1.03, 0.96, 0.72, 0.76)
 EPOCH_WEEKDAY = 3
 WEEK_HOURS = tuple(day * hour for day in WEEK for hour in DAY)
 
-# Payment: nobody scans and confirms in under ten seconds; the rest is log-normal with its median at 2 min 30 s.
+# Delay of a payment: ten seconds at least; the rest is log-normal with its median at 2 min 30 s.
 FASTEST_MS = 10_000
 MEDIAN_MS = 150_000
 SIGMA = 1.85
@@ -40,8 +40,8 @@ REFUND_LAST_MS = 7 * DAY_MS
 
 
 class Rhythm:
-    """The hours of a period, each as likely to see a purchase as Brazilians buy in it: mild growth, quiet weekends,
-    lunch and evening peaks. Shares between 0 and 1 stand for instants between start and end.
+    """The hours of a period, weighted by how much Brazilians buy in them: mild growth, quiet weekends, lunch and
+    evening peaks. A share between 0 and 1 stands for an instant between start and end.
     """
 
     __slots__ = ("_befores", "_end", "_inner", "_lengths", "_starts", "_total", "_weights", "start")
@@ -60,7 +60,7 @@ class Rhythm:
         drawn = share * self._total
         hour = bisect(self._inner, drawn)
         into = int((drawn - self._befores[hour]) / self._weights[hour] * self._lengths[hour])
-        # Rounding may touch the hour's far edge.
+        # Rounding may give the hour's end.
         return self._starts[hour] + min(max(into, 0), self._lengths[hour] - 1)
 
     def share(self, at_ms: int) -> float:
@@ -90,7 +90,7 @@ def _hours(start_ms: int, end_ms: int) -> tuple[list[int], list[int], list[float
 def pay_delay_ms(rng: random.Random, *, below_ms: int = PIX_LIFETIME_MS) -> int:
     """How long a buyer takes to pay: median 2.5 minutes, 95 % within the hour, always less than `below_ms`."""
     if below_ms <= FASTEST_MS:
-        raise ValueError("nobody pays that fast")
+        raise ValueError("below_ms must be more than ten seconds")
     for _ in range(64):
         delay = FASTEST_MS + int((MEDIAN_MS - FASTEST_MS) * math.exp(SIGMA * rng.normalvariate(0, 1)))
         if delay < below_ms:
@@ -99,7 +99,7 @@ def pay_delay_ms(rng: random.Random, *, below_ms: int = PIX_LIFETIME_MS) -> int:
 
 
 def card_delay_ms(rng: random.Random) -> int:
-    """How long a card's issuer takes to say yes or no: a second or some."""
+    """How long a card's issuer takes to decide: one to five seconds."""
     return 900 + int(4_000 * rng.random() ** 2)
 
 
@@ -110,7 +110,7 @@ def refund_delay_ms(rng: random.Random) -> int:
 
 
 def moment(rng: random.Random, at_ms: int, sway_ms: int) -> int:
-    """An instant at most `sway_ms` from another, at an hour when somebody may well buy."""
+    """An instant at most `sway_ms` from another, mostly at an hour in which people buy."""
     near = at_ms
     for _ in range(32):
         near = at_ms + int((2 * rng.random() - 1) * sway_ms)
@@ -127,7 +127,7 @@ def bank_morning(rng: random.Random, at_ms: int) -> int:
 
 
 def office_hour(rng: random.Random, at_ms: int) -> int:
-    """An instant between nine and six on the working day, in Brasília, that an instant falls on or that comes next."""
+    """A random instant between 9:00 and 18:00 in Brasília, on the day of an instant or the next working day."""
     day = _working_day((at_ms + BRT_MS) // DAY_MS)
     return day * DAY_MS - BRT_MS + 9 * HOUR_MS + int(rng.random() * 9 * HOUR_MS)
 

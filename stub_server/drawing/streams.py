@@ -1,4 +1,4 @@
-"""Separate streams of luck, so that a change in one table of a world does not reshuffle the others."""
+"""Separate random streams, so that a change to one table of a world does not change the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..kernel.ids import uuid_text
 
 
 def stream(seed: int, *names: str) -> Random:
-    """The stream of this name; on every machine and every Python the same."""
+    """The random stream of this name, the same on every machine and Python."""
     return Random("/".join((str(seed), *names)))
 
 

@@ -1,1 +1,1 @@
-"""Floor 3: rules by which requests fail or wait, as a user of the sandbox asks for."""
+"""Floor 3: rules by which requests fail or wait on demand."""

@@ -1,4 +1,4 @@
-"""Which requests a fault rule means: operation, method, path, headers and members of the body."""
+"""Decides which requests a fault rule is for: by operation, method, path, headers and members of the body."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Step = str | int | None
 
 
 class Request(NamedTuple):
-    """What a rule is held against. `headers` are by name in lower case."""
+    """What a rule's `match` is compared with, besides the body. Header names are in lower case."""
 
     operation: str
     method: str
@@ -28,7 +28,7 @@ class Request(NamedTuple):
 
 
 def body_path(text: str) -> tuple[Step, ...]:
-    """`$.items[0].name` -> `("items", 0, "name")`; `[*]` is None. Raises ValueError for what is no such path."""
+    """`$.items[0].name` -> `("items", 0, "name")`; `[*]` is None. Raises ValueError for any other text."""
     if not _PATH(text):
         raise ValueError(text)
     steps: list[Step] = []
@@ -38,12 +38,12 @@ def body_path(text: str) -> tuple[Step, ...]:
 
 
 class Match:
-    """A rule's `match`. All that it names must hold; texts may be globs, of `*` and `?`."""
+    """A rule's `match`. All of its conditions must hold; texts may be globs with `*` and `?`."""
 
     __slots__ = ("_body", "_headers", "_method", "_operation", "_path")
 
     def __init__(self, asked: Body) -> None:
-        """`asked` is as in a request. Raises ValueError with a path of the body that is none."""
+        """`asked` is the `match` of a request. Raises ValueError with a path of the body that is not valid."""
         self._operation, self._method = asked.get("operationId"), asked.get("method")
         self._path = asked.get("path")
         self._headers = [(name.lower().encode("latin-1", "replace"), g) for name, g in asked.get("header", {}).items()]
@@ -51,11 +51,11 @@ class Match:
 
     @property
     def reads_body(self) -> bool:
-        """Whether the body decides too."""
+        """Whether there are conditions on the body."""
         return bool(self._body)
 
-    def means(self, request: Request) -> bool:
-        """Whether a request is meant, as far as its body does not decide."""
+    def fits(self, request: Request) -> bool:
+        """Whether a request meets all conditions but those on the body."""
         if self._operation is not None and self._operation != request.operation:
             return False
         if self._method is not None and self._method != request.method:
@@ -68,13 +68,13 @@ class Match:
                 return False
         return True
 
-    def means_body(self, body: Any) -> bool:
-        """Whether a body is meant."""
+    def fits_body(self, body: Any) -> bool:
+        """Whether a body meets the conditions on it."""
         return all(any(_equal(wanted, value) for value in _values(body, path)) for path, wanted in self._body)
 
 
 def glob(pattern: str, text: str) -> bool:
-    """Whether a text has the form of a pattern: `*` stands for any characters, `?` for one."""
+    """Whether a text fits a pattern: `*` stands for any characters, `?` for one."""
     return fnmatchcase(text, pattern.replace("[", "[[]"))
 
 

@@ -1,4 +1,4 @@
-"""One fault rule: which requests it means, when it fires, and what it does then."""
+"""One fault rule: for which requests it is, when it acts, and its effect."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ BEFORE, AFTER = "before", "after"
 
 
 class Effect(NamedTuple):
-    """What happens to one request. `label` says what asked for it, as `X-Sandbox-Simulated` carries it.
+    """The effect on one request. `label` names its cause for the header `X-Sandbox-Simulated`.
 
-    An answer of its own has `status` or `code`, or both; `delay` is ms; `drop` is `before` or `after` the change;
-    `keep` the share of the body that is sent.
+    `status` or `code` replace the response; `delay` is ms; `drop` closes the connection `before` or `after` the change;
+    `keep` is the share of the body that is sent.
     """
 
     label: str
@@ -31,22 +31,22 @@ class Effect(NamedTuple):
 
     @property
     def is_answer(self) -> bool:
-        """Whether the operation is not reached."""
+        """Whether the response is replaced, and the operation not called."""
         return self.status is not None or self.code is not None
 
     @property
     def only_waits(self) -> bool:
-        """Whether the request is answered as ever, a while later."""
+        """Whether the effect is a delay and nothing else."""
         return not (self.is_answer or self.headers or self.drop or self.keep is not None or self.corrupt)
 
 
 class Fault:
-    """A rule. `seen` requests were meant by it, it acted on `hits` of them; `since` is ms of the sandbox clock."""
+    """A rule. `seen` requests met its `match`, it acted on `hits` of them; `since` is ms of the sandbox clock."""
 
     __slots__ = ("asked", "enabled", "hits", "id", "match", "name", "preset", "seen", "since", "then", "when")
 
     def __init__(self, ident: str, asked: Body, since: int) -> None:
-        """`asked` has `then`, and `name`, `preset`, `match` and `when` where they were given. Raises ValueError."""
+        """`asked` is the request's rule over its preset. Raises ValueError for an invalid path of the body."""
         self.id, self.asked, self.since, self.enabled = ident, asked, since, True
         self.name, self.preset = asked.get("name"), asked.get("preset")
         self.match = Match(asked.get("match", {}))
@@ -55,7 +55,7 @@ class Fault:
         self.seen = self.hits = 0
 
     def fires(self, now: int, luck: Random) -> bool:
-        """Count a request that is meant, and say whether the rule acts on it. Luck is asked last."""
+        """Count a request that met the `match`, and return whether the rule acts on it."""
         self.seen += 1
         when = self.when
         place = self.seen - when.get("after", 0)
@@ -72,7 +72,7 @@ class Fault:
         return True
 
     def effect(self, luck: Random) -> Effect:
-        """What it does this time."""
+        """The effect on this request, with a random delay if the rule has a range."""
         then = self.then
         delay: Any = then.get("delay_ms", 0)
         if isinstance(delay, dict):

@@ -1,4 +1,4 @@
-"""The fault rules of one sandbox, in the order in which they were made, and the presets."""
+"""The fault rules of one sandbox, oldest first, and the presets."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ PRESETS: Mapping[str, Body] = MappingProxyType(
 
 
 class Faults:
-    """Rules are the observer's: they and their luck are no state of the world, and no step records them.
+    """The fault rules of one sandbox. They and their random stream are not world state, and no step records them.
 
-    `rules` are by id, for reading: every request looks whether there are any.
+    `rules` are by id, for reading: every request checks whether there are any.
     """
 
     __slots__ = ("_luck", "_made", "_seed", "rules")
 
     def __init__(self, seed: int) -> None:
-        """The same seed and the same requests fail at the same places."""
+        """With one seed and the same requests, the same ones fail."""
         self._seed = seed
-        self._luck: Random | None = None  # most sandboxes never need any
+        self._luck: Random | None = None  # made when first needed
         self.rules: dict[str, Fault] = {}
         self._made = 0
 
@@ -54,7 +54,7 @@ class Faults:
         return iter(self.rules.values())
 
     def add(self, asked: Body, now: int) -> Fault:
-        """Make a rule. Raises Conflict when there are too many, ValueError for a path of the body that is none."""
+        """Add a rule. Raises Conflict if there are too many, ValueError for a path of the body that is not valid."""
         if len(self.rules) >= MOST:
             raise Conflict(f"A sandbox has at most {MOST} fault rules: delete one first.", code="too_many_faults")
         preset = PRESETS[asked["preset"]] if "preset" in asked else {}
@@ -79,7 +79,7 @@ class Faults:
         self.rules.clear()
 
     def copy(self) -> Faults:
-        """The rules of a fork: the same, with counters and luck of their own from here on."""
+        """The rules of a fork, with counters and a random stream of their own."""
         twin = Faults(self._seed)
         twin._made, twin._luck = self._made, copy(self._luck)
         twin.rules = {ident: copy(fault) for ident, fault in self.rules.items()}
@@ -90,18 +90,18 @@ class Faults:
     def by_request(self, request: Request, now: int) -> Iterator[Effect]:
         """The effects of the rules that do not read the body, in their order."""
         for fault in tuple(self.rules.values()):
-            if fault.enabled and not fault.match.reads_body and fault.match.means(request):
+            if fault.enabled and not fault.match.reads_body and fault.match.fits(request):
                 yield from self._fired(fault, now)
 
     def by_body(self, request: Request, body: Any, now: int) -> Iterator[Effect]:
         """The effects of the rules that read the body."""
         for fault in tuple(self.rules.values()):
-            if fault.enabled and fault.match.reads_body and fault.match.means(request) and fault.match.means_body(body):
+            if fault.enabled and fault.match.reads_body and fault.match.fits(request) and fault.match.fits_body(body):
                 yield from self._fired(fault, now)
 
     @property
     def read_bodies(self) -> bool:
-        """Whether any rule does."""
+        """Whether an enabled rule reads the body."""
         return any(fault.enabled and fault.match.reads_body for fault in self.rules.values())
 
     def _fired(self, fault: Fault, now: int) -> Iterator[Effect]:

@@ -1,1 +1,1 @@
-"""Floor 9: the only floor that knows Connexion and ASGI."""
+"""Floor 9: HTTP. No other floor imports Connexion or ASGI."""

@@ -1,4 +1,4 @@
-"""Who calls, and may they: Connexion's security middleware with one plain check per operation."""
+"""Authentication and scopes: Connexion's security middleware with one plain check per operation."""
 
 from functools import lru_cache
 from ipaddress import ip_address
@@ -26,16 +26,16 @@ class Gate:
     """Turns an Authorization header into a Caller."""
 
     def __init__(self, tokens: Tokens, *, lenient: bool, loopback: bool) -> None:
-        """`lenient` takes any bearer as the seeded merchant.
+        """`lenient` accepts any bearer token as the seeded merchant's.
 
-        X-Sandbox-Client-IP is believed on loopback, elsewhere only beside the admin key.
+        With `loopback` X-Sandbox-Client-IP is accepted from every caller, otherwise only with the admin key.
         """
         self.tokens, self.lenient, self._loopback = tokens, lenient, loopback
 
     def admit(self, call: Call, operation: Operation) -> None:
-        """Name the caller or refuse: 401 for who, 403 for what.
+        """Set `call.caller` and `call.store`. Raises Unauthenticated (401) or Forbidden (403).
 
-        Order: present, parses, known, of the kind that serves here, expired, inactive, address, scopes.
+        Checked in order: present, parses, known, right kind of credential, expired, inactive, address, scopes.
         """
         header = call.headers.get(b"authorization")
         if header is None:
@@ -146,14 +146,14 @@ def _seeded_merchant(sandbox: Sandbox) -> Caller:
 
 
 class _Key(NamedTuple):
-    """An API key as a caller, and until when it serves."""
+    """An API key as a caller, with its expiry and whether it is active."""
 
     caller: Caller
     expires_at: str | None
     is_active: bool
 
 
-@lru_cache(maxsize=4096)  # records never change, so a key that was changed is another record
+@lru_cache(maxsize=4096)  # records never change: a changed key is a new record
 def _key_of(record: Record, merchant_id: str) -> _Key:
     public, hidden = orjson.loads(record.public), orjson.loads(record.hidden)
     caller = Caller(
@@ -182,7 +182,7 @@ def _caller_of(sandbox: Sandbox, store: Store, ident: str, kind: str) -> Caller:
 
 
 class _Operation(SecurityOperation):
-    """Connexion reads the requirement from the contract; our gate holds the request to it, without a request object."""
+    """Connexion reads the security requirement from the contract; our Gate checks it, without a request object."""
 
     def guard(self, operation: Operation, gate: Gate) -> "_Operation":
         self._operation, self._gate = operation, gate
@@ -216,6 +216,6 @@ class _API(SecurityAPI):
 
 
 class Security(SecurityMiddleware):
-    """Connexion's security middleware with our operation in it."""
+    """Connexion's security middleware with our check in it."""
 
     api_cls = _API

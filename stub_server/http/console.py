@@ -1,4 +1,4 @@
-"""The door to the Flask pages: made when a page is first asked for, run in threads beside the event loop."""
+"""Serves the Flask pages: created at the first request for a page, run in threads beside the event loop."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,7 +15,7 @@ WORKERS = 4
 
 
 class Pages:
-    """A WSGI application as an ASGI page; importing and making it waits for the first visitor."""
+    """A WSGI application as an ASGI application, imported and created at the first request."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
@@ -26,9 +26,9 @@ class Pages:
             await refuse_method(scope["method"], send)
             return
         if self._app is None:
-            made = await asyncio.to_thread(self._make)  # reading Flask takes a while, and others are served meanwhile
-            if self._app is None:  # two first visitors may have come at once
-                # Starlette's ASGI types and a2wsgi's say the same in other words.
+            made = await asyncio.to_thread(self._make)  # importing Flask takes time; others are served meanwhile
+            if self._app is None:  # two first requests may have come at once
+                # Starlette and a2wsgi declare the same ASGI types separately.
                 self._app = cast(ASGIApp, WSGIMiddleware(made, workers=WORKERS))
 
         async def listed(message: Message) -> None:

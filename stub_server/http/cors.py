@@ -1,7 +1,7 @@
-"""Cross-origin rules: which pages may read the API, and which the control surface.
+"""CORS: which origins may read the API's responses, and which those of the control surface.
 
-On a loopback bind the credentials follow from the seed, so every web page could know them: pages of this machine alone
-may read answers there, and those that the user names. Elsewhere the credential decides, wherever the page is from.
+On loopback the credentials derive from the seed, so every web page could know them: only pages of this machine, and of
+origins that the user names, may read responses. Elsewhere every origin may, and the credential decides.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,11 +21,11 @@ _COMMON = (
     b"X-Sandbox-Client-IP, X-Sandbox-Simulate, X-Sandbox-Delay"
 )
 VARY = (b"vary", b"Origin")
-"""On every answer, with or without an Origin: a cache must not give one page's answer to another."""
+"""On every response, with or without an Origin: a cache must not give one origin's response to another."""
 
 
 class Origins:
-    """The pages that may read the API's answers."""
+    """The origins that may read the API's responses."""
 
     def __init__(self, listed: Iterable[str], *, loopback: bool) -> None:
         """`listed` are origins such as `https://app.example.com`; `*` is every one."""
@@ -38,7 +38,7 @@ class Origins:
 
 
 def answer_headers(origin: bytes) -> Headers:
-    """What a browser on another port needs to read an answer, credentials included."""
+    """The headers with which a browser lets a page of this origin read a response, credentials included."""
     return [
         (b"access-control-allow-origin", origin),
         (b"access-control-allow-credentials", b"true"),
@@ -47,7 +47,7 @@ def answer_headers(origin: bytes) -> Headers:
 
 
 def preflight_headers(origin: bytes, requested: bytes | None) -> Headers:
-    """The answer to a preflight: what was asked for is allowed, for ten minutes."""
+    """The headers of a preflight's response: the requested headers are allowed, for ten minutes."""
     return [
         (b"access-control-allow-origin", origin),
         (b"access-control-allow-credentials", b"true"),
@@ -68,15 +68,15 @@ def is_local_origin(origin: bytes) -> bool:
 
 
 def is_local_host(host: bytes | None) -> bool:
-    """Whether a Host header names this machine: a name of the attacker's that resolves here does not."""
+    """Whether a Host header names this machine. Another name that resolves to it does not."""
     if host is None:
         return True
     return is_local(host_name(host.decode("latin-1").strip()))
 
 
 def is_from_elsewhere(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether a browser sent this for a page that is not of this machine, by whatever it says of that."""
+    """Whether a browser sent this for a page that is not of this machine, by Origin or Sec-Fetch-Site."""
     origin = headers.get(b"origin")
-    if origin is None and headers.get(b"sec-fetch-site") == b"cross-site":  # a picture or a script in a page
+    if origin is None and headers.get(b"sec-fetch-site") == b"cross-site":  # such as an image or a script of a page
         return True
     return origin is not None and not is_local_origin(origin)

@@ -1,4 +1,4 @@
-"""Every refusal in one shape: the only module that turns an exception into an answer."""
+"""Renders every exception as a response of one shape. No other module does."""
 
 import logging
 from http import HTTPStatus
@@ -16,7 +16,7 @@ JSON = (b"content-type", b"application/json")
 
 
 def as_refusal(error: Exception, trace: Trace) -> Refusal:
-    """Any exception as a refusal; what is neither ours nor an HTTP answer is a defect and is logged as one."""
+    """Any exception as a refusal. One that is neither a Refusal nor an HTTP error is logged as a defect."""
     if isinstance(error, Refusal):
         return error
     if isinstance(error, HTTPException) and error.status_code < 500:
@@ -26,7 +26,7 @@ def as_refusal(error: Exception, trace: Trace) -> Refusal:
         return refusal
     log.error("defect in %s %r (%s)", trace.method, trace.path, trace.id, exc_info=error)
     return Refusal(
-        "The sandbox made a mistake. Its log names the request id; the same request may well work after a reset."
+        "The sandbox failed by a defect of its own. Its log has the request id; the request may work after a reset."
     )
 
 

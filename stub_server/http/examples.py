@@ -1,4 +1,4 @@
-"""Records of a world that stand in for those of the contract's examples: what is shown can be sent as it is."""
+"""Replaces ids in the contract's examples by those of records in the sandbox, so that examples can be sent as shown."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,7 +8,7 @@ from ..store.table import Table
 
 
 def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
-    """By the names of the contract's `x-example-records`; a kind of which the world has no record is left out."""
+    """The sandbox's values by the names of `x-example-records`, without those that it has no record for."""
     store, sample = sandbox.store, sandbox.sample
     plan = _kept(store.plans, sample.get("planId"))
     project = _project_of(store, plan) or _kept(store.projects, sample.get("projectId"))
@@ -36,7 +36,7 @@ def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
 
 
 def replacements(named: Mapping[str, list[str]], found: Mapping[str, str]) -> dict[bytes, bytes]:
-    """What to write in place of what; `named` are the values in the contract's examples."""
+    """From example values in the contract to those in `found`. `named` is the contract's `x-example-records`."""
     return {
         example.encode(): found[name].encode()
         for name, examples in named.items()
@@ -46,7 +46,7 @@ def replacements(named: Mapping[str, list[str]], found: Mapping[str, str]) -> di
 
 
 def _kept(table: Table, ident: str | None) -> str | None:
-    """A record that may have gone since, or the newest one in its place."""
+    """The id of a record if it still exists, else of the newest one in the table."""
     if ident is not None and ident in table.keys:
         return ident
     return table.rows[table.order[-1]].id if len(table) else None
@@ -66,7 +66,7 @@ def _project_of(store: Store, plan: str | None) -> str | None:
 
 
 def _other_plan(store: Store, project: str | None, plan: str | None) -> str | None:
-    """A further plan of the project, best one that takes more than PIX: an example pays by boleto."""
+    """Another plan of the project, preferably active and payable by boleto, as one example is."""
     others = [ident for ident in _newest(store.plans, "projectId", project) if ident != plan]
     return max(others, key=lambda ident: _serves(store, ident), default=None)
 

@@ -1,4 +1,4 @@
-"""Whether a handler fits the operation that a corrected contract binds to it, and what it cannot do without."""
+"""Checks that a handler fits its operation in a contract with overlays, and what it needs of requests."""
 
 import inspect
 from collections.abc import Callable
@@ -13,9 +13,9 @@ _DEEPEST = 12
 
 
 class Takes(NamedTuple):
-    """What a handler is called with: so many ids of the path, a query, a body; `body_needed` where it cannot be None.
+    """What a handler is called with: number of path ids, query, body; `body_needed` if the body cannot be None.
 
-    `anything` is a handler that takes whatever comes: that of an operation without behaviour.
+    `anything` is a handler with any arguments: the one of an operation without behaviour.
     """
 
     ids: int = 0
@@ -26,7 +26,7 @@ class Takes(NamedTuple):
 
 
 def takes_of(handler: Callable[..., Any]) -> Takes:
-    """What a handler's signature says."""
+    """The parameters in a handler's signature."""
     parameters = list(inspect.signature(handler).parameters.values())
     if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters):
         return Takes(anything=True)
@@ -50,12 +50,12 @@ def check_fit(operation: Operation, handler: Callable[..., Any]) -> None:
 
 
 def skeleton(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Json:
-    """What a handler relies on in a request: members that must be there, their types and the words that it knows."""
+    """What a handler relies on in a request: required members, their types and their enums, as a schema."""
     node = resolve(node)
     if not isinstance(node, dict) or depth > _DEEPEST:
         return {}
     kept: dict[str, Json] = {name: node[name] for name in _KEPT if name in node}
-    # A handler keeps names of events and scopes as they are; only a type it looks up must be one that there is.
+    # Handlers store names of events and scopes as they come; only event types are looked up, and must exist.
     if node.get(SOURCE, "event_types") != "event_types":
         kept.pop("enum", None)
     if node.get("nullable") is True and isinstance(kept.get("type"), str):

@@ -1,7 +1,7 @@
-"""Host names: which mean this machine, and which a server on loopback answers to.
+"""Host names: which mean this machine, and which a server on loopback accepts.
 
-A page of a stranger whose name resolves to this machine (DNS rebinding) is same-origin with the server. The Host
-header alone tells: it holds the stranger's name.
+With DNS rebinding, a foreign page whose host name resolves to this machine is same-origin with the server. Only the
+Host header, which holds the foreign name, shows it.
 """
 
 import re
@@ -17,7 +17,7 @@ _REMEMBERED, _LONGEST = 64, 256
 
 
 def host_name(header: str) -> str | None:
-    """The name or address in a Host header, in lower case and without the port; None for what is no such header."""
+    """The name or address in a Host header, in lower case and without the port; None for any other text."""
     found = _HOST(header)
     if found is None:
         return None
@@ -56,16 +56,16 @@ def network_of(text: str) -> Network:
 
 
 class Hosts:
-    """The hosts that a server answers to: those of this machine and those that the user names."""
+    """The hosts that a server accepts: those of this machine and those that the user names."""
 
     def __init__(self, named: Iterable[str], *, loopback: bool) -> None:
-        """`named` are as in a Host header. Not on loopback every host is answered: there the credential decides."""
+        """`named` are as in a Host header. Off loopback every host is accepted: there the credential decides."""
         self._named = {host_name(text) for text in named} - {None}
         self._everyone = not loopback
-        self._known: set[bytes | None] = {None}  # no browser leaves the header out
+        self._known: set[bytes | None] = {None}  # browsers always send the header
 
     def admits(self, header: bytes | None) -> bool:
-        """Whether a request with this Host header is answered."""
+        """Whether a request with this Host header is accepted."""
         if self._everyone or header in self._known:
             return True
         assert header is not None

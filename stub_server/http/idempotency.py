@@ -1,4 +1,4 @@
-"""Idempotency-Key, where the contract takes one: the same request again gets the same answer, and is done once."""
+"""Idempotency-Key, where the contract has one: a repeated request is executed once, and gets the saved response."""
 
 import hashlib
 
@@ -26,9 +26,9 @@ def key_of(call: Call) -> ReplyKey | None:
 
 
 def fingerprint(call: Call, body: object) -> bytes:
-    """The same for two bodies that mean the same JSON, sent by callers who may do the same.
+    """A hash that is equal for equal JSON bodies and queries of callers with equal rights.
 
-    A saved reply may hold a secret: it is not repeated to a caller with fewer rights than the first one had.
+    Rights count because a saved reply may hold a secret, which a caller with fewer rights must not get.
     """
     canonical = orjson.dumps(body, option=orjson.OPT_SORT_KEYS) if body is not None else b""
     caller = call.caller
@@ -39,7 +39,7 @@ def fingerprint(call: Call, body: object) -> bytes:
 def earlier(call: Call, key: ReplyKey, print_: bytes) -> Saved | None:
     """The saved reply of an earlier request, or None for the first one. Raises Conflict."""
     if key in call.sandbox.in_progress:
-        raise _conflict("idempotency_in_progress", "The first request with this key still runs. Ask again soon.")
+        raise _conflict("idempotency_in_progress", "The first request with this key is still running. Retry soon.")
     saved = call.sandbox.replies.get(key)
     if saved is None or saved.expires <= call.now:
         return None

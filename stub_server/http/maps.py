@@ -1,4 +1,4 @@
-"""Maps with free names, such as metadata: where a body holds them, and which names do not serve."""
+"""Maps with free keys, such as metadata: finds them in request schemas, and refuses invalid keys."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,7 +15,7 @@ Place = tuple[str, ...]
 
 
 def free_maps(schema: Json, resolve: Callable[[Json], Json], place: Place = ()) -> Iterator[Place]:
-    """Where a body of a schema holds maps from free names to texts, as the members that lead there."""
+    """Where a schema has maps from free keys to strings, as the members that lead there."""
     schema = resolve(schema)
     if not isinstance(schema, dict) or len(place) > _DEEPEST:
         return
@@ -27,9 +27,9 @@ def free_maps(schema: Json, resolve: Callable[[Json], Json], place: Place = ()) 
 
 
 def check_names(body: Json, places: tuple[Place, ...]) -> None:
-    """Refuse names that OpenAPI 3.0 cannot refuse: empty, too long, or with NUL. Raises Conflict."""
+    """Raises Conflict for keys that OpenAPI 3.0 cannot forbid: empty, too long, or with NUL."""
     wrong = []
-    for place in places:  # every write passes here
+    for place in places:  # called for every write
         node: Any = body
         for step in place:
             node = node.get(step)

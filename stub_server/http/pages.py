@@ -1,4 +1,4 @@
-"""The contract as a file: our own bytes with the server and the records of the world that is asked, and an ETag."""
+"""Serves the contract as JSON and YAML, with the server and record ids of the requested sandbox, and an ETag."""
 
 import hashlib
 from collections.abc import Mapping
@@ -14,25 +14,25 @@ from .examples import replacements, stand_ins
 from .router import CALL
 
 NAMED = "x-example-records"
-# Stands in the bytes where the address of the world's server belongs.
+# Placeholder for the URL of the sandbox's server.
 _HERE = b"/the-server-of-this-world"
-# Where the address of another world begins, which is not put under this one's; no text holds a NUL.
+# Placeholder for the URLs of other sandboxes, which keep their own names; no text holds a NUL.
 _OTHERS = b"\0"
 
 
 class File:
-    """One file. It is written when it is first asked for; what differs by world is put in at every request.
+    """One file. It is serialised at the first request; the values of a sandbox are put in at every request.
 
-    So a world costs nothing until somebody asks, nothing is kept for it, and what it shows is never out of date.
+    Nothing is cached for a sandbox, so what is shown is never out of date.
     """
 
     def __init__(self, data: Json, media: bytes, named: Mapping[str, list[str]], *, absolute: bool) -> None:
-        """`named` are the values of examples by the kind of record; `absolute` shows the server with its host."""
+        """`named` are the values of examples by kind of record; `absolute` shows the server's URL with its host."""
         self._data, self._media, self._named, self._absolute = data, media, named, absolute
         self._bytes: tuple[bytes, bytes] | None = None
 
     def _content(self) -> tuple[bytes, bytes]:
-        """The bytes that every world begins with, and their digest."""
+        """The bytes with placeholders, the same for every sandbox, and their digest."""
         if self._bytes is None:
             servers = [
                 {**server, "url": _HERE.decode() + server["url"].rstrip("/")} if server["url"][:1] == "/" else server
@@ -48,12 +48,12 @@ class File:
         return self._bytes
 
     def _changes(self, call: Call) -> dict[bytes, bytes]:
-        """What is put in for a world. An overlay's server elsewhere stays as it is."""
+        """What to replace by what for a sandbox. Servers elsewhere, which an overlay may name, stay."""
         url = call.server.url if self._absolute else ""
         base = (url + call.prefix).encode()
         changes = {example.encode() + b"/s/": _OTHERS for example in self._named.get("baseUrl", ())}
         changes |= replacements(self._named, stand_ins(call.sandbox, call.server.url + call.prefix))
-        if not base:  # a server's address is at least a slash
+        if not base:  # a server's URL is at least a slash
             changes |= {quote + _HERE + end: quote + b"/" + end for quote, end in ((b'"', b'"'), (b" ", b"\n"))}
         return changes | {_HERE: base, _OTHERS: call.server.url.encode() + b"/s/"}
 
@@ -80,7 +80,7 @@ class File:
 
 
 async def refuse_method(method: str, send: Send) -> None:
-    """OPTIONS of a page, or the refusal of any other method. Raises NotAllowed."""
+    """Respond to OPTIONS of a page. Raises NotAllowed for any other method."""
     if method != "OPTIONS":
         raise NotAllowed(f"This path answers GET, not {method[:20]}.", headers={"Allow": "GET"})
     await send({"type": "http.response.start", "status": 204, "headers": [(b"allow", b"GET")]})
@@ -88,7 +88,7 @@ async def refuse_method(method: str, send: Send) -> None:
 
 
 class _Dumper(yaml.CSafeDumper):
-    """YAML without anchors: each value stands where it is used."""
+    """YAML without anchors: every value is written where it is used."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
@@ -100,6 +100,6 @@ def contract_pages(api: Json, control: Json, base: str) -> dict[str, ASGIApp]:
     pages: dict[str, ASGIApp] = {}
     for stem, raw in (("/openapi", api), (f"{base}/openapi", control)):
         for ending, media in (("json", b"application/json"), ("yaml", b"application/yaml")):
-            # Clients made from a contract on its own know no host but the one in it; the API's is chosen by its user.
+            # Clients generated from the control contract take the host from it; users of the API choose the host.
             pages[f"{stem}.{ending}"] = File(raw, media, named, absolute=raw is control)
     return pages

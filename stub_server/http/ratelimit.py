@@ -1,4 +1,4 @@
-"""How many requests a caller may send in a while: `--rate-limit`, by the machine's clock."""
+"""The rate limit of callers (`--rate-limit`), by the machine's clock."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class RateLimit:
     """One per server. A caller is a credential, or an address without one, in one sandbox."""
 
     def __init__(self, most: int, seconds: int) -> None:
-        """`most` requests in a window of so many seconds, which begins with a caller's first request."""
+        """At most `most` requests in a window of so many seconds, which begins with a caller's first request."""
         self.most, self.seconds = most, seconds
         self._policy = f'"default";q={most};w={seconds}'
         self._windows: dict[bytes, Window] = {}
 
     def take(self, sandbox: str, authorization: bytes | None, peer: str | None) -> Headers:
-        """Count a request; answers the headers that say what is left. Raises Limited, with them and Retry-After."""
+        """Count a request and return the RateLimit headers. Raises Limited, with them and Retry-After."""
         now = monotonic()
         caller = blake2b(authorization or str(peer).encode(), digest_size=16, key=sandbox.encode()[:64]).digest()
         window = self._windows.pop(caller, None)
@@ -38,7 +38,7 @@ class RateLimit:
             window = Window(now + self.seconds, 0)
         is_over = window.used >= self.most
         window = window if is_over else Window(window.ends, window.used + 1)
-        self._windows[caller] = window  # at the end: the caller that was silent longest is the first
+        self._windows[caller] = window  # moved to the end, so that the caller that was idle longest is first
         if len(self._windows) > MOST_CALLERS:
             del self._windows[next(iter(self._windows))]
         left, seconds = self.most - window.used, ceil(window.ends - now)

@@ -1,4 +1,4 @@
-"""What an operation accepts: parameters and body as one value, held to one compiled schema, every violation at once."""
+"""Validates requests: parameters and body as one value, against one compiled schema, with every violation at once."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -26,18 +26,18 @@ WIDEST, MOST_VALUES = 1_000, 20_000
 _MOST_WRONG = 100
 _SEVERAL = "The request has {} violations of the contract."
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
-# A larger integer is beyond every page there can be; JSON readers lose digits of one, so it is read as this.
+# Larger integers are read as this: no page is that far, and JSON readers lose their digits.
 _MOST = 10**18
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?").fullmatch
 _JSON_TYPE = re.compile(rb"application/json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL).fullmatch
 _CHARSET = re.compile(rb";\s*charset\s*=\s*\"?([^\";\s]+)", re.IGNORECASE)
 _HEADER_SAFE = re.compile(r"[A-Za-z0-9_.\[\]-]{1,40}").fullmatch
-# Headers that the frame reads itself; a handler never sees them.
+# Headers that the middleware reads; handlers do not get them.
 _FRAME_HEADERS = frozenset(("authorization", "x-sandbox-admin-key"))
 
 
 def _cast(schema: Json) -> Callable[[str], Any] | None:
-    """How a query text becomes the type its schema names; a text that is no such thing stays text and is refused."""
+    """How to convert a query text to its schema's type. Text that cannot be converted is kept, and refused later."""
     kind = schema.get("type")
     if kind == "integer":
         return _integer
@@ -57,7 +57,7 @@ def _integer(text: str) -> int | str:
 
 
 class Requests:
-    """The compiled demands of one operation."""
+    """The compiled validation of one operation's requests."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Requests:
 
         `ignore_unknown` drops body members that the contract does not name instead of refusing them,
         `reject_unknown_query` refuses query parameters that it does not name instead of warning of them. `further` is
-        said in the refusal of a member that it does not name.
+        added to the refusal of a body member that it does not name.
         """
         self._document, self._schemas, self._takes = document, schemas, takes
         self._reject_unknown_query, self._further = reject_unknown_query, further
@@ -127,7 +127,7 @@ class Requests:
         return self._schemas.compile(self._shape, request=True)
 
     def rely_on(self, shipped: "Requests") -> None:
-        """Refuse what a corrected contract allows and the handler, made for the shipped one, cannot understand."""
+        """Also refuse what overlays allow but the handler, made for the shipped contract, cannot process."""
         relied_on = skeleton(shipped._shape, shipped._document.resolve)
         if relied_on != skeleton(self._shape, self._document.resolve):
             self._relied_on = Draft4Validator(relied_on)
@@ -135,7 +135,7 @@ class Requests:
     def read(self, call: Call) -> tuple[tuple[str, ...], dict[str, Any]]:
         """The handler's arguments: the path's ids, and query and body where the operation has them.
 
-        Raises Malformed, Unsupported, Invalid, NotBuilt, then Missing for an id that has not the form of one.
+        Raises Malformed, Unsupported, Invalid, NotBuilt, then Missing for a malformed id.
         """
         arguments: dict[str, Any] = {}
         value = _EMPTY
@@ -158,7 +158,7 @@ class Requests:
         return (self._ids(values) if values else values), arguments
 
     def check_names(self, body: Any) -> None:
-        """What is to be checked of a body when nothing else is wrong. Raises Conflict."""
+        """Check the keys of maps in a body that has no other violation. Raises Conflict."""
         if self._maps and isinstance(body, dict):
             check_names(body, self._maps)
 
@@ -233,7 +233,7 @@ class Requests:
         known = self._media.get(media)
         if known is None:
             charset = _CHARSET.search(media)
-            # JSON is UTF-8 (RFC 8259); a charset that says otherwise would be a body of other letters.
+            # JSON is UTF-8 (RFC 8259); in another charset the same bytes would mean other text.
             fits = charset is None or charset[1].lower() in (b"utf-8", b"utf8", b"us-ascii")
             known = _JSON_TYPE(media.strip()) is not None and fits
             if len(self._media) < 64:

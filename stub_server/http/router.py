@@ -1,4 +1,4 @@
-"""Path and method to operation, in one walk; Connexion's middlewares downstream read what it leaves in the scope."""
+"""Finds the operation of a path and method, and sets the routing context that Connexion's middleware reads."""
 
 import re
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class _Node:
 class Router(SpecMiddleware):
     """A tree of path segments. A literal segment wins over a templated one, whatever the document's order.
 
-    405 and OPTIONS name every method of the path; a trailing slash is another path; HEAD goes where GET goes.
+    405 and OPTIONS name every method of the path; a trailing slash is another path; HEAD is routed like GET.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -46,7 +46,7 @@ class Router(SpecMiddleware):
 
     def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
         """Register every path of a contract below its base path."""
-        if not base_path:  # what happens on demand happens to the API alone
+        if not base_path:  # faults concern the API, not the control surface
             self._simulator = Simulator(options["documents"][""])
         base = specification.base_path if base_path is None else base_path
         for path, item in specification["paths"].items():
@@ -101,7 +101,7 @@ class Router(SpecMiddleware):
         await self.app(scope, receive, send)
 
     def _no_route(self, prefix: str, method: str, path: str) -> Missing:
-        """404 of a path, with the one that was probably meant."""
+        """404 for an unknown path, with the path that was probably meant."""
         below = CONTROL if path.startswith(CONTROL) else ""
         what = "control surface" if below else "API"
         meant = self._meant(method, path)
@@ -129,7 +129,7 @@ class Router(SpecMiddleware):
 
 
 def _like(node: _Node, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
-    """The node that these segments probably mean, and how they are spelled there."""
+    """The node whose path is most similar to these segments, and how it is spelled."""
     spelled: list[str] = []
     for segment in segments:
         name = segment if segment in node.literals else nearest(segment, list(node.literals))
@@ -148,7 +148,7 @@ def _walk(
         segment = segments[at]
         child = node.literals.get(segment)
         if child is not None:
-            if node.template is not None:  # the literal wins, unless it leads nowhere
+            if node.template is not None:  # the literal wins, unless nothing matches below it
                 found = _walk(child, segments, at + 1, values)
                 if found[0] is not None:
                     return found

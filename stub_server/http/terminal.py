@@ -1,4 +1,4 @@
-"""The application inside Connexion's shell: reads the request, calls the handler, holds the answer to the contract."""
+"""The application behind Connexion's middleware: reads the request, calls the handler, checks the response."""
 
 import inspect
 from collections.abc import Awaitable, Callable
@@ -23,14 +23,14 @@ from .fitting import takes_of
 from .requests import Requests
 from .router import CALL
 
-# The control surface is the sandbox's own: nobody corrects its contract.
+# Said for the API only: overlays do not apply to the control contract.
 _OVERLAYS = " An overlay (--overlay) adds one; --unknown-fields ignore drops it."
 
 Handler = Callable[..., Reply | Awaitable[Reply]]
 
 
 class Bound:
-    """One operation, ready to be called."""
+    """One operation with its handler, its request validation and its response schemas."""
 
     def __init__(self, operation: Operation, handler: Handler, requests: Requests, schemas: Schemas) -> None:
         self.operation, self.handler, self.requests, self._schemas = operation, handler, requests, schemas
@@ -47,7 +47,7 @@ class Bound:
         }
 
     async def answer(self, call: Call, values: tuple[str, ...], arguments: dict[str, Any]) -> Reply:
-        """Call a handler that waits, and hold its answer to the contract."""
+        """Call an async handler, and check its response against the contract."""
         call.trace.step = "handler"
         reply: Reply = await self.handler(call, *values, **arguments)  # type: ignore[misc]
         self.requests.check_names(arguments.get("body"))
@@ -56,7 +56,7 @@ class Bound:
         return reply
 
     def answer_at_once(self, call: Call, values: tuple[str, ...], arguments: dict[str, Any]) -> Reply:
-        """Call a handler, and hold its answer to the contract before anything that it drafted is recorded."""
+        """Call a sync handler, and check its response against the contract before its draft is recorded."""
         call.trace.step = "handler"
         reply: Reply = self.handler(call, *values, **arguments)  # type: ignore[assignment]
         self.requests.check_names(arguments.get("body"))
@@ -65,10 +65,10 @@ class Bound:
         return reply
 
     def check(self, reply: Reply) -> None:
-        """Hold an answer to the contract. Raises ContractViolation for a status or body that it does not have.
+        """Check a response. Raises ContractViolation for a status, header or body that the contract does not have.
 
-        Stored records were checked when they were written; a frame around them is checked when it first occurs, and a
-        body without a constant frame every time.
+        Stored records were checked when they were written; a shape around them is checked when it first occurs, and a
+        body without a shape every time.
         """
         proof = (reply.status, reply.shape)
         if reply.shape is not None and proof in self._proved:
@@ -112,14 +112,14 @@ class Terminal(SpecMiddleware):
         ignore_unknown: bool,
         reject_unknown_query: bool,
     ) -> None:
-        """`documents` and `schemas` by base path; `shipped` is the API's contract before it was corrected, if any."""
+        """`documents` and `schemas` by base path; `shipped` is the API's contract without overlays, if any."""
         self._documents, self._schemas, self._ignore_unknown = documents, schemas, ignore_unknown
         self._reject_unknown_query = reject_unknown_query
         self._shipped = shipped
         self._bound: dict[str, dict[str, Bound]] = {}
 
     def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
-        """Resolve each operation's handler with Connexion's resolver and compile what it accepts and answers."""
+        """Resolve each operation's handler with Connexion's resolver, and compile its request and response schemas."""
         base = specification.base_path if base_path is None else base_path
         document, schemas = self._documents[base], self._schemas[base]
         bound = self._bound[base] = {}
@@ -173,7 +173,7 @@ class Terminal(SpecMiddleware):
 async def _once(
     send: Send, call: Call, bound: Bound, key: ReplyKey, values: tuple[str, ...], arguments: dict[str, Any]
 ) -> None:
-    """Answer a request with an Idempotency-Key: the first one is done, a later one gets the same reply."""
+    """Serve a request with an Idempotency-Key: the first one is executed, a later one gets its saved response."""
     print_ = idempotency.fingerprint(call, arguments.get("body"))
     earlier = idempotency.earlier(call, key, print_)
     if earlier is not None:
@@ -205,7 +205,7 @@ async def _once(
 
 async def _send(send: Send, call: Call, reply: Reply, body: bytes) -> None:
     headers = [*reply.headers]
-    if reply.status != 204:  # which has no body, and says nothing of one
+    if reply.status != 204:  # 204 has neither body nor headers about one
         headers += [(b"content-type", reply.media), (b"content-length", b"%d" % len(body))]
     if call.warnings:
         headers.append((b"x-sandbox-warnings", ", ".join(call.warnings[:20]).encode("latin-1", "replace")))
@@ -234,7 +234,7 @@ async def read_body(receive: Receive, length: bytes | None) -> bytes:
 
 
 async def _part(receive: Receive) -> Message:
-    """The next piece of the body. Raises Malformed when the client has gone: half a request is not done."""
+    """The next chunk of the body. Raises Malformed if the client has gone: half a request is not executed."""
     message = await receive()
     if message["type"] == "http.disconnect":
         raise Malformed("The client left before its body was complete.")

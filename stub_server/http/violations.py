@@ -1,4 +1,4 @@
-"""What the validator found, in words: one detail per violation, with what to send instead."""
+"""Turns validation errors into details: one per violation, with what to send instead."""
 
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
@@ -13,7 +13,7 @@ from ..contract.source import Json
 from ..kernel.problem import Detail, detail
 
 _SHOWN = 80
-_GUESSED = 20  # so many unknown members are compared with the known ones: that takes a while
+_GUESSED = 20  # so many unknown members are compared with known ones, as that is slow
 _LONGEST_GUESSED = 64
 _MOST_OPTIONS = 20
 _CODES = MappingProxyType(
@@ -63,18 +63,18 @@ _PATTERNS = MappingProxyType(
     {
         UUID: "is no UUID, such as 0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55.",
         r"^[^\u0000]*$": "holds the character NUL (U+0000). Leave it out.",
-        "^[A-Z]{2}$": "has not two capital letters, such as BR or SP.",
+        "^[A-Z]{2}$": "is not two capital letters, such as BR or SP.",
     }
 )
 
 Names = Callable[[Sequence[str | int]], Sequence[str]]
-"""The members that the contract knows at a place of the request."""
+"""The members that the contract has at a place of the request."""
 
 
 def details_of(error: Any, names: Names, further: str) -> list[Detail]:
     """A validator's error as details; an object with three unknown members gives three.
 
-    `further` is said of unknown members beside what they may have been meant to be.
+    `further` is added to the message for unknown members.
     """
     kind = type(error.kind).__name__.rpartition("_")[2]
     path = list(error.instance_path)
@@ -103,7 +103,7 @@ def field_name(path: list[Any]) -> str:
 
 
 def document_advice(value: object) -> str:
-    """Why a text is no Brazilian document."""
+    """Why a text is not a CPF, CNPJ or passport."""
     digits = "".join(c for c in str(value) if c not in ".-/")
     if len(digits) == 11 and digits.isdigit():
         return "CPF check digits do not match."
@@ -124,7 +124,7 @@ def members_at(schema: Json, path: Sequence[str | int], resolve: Callable[[Json]
 
 
 def nearest(word: str, known: Sequence[str]) -> str | None:
-    """The known word that was probably meant."""
+    """The most similar known word, or None."""
     if len(word) > _LONGEST_GUESSED:
         return None
     by_fold = {name.lower().replace("_", ""): name for name in known}
@@ -163,7 +163,7 @@ def _message(error: Any, kind: str) -> str:
             return "Send at least one field."
         case "Not":
             return "These fields do not go together. The contract says which do."
-    # The value may be a whole object or a megabyte of text: say it shortened.
+    # The value may be a whole object or a megabyte of text, so it is shortened.
     return f"{error.message}." if len(error.message) <= 200 else f"{shown} does not satisfy {kind}."
 
 
@@ -194,7 +194,7 @@ def _form(pattern: str) -> str:
         return _WEB
     if pattern in _PATTERNS:
         return _PATTERNS[pattern]
-    return f"has not the form {pattern}" if len(pattern) <= _SHOWN else "has not the form that the contract asks for."
+    return f"does not match {pattern}" if len(pattern) <= _SHOWN else "does not match the contract's pattern."
 
 
 def _options(value: Any, options: list[Any]) -> str:

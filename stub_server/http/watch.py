@@ -1,4 +1,4 @@
-"""Deadlines and the limit of connections: one sweep a second looks at them all, so that a request pays for no timer."""
+"""Deadlines and the limit of connections, checked by one sweep a second instead of a timer per request."""
 
 import asyncio
 from collections import deque
@@ -21,7 +21,7 @@ class Wait(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What clients may hold. Times are seconds; a deadline is kept to within two sweeps, which are a second or less."""
+    """Limits for clients. Times are seconds; a deadline is exact to two sweeps, of a second or less each."""
 
     connections: int = 512
     head: float = 10
@@ -31,7 +31,7 @@ class Limits:
     end: float = 2
 
     def allowed(self, wait: Wait) -> float:
-        """How long this may last; ANSWER has no end, for delays and streams are answers too."""
+        """How long a wait may last, in seconds. ANSWER has no limit, because of delays and streams."""
         return {
             Wait.REQUEST: self.head,
             Wait.HEAD: self.head,
@@ -44,27 +44,27 @@ class Limits:
 
     @property
     def sweep(self) -> float:
-        """How often to look."""
+        """The seconds between two sweeps."""
         return min(1.0, min(self.head, self.body, self.keep_alive, self.unread, self.end) / 4)
 
 
 class Connection(Protocol):
-    """What the watch knows of a connection."""
+    """What the watch needs of a connection."""
 
     rested: float
-    """When it was opened or last answered, finer than the loop's milliseconds."""
+    """When it was opened or its last response was sent: monotonic seconds, finer than the loop's milliseconds."""
 
     def waits_for(self) -> tuple[Wait, object]:
-        """What for, and a mark that is another one once the connection has moved on."""
+        """What the connection waits for, and a mark that changes whenever it makes progress."""
 
     def give_up(self, wait: Wait) -> None:
-        """The time is over."""
+        """The wait has exceeded its limit: refuse or close."""
 
     def drop(self) -> None:
-        """Close at once, to make room."""
+        """Close at once, to free a place for another connection."""
 
     def turn_away(self) -> None:
-        """There is no room."""
+        """Refuse the connection, as the limit is reached."""
 
 
 @dataclass(slots=True)
@@ -99,16 +99,16 @@ class Watch:
             loop.call_later(self.limits.sweep, self._sweep, loop)
 
     def closed(self, connection: Connection) -> None:
-        """It is gone."""
+        """Forget a connection that was closed."""
         self._open.pop(connection, None)
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
-        # A time in which the server itself stood still is not the clients': what they sent meanwhile is yet to be read.
+        # Time in which the loop was blocked does not count: data that came meanwhile has yet to be read.
         passed = min(loop.time() - self._swept, 2 * self.limits.sweep)
         self._swept = loop.time()
         for connection, seen in list(self._open.items()):
             wait, mark = connection.waits_for()
-            # Sizes are marks by value; the others by identity, for two requests may well be equal.
+            # Marks of READER are sizes and compared by value, the others by identity: two requests may be equal.
             same = mark == seen.mark if wait is Wait.READER else mark is seen.mark
             if wait is not seen.wait or not same:
                 seen.wait, seen.mark, seen.lasted = wait, mark, 0.0
@@ -123,8 +123,8 @@ class Watch:
             loop.call_later(self.limits.sweep, self._sweep, loop)
 
     def _make_room(self) -> bool:
-        """Drop the connection that has been idle longest; where none is, one that keeps the server waiting."""
-        # The queue is made once for many newcomers: a flood of connections does not look through all of them each time.
+        """Drop the connection that has been idle longest; if none is, one that sends or reads slowly."""
+        # The queue is built once for many new connections, so that a flood does not sort all of them every time.
         for _ in range(2):
             while self._oldest:
                 rested, connection = self._oldest.popleft()

@@ -1,4 +1,4 @@
-"""The server's end of a connection: uvicorn's HTTP protocol, with bounds on how much a client sends and how slowly."""
+"""uvicorn's HTTP protocol, with limits on how much a client sends and how slowly."""
 
 import asyncio
 import secrets
@@ -16,7 +16,7 @@ from .watch import Limits, Wait, Watch
 
 LARGEST_HEAD = 65_536
 """The most bytes before a request's headers are complete, and again between two pieces of its body (trailers)."""
-_PASSED_OVER = 1_048_576  # bytes that a refused client may go on sending, so that it gets to read the answer
+_PASSED_OVER = 1_048_576  # bytes from a refused client that are read and dropped, so that it receives the response
 
 
 def protocol(limits: Limits) -> type[HttpToolsProtocol]:
@@ -25,29 +25,29 @@ def protocol(limits: Limits) -> type[HttpToolsProtocol]:
 
 
 class Wire(HttpToolsProtocol):
-    """One connection. What never becomes a request is refused here, in the shape of every refusal."""
+    """One connection. What does not become a request is refused here, in the shape of every refusal."""
 
     watch: ClassVar[Watch]
 
     rested = 0.0
     _refused = False
-    _room = LARGEST_HEAD  # bytes that may come before something must be complete
+    _room = LARGEST_HEAD  # bytes that may come before the headers or a chunk must be complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a place among the connections."""
+        """Register the connection."""
         super().connection_made(transport)
         self.rested = monotonic()
         self.watch.opened(self, self.loop)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give the place back."""
+        """Unregister the connection."""
         self.watch.closed(self)
         super().connection_lost(exc)
 
     # -- what comes in
 
     def data_received(self, data: bytes) -> None:
-        """Feed the parser, never more than may come before something must be complete."""
+        """Feed the parser, with no more bytes than `_room`."""
         if len(data) <= self._room:
             self._room -= len(data)
             super().data_received(data)
@@ -66,31 +66,31 @@ class Wire(HttpToolsProtocol):
             self._pass_over(len(data))
 
     def _pass_over(self, size: int) -> None:
-        # Hanging up on a client that is still sending resets the connection, and the answer may be lost on the way.
+        # Closing while a client still sends resets the connection, and the response may be lost.
         self._passed_over += size
         if self._passed_over > _PASSED_OVER:
             self.transport.abort()
 
     def on_headers_complete(self) -> None:
-        """Start the request. Trailers come after this and are no headers: they are thrown away."""
+        """Start the request. Trailers, which come later, are not headers and are dropped."""
         super().on_headers_complete()
-        self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]  # a name of ours in ASGI's scope
+        self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]  # our own key in ASGI's scope
         self.headers = []
         self._room = LARGEST_HEAD
 
     def on_body(self, body: bytes) -> None:
-        """A piece of the body: there is room for as much again."""
+        """Pass on a piece of the body, and allow as many bytes again."""
         super().on_body(body)
         self._room = LARGEST_HEAD
 
     def on_chunk_complete(self) -> None:
-        """The end of a chunk, or of the trailers."""
+        """Allow as many bytes again after a chunk, or after the trailers."""
         self._room = LARGEST_HEAD
 
     def on_response_complete(self) -> None:
-        """Go on to the next request that waits.
+        """Go on to the next request in the pipeline.
 
-        uvicorn would set a timer when there is none; the watch closes idle connections without one for each answer.
+        Without one uvicorn would set a timer; the watch closes idle connections without a timer per response.
         """
         self.rested = monotonic()
         if self.pipeline or self.transport.is_closing():
@@ -102,13 +102,13 @@ class Wire(HttpToolsProtocol):
     # -- deadlines and room
 
     def waits_for(self) -> tuple[Wait, object]:
-        """See `Connection`. Told from what uvicorn notes anyway: a request sets nothing for it."""
+        """See `Connection`. Derived from state that uvicorn has anyway, at no cost per request."""
         cycle, scope = self.cycle, self.scope
         if unread := self.transport.get_write_buffer_size():
             return Wait.READER, unread
         if self.transport.is_closing() or (self._refused and not self._is_answering()):
             return Wait.END, self
-        if self._refused or self.flow.read_paused:  # an earlier request is being answered: the client cannot go on
+        if self._refused or self.flow.read_paused:  # reading is paused while an earlier request is served
             return Wait.ANSWER, cycle
         if scope is not None and (cycle is None or cycle.scope is not scope):
             return Wait.HEAD, scope
@@ -123,7 +123,7 @@ class Wire(HttpToolsProtocol):
         return bool(self.pipeline) or (cycle is not None and not cycle.response_complete and not cycle.disconnected)
 
     def give_up(self, wait: Wait) -> None:
-        """Say that it took too long, if a request has begun, and hang up."""
+        """Send 408 if a request has begun, and close."""
         if wait in (Wait.HEAD, Wait.BODY):
             what = "headers" if wait is Wait.HEAD else "body"
             limit = self.watch.limits.allowed(wait)
@@ -134,34 +134,34 @@ class Wire(HttpToolsProtocol):
             self.transport.abort()
 
     def drop(self) -> None:
-        """Hang up at once."""
+        """Close at once."""
         self.transport.abort()
 
     def turn_away(self) -> None:
-        """Say that all connections are in use."""
+        """Send 503 and close."""
         most = self.watch.limits.connections
         self._refuse(Busy(f"All {most} connections are in use (--max-connections).", headers={"Retry-After": "1"}))
 
     # -- refusals
 
     def send_400_response(self, msg: str) -> None:
-        """What uvicorn's parser could not read."""
+        """Refuse what uvicorn's parser could not read."""
         text = "This cannot be read as HTTP/1.1. In a request's target, what is not ASCII must be percent-encoded."
         self._refuse(Malformed(text, code="malformed_request"))
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Answer beside the application and hang up, unless an answer of the application is still to come."""
+        """Send a refusal without the application and close, unless a response of the application is still to come."""
         self._refused, self._room, self._passed_over = True, 0, 0
         self.flow.resume_reading()
         cycle = self.cycle
         in_its_body = cycle is not None and cycle.scope is self.scope and cycle.more_body
         if cycle is not None and not cycle.response_complete:
-            if not in_its_body:  # what came after it is at fault
-                cycle.keep_alive = False  # uvicorn closes after the answers that earlier requests get
+            if not in_its_body:  # the fault is in what came after it
+                cycle.keep_alive = False  # uvicorn closes after the responses to earlier requests
                 return
             cycle.disconnected = True
             cycle.message_event.set()
-            if self.pipeline:  # the same, and the watch closes
+            if self.pipeline:  # earlier responses are still to come; the watch closes
                 return
         if in_its_body and cycle.response_started:
             self.transport.close()

@@ -1,1 +1,1 @@
-"""Floor 0: what every other floor uses; the standard library alone."""
+"""Floor 0: basics that every other floor uses. It imports the standard library only."""

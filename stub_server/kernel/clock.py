@@ -1,4 +1,4 @@
-"""The sandbox clock: whole milliseconds of UTC that run or stand still, and never go back."""
+"""The sandbox clock: UTC in whole milliseconds, running or frozen, never going back."""
 
 import time
 from collections.abc import Callable
@@ -12,9 +12,9 @@ HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EARLIEST = -62_135_596_800_000  # 0001-01-01T00:00:00.000Z
-LATEST = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z: the contract knows no later date-time
-EARLIEST_START = 0  # 1970: the years of history that a world is seeded with must be in reach
-LATEST_START = 221_845_392_000_000  # 9000: past it a period of a plan might end after the last date-time
+LATEST = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z: the last date-time that the contract allows
+EARLIEST_START = 0  # 1970: leaves room before it for the history that a world is seeded with
+LATEST_START = 221_845_392_000_000  # 9000: a world that begins later could have a plan's period end after LATEST
 _FOUR_YEARS = 1_461 * DAY
 _LAST_SECOND = DAY - SECOND
 
@@ -25,7 +25,7 @@ _THOUSANDTHS = tuple(f".{rest:03d}Z" for rest in range(1_000))
 
 
 def wall_ms() -> int:
-    """The machine's time in milliseconds: the one place that reads it. Durations are measured where they are needed."""
+    """The machine's time in milliseconds since 1970. Nowhere else is the wall clock read."""
     return time.time_ns() // 1_000_000
 
 
@@ -41,15 +41,15 @@ def _date(day: int) -> str:
     return (EPOCH.date() + timedelta(days=day)).isoformat()
 
 
-@lru_cache(maxsize=32)  # a step reads the one text that it wrote, several times
+@lru_cache(maxsize=32)  # a step parses the timestamp that it wrote several times
 def parse_iso(text: str) -> int:
-    """An RFC 3339 date-time -> milliseconds since 1970 (finer fractions are cut).
+    """An RFC 3339 date-time -> milliseconds since 1970 (finer fractions are cut off).
 
-    An instant outside the years 1 to 9999 of UTC counts as the first or the last one inside them, a leap second as the
-    second after it. Raises ValueError for what is no date-time or has no offset.
+    Instants outside the years 1 to 9999 of UTC become the first or the last instant of those years, a leap second the
+    second after it. Raises ValueError for text that is not a date-time or has no offset.
     """
     text, added = text.upper(), 0
-    if text[:5] == "0000-":  # Python has no year 0; four years later the days are the same
+    if text[:5] == "0000-":  # Python has no year 0; year 4 has the same days
         text, added = "0004-" + text[5:], -_FOUR_YEARS
     is_leap_second = text[16:19] == ":60"
     if is_leap_second:
@@ -65,7 +65,7 @@ def parse_iso(text: str) -> int:
 
 
 class ClockState(NamedTuple):
-    """What a clock is set to: the instant it was last latched at, how far it is ahead of the wall, and if it stands."""
+    """A clock's state: the latched time and the offset from the wall clock, both in ms, and whether it is frozen."""
 
     now: int
     offset: int
@@ -75,56 +75,56 @@ class ClockState(NamedTuple):
 class Clock:
     """The time of one sandbox.
 
-    `now` is latched: reading does not move it, so everything that one step writes has one time. How the clock is set
-    changes with a step alone; latching the time that a running clock shows is no change of it.
+    `now` is latched: it keeps its value until the next latch, so all timestamps of one step are equal. Only a step
+    changes offset and freezing; latching the time that a running clock shows is not a step.
     """
 
     __slots__ = ("_offset", "_wall", "frozen", "now")
 
     def __init__(self, start: int | None = None, wall: Callable[[], int] = wall_ms) -> None:
-        """`start` freezes the clock at that instant; without it the clock runs with the wall's time."""
+        """`start` freezes the clock at that instant; without it the clock follows the wall clock."""
         self._wall = wall
         self.frozen = start is not None
         self.now = wall() if start is None else start
         self._offset = 0
 
     def read(self) -> int:
-        """What the clock shows, without latching it."""
+        """The present time in ms, without latching it."""
         return self.now if self.frozen else max(self.now, self._wall() + self._offset)
 
     def latch(self, now: int) -> None:
-        """Show an instant for the request that runs now, without touching how the clock is set."""
+        """Set `now` for the request that is being served; offset and freezing stay as they are."""
         self.now = now
 
     @property
     def state(self) -> ClockState:
-        """How the clock is set."""
+        """The clock's state, as a step records it."""
         return ClockState(self.now, self._offset, self.frozen)
 
     def set(self, state: ClockState) -> None:
-        """Set the clock as a step says."""
+        """Take over the state that a step recorded."""
         self.now, self._offset, self.frozen = state
 
     def at(self, now: int) -> ClockState:
-        """The clock as it is set, showing an instant."""
+        """The state with another `now`."""
         return ClockState(now, self._offset, self.frozen)
 
     def moved(self, to: int) -> ClockState:
-        """The clock after a jump forward; a running one runs on from there."""
+        """The state after a jump forward; a running clock runs on from there."""
         now = max(self.now, min(to, LATEST))
         return ClockState(now, self._offset if self.frozen else now - self._wall(), self.frozen)
 
     def stopped(self) -> ClockState:
-        """The clock standing still at the present instant."""
+        """The state of the clock frozen at `now`."""
         return ClockState(self.now, self._offset, True)
 
     def resumed(self) -> ClockState:
-        """The clock running on from the present instant."""
+        """The state of the clock running from `now`."""
         return ClockState(self.now, self.now - self._wall(), False)
 
     @property
     def offset(self) -> int:
-        """How far the sandbox is ahead of the wall's time, in milliseconds."""
+        """How far the sandbox's time is ahead of the wall clock, in milliseconds."""
         return self.read() - self._wall()
 
     def copy(self) -> "Clock":

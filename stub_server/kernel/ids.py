@@ -1,4 +1,4 @@
-"""Every invented value of a sandbox: identifiers, codes and keys out of one seed, in separate streams."""
+"""Generated values of a sandbox: ids, codes and keys, drawn from separate streams of one seed."""
 
 import hashlib
 import hmac
@@ -26,7 +26,7 @@ def uuid_text(bits: int) -> str:
 
 
 def code_text(bits: int) -> str:
-    """96 bits -> ten characters of 0-9A-Z: so many bits that none is noticeably likelier than another."""
+    """96 bits -> ten characters of 0-9A-Z. With so many bits the bias of the remainder is negligible."""
     last, first = bits >> 48, bits & _HALF  # smaller numbers divide faster
     return (
         f"{_PAIRS[first % 1296]}{_PAIRS[first // 1296 % 1296]}{_PAIRS[first // 1679616 % 1296]}"
@@ -35,7 +35,7 @@ def code_text(bits: int) -> str:
 
 
 def named_uuid(*names: str) -> str:
-    """A version 4 shaped UUID that depends on its names alone: records with a name keep their id for ever."""
+    """A UUID in the form of version 4 that is derived from the names: the same names always give the same id."""
     digest = hashlib.sha256("\x00".join(names).encode()).digest()
     return uuid_text(int.from_bytes(digest[:16], "big"))
 
@@ -56,21 +56,21 @@ def luck(*names: str) -> float:
 
 
 Position: TypeAlias = tuple[int, int]
-"""Where the streams of a sandbox stand: how many blocks of ids and how many of secrets have been taken."""
+"""Position in the streams of a sandbox: how many blocks of ids and how many of secrets have been used."""
 
 
 class Ids:
-    """The seeded streams of one sandbox: each position has its value, and taking one changes nothing by itself.
+    """The seeded streams of one sandbox. Each position has a fixed value, and reading it does not move `position`.
 
-    Who drafts a step reads on from `position`; the step moves it. So a refused request leaves no trace, and two worlds
-    of one seed that do the same give the same ids. Secrets follow the world's name too: what one world hands out must
-    open nothing in another.
+    A draft reads on from `position`, and recording the step moves it: a refused request uses no ids, and two worlds
+    with one seed and the same steps give the same ids. Secrets depend on the world's name too, so that credentials of
+    one world are not valid in another.
     """
 
     __slots__ = ("_requests", "_root", "_secret_key", "event_salt", "key", "position")
 
     def __init__(self, seed: int, secret: bytes, world: str = "") -> None:
-        """`seed` decides everything but the secrets, which come from `secret` and are others in every `world`."""
+        """Ids are derived from `seed`, secrets from `secret` and `world`."""
         self.key = hashlib.sha256(f"{seed}/ids".encode()).digest()
         self._root = hmac.new(secret, b"credentials", hashlib.sha256).digest()
         self.position: Position = (0, 0)
@@ -90,11 +90,11 @@ class Ids:
         return hmac.digest(self._secret_key, position.to_bytes(8, "big"), hashlib.sha512)
 
     def request(self) -> str:
-        """A request's id. Requests are the observer's: their ids are no part of a world's state."""
+        """A new request id. Request ids are not part of a world's state."""
         return "req_" + self._requests.getrandbits(96).to_bytes(12, "big").hex()
 
     def before(self) -> "Ids":
-        """The ids of the time before: streams of their own, from their beginning on."""
+        """The ids for the seeded past: separate streams, from position 0 on."""
         twin = Ids.__new__(Ids)
         twin.key, twin._root = hashlib.sha256(self.key + b"/before").digest(), self._root
         twin.position, twin.event_salt = (0, 0), 0
@@ -102,7 +102,7 @@ class Ids:
         return twin
 
     def copy(self, world: str) -> "Ids":
-        """The same ids from the same position on; secrets and request ids are those of the new world."""
+        """The same ids from the same position on, with the secrets and request ids of another world."""
         twin = Ids.__new__(Ids)
         twin.key, twin._root, twin.position = self.key, self._root, self.position
         twin.event_salt = self.event_salt
@@ -111,7 +111,7 @@ class Ids:
 
 
 class Cutter:
-    """Cuts ids out of the blocks of a sandbox's streams, from its present position on."""
+    """Cuts ids from the blocks of a sandbox's streams, beginning at its present position."""
 
     __slots__ = ("_at", "_bits", "_ids", "_left", "_secrets_at")
 
@@ -122,7 +122,7 @@ class Cutter:
 
     @property
     def position(self) -> Position:
-        """Where the streams stand after what was cut."""
+        """The position after the values that were cut."""
         return self._at, self._secrets_at
 
     def _next_block(self) -> None:
@@ -131,7 +131,7 @@ class Cutter:
         self._bits, self._left = int.from_bytes(digest, "big"), BLOCK
         self._at += 1
 
-    # Each of these is asked several times in a step: they take their bits themselves.
+    # Each of these is called several times in a step: the reading of bits is written out for speed.
 
     def uuid(self) -> str:
         """A record's id."""

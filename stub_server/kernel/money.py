@@ -1,4 +1,4 @@
-"""Money: reais with two decimals outside, whole cents inside, never a sum of floats."""
+"""Money: converts between reais (JSON numbers, text) and whole cents. Sums are made in cents, never in floats."""
 
 from collections.abc import Iterable
 from decimal import ROUND_HALF_EVEN, Decimal
@@ -6,12 +6,12 @@ from functools import lru_cache
 from typing import Any
 
 _CENT = Decimal("0.01")
-_EXACT, _REAIS = 10**15, 10**13  # up to here a float tells any two amounts of whole cents apart
+_EXACT, _REAIS = 10**15, 10**13  # below this, floats of any two amounts in whole cents differ
 
 
-@lru_cache(maxsize=4096)  # of the prices of a shop
+@lru_cache(maxsize=4096)  # few different prices occur in a shop
 def cents(amount: float) -> int:
-    """A JSON number of reais -> cents, half a cent to the even side."""
+    """A JSON number of reais -> cents; half a cent is rounded to even."""
     near = round(amount * 100)
     if near / 100 == amount and -_EXACT < near < _EXACT:  # at most two decimals: nothing to round
         return near
@@ -30,7 +30,7 @@ def text(amount: int) -> str:
 
 
 def items_cents(items: Iterable[dict[str, Any]]) -> int:
-    """What order items add up to: each amount x quantity, rounded half even to the cent."""
+    """The total of order items in cents: each amount x quantity, rounded half to even."""
     whole, fractions = 0, None
     for item in items:
         amount, quantity = item["amount"], item["quantity"]

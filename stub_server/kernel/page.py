@@ -1,4 +1,4 @@
-"""A page of a list: where it begins, how long it is, and how it describes itself."""
+"""Pagination: one page of a list, and the Pagination object that describes it."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ class Page:
         }
 
     def json(self) -> bytes:
-        """The same, written."""
+        """The Pagination object as JSON text."""
         page, pages = self.page, self.pages
         return b'{"page":%d,"limit":%d,"total":%d,"total_pages":%d,"has_next":%b,"has_prev":%b}' % (
             page,

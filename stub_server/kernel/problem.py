@@ -1,20 +1,20 @@
-"""Every way to refuse a request. Raising one of these is the only way; the HTTP floor renders them.
+"""The exceptions that refuse a request. Nothing else refuses one; `http/errors.py` renders them.
 
 Refusal
-├── Malformed        400  what cannot be parsed
-├── Unauthenticated  401  who are you
-├── Forbidden        403  not you, not from here, not this project
-├── Missing          404  the target, or what the body refers to, is not there
-├── NotAllowed       405  this path has no such method
-├── Conflict         409  uniqueness, state, or what contradicts a stored value
-├── TimedOut         408  the request took too long to come
-├── TooLarge         413  more than the server reads
-├── Unsupported      415  not JSON
-├── Invalid          422  what the contract's schema refuses
-├── Limited          429  too many
-├── HeadTooLarge     431  more headers than the server reads
-├── NotBuilt         501  in the contract, with no handler behind it
-├── Busy             503  no connection is free
+├── Malformed        400  cannot be parsed
+├── Unauthenticated  401  credential missing or invalid
+├── Forbidden        403  scope, address or project is not allowed
+├── Missing          404  the target, or a record that the body refers to, does not exist
+├── NotAllowed       405  the path does not have this method
+├── Conflict         409  duplicate value, wrong state, or contradiction to a stored value
+├── TimedOut         408  the request did not arrive in time
+├── TooLarge         413  the body is too large
+├── Unsupported      415  the body is not JSON
+├── Invalid          422  against the contract's schema
+├── Limited          429  too many requests
+├── HeadTooLarge     431  the headers are too large
+├── NotBuilt         501  in the contract, but without a handler
+├── Busy             503  all connections are in use
 └── Unavailable      503  this sandbox is broken and must be reset
 """
 
@@ -24,7 +24,7 @@ Detail = dict[str, str]
 
 
 class Refusal(Exception):
-    """A refusal: `message` for a human, `code` for a program, `details` for each violation."""
+    """A refusal: `message` for people, `code` for programs, one of `details` for each violation."""
 
     status = 500
     code = "internal_error"
@@ -150,16 +150,16 @@ class Unavailable(Refusal):
 
 
 def detail(field: str, code: str, message: str, where: str = "body") -> Detail:
-    """One violation: where it is, what kind it is, and what to do."""
+    """One violation: the field and the part of the request it is in, a code, and what to do."""
     return {"field": field, "in": where, "code": code, "message": message}
 
 
 def reference_missing(field: str, what: str) -> Missing:
-    """404 of an id in a body that names nothing."""
+    """404 for an id in the body that no record has."""
     message = f"No {what} of this merchant has this {field}."
     return Missing(message, code="reference_not_found", details=[detail(field, "reference_not_found", message)])
 
 
 def duplicate(field: str, code: str, message: str) -> Conflict:
-    """409 of a value that another record already has."""
+    """409 for a value that another record already has."""
     return Conflict(message, code=code, details=[detail(field, code, message)])

@@ -1,4 +1,4 @@
-"""Records and changes: what is stored, and what a rule asks to have stored."""
+"""Records: how they are stored, how rules get them, and what events carry beside them."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -7,19 +7,19 @@ Body = dict[str, Any]
 
 
 def exact(data: bytes) -> bytes:
-    """A copy of exactly its length: orjson hands out its whole working buffer, kilobytes for a small record."""
-    return b"%b" % data  # the fastest way to one
+    """A copy without spare memory: orjson returns its whole working buffer, kilobytes for a small record."""
+    return b"%b" % data  # the fastest way to copy
 
 
 def place(created: int, ident: str) -> int:
-    """Where a record stands in time: creation in ms, ties by id."""
+    """The sort key of a record: creation in ms, then id."""
     return created << 128 | int(ident.replace("-", ""), 16)
 
 
 class Record(NamedTuple):
-    """One version of a resource, never changed: `public` is what a caller sees, `hidden` what the API keeps to itself.
+    """One version of a resource, never changed: `public` is the JSON that callers get, `hidden` is internal JSON.
 
-    `key` is the record's place in time.
+    `key` sorts records by creation.
     """
 
     id: str
@@ -30,7 +30,7 @@ class Record(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A record opened for a rule: its public and hidden parts as fresh dicts of the caller's own."""
+    """A parsed record: its public and hidden parts as new dicts, which may be changed."""
 
     record: Record
     public: Body
@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 
 class Extras(NamedTuple):
-    """What stands beside the record in an event: members of its hidden part by name, then others by value."""
+    """Members of an event's payload beside the record: `names` are copied from its hidden part, `others` are given."""
 
     names: tuple[str, ...] = ()
     others: tuple[tuple[str, Any], ...] = ()
@@ -54,5 +54,5 @@ NO_EXTRAS = Extras()
 
 @lru_cache(maxsize=64)
 def moved_from(previous: str | None, *names: str) -> Extras:
-    """The status that the record had before, after the members of its hidden part that `names` tells."""
+    """Extras of a move: the hidden members `names`, then `previous_status`."""
     return Extras(names, (("previous_status", previous),))

@@ -1,4 +1,4 @@
-"""Text for comparing and showing: folding away case and accents."""
+"""Folds case and accents of text, for searching and comparing."""
 
 import unicodedata
 from functools import lru_cache
@@ -6,7 +6,7 @@ from functools import lru_cache
 
 @lru_cache(maxsize=8192)
 def search_key(text: str) -> str:
-    """Text for `contains` and for unique names: without case and accents."""
+    """Text without case and accents, for `contains` filters and unique names."""
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.casefold())

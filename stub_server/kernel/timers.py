@@ -1,4 +1,4 @@
-"""What the clock has still to do: jobs in the order of their time."""
+"""The timers of a world: jobs that the clock will run, in the order of their time."""
 
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
@@ -9,7 +9,7 @@ SENDING = "webhook.attempt"
 
 
 class Timer(NamedTuple):
-    """One job: due in ms, then the order in which it was set; `subject` is the record it concerns."""
+    """One job: `due` in ms, `seq` by the order in which timers were set, `subject` the id of the record it is about."""
 
     due: int
     seq: int
@@ -19,11 +19,11 @@ class Timer(NamedTuple):
 
 
 TimerData: TypeAlias = tuple[int, int, str, str, str]
-"""A timer as it is kept: the members of Timer."""
+"""A timer as a plain tuple: the members of Timer."""
 
 
 class Timers:
-    """A heap of plain data, so that a copy of a world carries its future with it.
+    """A heap of plain tuples, so that a copy of a world has its own timers.
 
     No rule cancels a job: a job looks at the record when it is due and does nothing if the moment has passed. A timer
     that is taken out before its time stays in the heap until it comes to the top; what is not in `_live` is not there.
@@ -39,11 +39,11 @@ class Timers:
         self.claimed: dict[int, TimerData] = {}  # attempts under way, or waiting for their turn
         self.held: dict[int, TimerData] = {}  # attempts that are kept back
         self._live: dict[int, TimerData] = {}
-        self.aside: dict[int, Timer] = {}  # passed over, and not yet taken by a step
+        self.aside: dict[int, Timer] = {}  # skipped, and not yet removed by a step
         self.last = 0  # the number of the newest timer ever set
 
     def put(self, timer: TimerData) -> None:
-        """Add a timer: a new one, or one that was taken before."""
+        """Add a timer, be it new or one that was removed before."""
         number = timer[1]
         if number not in self._live:
             self._live[number] = timer
@@ -52,16 +52,16 @@ class Timers:
                 self.last = number
 
     def discard(self, timer: TimerData) -> None:
-        """Take a timer out, if it is there."""
+        """Remove a timer, if it is there."""
         self._live.pop(timer[1], None)
         self.aside.pop(timer[1], None)
         self.claimed.pop(timer[1], None)
         self.held.pop(timer[1], None)
 
     def next_due(self) -> int | None:
-        """When the next job is due, in ms."""
+        """When the next job is due, in ms; None without jobs."""
         heap, live = self._heap, self._live
-        while heap:  # every request asks
+        while heap:  # called for every request
             top = heap[0]
             if live.get(top[1]) == top:
                 return top[0]
@@ -77,15 +77,15 @@ class Timers:
         """The timer of `next_due`, right after that was asked."""
         return Timer._make(self._heap[0])
 
-    # -- timers that turn out to have nothing to do wait aside until a step records that they were taken
+    # -- timers whose job had nothing to do are set aside until a step records that they were removed
 
     def set_aside(self, timer: Timer) -> None:
-        """Pass over the next timer."""
+        """Skip the next timer."""
         heappop(self._heap)
         self.aside[timer.seq] = timer
 
     def put_back(self) -> None:
-        """Have the timers that were passed over due again."""
+        """Put the skipped timers back into the heap."""
         for timer in self.aside.values():
             heappush(self._attempts if timer.job == SENDING else self._heap, timer)
         self.aside.clear()

@@ -42,12 +42,12 @@ class Trace:
         self.step = "route"
         self.status = 0
         self.code: str | None = None
-        self.simulated: str | None = None  # what asked for a failure or a delay
+        self.simulated: str | None = None  # the rule or header that caused a failure or a delay
         self.began = perf_counter_ns()
         self.micros = 0
 
     def close(self) -> None:
-        """Stop the watch."""
+        """Measure the duration."""
         self.micros = (perf_counter_ns() - self.began) // 1000
 
 

@@ -1,4 +1,4 @@
-"""API keys: what the API is, which scopes there are, who a public key belongs to, and the keys themselves."""
+"""API keys, and what goes with them: API information, the scopes, and the merchant of a public key."""
 
 from ..calls import reply
 from ..calls.call import LARGEST_BODY, Call
@@ -44,7 +44,7 @@ def list_available_scopes(call: Call) -> Reply:
 
 
 def get_merchant_by_public_key(call: Call, public_key: str) -> Reply:
-    """200 with what a checkout page may see; 404 for a key that is unknown, off or expired: no oracle."""
+    """200 with what a checkout page may see; the same 404 for a key that is unknown, inactive or expired."""
     for store in call.sandbox.stores.values():
         ident = store.api_keys.holder("public_key", public_key)
         if ident is None:
@@ -75,7 +75,7 @@ def list_api_keys(call: Call, query: Body) -> Reply:
 
 
 def create_api_key(call: Call, body: Body) -> Reply:
-    """201 with the private key, this once."""
+    """201 with the key and its private key, which no other response shows."""
     rules.check_escalation(call.who.may, body["scopes"])
     projects = rules.known_projects(body.get("allowed_projects", []), call.store.projects.keys)
     draft = call.draft

@@ -23,7 +23,7 @@ def list_orders(call: Call, query: Body) -> Reply:
 
 
 def create_order(call: Call, body: Body) -> Reply:
-    """201 with the order, paid by the method it names."""
+    """201 with the order, to be paid by the method in the body."""
     return _create(call, body, body["paymentMethod"])
 
 
@@ -50,7 +50,7 @@ def _create(call: Call, body: Body, method: str) -> Reply:
     plan = rules.check_plan(project_id, store.plans.peek(body["planId"].lower()))
     known = store.customers.holder("document", normalise(body["customer"]["document"]))
     rules.check_buyable(project, plan, method, sold_out=store.is_sold_out(plan, known))
-    body |= {"projectId": plan["projectId"], "planId": plan["id"]}  # as they are spelled there, and the same objects
+    body |= {"projectId": plan["projectId"], "planId": plan["id"]}  # spelled as in the records, and the same strings
     customer = rules.buyer(body["customer"])
     call.warn(*rules.warnings(body, plan))
     customer_id = known or _customer(call, customer, project_id)
@@ -63,7 +63,7 @@ def _create(call: Call, body: Body, method: str) -> Reply:
 
 
 def _customer(call: Call, buyer: Body, project_id: str) -> str:
-    """The id of a new customer, made of a buyer; the event of it carries the project that he buys from."""
+    """Create a customer from a buyer and return its id; the event carries the project of the order."""
     body: dict[str, Any] = {name: buyer[name] for name in ("name", "email", "document", "document_type", "type")}
     phones, address, left_out = customer_rules.from_flat(buyer["phones"], buyer["address"])
     call.warn(*left_out, *warnings_for(phones, address))

@@ -44,7 +44,7 @@ def get_plan(call: Call, ident: str) -> Reply:
 
 
 def update_plan(call: Call, ident: str, body: Body) -> Reply:
-    """200 with the plan as it is now; 409 when running subscriptions fix its price and rhythm."""
+    """200 with the plan as it is now; 409 if price or interval would change for running subscriptions."""
     store = call.store
     row = _changeable(call, ident)
     public = rules.changed_plan(row.public, body, store.running("planId", ident), call.now_text)
@@ -55,7 +55,7 @@ def update_plan(call: Call, ident: str, body: Body) -> Reply:
 
 
 def delete_plan(call: Call, ident: str) -> Reply:
-    """200; 409 while somebody pays by the plan. Products lose it from their planIds without an event of their own."""
+    """200; 409 with running subscriptions or pending orders. Products lose its id without an event."""
     store = call.store
     row = _changeable(call, ident)
     running = store.running("planId", ident)
@@ -71,7 +71,7 @@ def delete_plan(call: Call, ident: str) -> Reply:
 
 
 def _changeable(call: Call, ident: str) -> Row:
-    """The plan, if it exists, the caller may touch it and its project is not archived."""
+    """The plan. Raises Missing, Forbidden, or Conflict if its project is archived."""
     row = call.open(call.store.plans, ident, "plan")
     call.allow_project(row.public["projectId"])
     project = call.store.projects.open(row.public["projectId"])

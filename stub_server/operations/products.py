@@ -19,7 +19,7 @@ def list_products(call: Call, query: Body) -> Reply:
     plan_id = query["planId"].lower()
     found = query_of(call, table, query, handled=("planId",))
     project_id = _project_of_plan(call, plan_id)
-    # A plan unlocks products of its own project alone, so no others need a look.
+    # A plan unlocks products of its own project only.
     if project_id is None or found.equal.setdefault("projectId", project_id) != project_id:
         found.ids = ()
     found.where = lambda row: plan_id in row.public["planIds"]
@@ -67,7 +67,7 @@ def update_product(call: Call, ident: str, body: Body) -> Reply:
 
 
 def delete_product(call: Call, ident: str) -> Reply:
-    """200; nothing else refers to a product."""
+    """200; no other record refers to a product."""
     row = _allowed(call, ident)
     _check_project_open(call, row)
     call.draft.emit_change(call.store.products, row.record, "deleted", row.public["projectId"])
@@ -76,7 +76,7 @@ def delete_product(call: Call, ident: str) -> Reply:
 
 
 def _allowed(call: Call, ident: str) -> Row:
-    """The product, if it exists and the caller may touch it."""
+    """The product. Raises Missing or Forbidden."""
     row = call.open(call.store.products, ident, "product")
     call.allow_project(row.public["projectId"])
     return row

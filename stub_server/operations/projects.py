@@ -44,7 +44,7 @@ def get_project(call: Call, ident: str) -> Reply:
 
 
 def update_project(call: Call, ident: str, body: Body) -> Reply:
-    """200 with the project as it is now; a status in the body goes through the same moves as the actions do."""
+    """200 with the project as it is now; a status in the body takes the same moves as the actions."""
     row = _open(call, ident)
     public, hidden, moved = rules.changed_project(row, body, call.lifecycle("Project"))
     rules.check_unique(call.store.projects.holder("name", public["name"].casefold()), ident)
@@ -58,7 +58,7 @@ def update_project(call: Call, ident: str, body: Body) -> Reply:
 
 
 def delete_project(call: Call, ident: str) -> Reply:
-    """200; its plans and products go with it."""
+    """200; its plans and products are deleted too."""
     row = _open(call, ident)
     store = call.store
     orders = store.orders.count("projectId+status", (ident, "paid"))
@@ -84,7 +84,7 @@ def activate_project(call: Call, ident: str, body: Body | None) -> Reply:
 
 
 def suspend_project(call: Call, ident: str, body: Body | None) -> Reply:
-    """200 with the suspended project: it takes no orders, open ones stay payable, its subscriptions stand still."""
+    """200 with the suspended project: it takes no orders, open ones stay payable, its subscriptions are paused."""
     return _move(call, ident, "suspended")
 
 
@@ -125,7 +125,7 @@ def get_project_stats(call: Call, ident: str, query: Body) -> Reply:
 
 
 def _everything(store: Store, ident: str) -> OrderFold:
-    """All orders of a project added up, from the sums that are kept with every write."""
+    """All orders of a project added up, from the sums that the store keeps up to date with every write."""
     held, whole = store.orders, OrderFold()
     for state in ORDER_STATES:
         whole.states[state] = held.count("projectId+status", (ident, state))

@@ -1,4 +1,4 @@
-"""Subscriptions: running memberships. Paid orders open them and time moves them; the API only lists them."""
+"""Subscriptions: running memberships. Paid orders open them and time changes them; the API only lists them."""
 
 from ..calls.call import Call
 from ..calls.listing import page_of, query_of
@@ -7,7 +7,7 @@ from ..contract.formats import range_end_ms
 from ..kernel.clock import iso
 from ..kernel.record import Body
 
-# What is billed no more stands under "" in the order of billing: before every date-time, and in no range of them.
+# Subscriptions without a next billing have "" in its index: before every date-time, and in no range.
 _EARLIEST = "0"
 _HANDLED = ("orderId", "next_billing_since", "next_billing_until")
 

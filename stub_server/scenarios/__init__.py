@@ -1,1 +1,1 @@
-"""Floor 3: scenario files, read and held to the contract."""
+"""Floor 3: scenario files, read and checked against the contract."""

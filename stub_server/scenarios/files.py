@@ -1,4 +1,4 @@
-"""Scenarios and the tables they draw from, as data: read, held to their schema, explained where they are wrong."""
+"""Reads scenarios and catalogue tables, checks them against their schema, and tells file and key of an error."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _KINDS = {"object": "a map", "array": "a list", "string": "a text", "integer": "
 
 
 class ScenarioError(ValueError):
-    """A scenario, or a table that it draws from, is unknown, unreadable or wrong: says file, key and reason."""
+    """A scenario or a catalogue table is unknown, unreadable or invalid: gives file, key and reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value of a file together with the place where it stands."""
+    """A value of a file with its place there, for error messages."""
 
     value: Any
     file: str
@@ -36,12 +36,12 @@ class Node:
         return Node(self.value[step], self.file, key)
 
     def get(self, name: str, default: Any) -> Any:
-        """The value of a member, or what stands for one that is not there."""
+        """The value of a member; `default` if it is absent or null."""
         value = self.value.get(name)
         return default if value is None else value
 
     def items(self) -> Iterator[Node]:
-        """The items of a list; nothing is an empty one."""
+        """The items of a list; null counts as empty."""
         return (self[number] for number in range(len(self.value or ())))
 
     def without(self, *names: str) -> Body:
@@ -50,7 +50,7 @@ class Node:
 
 
 class Files:
-    """Reads files and holds them to the schemas of `schemas.yaml`, through the validators that requests use."""
+    """Reads files and checks them against `schemas.yaml`, with the validators that requests use."""
 
     def __init__(self, fixtures: Path) -> None:
         self.folder = fixtures
@@ -59,7 +59,7 @@ class Files:
         self._compiled: dict[str, Validator] = {}
 
     def read(self, path: Path, shape: str) -> Node:
-        """A file of a shape. Raises ScenarioError."""
+        """The data of a file, checked against the schema named `shape`. Raises ScenarioError."""
         try:
             text = path.read_bytes()
         except OSError as error:
@@ -76,7 +76,7 @@ class Files:
         return node
 
     def check(self, node: Node, shape: str) -> None:
-        """Hold a value to a schema. Raises ScenarioError."""
+        """Check a value against the schema named `shape`. Raises ScenarioError."""
         validator = self._compiled.get(shape)
         if validator is None:
             validator = self._compiled[shape] = self._schemas.component(shape, request=True)
@@ -88,7 +88,7 @@ class Files:
             raise place.fail(self._reason(error))
 
     def _reason(self, error: Any) -> str:
-        """What is wrong, in words, with the part of the schema that says so."""
+        """The violation in words, with what the schema allows."""
         rule = self._document
         for step in error.schema_path[:-1]:
             rule = rule[step]

@@ -1,4 +1,4 @@
-"""What a scenario says is held against the contract's requests, so that it cannot say what no request could."""
+"""Checks a scenario's records against the contract's request schemas, so that requests could create them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def expand(value: Any) -> Any:
 
 
 class RequestSchemas:
-    """The contract's request schemas, as a scenario's records are held against them."""
+    """The contract's request schemas, compiled when first used."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
         self._compiled: dict[str, Any] = {}
 
     def check(self, name: str, body: Body, fail: Callable[[str], Exception]) -> None:
-        """Raises what `fail` makes of the first fault."""
+        """Raises `fail(reason)` for the first violation."""
         compiled = self._compiled.get(name)
         if compiled is None:
             compiled = self._compiled[name] = self._schemas.component(name, request=True)
@@ -40,7 +40,7 @@ class RequestSchemas:
 
 
 def check_specs(scenario: Scenario, requests: RequestSchemas) -> None:
-    """Plans, keys and webhooks of a scenario. Raises ScenarioError."""
+    """Check plans, keys and webhooks of a scenario. Raises ScenarioError."""
     specs = scenario.projects if isinstance(scenario.projects, tuple) else ()
     slugs = {spec.slug for spec in specs}
     for spec in specs:

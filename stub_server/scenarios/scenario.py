@@ -1,4 +1,4 @@
-"""A scenario: what a world is to hold. Read from YAML, held to its schema, and explained where it is wrong."""
+"""A scenario: what a world is seeded with, parsed from YAML and checked against its schema."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class PersonaSpec(NamedTuple):
 
 
 class RecordSpec(NamedTuple):
-    """One explicit record as it was written."""
+    """One explicit record as written in the file."""
 
     table: str
     fields: Body
@@ -67,7 +67,7 @@ class RecordSpec(NamedTuple):
 
 
 class Scenario(NamedTuple):
-    """All of it. `projects` is a number of drawn ones or the ones named; `owing` leaves every customer past due."""
+    """A parsed scenario. `projects` is how many to draw, or those named; `owing` leaves every customer past due."""
 
     name: str
     merchant: tuple[str, str]
@@ -218,5 +218,5 @@ def _different(items: Iterable[Any], of: Callable[[Any], str], what: str) -> Non
     seen = set()
     for item in items:
         if of(item) in seen:
-            raise item.node.fail(f"the {what} {of(item)!r} stands twice")
+            raise item.node.fail(f"the {what} {of(item)!r} appears twice")
         seen.add(of(item))

@@ -53,7 +53,7 @@ BREAKS: dict[str, tuple[str, Break, str]] = {
     "a key twice": (
         "components/schemas/Customer.yaml",
         lambda f: replace(f, "type: object", "type: object\ntype: object") + 1,
-        r"the key 'type' stands twice",
+        r"the key 'type' appears twice",
     ),
     "a key that is no text": (
         "components/schemas/Customer.yaml",
@@ -162,7 +162,7 @@ def test_a_paths_parameters_move_into_its_operations_once_each(tmp_path: Path) -
     [
         (
             "get: { operationId: a, tags: [T], responses: {} }\nput: { operationId: a, tags: [T], responses: {} }",
-            "operationId a stands twice",
+            "operationId a appears twice",
         ),
         ("get: { tags: [T], responses: {} }", "needs an operationId and a tag"),
         ("get: { operationId: a, responses: {} }", "needs an operationId and a tag"),

@@ -104,11 +104,11 @@ UNFIT = {
     ),
     "a state that the member cannot hold": (
         updated(f"{LIFE}.states", "[held]"),
-        f"{LIFE}.states: held stands in states alone: say it in both, or in neither",
+        f"{LIFE}.states: held is in states only: put it into both, or into neither",
     ),
     "a value that is no state": (
         updated(f"{ORDER}.properties.status.enum", "[held]"),
-        f"{LIFE}.states: held stands in the enum of status alone: say it in both, or in neither",
+        f"{LIFE}.states: held is in the enum of status only: put it into both, or into neither",
     ),
     "a lifecycle of no member": (
         updated(LIFE, "{ field: state }"),
@@ -120,7 +120,7 @@ UNFIT = {
     ),
     "a move that stands twice": (
         updated(f"{LIFE}.moves", "[{ from: pending, to: paid }]"),
-        f"{LIFE}.moves[8]: the move from pending to paid stands twice: give it a name",
+        f"{LIFE}.moves[8]: the move from pending to paid is defined twice: give it a name",
     ),
     "a misspelt member of a move": (
         updated(f"{LIFE}.moves[2]", "{ events: order.paid }"),
@@ -158,8 +158,8 @@ UNFIT = {
     ),
     "a payload of another resource": (
         removed(PAID) + copied("$['x-webhooks'] order.paid", "$['x-webhooks']['plan.created']"),
-        f"{LIFE}.moves[2].event: order.paid cannot tell of this: data.plan of its payload is no Order. Refer to Order "
-        "there, or name another event",
+        f"{LIFE}.moves[2].event: order.paid is of another resource: data.plan of its payload is no Order. Refer to "
+        "Order there, or name another event",
     ),
     "a payload that has another type": (
         removed("$.components.schemas.OrderEvent.properties.type.enum")
@@ -189,23 +189,23 @@ UNFIT = {
     "a state that is gone everywhere": (
         LATE,
         "$.components.schemas.Subscription['x-lifecycle'].states: the rules of the server need the state past_due: "
-        "leave it, without moves if it never occurs",
+        "keep it, without moves if it never occurs",
     ),
     "a set that is gone": (
         removed(f"{LIFE}.sets.payable"),
-        f"{LIFE}.sets: the rules of the server need the set payable: leave it, empty if it has no state",
+        f"{LIFE}.sets: the rules of the server need the set payable: keep it, empty if it has no state",
     ),
     "all sets that are gone": (
         removed(f"{LIFE}.sets"),
-        f"{LIFE}.sets: the rules of the server need the set payable: leave it, empty if it has no state",
+        f"{LIFE}.sets: the rules of the server need the set payable: keep it, empty if it has no state",
     ),
     "a lifecycle that is gone": (
         removed(LIFE),
-        f"{LIFE}: the server cannot do without the states of this resource: leave its x-lifecycle",
+        f"{LIFE}: the server needs the states of this resource: keep its x-lifecycle",
     ),
     "a state in another member": (
         updated(LIFE, "{ field: state }") + updated(f"{ORDER}.properties", "{ state: { type: string } }"),
-        f"{LIFE}.field: the server keeps the state in status: leave it there",
+        f"{LIFE}.field: the server stores the state in status: do not change it",
     ),
     "a payload that asks for more": (
         updated(f"{DATA}.properties", "{ coupon: { type: string } }") + updated(f"{DATA}.required", "[coupon]"),
@@ -220,7 +220,7 @@ UNFIT = {
     "a payload that forbids what is sent": (
         removed(f"{DATA}.properties.planId", f"{DATA}.required[?@ == 'planId']"),
         "$['x-webhooks']['order.created'].post.requestBody.content['application/json'].schema: the server sends planId "
-        "in data: leave it among the properties",
+        "in data: keep it in the properties",
     ),
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The command: flags and their environment twins, what it refuses to start with, and the call that it prints."""
+"""The command: flags and their environment variables, what it refuses to start with, and the call that it prints."""
 
 import os
 import re

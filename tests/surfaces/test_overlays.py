@@ -158,7 +158,7 @@ BROKEN = {
     "no file": (None, r"overlay\.yaml: no such file"),
     "no YAML": ("overlay: [", r"overlay\.yaml:2: "),
     "a tab": ("overlay: 1.0.0\n\tactions: []", r"overlay\.yaml:2: "),
-    "a key twice": ("overlay: 1.0.0\noverlay: 1.0.0\n", r"overlay\.yaml:2: the key 'overlay' stands twice"),
+    "a key twice": ("overlay: 1.0.0\noverlay: 1.0.0\n", r"overlay\.yaml:2: the key 'overlay' appears twice"),
     "a key that is no text": ("overlay: 1.0.0\n1: x\n", r"overlay\.yaml:2: the key 1 is not text"),
     "no overlay": ("openapi: 3.0.3\n", r"overlay\.yaml: not an OpenAPI Overlay"),
     "a list": ("- 1\n", r"overlay\.yaml: not an OpenAPI Overlay"),

@@ -99,7 +99,7 @@ def test_the_start_says_what_a_public_bind_opens_and_what_stays_closed(
     assert opens == (
         "--auth lenient on 0.0.0.0: everybody who reaches this address can read and change every record" in text
     )
-    assert closed == ("no --admin-key on 0.0.0.0: /_sandbox refuses everyone" in text)
+    assert closed == ("no --admin-key on 0.0.0.0: /_sandbox refuses everything" in text)
     assert (opens + closed) == text.count("warning")
 
 

@@ -36,7 +36,7 @@ def checked(path: Path) -> subprocess.CompletedProcess[str]:
         ("[" * 200_000, ":1: is nested deeper than 100 levels"),
         ("a:\n" + "".join(f"{'  ' * depth}- a:\n" for depth in range(1, 3_000)), ": is nested deeper than 100 levels"),
         (BOMB, ": has more than 1,000,000 values"),
-        ("a: &a [*a]\n", ":1: the alias *a stands for nothing that is complete here"),
+        ("a: &a [*a]\n", ":1: the alias *a refers to no complete value before it"),
         ("a: *b\n", ":1: "),
         ("x" * (10 * 1024 * 1024 + 1), ": is larger than 10 MB, the most that is read"),
         (SELF, ": $.components.schemas.Loop: #/components/schemas/Loop leads back to itself"),

@@ -63,7 +63,7 @@ def test_a_missing_file_is_named() -> None:
         ),
         (
             HEAD + "projects: [{ slug: canto-livre, status: active }, { slug: canto-livre, status: draft }]",
-            r"projects\[1\]: the slug 'canto-livre' stands twice",
+            r"projects\[1\]: the slug 'canto-livre' appears twice",
         ),
         (
             HEAD + "projects: [{ slug: canto-livre, status: active, plans: [{ name: M, amount: -1 }] }]",

@@ -33,7 +33,7 @@ def test_a_value_that_contains_itself_is_refused() -> None:
     [
         ("a: 1\nb: !!binary aGVsbG8=", "text:2: .*nothing like binary"),
         ("!!set { x }", "text:1: .*nothing like set"),
-        ("a: 1\na: 2", "text:2: .*'a' stands twice"),
+        ("a: 1\na: 2", "text:2: .*'a' appears twice"),
         ("5: a", "text:1: .*the key 5 is not text"),
         ("a: [1, 0x1f, 01]", "text:1: .*'0x1f' is neither"),
     ],

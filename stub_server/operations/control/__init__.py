@@ -1,1 +1,1 @@
-"""The control surface /_sandbox: what a test does to the world around the API."""
+"""The control surface /_sandbox: operations with which tests control a sandbox."""

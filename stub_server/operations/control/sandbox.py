@@ -18,7 +18,7 @@ MOST_MERCHANTS = 100
 
 
 def get_sandbox_index(call: Call) -> Reply:
-    """200 with what there is."""
+    """200 with the control operations."""
     server = call.server
     endpoints = [
         {"operation": o.id, "method": o.method, "path": f"/_sandbox{o.path}".rstrip("/"), "summary": o.raw["summary"]}
@@ -37,7 +37,7 @@ def get_sandbox_index(call: Call) -> Reply:
 
 
 def get_health(call: Call) -> Reply:
-    """200 when ready. A server that everybody can reach tells everybody neither paths of its machine nor the seed."""
+    """200 when ready. Off loopback, only callers with the admin key see the seed and the scenario's path."""
     server, sandbox = call.server, call.sandbox
     trusted = server.loopback or server.knows_admin(call.headers.get(b"x-sandbox-admin-key"))
     return reply.value(
@@ -61,7 +61,7 @@ def get_credentials(call: Call) -> Reply:
 
 
 def issue_token(call: Call, body: Body | None) -> Reply:
-    """201 with a token for the scopes and the time asked for."""
+    """201 with a token of the requested scopes and lifetime."""
     asked = body or {}
     merchant_id = asked.get("merchant_id", call.sandbox.home).lower()
     if merchant_id not in call.sandbox.stores and len(call.sandbox.stores) >= MOST_MERCHANTS:
@@ -87,7 +87,7 @@ def issue_token(call: Call, body: Body | None) -> Reply:
 
 
 def list_assumptions(call: Call) -> Reply:
-    """200 with everything that the service does and the source document does not say."""
+    """200 with all behaviour that the source document does not state."""
     return reply.value(assumptions_of(call.server.document))
 
 

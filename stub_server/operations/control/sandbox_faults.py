@@ -1,4 +1,4 @@
-"""Fault rules: which requests to the API fail, wait or lose their answer."""
+"""Fault rules: which requests to the API fail, wait or lose their response."""
 
 import re
 
@@ -11,13 +11,13 @@ from ...kernel.page import Page
 from ...kernel.problem import Invalid, detail
 from ...kernel.record import Body
 
-# What the frame of an answer depends on; a rule that sets it would only break the connection.
 _is_token = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}").fullmatch
+# Headers that HTTP framing depends on: a rule that sets them would only break the connection.
 _FRAMING = ("content-length", "transfer-encoding", "connection", "x-request-id", "x-sandbox-simulated", "date")
 
 
 def list_faults(call: Call, query: Body) -> Reply:
-    """200 with a page of rules, those made last first."""
+    """200 with a page of rules, newest first."""
     page, limit = query["page"], query["limit"]
     newest = list(call.sandbox.faults)[::-1]
     shown = [_shown(fault) for fault in newest[(page - 1) * limit : page * limit]]
@@ -25,7 +25,7 @@ def list_faults(call: Call, query: Body) -> Reply:
 
 
 def create_fault(call: Call, body: Body) -> Reply:
-    """201 with the rule; it holds from the next request on."""
+    """201 with the rule; it applies from the next request on."""
     if "then" not in body and "preset" not in body:
         raise _invalid("then", "required", "Say what happens, or name a preset.")
     for name in body.get("then", {}).get("headers", {}):
@@ -41,7 +41,7 @@ def create_fault(call: Call, body: Body) -> Reply:
 
 
 def delete_faults(call: Call) -> Reply:
-    """204; no rule is left."""
+    """204; all rules are deleted."""
     call.sandbox.faults.clear()
     return Reply(204, ())
 
@@ -59,7 +59,7 @@ def update_fault(call: Call, ident: str, body: Body) -> Reply:
 
 
 def delete_fault(call: Call, ident: str) -> Reply:
-    """204; the rule is gone."""
+    """204; the rule is deleted."""
     call.sandbox.faults.drop(ident)
     return Reply(204, ())
 

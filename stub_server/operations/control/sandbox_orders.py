@@ -1,4 +1,4 @@
-"""What a payer or a bank would do to an order."""
+"""Simulates what a payer or a bank does to an order: pay, fail, expire, cancel, refund."""
 
 from types import MappingProxyType
 
@@ -21,7 +21,7 @@ _ENDS = MappingProxyType(
 
 
 def inspect_order(call: Call, ident: str) -> Reply:
-    """200 with the order and what the API does not show of it."""
+    """200 with the order and its members that the API does not show."""
     return _shown(call, _open(call, ident))
 
 
@@ -70,14 +70,14 @@ def cancel_order(call: Call, ident: str) -> Reply:
 
 
 def refund_order(call: Call, ident: str, body: Body | None) -> Reply:
-    """200 with the order after money went back."""
+    """200 with the order after the refund."""
     row = _open(call, ident)
     amount = cents(body["amount"]) if body and "amount" in body else None
     return _changed(call, billing.refund(call.draft, row, amount))
 
 
 def _open(call: Call, ident: str) -> Row:
-    """The order, whichever merchant of the sandbox it belongs to: the control surface stands above them."""
+    """The order, of any merchant of the sandbox. Raises Missing."""
     for store in call.sandbox.stores.values():
         row = store.orders.open(ident)
         if row is not None:
@@ -87,7 +87,7 @@ def _open(call: Call, ident: str) -> Row:
 
 
 def _with_code(call: Call, code: str) -> Row:
-    """The order that shows a PIX code, those that wait for payment first. Raises Missing."""
+    """The order of a PIX code, payable ones first. Raises Missing."""
     mark = orjson.dumps(code)
     payable = call.lifecycle("Order").sets["payable"]
     for store in call.sandbox.stores.values():

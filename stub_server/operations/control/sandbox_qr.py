@@ -1,4 +1,4 @@
-"""Images of PIX codes: of this sandbox's own, so that the address can stand in a page without a credential."""
+"""QR images of the sandbox's own PIX codes. They need no credential, so that a page can show them."""
 
 from collections.abc import Callable
 
@@ -26,5 +26,5 @@ def _image(code: str, draw: Callable[[str], bytes], media: bytes) -> Reply:
     except BrCodeError as error:
         raise Missing(f"This is no PIX code of the sandbox: {error}") from None
     if url is None or not url.startswith(HOST + "/"):
-        raise Missing("This PIX code is of another issuer; the sandbox draws its own alone.")
+        raise Missing("This PIX code is of another issuer; the sandbox draws only its own.")
     return Reply(200, (draw(code),), media=media, headers=((b"cache-control", b"max-age=86400"),))

@@ -1,4 +1,4 @@
-"""What time or a customer would do to a subscription."""
+"""Simulates what time or a customer does to a subscription: cancel, renew, expire."""
 
 from ...calls import reply
 from ...calls.call import Call
@@ -13,7 +13,7 @@ def cancel_subscription(call: Call, ident: str, body: Body | None) -> Reply:
     """200 with the canceled subscription, or with one that will end with its period."""
     row = _open(call, ident)
     status = row.public["status"]
-    if not (body or {}).get("at_period_end", False) or status == "past_due":  # whose period is over already
+    if not (body or {}).get("at_period_end", False) or status == "past_due":  # its period is over already
         billing.end_subscription(call.draft, row, "canceled")
         return _shown(call, ident, None)
     if not billing.is_running(call.draft, row) and status != "canceled":
@@ -54,7 +54,7 @@ def expire_subscription(call: Call, ident: str) -> Reply:
 
 
 def _open(call: Call, ident: str) -> Row:
-    """The subscription, whichever merchant of the sandbox it belongs to."""
+    """The subscription, of any merchant of the sandbox. Raises Missing."""
     for store in call.sandbox.stores.values():
         row = store.subscriptions.open(ident)
         if row is not None:
@@ -65,7 +65,7 @@ def _open(call: Call, ident: str) -> Row:
 
 def _shown(call: Call, ident: str, order_id: str | None) -> Reply:
     row = call.draft.open(call.store.subscriptions, ident)
-    assert row is not None  # it was there, and nothing takes one out
+    assert row is not None  # subscriptions are never deleted
     order = None if order_id is None else call.draft.open(call.store.orders, order_id)
     subscription = call.store.shown_row(call.store.subscriptions, row)
     return reply.value({"subscription": subscription, "order": None if order is None else order.public})

@@ -1,4 +1,4 @@
-"""The sandboxes of this server: list, make, look at, fork and drop them."""
+"""The sandboxes of this server: list, create, show, fork and delete them."""
 
 from ...calls import reply
 from ...calls.beginning import checked_scenario, checked_start, credentials_of
@@ -11,7 +11,7 @@ from ...worlds.entry import Entry
 
 
 def list_sandboxes(call: Call, query: Body) -> Reply:
-    """200 with a page of sandboxes, those made last first."""
+    """200 with a page of sandboxes, newest first."""
     page, limit = query["page"], query["limit"]
     entries = call.server.sandboxes.entries(query.get("name", "*"))
     shown = [_summary(call, entry) for entry in entries[(page - 1) * limit : page * limit]]
@@ -34,7 +34,7 @@ def get_sandbox(call: Call, name: str) -> Reply:
 
 
 def delete_sandbox(call: Call, name: str) -> Reply:
-    """204; the sandbox and all that was in it is gone."""
+    """204; the sandbox and everything in it is deleted."""
     call.server.sandboxes.delete(name)
     return Reply(204, ())
 
