@@ -16,7 +16,7 @@ from .settings import Settings
 from .version import __version__
 
 
-class DefaultVerb(click.Group):
+class DefaultCommand(click.Group):
     """A group whose verb may be left out: `stub-server --port 0` is `stub-server serve --port 0`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

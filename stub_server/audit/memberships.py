@@ -22,7 +22,7 @@ def _period_runs(world: Inspected) -> Iterator[str | None]:
         yield "" if start <= now < end else f"subscription {row.id} is active from {start} to {end}, now is {now}"
 
 
-def _no_bill_of_the_dead(world: Inspected) -> Iterator[str | None]:
+def _ended_without_bills(world: Inspected) -> Iterator[str | None]:
     store, lifecycles = world.store, world.sandbox.rules.lifecycles
     running, payable = lifecycles["Subscription"].sets["running"], lifecycles["Order"].sets["payable"]
     for status in payable:

@@ -21,6 +21,7 @@ BOUNDS = (
     (events, "KEPT", 25),
     (replies, "KEPT", 3),
     (tables, "LOG_ROWS", 6),
+    (tables, "MOST_LOG_ROWS", 30),
     (jobs, "SLICE", 2),
     (query, "SMALL", 1),
     (query, "FEW", 1),
