@@ -29,8 +29,12 @@ def lines(app: Edge, settings: Settings) -> list[Text]:
         ("contract", f"{len(document.operations)} operations, {len(document.events)} events · {url}/openapi.json"),
         ("world", f"scenario {sandbox.scenario}, seed {sandbox.seed}, {records} records, {clock}"),
         ("API key", key),
-        ("token", f"stub-server token, or {url}{CONTROL}/credentials"),
-        ("worlds", f"{url}/s/NAME/… is a sandbox of its own, made when it is first named"),
+        ("token", f"{'stub-server token, or ' if settings.loopback else ''}{url}{CONTROL}/credentials"),
+        (
+            "worlds",
+            f"{url}/s/NAME/… is a sandbox of its own, made "
+            + ("when it is first named" if settings.loopback else f"by POST {url}{CONTROL}/sandboxes"),
+        ),
     ]
     if settings.admin_key:
         facts.append(("closed", f"{CONTROL} asks for X-Sandbox-Admin-Key"))

@@ -85,7 +85,7 @@ def _walk(text: str) -> None:
             size, name = sizes.pop(), names.pop()
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor not in known:
-                raise _Refused(event, f"the alias *{event.anchor} stands for nothing that is complete here")
+                raise _Refused(event, f"the alias *{event.anchor} refers to no complete value before it")
             size, name = known[event.anchor], None
         elif isinstance(event, yaml.ScalarEvent):
             size, name = 1, event.anchor

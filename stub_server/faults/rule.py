@@ -76,8 +76,7 @@ class Fault:
         then = self.then
         delay: Any = then.get("delay_ms", 0)
         if isinstance(delay, dict):
-            low, high = sorted((delay["min"], delay["max"]))
-            delay = luck.randint(low, high)
+            delay = luck.randint(delay["min"], delay["max"])
         return Effect(
             f"fault:{self.id}",
             then.get("status"),

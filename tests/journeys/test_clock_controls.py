@@ -96,3 +96,9 @@ def test_the_first_and_the_last_instant_serve(control: httpx2.Client, now: str) 
 @pytest.mark.parametrize(("now", "code"), [("tomorrow", "format"), (5, "type"), (None, "type")])
 def test_what_is_no_instant_begins_no_world(control: httpx2.Client, now: object, code: str) -> None:
     assert {"now": code} == refused(control.post("/reset", json={"now": now}), 422, "validation_error")
+
+
+def test_an_instant_to_freeze_at_is_refused_by_its_own_name(control: httpx2.Client) -> None:
+    """The field is called `at` there."""
+    answer = control.post("/clock/freeze", json={"at": "2020-01-01T00:00:00Z"})
+    assert {"at": "clock_moves_forward_only"} == refused(answer, 409, "clock_moves_forward_only")

@@ -375,6 +375,7 @@ def test_a_fork_takes_rules_along_and_a_reset_deletes_them(world: World, open_wo
         ({"then": {"status": 200}}, "then.status"),
         ({"then": {"status": 500}, "match": {"operationId": "listEverything"}}, "match.operationId"),
         ({"then": {"delay_ms": 60_001}}, "then.delay_ms"),
+        ({"then": {"delay_ms": {"min": 2, "max": 1}}}, "then.delay_ms"),
         ({"then": {"drop_connection": "sometimes"}}, "then.drop_connection"),
         ({"then": {"status": 500}, "when": {"probability": 2}}, "when.probability"),
         ({"then": {"status": 500}, "match": {"body": {"customer.email": "*"}}}, "$.customer.email"),

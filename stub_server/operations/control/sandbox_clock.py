@@ -50,7 +50,7 @@ async def advance_clock(call: Call, body: Body) -> Reply:
 async def freeze_clock(call: Call, body: Body | None) -> Reply:
     """200 with the clock standing still, now or at a later instant."""
     if body and "at" in body:
-        await _jump(call, date_time_ms(body["at"]), body, lambda: _set(call, call.sandbox.clock.stopped()))
+        await _jump(call, date_time_ms(body["at"]), body, lambda: _set(call, call.sandbox.clock.stopped()), "at")
     else:
         check_standing(call.sandbox)
         _set(call, call.sandbox.clock.stopped())
@@ -65,9 +65,9 @@ def resume_clock(call: Call) -> Reply:
     return reply.value(_clock(call))
 
 
-async def _jump(call: Call, to: int, body: Body, then: Callable[[], object] | None = None) -> Passed:
+async def _jump(call: Call, to: int, body: Body, then: Callable[[], object] | None = None, field: str = "to") -> Passed:
     check_standing(call.sandbox)
-    _check(call, to)
+    _check(call, to, field)
     seconds = body.get("wait_seconds", PATIENCE)
     return await pass_time(call.server.courier, call.sandbox, to, call.cause, seconds, then)
 
@@ -82,18 +82,16 @@ def _fired(job: Fired) -> Body:
     return {"at": iso(job.at), "job": job.job, "resource": job.subject, "events": list(job.events)}
 
 
-def _check(call: Call, to: int) -> None:
+def _check(call: Call, to: int, field: str) -> None:
     if to < call.now:
         message = f"The clock stands at {call.now_text} and moves forward only. POST /_sandbox/reset begins anew."
-        raise Conflict(message, code="clock_moves_forward_only", details=[_where(message, "clock_moves_forward_only")])
+        raise Conflict(
+            message, code="clock_moves_forward_only", details=[detail(field, "clock_moves_forward_only", message)]
+        )
     farthest = min(call.now + FARTHEST, LATEST_START)
     if to > farthest:
         message = f"One step reaches to {iso(farthest)}: at most 3650 days from now, and never past the year 8999."
-        raise Conflict(message, code="clock_too_far", details=[_where(message, "clock_too_far")])
-
-
-def _where(message: str, code: str) -> dict[str, str]:
-    return detail("to", code, message)
+        raise Conflict(message, code="clock_too_far", details=[detail(field, "clock_too_far", message)])
 
 
 def _clock(call: Call) -> Body:

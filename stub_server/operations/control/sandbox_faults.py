@@ -28,6 +28,9 @@ def create_fault(call: Call, body: Body) -> Reply:
     """201 with the rule; it applies from the next request on."""
     if "then" not in body and "preset" not in body:
         raise _invalid("then", "required", "Say what happens, or name a preset.")
+    delay = body.get("then", {}).get("delay_ms")
+    if isinstance(delay, dict) and delay["min"] > delay["max"]:
+        raise _invalid("then.delay_ms", "value", "min is not larger than max.")
     for name in body.get("then", {}).get("headers", {}):
         if not _is_token(name) or name.lower() in _FRAMING:
             raise _invalid(f"then.headers.{name[:60]}", "value", "This is no header that a rule can set: leave it out.")
