@@ -90,7 +90,8 @@ def create_app(settings: Settings | None = None) -> Edge:
         autopay=settings.autopay,
         schedule=SCHEDULES[settings.webhook_schedule],
     )
-    courier = Courier(Sender(__version__, local=settings.loopback))
+    abroad = Sender(__version__, local=False)
+    courier = Courier(Sender(__version__, local=settings.loopback), abroad)
     seeding = Seeding(data_dir("fixtures"), document, schemas)
     origin = Origin(rules, seeding, settings.scenario, settings.seed, settings.now, settings.history, secret)
     try:
@@ -105,7 +106,7 @@ def create_app(settings: Settings | None = None) -> Edge:
         sandboxes,
         tokens,
         courier,
-        Sender(__version__, local=False),
+        abroad,
         loopback=settings.loopback,
         rate_limit=settings.rate_limit,
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty key would admit everybody

@@ -43,9 +43,10 @@ class Courier:
     It works on the event loop on which it was started; before and after that nothing is sent.
     """
 
-    def __init__(self, sender: Sender) -> None:
+    def __init__(self, sender: Sender, abroad: Sender) -> None:
+        """`abroad` sends to the addresses that pages of other machines chose."""
         self.sender = sender
-        self.posting = Posting(sender, self._try_again)
+        self.posting = Posting(sender, abroad, self._try_again)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lanes: dict[tuple[int, str], Lane] = {}
         self._rung: set[int] = set()

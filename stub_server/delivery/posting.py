@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome
+from ..domain.webhooks import ABROAD
 from ..engine.attempts import Attempt, attempt_for, conclude
 from ..engine.deliveries import ANSWERING, is_simulated
 from ..engine.draft import Draft
@@ -24,9 +25,9 @@ log = logging.getLogger("stub_server")
 class Posting:
     """One per server."""
 
-    def __init__(self, sender: Sender, try_again: Callable[[Sandbox, Timer], None]) -> None:
+    def __init__(self, sender: Sender, abroad: Sender, try_again: Callable[[Sandbox, Timer], None]) -> None:
         """`try_again` is told of an attempt that failed by a defect of ours."""
-        self._sender, self._try_again = sender, try_again
+        self._sender, self._abroad, self._try_again = sender, abroad, try_again
         self._places = Places()
         self._flying: dict[int, int] = {}
         self._watching: list[asyncio.Future[None]] = []
@@ -52,7 +53,8 @@ class Posting:
                     if attempt is None:
                         return None
                 begun = world.clock.now if world.is_advancing else world.clock.read()
-                outcome = await self._sender.attempt(attempt.delivery, timeout)
+                sender = self._abroad if attempt.webhook.hidden.get(ABROAD) else self._sender
+                outcome = await sender.attempt(attempt.delivery, timeout)
             if not world.is_gone and not world.is_broken:
                 self._record(world, timer, attempt, outcome, begun)
             return outcome.error or ""

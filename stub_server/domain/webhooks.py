@@ -12,6 +12,8 @@ from ..kernel.record import Body
 
 MOST = 20
 KEYS = 10
+ABROAD = "abroad"
+"""Member of the hidden part: whether a page of another machine chose the address, which is then no private one."""
 
 # -- webhooks
 

@@ -6,6 +6,9 @@ from typing import Any
 
 import httpcore2
 
+PIECE = 8_192  # bytes read at once
+MOST_READS = 64  # of one answer, of whose body little is wanted
+
 
 class Stream(httpcore2.AsyncNetworkStream):
     """A connection of asyncio's. Deadlines are kept by whoever uses it."""
@@ -13,6 +16,7 @@ class Stream(httpcore2.AsyncNetworkStream):
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
         self._unsent: list[bytes] = []
+        self._received = 0
 
     @classmethod
     async def to(cls, address: str, port: int) -> "Stream":
@@ -27,12 +31,17 @@ class Stream(httpcore2.AsyncNetworkStream):
         try:
             if self._unsent:
                 data, self._unsent = b"".join(self._unsent), []
+                self._received = 0
                 self._writer.write(data)
                 await self._writer.drain()
         except OSError:
             pass  # it may have answered before it closed
         try:
-            return await self._reader.read(max_bytes)
+            self._received += 1
+            if self._received > MOST_READS:
+                raise httpcore2.ReadError("the answer does not end")
+            await asyncio.sleep(0)  # what is there already is read without waiting: others are served in between
+            return await self._reader.read(min(max_bytes, PIECE))
         except OSError as error:
             raise httpcore2.ReadError(str(error)) from error
 

@@ -14,6 +14,9 @@ from ..kernel.record import Body
 _STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\[([0-9]{1,4}|\*)\]")
 _PATH = re.compile(rf"\$(?:{_STEP.pattern})+").fullmatch
 
+LONGEST = 1_024
+"""Characters of a text that are looked at: a hundred globs over a long header would hold up everybody."""
+
 Step = str | int | None
 """A member's name, a place in a list, or None for every place."""
 
@@ -75,7 +78,7 @@ class Match:
 
 def glob(pattern: str, text: str) -> bool:
     """Whether a text fits a pattern: `*` stands for any characters, `?` for one."""
-    return fnmatchcase(text, pattern.replace("[", "[[]"))
+    return fnmatchcase(text[:LONGEST], pattern.replace("[", "[[]"))
 
 
 def _equal(wanted: Any, value: Any) -> bool:

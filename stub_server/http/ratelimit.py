@@ -32,7 +32,9 @@ class RateLimit:
     def take(self, sandbox: str, authorization: bytes | None, peer: str | None) -> Headers:
         """Count a request and return the RateLimit headers. Raises Limited, with them and Retry-After."""
         now = monotonic()
-        caller = blake2b(authorization or str(peer).encode(), digest_size=16, key=sandbox.encode()[:64]).digest()
+        # A scheme's letters and the blanks after it do not make another caller.
+        credential = (authorization or b"").partition(b" ")[2].strip() or str(peer).encode()
+        caller = blake2b(credential, digest_size=16, key=sandbox.encode()[:64]).digest()
         window = self._windows.pop(caller, None)
         if window is None or window.ends <= now:
             window = Window(now + self.seconds, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable
+from itertools import chain
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -12,13 +13,14 @@ from ..calls.call import Call
 from ..contract.document import Document, Operation
 from ..faults.match import Request
 from ..faults.rule import BEFORE, Effect
-from ..kernel.problem import Malformed, Refusal, detail
+from ..kernel.problem import Limited, Malformed, Refusal, detail
 from .errors import Headers, render
 from .hangup import hang_up
 
 SIMULATED = b"x-sandbox-simulated"
 PREFER, SIMULATE, DELAY = b"prefer", b"x-sandbox-simulate", b"x-sandbox-delay"
 LONGEST_DELAY = 60_000  # ms
+MOST_WAITING = 128  # requests at once
 ANYWHERE = {
     "rate_limited": 429, "internal_error": 500, "sandbox_unavailable": 503, "too_many_connections": 503,
     "simulated_fault": 503, "request_timeout": 408,
@@ -35,6 +37,7 @@ class Simulator:
 
     def __init__(self, document: Document) -> None:
         self._operations = document.operations
+        self._waiting = 0
         self._statuses = dict(ANYWHERE)
         for operation in document.operations.values():
             for status, response in operation.responses.items():
@@ -49,17 +52,31 @@ class Simulator:
         request = Request(operation_id, call.trace.method, call.trace.path, call.headers)
         rules, now = call.sandbox.faults, call.sandbox.clock.now
 
+        wishes = list(self._asked(call, self._operations[operation_id]))
+        # Strangers must not make a server that others can reach wait: there it waits for callers that it has admitted.
+        late = [] if call.server.loopback else [wish for wish in wishes if wish.only_waits]
+
         async def go_on(answer: Send) -> None:
-            await simulation.have(self._asked(call, self._operations[operation_id]))
+            await simulation.have(wish for wish in wishes if wish not in late)
             if simulation.is_undecided:
                 await simulation.have(rules.by_request(request, now))
             if simulation.is_to_be_dropped(BEFORE):
                 return
-            if simulation.is_undecided and rules.read_bodies:
-                call.after_validation = lambda body: simulation.have(rules.by_body(request, body, now))
+            if simulation.is_undecided and (late or rules.read_bodies):
+                call.after_validation = lambda body: simulation.have(chain(late, rules.by_body(request, body, now)))
             await app(scope, receive, answer)
 
         await simulation.run(go_on, scope, receive, send)
+
+    async def wait(self, seconds: float) -> None:
+        """Let a request wait. Raises Limited when too many do: each of them holds a connection."""
+        if self._waiting >= MOST_WAITING:
+            raise Limited(f"{MOST_WAITING} requests wait already, the most at once.", headers={"Retry-After": "1"})
+        self._waiting += 1
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self._waiting -= 1
 
     def refusal(self, effect: Effect) -> Refusal:
         """The answer that an effect asks for."""
@@ -130,7 +147,7 @@ class Simulation:
         if self._labels:
             self._call.trace.simulated = ", ".join(self._labels)
         if delay:
-            await asyncio.sleep(min(delay, LONGEST_DELAY) / 1_000)
+            await self._simulator.wait(min(delay, LONGEST_DELAY) / 1_000)
         if self._effect is not None and self._effect.is_answer:
             raise self._simulator.refusal(self._effect)
 

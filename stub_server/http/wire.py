@@ -6,7 +6,7 @@ from http import HTTPStatus
 from time import monotonic
 from typing import ClassVar
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from ..kernel.problem import Busy, HeadTooLarge, Malformed, Refusal, TimedOut
 from ..kernel.trace import Trace
@@ -31,6 +31,7 @@ class Wire(HttpToolsProtocol):
 
     rested = 0.0
     _refused = False
+    _begun: tuple[RequestResponseCycle, ...] = ()  # requests that may be unanswered
     _room = LARGEST_HEAD  # bytes that may come before the headers or a chunk must be complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -42,6 +43,10 @@ class Wire(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Unregister the connection."""
         self.watch.closed(self)
+        for cycle in self._begun:  # uvicorn tells the newest one alone
+            cycle.disconnected = True
+            cycle.message_event.set()
+        self._begun = ()
         super().connection_lost(exc)
 
     # -- what comes in
@@ -74,6 +79,7 @@ class Wire(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Start the request. Trailers, which come later, are not headers and are dropped."""
         super().on_headers_complete()
+        self._begun = (*(cycle for cycle in self._begun if not cycle.response_complete), self.cycle)
         self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]  # our own key in ASGI's scope
         self.headers = []
         self._room = LARGEST_HEAD

@@ -39,6 +39,8 @@ def create_webhook(call: Call, body: Body) -> Reply:
     _check_project(call, public["projectId"])
     rules.check_room(len(table))
     rules.check_address(table.holder("url", (public["url"], public["projectId"])), None)
+    if call.is_foreign:
+        hidden[rules.ABROAD] = True
     resources.add_webhook(call.draft, public, hidden)
     answer = reply.message("Webhook created.", webhook=rules.with_key(public, key), warning=WARNING)
     answer.status = 201
@@ -75,7 +77,10 @@ def update_webhook(call: Call, ident: str, body: Body) -> Reply:
     if "projectId" in body:
         _check_project(call, public["projectId"])
     rules.check_address(table.holder("url", (public["url"], public["projectId"])), ident)
-    record = call.draft.update(table, row, public)
+    hidden = row.hidden
+    if public["url"] != row.public["url"] and call.is_foreign != hidden.get(rules.ABROAD, False):
+        hidden = hidden | {rules.ABROAD: call.is_foreign}
+    record = call.draft.update(table, row, public, hidden)
     if not public["is_active"]:
         call.draft.at(call.now, "webhook.call_off", ident)
     return reply.enveloped("Webhook updated.", "webhook", record.public)

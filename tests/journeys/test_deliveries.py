@@ -190,3 +190,21 @@ def test_two_attempts_at_once_are_both_kept(api: httpx2.Client, hook: Hook, rece
     for thread in threads:
         thread.join(10)
     assert [attempt["number"] for attempt in log_of(api, log["id"])["attempts"]] == [1, 2, 3]
+
+
+def test_a_foreign_page_reaches_no_private_address_by_an_event(
+    api: httpx2.Client, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """Whoever chose the address decides; a page of this machine that chooses it anew may."""
+    abroad = {"Origin": "https://elsewhere.example"}
+    made = created(api.post(WEBHOOKS, json={"url": receiver.url, "events": ["customer.created"]}, headers=abroad))
+    created(api.post("/v2/customers", json=customer_body()))
+    assert 200 == control.post("/webhooks/drain").status_code
+    (log,) = logs(api, webhookId=made["webhook"]["id"])
+    assert "blocked" == log_of(api, log["id"])["attempts"][0]["error"]
+    assert [] == receiver.requests
+    changed = api.put(f"{WEBHOOKS}/{made['webhook']['id']}", json={"url": f"{receiver.url}/own"})
+    assert 200 == changed.status_code
+    created(api.post("/v2/customers", json=customer_body()))
+    assert 200 == control.post("/webhooks/drain").status_code
+    assert ["/hook/own"] == [request.path for request in receiver.requests]

@@ -3,18 +3,21 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import httpx2
 import pytest
 
+from stub_server.faults.match import LONGEST
 from stub_server.faults.rules import MOST, PRESETS
+from stub_server.http import simulation
 
 from ..conftest import Serve
 from ..support import make
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, created, customer_body
+from ..support.wire import connect, rest_of
 from .steps import done, refused
 
 NOW = "2027-03-01T12:00:00.000Z"
@@ -456,3 +459,46 @@ def test_a_wish_that_cannot_be_meant_is_refused_with_what_can(world: World, head
     answer = world.api.get("/v2/customers", headers=headers)
     refused(answer, 400, "malformed_request")
     assert says in answer.json()["message"]
+
+
+# -- what must not be made of it
+
+
+def test_a_stranger_does_not_make_a_public_server_wait(serve: Serve) -> None:
+    """There it waits for callers that it has admitted; the others are refused at once."""
+    server = serve(host="0.0.0.0", admin_key="key")  # noqa: S104 - what is tested
+    url = f"http://127.0.0.1:{server.port}"
+    answer = httpx2.get(f"{url}/v2/customers", headers={"X-Sandbox-Delay": "60000"}, timeout=20, verify=NO_TLS)
+    assert (401, False) == (answer.status_code, "X-Sandbox-Simulated" in answer.headers)
+    key = httpx2.get(f"{url}/_sandbox/credentials", headers={"X-Sandbox-Admin-Key": "key"}, verify=NO_TLS).json()
+    headers = {"X-Sandbox-Delay": "5", "Authorization": f"Bearer {key['private_key']}"}
+    answer = httpx2.get(f"{url}/v2/customers", headers=headers, verify=NO_TLS)
+    assert (200, "delay") == (answer.status_code, answer.headers["X-Sandbox-Simulated"])
+
+
+def test_only_so_many_requests_wait_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them holds a connection."""
+    monkeypatch.setattr(simulation, "MOST_WAITING", 0)
+    refused(world.api.get("/v2/customers", headers={"X-Sandbox-Delay": "1"}), 429, "rate_limited")
+
+
+def test_a_long_header_is_looked_at_in_part(world: World) -> None:
+    """A glob costs its length times that of the text."""
+    rule = world.rule({"status": 500}, match={"header": {"X-Team": "*b"}})
+    assert 200 == world.api.get("/v2/customers", headers={"X-Team": "a" * LONGEST + "b"}).status_code
+    assert (0, 0) == world.hits(rule)
+
+
+def test_a_dropped_answer_ends_its_request_though_others_wait_behind_it(server: Live, world: World) -> None:
+    """Two requests in one piece: the first is dropped, and both are done with."""
+    world.rule({"drop_connection": "before"})
+    journal = server.app.sandboxes.entry(world.name).world.journal
+    request = f"GET /s/{world.name}/v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    before = len(list(journal))
+    with connect(server.port) as connection:
+        connection.sendall(request * 2)
+        assert b"" == rest_of(connection)
+    until = monotonic() + 10
+    while len(list(journal)) == before and monotonic() < until:
+        sleep(0.01)
+    assert len(list(journal)) > before

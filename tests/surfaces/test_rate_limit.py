@@ -73,6 +73,14 @@ def test_callers_do_not_take_from_each_other(caller: httpx2.Client) -> None:
     assert 401 == caller.get("/s/elsewhere/v2/plans").status_code
 
 
+def test_another_spelling_is_no_other_caller(caller: httpx2.Client) -> None:
+    """The scheme in capitals, or more blanks after it."""
+    for spelling in ("Bearer ", "bearer ", "BEARER   "):
+        answer = caller.get("/v2/plans", headers={"Authorization": f"{spelling}one-key"})
+        assert 401 == answer.status_code
+    assert 429 == caller.get("/v2/plans", headers={"Authorization": "beArer one-key"}).status_code
+
+
 def test_the_control_surface_is_not_limited(caller: httpx2.Client) -> None:
     """A test must be able to steer whatever it has used up."""
     answers = [caller.get("/_sandbox/clock") for _ in range(6)]
@@ -91,10 +99,10 @@ def test_callers_are_bounded(time: Time) -> None:
     """Past so many the one that was silent longest is forgotten, and begins anew."""
     limit = RateLimit(1, 60)
     for number in range(MOST_CALLERS):
-        limit.take("default", b"%d" % number, None)
+        limit.take("default", b"Bearer %d" % number, None)
     with pytest.raises(Limited):
-        limit.take("default", b"0", None)
-    limit.take("default", b"one more", None)
-    limit.take("default", b"1", None)
+        limit.take("default", b"Bearer 0", None)
+    limit.take("default", b"Bearer one more", None)
+    limit.take("default", b"Bearer 1", None)
     with pytest.raises(Limited):
-        limit.take("default", b"0", None)
+        limit.take("default", b"Bearer 0", None)
