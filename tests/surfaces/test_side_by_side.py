@@ -16,7 +16,8 @@ from ..support.wire import Door, answer_on, connect
 from .conftest import door_to
 
 LARGE = "merchant: { name: Grande, city: Recife }\nmonths: 12\ncustomers: 800\norders: 4000\nprojects: 2\n"
-SEVERAL = 3  # where nobody else is served meanwhile it is one
+SEVERAL = 10  # answers that somebody else gets meanwhile; a server that stands still gives one at most
+SOME = 3  # the same while a world is judged, which is over sooner
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def test_others_are_served_while_a_large_world_is_made_or_judged(
     large: Live, method: str, path: str, body: bytes, expected: int
 ) -> None:
     """They waited five seconds for a new world and ten for the invariants."""
-    assert SEVERAL <= served_meanwhile(large, method, path, body, expected)
+    assert (SOME if method == "GET" else SEVERAL) <= served_meanwhile(large, method, path, body, expected)
 
 
 def test_a_mention_is_waited_for_by_itself_alone(tmp_path: Path) -> None:
@@ -86,7 +87,7 @@ def test_a_world_that_is_judged_may_change_meanwhile(large: Live) -> None:
             assert 201 == door.send("POST", "/v2/projects", {"name": f"Clube {serial}"}).status
         answer = answer_on(connection)
     assert (200, True) == (answer.status, answer.json()["ok"]), body
-    assert SEVERAL <= serial
+    assert SOME <= serial
 
 
 def test_a_past_that_is_looked_for_is_the_same_whatever_happens_meanwhile(large: Live) -> None:
