@@ -43,43 +43,54 @@ class Caller:
 
 
 class Call:
-    """The first argument of every handler, which reads through `store` and writes to `draft` only."""
+    """The first argument of every handler, which reads through `store` and writes to `draft` only.
 
-    __slots__ = (
-        "_draft",
-        "after_validation",
-        "body_bytes",
-        "caller",
-        "has_recorded",
-        "headers",
-        "is_foreign",
-        "operation",
-        "path_values",
-        "peer",
-        "prefix",
-        "query_string",
-        "sandbox",
-        "server",
-        "store",
-        "trace",
-        "warnings",
-    )
+    It is made when a request arrives, and every layer adds what it knows: the edge `sandbox` and `prefix`, then `trace`
+    and `store`; the router `operation` and `path_values`; the gate `caller`.
+    """
 
-    def __init__(self, trace: Trace, sandbox: Sandbox, headers: dict[bytes, bytes], prefix: str, server: Any) -> None:
-        """`prefix` is the `/s/{name}` of the request's path, or empty; `server` is a `calls.server.Server`."""
-        self.trace, self.sandbox, self.headers, self.prefix, self.server = trace, sandbox, headers, prefix, server
-        self.store: Store = sandbox.store
-        self.caller: Caller | None = None
-        self.operation: Operation | None = None
-        self.path_values: tuple[str, ...] = ()
-        self.query_string = b""
-        self.body_bytes = b""
-        self.peer: str | None = None
-        self.is_foreign = False  # sent by a page of another machine
-        self.warnings: list[str] = []
-        self.after_validation: Callable[[Any], Awaitable[None]] | None = None  # applies fault rules on the body
-        self._draft: Draft | None = None
-        self.has_recorded = False  # whether something was done already, whatever becomes of the rest
+    trace: Trace
+    store: Store
+    prefix = ""
+    """The `/s/{name}` that was taken off the path, or empty."""
+    origin: bytes | None = None
+    """The page that sent it, as its browser says."""
+    is_foreign = False
+    """Whether that page is of another machine."""
+    client: tuple[str, int] | None = None
+    caller: Caller | None = None
+    operation: Operation | None = None
+    path_values: tuple[str, ...] = ()
+    body_bytes = b""
+    warnings: tuple[str, ...] = ()
+    after_validation: Callable[[Any], Awaitable[None]] | None = None
+    """Applies fault rules on the body."""
+    has_recorded = False
+    """Whether something was done already, whatever becomes of the rest."""
+    _draft: Draft | None = None
+
+    def __init__(
+        self, method: str, path: str, query_string: bytes, headers: dict[bytes, bytes], sandbox: Sandbox, server: Any
+    ) -> None:
+        """`headers` are by name in lower case; `sandbox` is the world that refuses the request where none is chosen.
+
+        `path` is the path in its world. `server` is a `calls.server.Server`.
+        """
+        self.method, self.path, self.query_string, self.headers = method, path, query_string, headers
+        self.sandbox, self.server = sandbox, server
+
+    def begin(self) -> Trace:
+        """The world has been chosen: from here on there is a trace of the request in it."""
+        sandbox = self.sandbox
+        self.store = sandbox.store
+        path = self.path or "/"
+        self.trace = Trace(sandbox.ids.request(), sandbox.clock.now, self.method, path, self.query_string, sandbox.name)
+        return self.trace
+
+    @property
+    def peer(self) -> str | None:
+        """The address that the request came from."""
+        return self.client[0] if self.client else None
 
     @property
     def now(self) -> int:
@@ -100,7 +111,7 @@ class Call:
     def warn(self, *codes: str) -> None:
         """Add codes to X-Sandbox-Warnings, for what is accepted but may be a mistake."""
         if codes and len(self.warnings) < _MOST_WARNINGS:  # bounded, as each new one is compared with all
-            self.warnings.extend(code for code in codes if code not in self.warnings)
+            self.warnings = tuple(dict.fromkeys(self.warnings + codes))
 
     def lifecycle(self, resource: str) -> Lifecycle:
         """The contract's table of states and moves of a resource."""

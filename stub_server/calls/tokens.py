@@ -1,7 +1,7 @@
 """Issues and verifies the server's JWTs, and builds the 401 refusals."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from joserfc import jwt
 from joserfc.errors import JoseError
@@ -14,7 +14,7 @@ from .call import Caller
 
 ISSUER = "membership-sandbox"
 REALM = 'Bearer realm="membership-sandbox"'
-_REMEMBERED, _LONGEST = 1024, 4096  # tokens, and characters of one: longer ones are verified every time
+_REMEMBERED, _LONGEST = 1024, 4096  # tokens, and bytes of the header of one: longer ones are verified every time
 
 
 def no_credentials() -> Unauthenticated:
@@ -32,6 +32,14 @@ def bad_credentials(message: str, code: str = "invalid_token") -> Unauthenticate
     return Unauthenticated(message, code=code, headers={"WWW-Authenticate": challenge})
 
 
+class Verified(NamedTuple):
+    """A token of this server: whose it is, for which sandbox, and when it expires, in seconds since 1970."""
+
+    caller: Caller
+    sandbox: str
+    expires_at: int
+
+
 class Tokens:
     """Issues and verifies the server's JWTs. HS256 only; verified tokens are cached."""
 
@@ -39,8 +47,7 @@ class Tokens:
         """`seconds` returns the seconds since 1970 by the wall clock: tokens expire by it, not by the sandbox clock."""
         self._key = OctKey.import_key(secret)
         self._seconds = seconds
-        self._known: dict[str, Mapping[str, Any]] = {}
-        self._worlds: dict[bytes, str] = {}
+        self._known: dict[bytes, Verified] = {}
 
     def issue(
         self, sandbox: str, merchant_id: str, user_id: str, scopes: Iterable[str], expires_in: int, serial: int = 0
@@ -60,31 +67,26 @@ class Tokens:
         }
         return jwt.encode({"alg": "HS256", "typ": "at+jwt"}, claims, self._key), now + expires_in
 
-    def claims(self, token: str) -> Mapping[str, Any]:
-        """The claims of a token that this server issued. Raises Unauthenticated."""
-        known = self._known.get(token)
-        if known is None:
-            known = self._verify(token)
-        if known["exp"] <= self._seconds():
+    def caller(self, authorization: bytes, sandbox: str) -> Caller:
+        """Whom the token in an Authorization header admits to a sandbox. Raises Unauthenticated."""
+        known = self._known.get(authorization) or self._verified(authorization)
+        if known.expires_at <= self._seconds():
             raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
-        return known
+        if known.sandbox != sandbox:
+            raise bad_credentials(
+                "The token was issued for another sandbox. Each has its own: /s/NAME/_sandbox/credentials."
+            )
+        return known.caller
 
     def sandbox_named(self, authorization: bytes) -> str | None:
         """The sandbox that a bearer token of this server names; None for anything else, which is refused later."""
-        name = self._worlds.get(authorization)
-        if name is None:
-            try:
-                name = str(self.claims(authorization[7:].decode("latin-1").strip())["sandbox"])
-            except Unauthenticated:
-                return None
-            if len(authorization) > _LONGEST:
-                return name
-            if len(self._worlds) >= _REMEMBERED:
-                del self._worlds[next(iter(self._worlds))]
-            self._worlds[authorization] = name
-        return name
+        try:
+            return (self._known.get(authorization) or self._verified(authorization)).sandbox
+        except Unauthenticated:
+            return None
 
-    def _verify(self, token: str) -> Mapping[str, Any]:
+    def _verified(self, authorization: bytes) -> Verified:
+        token = authorization[7:].decode("latin-1").strip()
         try:
             claims = jwt.decode(token, self._key, algorithms=["HS256"]).claims
         except (JoseError, ValueError, TypeError, KeyError, UnicodeError, AttributeError):
@@ -97,11 +99,11 @@ class Tokens:
         ):
             raise bad_credentials("The token lacks claims that this sandbox gives its own.")
         # Ids are stored and compared in lower case, as everywhere.
-        ids = {name: claims[name].lower() for name in ("sub", "merchant_id")}
-        caller = Caller("jwt", ids["sub"], ids["merchant_id"], frozenset(claims["scope"].split()))
-        verified = {**claims, **ids, "caller": caller}
-        if len(token) <= _LONGEST:
+        subject, merchant_id = claims["sub"].lower(), claims["merchant_id"].lower()
+        caller = Caller("jwt", subject, merchant_id, frozenset(claims["scope"].split()))
+        verified = Verified(caller, claims["sandbox"], claims["exp"])
+        if len(authorization) <= _LONGEST:
             if len(self._known) >= _REMEMBERED:
                 del self._known[next(iter(self._known))]
-            self._known[token] = verified
+            self._known[authorization] = verified
         return verified

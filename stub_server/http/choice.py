@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
+from ..calls.call import Call
 from ..calls.tokens import Tokens
 from ..domain.api_keys import digest
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.problem import Missing
 from ..worlds.sandboxes import Sandboxes
 from . import cors
-from .arrival import Arrival
 from .hosts import Hosts
 
 
@@ -21,23 +21,23 @@ class Choice:
         """On loopback a world that is named for the first time is made."""
         self._sandboxes, self._tokens, self._hosts, self._loopback = sandboxes, tokens, hosts, loopback
 
-    def __call__(self, arrival: Arrival) -> Awaitable[None] | None:
+    def __call__(self, call: Call) -> Awaitable[None] | None:
         """Choose the world and take its prefix off the path. A world that must be made first is waited for.
 
         Raises Missing, and what making a world raises.
         """
-        path, headers = arrival.path, arrival.headers
+        path, headers = call.path, call.headers
         if path.startswith("/s/"):
             name, slash, rest = path[3:].partition("/")
-            return self._named(name, arrival, slash + rest)
+            return self._named(name, call, slash + rest)
         header = headers.get(b"x-sandbox")
         if header is not None:
-            return self._named(header.decode("latin-1"), arrival, None)
+            return self._named(header.decode("latin-1"), call, None)
         authorization = headers.get(b"authorization")
         if authorization is not None:
             world = self._world_of(authorization)
             if world is not None and world != DEFAULT:
-                return self._named(world, arrival, None)
+                return self._named(world, call, None)
         return None
 
     def _world_of(self, authorization: bytes) -> str | None:
@@ -51,23 +51,23 @@ class Choice:
             return self._sandboxes.keyring.world_of(authorization[7:].decode("latin-1").strip())
         return None
 
-    def _named(self, name: str, arrival: Arrival, rest: str | None) -> Awaitable[None] | None:
+    def _named(self, name: str, call: Call, rest: str | None) -> Awaitable[None] | None:
         """Have the request be for a world; `rest` is the path below its prefix, if it was named by one."""
         world = self._sandboxes.choose(name)
         if world is None:
-            return self._mentioned(name, arrival, rest)
-        _stand(arrival, world, rest)
+            return self._mentioned(name, call, rest)
+        _stand(call, world, rest)
         return None
 
-    async def _mentioned(self, name: str, arrival: Arrival, rest: str | None) -> None:
-        headers = arrival.headers
+    async def _mentioned(self, name: str, call: Call, rest: str | None) -> None:
+        headers = call.headers
         # A page from elsewhere must not make worlds in a developer's server: their number is limited.
         if self._loopback and (cors.is_from_elsewhere(headers) or not self._hosts.admits(headers.get(b"host"))):
             raise Missing("There is no such sandbox.", code="sandbox_not_found")
-        _stand(arrival, await self._sandboxes.mention(name), rest)
+        _stand(call, await self._sandboxes.mention(name), rest)
 
 
-def _stand(arrival: Arrival, world: Sandbox, rest: str | None) -> None:
-    arrival.sandbox = world
+def _stand(call: Call, world: Sandbox, rest: str | None) -> None:
+    call.sandbox = world
     if rest is not None:
-        arrival.prefix, arrival.path = f"/s/{world.name}", rest
+        call.prefix, call.path = f"/s/{world.name}", rest

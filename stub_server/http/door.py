@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from ..calls.call import CONTROL
+from typing import NamedTuple
+
+from ..calls.call import CONTROL, Call
 from ..calls.server import Server
 from ..kernel.problem import Forbidden
 from . import cors
-from .arrival import Arrival, Bodiless
+from .errors import Headers
 from .inbox import inbox_at
 
 OPEN_CONTROL = frozenset((f"{CONTROL}/health", f"{CONTROL}/qr.svg", f"{CONTROL}/qr.png"))
 _PAGES = "The control surface answers pages of this machine alone. Start with --admin-key for others."
+
+
+class Bodiless(NamedTuple):
+    """An answer that the edge gives itself."""
+
+    status: int
+    headers: Headers
 
 
 class Door:
@@ -20,25 +29,25 @@ class Door:
         """`origins` are the pages that may read the API."""
         self._server, self._origins = server, origins
 
-    def preflight(self, arrival: Arrival, origin: bytes) -> Bodiless:
+    def preflight(self, call: Call, origin: bytes) -> Bodiless:
         """What a browser that asks beforehand is told. Raises Forbidden for a foreign page and the control surface."""
-        headers = arrival.headers
-        guarded = arrival.path.startswith(CONTROL) and arrival.path not in OPEN_CONTROL
+        headers = call.headers
+        guarded = call.path.startswith(CONTROL) and call.path not in OPEN_CONTROL
         if guarded and self._server.admin_key is None and not cors.is_local_origin(origin):
             raise _closed(_PAGES)
-        if not guarded and arrival.path not in OPEN_CONTROL and not self._origins.may_read(origin):
+        if not guarded and call.path not in OPEN_CONTROL and not self._origins.may_read(origin):
             return Bodiless(204, [cors.VARY])  # nothing is allowed, and the browser keeps the page from it
         return Bodiless(204, cors.preflight_headers(origin, headers.get(b"access-control-request-headers")))
 
-    def control(self, arrival: Arrival) -> None:
+    def control(self, call: Call) -> None:
         """The control surface asks for the admin key where one is set, else for a caller on this machine.
 
         An inbox takes deliveries, on loopback from every process of this machine. Raises Forbidden.
         """
-        if arrival.path in OPEN_CONTROL:
+        if call.path in OPEN_CONTROL:
             return
-        headers, server = arrival.headers, self._server
-        is_inbox = inbox_at(arrival.method, arrival.path) is not None
+        headers, server = call.headers, self._server
+        is_inbox = inbox_at(call.method, call.path) is not None
         if server.admin_key is not None and not (is_inbox and server.loopback):
             if server.knows_admin(headers.get(b"x-sandbox-admin-key")):
                 return
@@ -48,13 +57,13 @@ class Door:
         if not cors.is_local_host(headers.get(b"host")) or cors.is_from_elsewhere(headers):
             raise _closed(_PAGES)
 
-    def lets_read(self, arrival: Arrival, origin: bytes) -> bool:
+    def lets_read(self, call: Call, origin: bytes) -> bool:
         """Whether a page of this origin may read the answer."""
-        if arrival.path in OPEN_CONTROL:
+        if call.path in OPEN_CONTROL:
             return True
-        if not arrival.path.startswith(CONTROL):
+        if not call.path.startswith(CONTROL):
             return self._origins.may_read(origin)
-        return cors.is_local_origin(origin) or b"x-sandbox-admin-key" in arrival.headers
+        return cors.is_local_origin(origin) or b"x-sandbox-admin-key" in call.headers
 
 
 def _closed(message: str) -> Forbidden:

@@ -11,9 +11,8 @@ from ..engine.scheduler import tick
 from ..kernel.problem import Forbidden, Unavailable
 from ..kernel.trace import Trace
 from . import cors
-from .arrival import Arrival, Bodiless
 from .choice import Choice
-from .door import OPEN_CONTROL, Door
+from .door import OPEN_CONTROL, Bodiless, Door
 from .errors import Headers, render
 from .hosts import Hosts
 from .inbox import inbox_at
@@ -59,47 +58,47 @@ class Edge:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1000})
             return
-        arrival = Arrival(scope, self.sandboxes.default)
+        call = self._arrived(scope)
         refusal: Exception | None = None
         try:
-            waiting = self._enter(arrival)
+            waiting = self._enter(call)
             if waiting is not None:
                 await waiting
-            _pass_time(arrival)
+            _pass_time(call)
         except Exception as error:  # refused, or a defect in seeding or in a due job: both are answered below
             refusal = error
-        call = self._call(scope, arrival)
-        trace = call.trace
+        trace = call.begin()
+        scope["path"] = call.path or "/"
         stamp = (b"x-request-id", trace.id.encode())
-        origin, limits = arrival.origin, Headers()
+        origin, limits = call.origin, Headers()
 
         async def reply(message: Message) -> None:
             if message["type"] == "http.response.start":
                 trace.status = message["status"]
                 message["headers"] += (stamp, cors.VARY, *limits)
-                if origin is not None and self._door.lets_read(arrival, origin):
+                if origin is not None and self._door.lets_read(call, origin):
                     message["headers"].extend(cors.answer_headers(origin))
             await send(message)
 
         try:
             if refusal is not None:
                 raise refusal
-            early = self._answer_early(arrival)
+            early = self._answer_early(call)
             if early is not None:
                 trace.status = early.status
                 await send({"type": "http.response.start", "status": early.status, "headers": [*early.headers, stamp]})
                 await send({"type": "http.response.body", "body": b""})
                 return
-            if self._rate_limit is not None and not arrival.path.startswith(CONTROL):
-                limits += self._rate_limit.take(trace.sandbox, arrival.headers.get(b"authorization"), call.peer)
-            page = self._pages.get(arrival.path)
+            if self._rate_limit is not None and not call.path.startswith(CONTROL):
+                limits += self._rate_limit.take(trace.sandbox, call.headers.get(b"authorization"), call.peer)
+            page = self._pages.get(call.path)
             await (self.api if page is None else page)(scope, receive, reply)
         except Exception as error:
             if trace.status:  # the answer has begun: nothing can be said any more, the server cuts the connection
                 raise
             status, headers, body = render(error, trace)
             await reply({"type": "http.response.start", "status": status, "headers": headers})
-            await reply({"type": "http.response.body", "body": b"" if arrival.method == "HEAD" else body})
+            await reply({"type": "http.response.body", "body": b"" if call.method == "HEAD" else body})
         finally:
             trace.close()
             call.sandbox.journal.append(trace)
@@ -118,63 +117,61 @@ class Edge:
             if message["type"] == "lifespan.shutdown":
                 return
 
-    def _enter(self, arrival: Arrival) -> Awaitable[None] | None:
-        """The first steps before there is a call: the host, no delivery, the world, which may have to be waited for.
-
-        Raises refusals.
-        """
-        if not self._hosts.admits(arrival.headers.get(b"host")) and not _is_open(arrival.path):
-            raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
-        _refuse_delivery(arrival)
-        return self._choose(arrival)
-
-    def _answer_early(self, arrival: Arrival) -> Bodiless | None:
-        """The steps before the API: a bare prefix, a preflight, the control surface's door. Raises refusals."""
-        path = arrival.path
-        if not path:
-            return _to_the_pages(arrival)
-        if arrival.origin is not None and arrival.method == "OPTIONS" and _PREFLIGHT in arrival.headers:
-            return self._door.preflight(arrival, arrival.origin)
-        if path.startswith(CONTROL):
-            self._door.control(arrival)
-        return None
-
-    def _call(self, scope: Scope, arrival: Arrival) -> Call:
-        """The call that the layers below find in the scope, whose path is that of the world from here on."""
-        sandbox, headers = arrival.sandbox, arrival.headers
-        scope["path"] = path = arrival.path or "/"
-        trace = Trace(sandbox.ids.request(), sandbox.clock.now, arrival.method, path, arrival.query, sandbox.name)
-        call = Call(trace, sandbox, headers, arrival.prefix, self.server)
-        client = scope.get("client")
-        call.peer = client[0] if client else None
-        call.is_foreign = arrival.origin is not None and not cors.is_local_origin(arrival.origin)
+    def _arrived(self, scope: Scope) -> Call:
+        """The call that all layers find in the scope."""
+        headers = dict(scope["headers"])
+        call = Call(scope["method"], scope["path"], scope["query_string"], headers, self.sandboxes.default, self.server)
+        call.client = scope.get("client")
+        if b"origin" in headers:
+            call.origin = headers[b"origin"]
+            call.is_foreign = not cors.is_local_origin(call.origin)
+        extensions = scope.get("extensions")  # Connexion writes into it
+        scope["extensions"] = {} if extensions is None else {**extensions}
         scope[CALL] = call
-        scope["extensions"] = {**scope["extensions"]} if "extensions" in scope else {}
         return call
 
+    def _enter(self, call: Call) -> Awaitable[None] | None:
+        """The first steps: the host, no delivery, the world, which may have to be waited for. Raises refusals."""
+        if not self._hosts.admits(call.headers.get(b"host")) and not _is_open(call.path):
+            raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
+        if b"webhook-id" in call.headers:
+            _refuse_delivery(call)
+        return self._choose(call)
 
-def _refuse_delivery(arrival: Arrival) -> None:
+    def _answer_early(self, call: Call) -> Bodiless | None:
+        """The steps before the API: a bare prefix, a preflight, the control surface's door. Raises refusals."""
+        path = call.path
+        if not path:
+            return _to_the_pages(call)
+        if call.origin is not None and call.method == "OPTIONS" and _PREFLIGHT in call.headers:
+            return self._door.preflight(call, call.origin)
+        if path.startswith(CONTROL):
+            self._door.control(call)
+        return None
+
+
+def _refuse_delivery(call: Call) -> None:
     """A webhook's delivery reaches nothing of this server but an inbox: it could act, or ask for more of its kind.
 
     Raises Forbidden.
     """
-    if b"webhook-id" in arrival.headers and inbox_at(arrival.method, _in_world(arrival.path)) is None:
+    if inbox_at(call.method, _in_world(call.path)) is None:
         message = f"A webhook delivery reaches nothing of this server but an inbox, {CONTROL}/inbox/NAME."
         raise Forbidden(message, code="delivery_not_allowed")
 
 
-def _to_the_pages(arrival: Arrival) -> Bodiless:
+def _to_the_pages(call: Call) -> Bodiless:
     """The pages of a world stand below `/s/{name}/`, with the slash."""
-    location = arrival.prefix.encode() + b"/" + (b"?" + arrival.query if arrival.query else b"")
+    location = call.prefix.encode() + b"/" + (b"?" + call.query_string if call.query_string else b"")
     return Bodiless(307, [(b"location", location), cors.VARY])
 
 
-def _pass_time(arrival: Arrival) -> None:
+def _pass_time(call: Call) -> None:
     """The last of these steps: what is due in the world is done. Raises Unavailable for one that must be reset."""
-    sandbox = arrival.sandbox
+    sandbox = call.sandbox
     if not sandbox.is_broken:
         tick(sandbox)
-    if sandbox.is_broken and arrival.path not in SERVED_WHEN_BROKEN:
+    if sandbox.is_broken and call.path not in SERVED_WHEN_BROKEN:
         raise Unavailable(BROKEN.format(sandbox.name))
 
 

@@ -113,6 +113,7 @@ class Requests:
         )
         self._nothing = not members
         self._maps = tuple(free_maps(operation.body, document.resolve)) if operation.body is not None else ()
+        self.has_maps = bool(self._maps)
         missing = operation.responses.get(404)
         self._missing_code = missing.codes[0] if missing and missing.codes else None
 
@@ -159,7 +160,7 @@ class Requests:
 
     def check_names(self, body: Any) -> None:
         """Check the keys of maps in a body that has no other violation. Raises Conflict."""
-        if self._maps and isinstance(body, dict):
+        if isinstance(body, dict):
             check_names(body, self._maps)
 
     def _value(self, call: Call) -> dict[str, Any]:

@@ -42,6 +42,7 @@ class Router(SpecMiddleware):
         self.app = app
         self._root = _Node()
         self._static: dict[str, _Node] = {}
+        self._below: dict[str, _Node] = {}  # of paths whose last segment alone is templated, by what comes before it
         self._simulator: Simulator | None = None
 
     def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
@@ -69,6 +70,9 @@ class Router(SpecMiddleware):
                 self._static[base + path] = node
                 if path == "/" and base:  # the base path itself is the index, with its slash or without
                     self._static[base] = node
+            start, _, last = (base + path).rpartition("/")
+            if last.startswith("{") and "{" not in start:
+                self._below[start] = node
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -78,7 +82,12 @@ class Router(SpecMiddleware):
         node: _Node | None = self._static.get(path)
         values: tuple[str, ...] = ()
         if node is None:
-            node, values = _walk(self._root, path.split("/"), 1, ())
+            start, _, last = path.rpartition("/")
+            node = self._below.get(start)
+            if node is not None and last:
+                values = (last,)
+            else:
+                node, values = _walk(self._root, path.split("/"), 1, ())
         if node is None:
             raise self._no_route(scope[CALL].prefix, scope["method"], path)
         method = scope["method"]

@@ -31,7 +31,7 @@ class Wire(HttpToolsProtocol):
 
     rested = 0.0
     _refused = False
-    _begun: tuple[RequestResponseCycle, ...] = ()  # requests that may be unanswered
+    _earlier: tuple[RequestResponseCycle, ...] = ()  # requests before the newest one that may be unanswered
     _room = LARGEST_HEAD  # bytes that may come before the headers or a chunk must be complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -43,10 +43,10 @@ class Wire(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Unregister the connection."""
         self.watch.closed(self)
-        for cycle in self._begun:  # uvicorn tells the newest one alone
+        for cycle in self._earlier:  # uvicorn tells the newest one alone
             cycle.disconnected = True
             cycle.message_event.set()
-        self._begun = ()
+        self._earlier = ()
         super().connection_lost(exc)
 
     # -- what comes in
@@ -78,8 +78,10 @@ class Wire(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Start the request. Trailers, which come later, are not headers and are dropped."""
+        before = self.cycle
         super().on_headers_complete()
-        self._begun = (*(cycle for cycle in self._begun if not cycle.response_complete), self.cycle)
+        if before is not None and not before.response_complete:  # pipelined
+            self._earlier = (*[cycle for cycle in self._earlier if not cycle.response_complete], before)
         self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]  # our own key in ASGI's scope
         self.headers = []
         self._room = LARGEST_HEAD

@@ -61,12 +61,16 @@ class Timers:
     def next_due(self) -> int | None:
         """When the next job is due, in ms; None without jobs."""
         heap, live = self._heap, self._live
-        while heap:  # called for every request
+        while heap:
             top = heap[0]
             if live.get(top[1]) == top:
                 return top[0]
             heappop(heap)
         return None
+
+    def is_quiet(self, until: int) -> bool:
+        """Whether no job is due at `until` or before, as far as a glance tells: asked for every request."""
+        return not self._heap or self._heap[0][0] > until
 
     def next(self, until: int) -> Timer | None:
         """The next timer that is due at `until` or before."""

@@ -59,8 +59,8 @@ class Handlers:
 
     def _call(self) -> Call:
         tick(self._sandbox)
-        call = Call(self._trace, self._sandbox, {}, "", self._server)
-        call.caller = self._caller
+        call = Call("GET", "/", b"", {}, self._sandbox, self._server)
+        call.trace, call.store, call.caller = self._trace, self._sandbox.store, self._caller
         return call
 
     def get(self, ident: str) -> Reply:
