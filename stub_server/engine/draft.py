@@ -234,16 +234,18 @@ class Draft:
         if self._rings:
             self._make_room()
         versions = list(self._versions.values())
+        puts = tuple([version[0] for version in versions])
         timers, events, merchant = sandbox.timers, sandbox.events, store.merchant
         recorded = sandbox.recorded_clock
         clock = self.clock or (recorded if recorded.now == self.now else sandbox.clock.at(self.now))
         forgotten = () if saved is None else sandbox.replies.outgoing(saved[1], self.now)
         forgotten_events = events.outgoing(self._events) if self._events else ()
         size = self._size
-        for (_, record, stored), _, _, _ in versions if log.is_kept else ():  # in full, though the store may share them
-            size += len(record.public) + len(record.hidden)
-            if stored is not None:
-                size += len(stored.public) + len(stored.hidden)
+        if log.is_kept:
+            for _, record, stored in puts:  # in full, though the store may share them
+                size += len(record.public) + len(record.hidden)
+                if stored is not None:
+                    size += len(stored.public) + len(stored.hidden)
         for event in forgotten_events:
             size += len(event.resource) + len(event.hidden)
         if saved is not None:
@@ -254,7 +256,7 @@ class Draft:
             self.cause,
             merchant,
             merchant.id not in sandbox.stores,
-            tuple([version[0] for version in versions]),
+            puts,
             tuple(self._drops),
             tuple(self._events),
             events.raised,

@@ -57,15 +57,16 @@ class Log:
     def append(self, step: Step) -> None:
         """Keep a step; it must be the next one."""
         assert step.number == self.number + 1  # a draft that another step has overtaken was refused before
-        steps, budget = self._steps, self._budget
+        steps, budget, size = self._steps, self._budget, step.size
         if not steps and self._most:
             budget.join(self)
         steps.append(step)
-        self.size += step.size
-        budget.used += step.size
         self.number = step.number
-        while len(steps) > self._most or self.size > MOST_BYTES:
+        budget.used += size
+        self.size = size = self.size + size
+        while len(steps) > self._most or size > MOST_BYTES:
             self._forget()
+            size = self.size
         if budget.used > budget.most:
             budget.make_room()
 

@@ -79,7 +79,9 @@ class EventLog:
     def outgoing(self, coming: Sequence[Event]) -> tuple[Event, ...]:
         """The oldest events, which go when new ones come."""
         number = len(self._events) + len(coming) - KEPT
-        size = self._bytes + sum([event.size for event in coming]) - KEPT_BYTES
+        size = self._bytes - KEPT_BYTES
+        for event in coming:
+            size += event.size
         if number <= 0 >= size:
             return ()
         going = []

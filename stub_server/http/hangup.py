@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.types import Receive, Scope
 
 TRANSPORT = "stub_server.transport"
-"""Where the scope has the connection's transport; a scope without a socket has none."""
+"""Where the state in a scope has the connection's transport; a scope without a socket has none."""
 
 
 async def hang_up(scope: Scope, receive: Receive, *, unsent: bool) -> None:
@@ -13,7 +13,7 @@ async def hang_up(scope: Scope, receive: Receive, *, unsent: bool) -> None:
 
     Raises ConnectionResetError where there is none, as a client in the same process would see it.
     """
-    transport = scope.get(TRANSPORT)
+    transport = scope.get("state", {}).get(TRANSPORT)
     if transport is None:
         raise ConnectionResetError("a fault rule of the sandbox dropped the connection")
     if unsent:

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
 from connexion.spec import Specification
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from ..calls.call import LARGEST_BODY, Call
 from ..calls.reply import Reply
@@ -213,7 +213,9 @@ async def read_body(receive: Receive, length: bytes | None) -> bytes:
     """The whole body, however it is chunked. Raises TooLarge as soon as it is."""
     if length is not None and length.isdigit() and int(length) > LARGEST_BODY:
         raise _too_large()
-    message = await _part(receive)
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise _cut_short()
     data: bytes = message.get("body", b"")
     if not message.get("more_body"):
         if len(data) > LARGEST_BODY:
@@ -221,7 +223,9 @@ async def read_body(receive: Receive, length: bytes | None) -> bytes:
         return data
     parts, size = [data], len(data)
     while message.get("more_body"):
-        message = await _part(receive)
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _cut_short()
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > LARGEST_BODY:
@@ -229,12 +233,9 @@ async def read_body(receive: Receive, length: bytes | None) -> bytes:
     return b"".join(parts)
 
 
-async def _part(receive: Receive) -> Message:
-    """The next chunk of the body. Raises Malformed if the client has gone: half a request is not executed."""
-    message = await receive()
-    if message["type"] == "http.disconnect":
-        raise Malformed("The client left before its body was complete.")
-    return message
+def _cut_short() -> Malformed:
+    """The client has gone: half a request is not executed."""
+    return Malformed("The client left before its body was complete.")
 
 
 def _too_large() -> TooLarge:

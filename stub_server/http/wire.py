@@ -37,6 +37,7 @@ class Wire(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Register the connection."""
         super().connection_made(transport)
+        self.app_state = {**self.app_state, TRANSPORT: transport}  # uvicorn copies it into each scope
         self.rested = monotonic()
         self.watch.opened(self, self.loop)
 
@@ -53,8 +54,9 @@ class Wire(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser, with no more bytes than `_room`."""
-        if len(data) <= self._room:
-            self._room -= len(data)
+        room = self._room - len(data)
+        if room >= 0:
+            self._room = room
             super().data_received(data)
         else:
             self._receive_in_pieces(memoryview(data))
@@ -82,7 +84,6 @@ class Wire(HttpToolsProtocol):
         super().on_headers_complete()
         if before is not None and not before.response_complete:  # pipelined
             self._earlier = (*[cycle for cycle in self._earlier if not cycle.response_complete], before)
-        self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]  # our own key in ASGI's scope
         self.headers = []
         self._room = LARGEST_HEAD
 

@@ -15,6 +15,7 @@ from .tallies import Tallies
 from .views import Noted, Views
 
 PEEKED = 256  # so many records of a table stay parsed
+COPIED = 2_000  # the indexes of a table of so many records are copied at once
 
 
 @lru_cache(maxsize=64)
@@ -280,15 +281,22 @@ class Table:
         return Table(self.name, self.spec, self._check)
 
     def copy(self) -> "Table":
-        """An independent copy. Records are shared, for they never change, and lists of indexes until one is changed."""
+        """An independent copy. Records are shared, for they never change.
+
+        So are a large table's lists of indexes, until one is changed: looking for that costs every write a little.
+        """
         twin = self.blank()
-        self._own, twin._own = [set() for _ in self._buckets], [set() for _ in self._buckets]
+        if len(self.rows) > COPIED:
+            self._own, twin._own = [set() for _ in self._buckets], [set() for _ in self._buckets]
+            for name, index in self.indexes.items():
+                twin.indexes[name].update(index)
+        else:
+            for name, index in self.indexes.items():
+                twin.indexes[name].update((value, ordered.duplicate(bucket)) for value, bucket in index.items())
         twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), ordered.duplicate(self.order)
         twin.sorts, twin.size = self.sorts.copy(), self.size
         for name, held in self.unique.items():
             twin.unique[name].update(held)
-        for name, index in self.indexes.items():
-            twin.indexes[name].update(index)
         for name, texts in self.texts.items():
             twin.texts[name].update(texts)
         self.tallies.copy_to(twin.tallies)

@@ -45,7 +45,7 @@ DECIDING: Mapping[Place, Callable[[str], Exception]] = {
     Place(Event, "payload"): Planted,
     Place(Event, "__new__"): Planted,
     Place(EventLog, "outgoing"): Planted,
-    Place(Bound, "check"): ContractViolation,
+    Place(Bound, "_checked"): ContractViolation,
     Place(idempotency, "saved"): Planted,
     Place(Step, "__new__"): Planted,
     Place(Sandbox, "take"): Planted,
