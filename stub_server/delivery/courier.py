@@ -12,6 +12,7 @@ from weakref import ref
 
 import orjson
 
+from ..engine.deliveries import is_silent
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.scheduler import tick
 from ..events.sender import Sender
@@ -116,7 +117,7 @@ class Courier:
             tick(world)  # events of time itself are told though nobody asks
             job = self._next_job(world)
         attempt = None
-        if world.held != SILENT:
+        if not is_silent(world):
             for timer in world.timers.claim(now, SLICE):
                 self._take_on(world, timer)
             attempt = world.timers.next_attempt()
@@ -200,10 +201,10 @@ class Courier:
 
     def queue(self, world: Sandbox) -> dict[str, int]:
         """How many attempts of a world are due, how many of these are under way, and how many are held back."""
-        due = world.timers.attempts_due(world.clock.now)
-        if world.held == SILENT:
-            return {"due": 0, "in_flight": 0, "held": due}
-        return {"due": due, "in_flight": self.posting.in_flight(world), "held": len(world.timers.held)}
+        due, held = world.timers.attempts_due(world.clock.now), len(world.timers.held)
+        if is_silent(world):
+            return {"due": 0, "in_flight": 0, "held": held + due}
+        return {"due": due, "in_flight": self.posting.in_flight(world), "held": held}
 
     def resume(self, world: Sandbox) -> int:
         """Send what is held back; answers how many attempts of it are due."""

@@ -7,8 +7,9 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ..engine.deliveries import is_silent
 from ..engine.draft import Draft
-from ..engine.sandbox import SILENT, Sandbox
+from ..engine.sandbox import Sandbox
 from ..engine.scheduler import Fired, advance, arrive, run_due
 from ..engine.step import Cause
 from ..kernel.problem import Conflict
@@ -68,7 +69,7 @@ async def _pass(
         while courier.posting.in_flight(world):
             await courier.posting.ended()
         while not world.is_gone:
-            speaks = world.held != SILENT
+            speaks = not is_silent(world)
             fired += run_due(world, to, SLICE, pausing=speaks)
             attempt, job = world.timers.next_attempt() if speaks else None, world.timers.next_due()
             if job is not None and job <= to and (attempt is None or job <= attempt):
@@ -127,7 +128,7 @@ def is_drained(courier: Courier, world: Sandbox) -> bool:
     """Whether nothing is due that will be sent, and no clock call goes on."""
     timers = world.timers
     if world.is_gone or not (world.is_advancing or timers.claimed):
-        due = None if world.is_gone or world.held == SILENT else timers.next_attempt()
+        due = None if world.is_gone or is_silent(world) else timers.next_attempt()
         return due is None or due > world.clock.read()
     return False
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome
 from ..domain.webhooks import ABROAD
 from ..engine.attempts import Attempt, attempt_for, conclude
-from ..engine.deliveries import ANSWERING, is_simulated
+from ..engine.deliveries import ANSWERING, is_held, is_simulated
 from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import tick
@@ -83,7 +83,7 @@ class Posting:
             draft.at(draft.now, ANSWERING, timer.subject)
             draft.record()
             return None
-        elif attempt.serial <= world.held:
+        elif is_held(world, attempt.serial, attempt.delivery.url):
             world.timers.hold(timer)
             return None
         return attempt

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from ..domain.receivers import is_reserved
 from ..domain.webhooks import Subscriber, subscriber_of
 from ..kernel.timers import SENDING
 from ..store.memory import Store
-from .sandbox import Sandbox
+from .sandbox import DEFAULT, SILENT, Sandbox
 
+INBOX = "/_sandbox/inbox/"
+"""What the path of an inbox begins with, below its sandbox's prefix."""
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 REMEMBERED = 4_096
 ANSWERING = "webhook.answer"
 """The job of a delivery that the server itself answers."""
@@ -32,3 +37,30 @@ def is_simulated(sandbox: Sandbox, url: str) -> bool:
 def job_for(sandbox: Sandbox, url: str) -> str:
     """What attempts a delivery to an address: the clock itself where the server answers, else whoever sends."""
     return ANSWERING if is_simulated(sandbox, url) else SENDING
+
+
+def is_own_inbox(sandbox: Sandbox, url: str) -> bool:
+    """Whether an address is an inbox of the sandbox itself; one of another sandbox is somebody else's."""
+    address, server = urlsplit(url), urlsplit(sandbox.rules.base_url)
+    hosts = _THIS_MACHINE if server.hostname in _THIS_MACHINE else (server.hostname,)
+    if address.hostname not in hosts or address.port != server.port:
+        return False
+    prefixes = (f"/s/{sandbox.name}", "") if sandbox.name == DEFAULT else (f"/s/{sandbox.name}",)
+    return address.path.startswith(tuple(prefix + INBOX for prefix in prefixes))
+
+
+def is_held(sandbox: Sandbox, serial: int, url: str) -> bool:
+    """Whether the delivery of an event, by its number, to an address is kept back: the past is not sent again.
+
+    The sandbox's own inbox, as any simulated receiver, is told all the same.
+    """
+    return serial <= sandbox.held and not is_own_inbox(sandbox, url)
+
+
+def is_silent(sandbox: Sandbox) -> bool:
+    """Whether nothing of a sandbox is sent, of whatever event."""
+    return sandbox.held == SILENT and not any(
+        is_own_inbox(sandbox, subscriber_of(store.webhooks.rows[key].public).url)
+        for store in sandbox.stores.values()
+        for key in store.webhooks.bucket("is_active", True)
+    )

@@ -6,7 +6,8 @@ from collections.abc import Awaitable
 import orjson
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..calls.call import CONTROL, Call
+from ..calls.call import Call
+from ..engine.deliveries import INBOX
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Missing
 from ..worlds.inbox import Answer, Message, is_name
@@ -14,15 +15,14 @@ from .errors import Headers
 from .router import CALL
 from .terminal import read_body
 
-_INBOX = f"{CONTROL}/inbox/"
 _BODILESS = (204, 205, 304)
 
 
 def inbox_at(method: str, path: str) -> str | None:
     """The name of the inbox that a request posts to; None for every other request."""
-    if method != "POST" or not path.startswith(_INBOX):
+    if method != "POST" or not path.startswith(INBOX):
         return None
-    name = path[len(_INBOX) :]
+    name = path[len(INBOX) :]
     return name if name and "/" not in name else None
 
 

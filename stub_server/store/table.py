@@ -15,7 +15,7 @@ from .tallies import Tallies
 from .views import Noted, Views
 
 PEEKED = 256  # so many records of a table stay parsed
-COPIED = 2_000  # the indexes of a table of so many records are copied at once
+COPIED = 2_000  # so many records' lists of indexes are copied at once: to look who owns them costs every write
 
 
 @lru_cache(maxsize=64)
@@ -281,18 +281,14 @@ class Table:
         return Table(self.name, self.spec, self._check)
 
     def copy(self) -> "Table":
-        """An independent copy. Records are shared, for they never change.
-
-        So are a large table's lists of indexes, until one is changed: looking for that costs every write a little.
-        """
-        twin = self.blank()
-        if len(self.rows) > COPIED:
+        """An independent copy. Records are shared, for they never change, and a large table's lists until one does."""
+        twin, is_large = self.blank(), len(self.rows) > COPIED
+        if is_large:
             self._own, twin._own = [set() for _ in self._buckets], [set() for _ in self._buckets]
-            for name, index in self.indexes.items():
-                twin.indexes[name].update(index)
-        else:
-            for name, index in self.indexes.items():
-                twin.indexes[name].update((value, ordered.duplicate(bucket)) for value, bucket in index.items())
+        for name, index in self.indexes.items():
+            twin.indexes[name].update(
+                index if is_large else {value: ordered.duplicate(bucket) for value, bucket in index.items()}
+            )
         twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), ordered.duplicate(self.order)
         twin.sorts, twin.size = self.sorts.copy(), self.size
         for name, held in self.unique.items():

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from ..domain.webhooks import valid_keys
+from ..engine.deliveries import INBOX
 from ..engine.log import Budget
 from ..engine.sandbox import Sandbox
 from ..events.signing import Verdict, verify
@@ -94,7 +95,7 @@ class Inbox:
         answer = box.answer
         if answer.times is not None:
             box.answer = answer._replace(times=answer.times - 1) if answer.times > 1 else OK
-        verdict = verify(headers, body, _keys(sandbox, f"/_sandbox/inbox/{name}", len(body)), wall // 1000)
+        verdict = verify(headers, body, _keys(sandbox, INBOX + name, len(body)), wall // 1000)
         self._number += 1
         ident = headers["webhook-id"][:_MOST_ID] if "webhook-id" in headers else None
         now = sandbox.clock.now

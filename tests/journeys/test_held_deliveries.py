@@ -137,6 +137,32 @@ def test_seeded_webhooks_are_answered_in_every_world(live: Live, api: httpx2.Cli
             assert log_of(twin, log["id"])["request_headers"]["webhook-id"] == log["event_id"]
 
 
+def test_a_silent_fork_tells_its_own_inbox_and_nobody_elses(
+    live: Live, api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """An inbox is a simulated receiver: what happens arrives there, while real addresses and the parent's wait."""
+    hook(events=CREATED)
+    hook(url=f"{str(control.base_url).rstrip('/')}/inbox/theirs", events=CREATED)
+    with forked(live, control) as (twin, own):
+        address = f"{str(own.base_url).rstrip('/')}/inbox/mine"
+        mine = created(twin.post(WEBHOOKS, json={"name": "Caixa", "url": address, "events": CREATED}))["webhook"]
+        event(twin)
+        drained = drain(own)
+        assert (True, {"due": 0, "in_flight": 0, "held": 2}) == (drained["complete"], drained["deliveries"])
+        assert "delivered" == only(twin, mine)["status"]
+        (message,) = own.get("/inbox/mine").json()["messages"]
+        assert (True, "customer.created") == (message["verified"], message["event_type"])
+        assert [] == control.get("/inbox/theirs").json()["messages"]
+        assert [] == receiver.requests
+        assert advance(own, days=1)["complete"]
+        assert 2 == own.get("/health").json()["deliveries"]["held"]
+        assert 200 == twin.delete(f"{WEBHOOKS}/{mine['id']}").status_code
+        assert {"resumed": 2} == own.post("/webhooks/resume").json()
+        assert drain(own)["complete"]
+        assert 1 == len(receiver.requests)
+        assert 1 == len(control.get("/inbox/theirs").json()["messages"])
+
+
 def test_a_webhook_at_a_reserved_name_is_answered_by_the_server(api: httpx2.Client, hook: Hook) -> None:
     """example.com and its kin have no machine: events, tests and retries are answered without any network."""
     for number, host in enumerate(("example.com", "api.example.org", "shop.test", "a.b.example", "x.invalid")):
