@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from ..engine.sandbox import Rules, Sandbox
+from ..engine.rules import Rules
+from ..engine.sandbox import Sandbox
 from ..seeding.world import Seeding
 from .inbox import Inbox
 
