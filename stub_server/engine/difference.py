@@ -13,6 +13,7 @@ from .log import Log
 from .sandbox import Sandbox
 from .step import Drop, Part, Put, Step, Used
 
+CAUGHT_UP = 64  # steps between two pauses
 COMPARED = 512  # records between two pauses, where each is looked at and no more
 Versions: TypeAlias = dict[int, list[Record | None]]
 """By the key of a record, its version now and then; None where there is none."""
@@ -61,16 +62,17 @@ class Difference:
         while self.number < log.number:
             if log.oldest > self.number + 1:
                 return False
-            step = next(islice(log, self.number + 1 - log.oldest, None))
-            for merchant, puts, drops, used in _parts(step):
-                changed = self.of(merchant)
-                for name, record, before in puts:
-                    changed.tables.setdefault(name, {}).setdefault(record.key, [None, before])[0] = record
-                for drop in drops:
-                    changed.tables.setdefault(drop.table, {}).setdefault(drop.record.key, [None, drop.record])[0] = None
-                for key_id, after, before_use in used:
-                    changed.used.setdefault(key_id, [None, before_use])[0] = after
-            self.number = step.number
+            first = self.number + 1 - log.oldest
+            for step in list(islice(log, first, first + CAUGHT_UP)):
+                for merchant, puts, drops, used in _parts(step):
+                    changed = self.of(merchant)
+                    for name, record, before in puts:
+                        _now(changed.tables.setdefault(name, {}), record.key, record, before)
+                    for drop in drops:
+                        _now(changed.tables.setdefault(drop.table, {}), drop.record.key, None, drop.record)
+                    for key_id, after, before_use in used:
+                        changed.used.setdefault(key_id, [None, before_use])[0] = after
+                self.number = step.number
             yield
         return True
 
@@ -163,6 +165,15 @@ def _then(versions: Versions, key: int, now: Record | None, then: Record | None)
         versions[key] = [now, then]
     else:
         known[1] = then
+
+
+def _now(versions: Versions, key: int, now: Record | None, then: Record | None) -> None:
+    """A record's later version; `then` is the one before, unless an earlier step has said another."""
+    known = versions.get(key)
+    if known is None:
+        versions[key] = [now, then]
+    else:
+        known[0] = now
 
 
 def _size(record: Record | None) -> int:

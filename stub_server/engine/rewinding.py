@@ -54,7 +54,7 @@ def _record(world: Sandbox, reached: Reached, cause: Cause, instant: int | None)
     if world.is_gone:
         raise unkept("The sandbox was reset or deleted meanwhile: its log has begun anew.", "to_step")
     step = _step(world, reached.world, parts, size, cause, instant)
-    world.take(step, reached=reached.world)
+    world.take(step, None, reached.world)
     return step
 
 

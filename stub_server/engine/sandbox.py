@@ -107,9 +107,9 @@ class Sandbox:
     def take(self, step: Step, opened: Sequence[Opened] | None = None, reached: Sandbox | None = None) -> None:
         """Append a step to the log and fold it. When appending fails the world is as it was.
 
-        `reached` is a copy of the world in the state that the step restores: its tables are taken over, which takes no
-        time. Folding cannot refuse. Should it fail all the same, what is derived from the records is made anew from
-        them. Should that fail too, the world is broken: it takes no step any more. Raises Unavailable.
+        `reached` is a copy in the state that the step restores: its tables are taken over. Folding cannot refuse.
+        Should it fail all the same, what is derived from the records is made anew from them. Should that fail too, the
+        world is broken: it takes no step any more. Raises Unavailable.
         """
         if self.is_broken:
             raise Unavailable(BROKEN.format(self.name))
@@ -132,9 +132,7 @@ class Sandbox:
     def fold(self, step: Step, opened: Sequence[Opened] | None = None) -> None:
         """Apply a step. `opened` are its versions, parsed, where the caller has them: it saves parsing them again."""
         if step.restored is not None:
-            self._restore(step.restored)
-            self._fold_rest(step, self.store)
-            return
+            return self._restore(step, step.restored)
         store = self.stores.get(step.merchant.id) or self._store_for(step)
         tables = store.tables
         if opened is None:
@@ -169,12 +167,13 @@ class Sandbox:
             self.recorded_clock = step.clock
         self.ids.position = step.position
 
-    def _restore(self, restored: Restored) -> None:
-        """Fold what a step that restores an earlier state says beside timers, clock and ids."""
+    def _restore(self, step: Step, restored: Restored) -> None:
+        """Fold a step that restores an earlier state."""
         at_once(change_records(self.stores, restored.parts, restored.merchants_after, self.rules.layout))
         self.events.exchange(restored.events, restored.raised_after)
         self.replies.exchange(restored.replies)
         self._hold_the_past()
+        self._fold_rest(step, self.store)
 
     def _adopt(self, step: Step, reached: Sandbox) -> None:
         """Fold a step that restores a state by taking over a copy that has reached it, which nobody uses any more.
