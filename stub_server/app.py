@@ -20,7 +20,7 @@ from .contract.violation import ContractViolation
 from .delivery.courier import Courier
 from .domain.deliveries import SCHEDULES
 from .domain.documents import is_document, is_document_unchecked
-from .engine.sandbox import Rules
+from .engine.rules import Rules
 from .events.sender import Sender
 from .http.auth import Gate, Security
 from .http.console import Pages

@@ -10,9 +10,8 @@ from typing import NamedTuple
 from ..engine.deliveries import is_silent
 from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
-from ..engine.scheduler import Fired, advance, arrive, run_due
+from ..engine.scheduler import Fired, advance, arrive, check_standing, run_due
 from ..engine.step import Cause
-from ..kernel.problem import Conflict
 from ..kernel.timers import SENDING, Timer
 from .courier import Courier, webhook_of
 
@@ -52,13 +51,6 @@ async def pass_time(
         return Passed(fired, complete=True)
     task.add_done_callback(_log_defect)
     return Passed(list(fired), complete=False)
-
-
-def check_standing(world: Sandbox) -> None:
-    """Refuse a clock call while an earlier one goes on. Raises Conflict."""
-    if world.is_advancing:
-        message = "The clock is still advancing. POST /_sandbox/webhooks/drain waits for it."
-        raise Conflict(message, code="clock_advancing")
 
 
 async def _pass(

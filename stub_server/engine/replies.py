@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import ItemsView, Sequence
 
+from ..kernel.ends import Ends
 from .step import ReplyKey, Saved
 
 KEPT, KEPT_BYTES = 10_000, 32 * 1024 * 1024
@@ -61,6 +62,14 @@ class Replies:
         for key, saved in reversed(gone):
             self.put(key, saved)
             self._held.move_to_end(key, last=False)
+
+    def exchange(self, ends: Ends) -> None:
+        """Have the replies of another time, which differ at the ends from these."""
+        for key, _ in (*ends.oldest_before, *ends.newest_before):
+            self.drop(key)
+        self.put_back(ends.oldest_after)
+        for key, saved in ends.newest_after:
+            self.put(key, saved)
 
     def copy(self) -> Replies:
         """An independent copy."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from ..contract.document import Lifecycle
-from ..domain.deliveries import STANDARD
 from ..domain.webhooks import Subscriber
 from ..events.log import EventLog
 from ..faults.rules import Faults
@@ -17,14 +15,16 @@ from ..kernel.clock import Clock, ClockState, iso
 from ..kernel.ids import Ids, named_uuid
 from ..kernel.problem import Unavailable
 from ..kernel.record import Body, Row
+from ..kernel.slices import at_once
 from ..kernel.timers import Timers
 from ..kernel.trace import Journal
 from ..store.memory import Merchant, Store
 from ..store.table import Table
-from ..store.tables import Layout
 from .log import Budget, Log, Unkept
 from .replies import Replies
-from .step import Put, ReplyKey, Step
+from .restoring import change_records, rebuild, undo_records
+from .rules import Rules
+from .step import Put, ReplyKey, Restored, Step
 
 DEFAULT = "default"  # the world that is there from the start
 SILENT = 1 << 63
@@ -34,26 +34,6 @@ log = logging.getLogger("stub_server")
 
 Opened: TypeAlias = tuple[Put, Body, Body, Row | None]
 """A version that a step writes, its public and hidden part, and the row that it replaces."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What every sandbox of a server shares and none of them changes.
-
-    `lifecycles` and `changes` (the event types of each change that moves no state) by schema name; `payload_keys` by
-    event type; `defaults` by schema name; `banks` are ISPB and name of where payers have their accounts, each as often
-    as it is likely; `autopay` is seconds; `schedule` is what each attempt of a delivery waits, in ms.
-    """
-
-    layout: Layout
-    lifecycles: Mapping[str, Lifecycle]
-    changes: Mapping[str, Mapping[str, tuple[str, ...]]]
-    payload_keys: Mapping[str, str]
-    defaults: Mapping[str, Body]
-    banks: tuple[tuple[str, str], ...]
-    base_url: str
-    autopay: int | None
-    schedule: tuple[int, ...] = STANDARD
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -124,20 +104,26 @@ class Sandbox:
 
     # -- change
 
-    def take(self, step: Step, opened: Sequence[Opened] | None = None) -> None:
+    def take(self, step: Step, opened: Sequence[Opened] | None = None, reached: Sandbox | None = None) -> None:
         """Append a step to the log and fold it. When appending fails the world is as it was.
 
-        Folding cannot refuse. Should it fail all the same, what is derived from the records is made anew from them.
-        Should that fail too, the world is broken: it takes no step any more. Raises Unavailable.
+        `reached` is a copy in the state that the step restores: its tables are taken over. Folding cannot refuse.
+        Should it fail all the same, what is derived from the records is made anew from them. Should that fail too, the
+        world is broken: it takes no step any more. Raises Unavailable.
         """
         if self.is_broken:
             raise Unavailable(BROKEN.format(self.name))
         self.log.append(step)
         try:
-            self.fold(step, opened)
+            if reached is None:
+                self.fold(step, opened)
+            else:
+                self._adopt(step, reached)
         except Exception:
             log.exception("defect while folding step %d of sandbox %s; its tables are rebuilt", step.number, self.name)
             self.is_broken = True
+            if reached is not None:
+                raise
             self._repair(step)
             self.is_broken = False
         if self.bell is not None and step.timers_set and min(step.timers_set)[0] < self.alarm:
@@ -145,6 +131,8 @@ class Sandbox:
 
     def fold(self, step: Step, opened: Sequence[Opened] | None = None) -> None:
         """Apply a step. `opened` are its versions, parsed, where the caller has them: it saves parsing them again."""
+        if step.restored is not None:
+            return self._restore(step, step.restored)
         store = self.stores.get(step.merchant.id) or self._store_for(step)
         tables = store.tables
         if opened is None:
@@ -179,39 +167,64 @@ class Sandbox:
             self.recorded_clock = step.clock
         self.ids.position = step.position
 
+    def _restore(self, step: Step, restored: Restored) -> None:
+        """Fold a step that restores an earlier state."""
+        at_once(change_records(self.stores, restored.parts, restored.merchants_after, self.rules.layout))
+        self.events.exchange(restored.events, restored.raised_after)
+        self.replies.exchange(restored.replies)
+        self._hold_the_past()
+        self._fold_rest(step, self.store)
+
+    def _adopt(self, step: Step, reached: Sandbox) -> None:
+        """Fold a step that restores a state by taking over a copy that has reached it, which nobody uses any more.
+
+        Stores stay the same objects: requests that wait meanwhile hold them.
+        """
+        for ident, store in self.stores.items():
+            store.adopt(reached.stores.get(ident) or Store(store.merchant, self.rules.layout))
+        self.stores = {ident: self.stores.get(ident, store) for ident, store in reached.stores.items()}
+        self.events, self.replies, self.timers = reached.events, reached.replies, reached.timers
+        self.timers.last = step.timers_before
+        self._hold_the_past()
+        self._fold_rest(step, self.store)
+
+    def _hold_the_past(self) -> None:
+        """What is due of a restored past is not sent again, but when somebody says so."""
+        self.subscribers.clear()
+        if self.held != SILENT:
+            self.held = self.events.raised
+
     def unfold(self, step: Step) -> None:
         """Undo the newest step: have what it replaced. The log is not told.
 
         What keys were used since must have been recorded (`flush_usage`).
         """
-        store = self._store_for(step)
-        tables = store.tables
-        for name, record in reversed(step.drops):
-            row = tables[name].parse(record)
-            store.put(tables[name], record, row.public, row.hidden, None)
-        for name, record, before in reversed(step.puts):
-            row = tables[name].parse(record)
-            if before is None:
-                store.drop(tables[name], row)
-            else:
-                old = tables[name].parse(before)
-                store.put(tables[name], before, old.public, old.hidden, row)
+        if step.restored is not None:
+            parts = [part.mirrored for part in step.restored.parts]
+            at_once(change_records(self.stores, parts, step.restored.merchants_before, self.rules.layout))
+        else:
+            undo_records(self._store_for(step), step)
+            if step.opens_store:
+                del self.stores[step.merchant.id]
+        self.unfold_rest(step)
+
+    def unfold_rest(self, step: Step) -> None:
+        """Undo what a step did beside records, usage and stores."""
+        if step.restored is not None:
+            self.events.exchange(step.restored.events.mirrored, step.restored.raised_before)
+            self.replies.exchange(step.restored.replies.mirrored)
         self.events.retract(len(step.events), step.forgotten_events)
+        if step.saved is not None:
+            self.replies.drop(step.saved[0])
+        self.replies.put_back(step.forgotten_replies)
         for timer in step.timers_set:
             self.timers.discard(timer)
         for timer in step.timers_taken:
             self.timers.put(timer)
         self.timers.last = step.timers_before
-        for key_id, _, usage in step.used:
-            store.set_usage(key_id, usage)
-        if step.saved is not None:
-            self.replies.drop(step.saved[0])
-        self.replies.put_back(step.forgotten_replies)
         self.clock.set(step.clock_before)
         self.recorded_clock = step.clock_before
         self.ids.position = step.position_before
-        if step.opens_store:
-            del self.stores[step.merchant.id]
         self.subscribers.clear()
 
     def _store_for(self, step: Step) -> Store:
@@ -223,12 +236,7 @@ class Sandbox:
     def _repair(self, step: Step) -> None:
         """Have what a step says after folding it has failed half way: the records, then what follows from them."""
         store = self._store_for(step)
-        rows = {name: dict(table.rows) for name, table in store.tables.items()}  # a fork may share the tables
-        for name, record, _ in step.puts:
-            rows[name][record.key] = record
-        for name, record in step.drops:
-            rows[name].pop(record.key, None)
-        store.rebuild(rows)
+        rebuild(store, step)
         self.subscribers.clear()
         self._fold_rest(step, store)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import NamedTuple
 
+from ..kernel.problem import Conflict
 from ..kernel.timers import Timer
 from .draft import Draft
 from .jobs import JOBS, has_moved_on
@@ -52,6 +53,13 @@ def advance(sandbox: Sandbox, to: int, cause: Cause) -> list[Fired]:
     fired = run_due(sandbox, to)
     arrive(sandbox, to, cause)
     return fired
+
+
+def check_standing(world: Sandbox) -> None:
+    """Refuse to change the time of a world whose clock advances. Raises Conflict."""
+    if world.is_advancing:
+        message = "The clock is still advancing. POST /_sandbox/webhooks/drain waits for it."
+        raise Conflict(message, code="clock_advancing")
 
 
 def arrive(sandbox: Sandbox, to: int, cause: Cause) -> None:

@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from ..events.log import Event
 from ..kernel.clock import ClockState
+from ..kernel.ends import Ends
 from ..kernel.ids import Position
 from ..kernel.record import Record
 from ..kernel.timers import TimerData
@@ -63,12 +64,58 @@ class Saved(NamedTuple):
         return f"Saved(status={self.status}, expires={self.expires})"
 
 
+class Part(NamedTuple):
+    """What restoring a state changes in one merchant's store. `opens` says that the world did not know him before,
+    `closes` that it does not know him afterwards.
+    """
+
+    merchant: Merchant
+    opens: bool
+    closes: bool
+    puts: tuple[Put, ...]
+    drops: tuple[Drop, ...]
+    used: tuple[Used, ...]
+
+    @property
+    def mirrored(self) -> Part:
+        """The way back."""
+        return Part(
+            self.merchant,
+            self.closes,
+            self.opens,
+            (
+                *[(table, before, record) for table, record, before in self.puts if before is not None],
+                *[(drop.table, drop.record, None) for drop in self.drops],
+            ),
+            tuple([Drop(table, record) for table, record, before in self.puts if before is None]),
+            tuple([Used(key_id, before, after) for key_id, after, before in self.used]),
+        )
+
+
+class Restored(NamedTuple):
+    """What separates the state before a step from the earlier one that it restores, of all merchants.
+
+    `merchants_…` are their ids in order, `raised_…` how many events there had been. `replies` holds pairs of key and
+    saved reply. Timers, clock and positions of ids stand in the step itself.
+    """
+
+    parts: tuple[Part, ...]
+    merchants_before: tuple[str, ...]
+    merchants_after: tuple[str, ...]
+    events: Ends
+    raised_before: int
+    raised_after: int
+    replies: Ends
+
+
 class Step(NamedTuple):
     """Everything that one cause changed.
 
     It holds results, not inputs: folding it runs no rule. `clock` and `position` are as the step leaves them. What is
     named `…_before` or `forgotten_…` is what the step replaced, and undoing it puts that back; `events_before` and
     `timers_before` are how many of them there had ever been. `size` is about how many bytes the step keeps alive.
+
+    A step that restores an earlier state says so in `restored`, and names no records, events, usage or replies beside.
     """
 
     number: int
@@ -92,6 +139,7 @@ class Step(NamedTuple):
     position: Position
     position_before: Position
     size: int
+    restored: Restored | None = None
 
     def __repr__(self) -> str:
         """Without records and replies, which may hold secrets."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import orjson
 
 from ..kernel.clock import iso
+from ..kernel.ends import Ends
 from ..kernel.record import Extras
 
 KEPT, KEPT_BYTES = 100_000, 64 * 1024 * 1024  # the oldest events go when a sandbox has raised more than this
@@ -100,6 +101,18 @@ class EventLog:
         self._events.extendleft(reversed(forgotten))
         self._bytes += sum([event.size for event in forgotten])
         self.raised -= count
+
+    def exchange(self, ends: Ends, raised: int) -> None:
+        """Have the events of another time, which differ at the ends from these; so many had been raised then."""
+        events = self._events
+        for _ in ends.newest_before:
+            self._bytes -= events.pop().size
+        for _ in ends.oldest_before:
+            self._bytes -= events.popleft().size
+        events.extendleft(reversed(ends.oldest_after))
+        events.extend(ends.newest_after)
+        self._bytes += sum([event.size for event in (*ends.oldest_after, *ends.newest_after)])
+        self.raised = raised
 
     def newest(self, type_: str | None = None, subject: str | None = None) -> Iterator[Event]:
         """Events from the newest to the oldest, of one type or about one record if asked."""

@@ -122,6 +122,10 @@ class Clock:
         """The state of the clock running from `now`."""
         return ClockState(self.now, self.now - self._wall(), False)
 
+    def again(self, then: ClockState) -> ClockState:
+        """The state of an earlier instant; a clock that ran then runs on from there."""
+        return then if then.frozen else ClockState(then.now, then.now - self._wall(), False)
+
     @property
     def offset(self) -> int:
         """How far the sandbox's time is ahead of the wall clock, in milliseconds."""

@@ -153,6 +153,10 @@ class Timers:
         due = {timer[1] for timer in self._attempts if timer[0] <= until and self._is_waiting(timer)}
         return len(self.claimed) + len(due)
 
+    def beyond(self, other: "Timers") -> tuple[TimerData, ...]:
+        """The timers that others do not have, in the order of time."""
+        return tuple(sorted([timer for _, timer in self._live.items() - other._live.items()]))
+
     def __len__(self) -> int:
         return len(self._live)
 

@@ -196,6 +196,18 @@ class Store:
             self.usage[ident] = usage
         self._rendered["api_keys"].pop(ident, None)
 
+    def forget_unrecorded(self) -> None:
+        """Have keys been used as often as the newest step says."""
+        for ident, usage in self.unrecorded.items():
+            self.set_usage(ident, usage)
+        self.unrecorded.clear()
+
+    def adopt(self, other: "Store") -> None:
+        """Have all that another store of the same merchant has, which nobody uses any more."""
+        self.tables, self._shared, self._rendered = other.tables, other._shared, other._rendered
+        self.usage, self.unrecorded = other.usage, other.unrecorded
+        self._name_tables()
+
     def rebuild(self, rows: Mapping[str, Mapping[int, Record]]) -> None:
         """Have these records, and make anew all that is derived from them: after a defect has left it half done."""
         self.tables = {name: rebuilt(table, rows[name]) for name, table in self.tables.items()}

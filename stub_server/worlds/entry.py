@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from ..engine.sandbox import Rules, Sandbox
+from ..engine.rules import Rules
+from ..engine.sandbox import Sandbox
 from ..seeding.world import Seeding
 from .inbox import Inbox
+from .snapshots import Snapshots
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +30,8 @@ class Entry:
     """A world and what the server knows of it. Times are the machine's, in ms.
 
     `mentioned` says that a mere mention of its name made it: such a world makes room for others. `inbox` is what
-    arrived for it, and no part of its state. `incarnation` names the world's events: after a reset they are others;
-    `origin_events` are those that it began with.
+    arrived for it, and no part of its state; nor are `snapshots`. `incarnation` names the world's events: after a reset
+    or a rewind they are others; `origin_events` are those that it began with.
     """
 
     world: Sandbox
@@ -39,6 +41,12 @@ class Entry:
     last_used_at: int
     expires_at: int | None
     inbox: Inbox
+    snapshots: Snapshots
     incarnation: str
     origin_events: int
     turn: int = 0  # when it was last used, finer than the clock
+
+    def clear(self) -> None:
+        """The world goes: forget what was kept for it."""
+        self.inbox.clear()
+        self.snapshots.clear()

@@ -1,6 +1,5 @@
 """The worlds of one server: chosen by name, made, forked, reset and dropped, and never more than fit."""
 
-import re
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from itertools import count
@@ -9,7 +8,7 @@ from ..engine.log import Budget, Log
 from ..engine.past import state_at
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import SECOND, Clock, wall_ms
-from ..kernel.ids import Ids, named_uuid
+from ..kernel.ids import Ids
 from ..kernel.problem import Conflict, Missing, detail
 from ..kernel.slices import Lane
 from ..scenarios.scenario import ScenarioError
@@ -17,20 +16,11 @@ from ..seeding.own_keys import derive_keys, mark_seeded
 from .entry import Entry, Origin
 from .inbox import MOST_BYTES_IN_ALL, Inbox
 from .keyring import Keyring
+from .names import NAMING, folded, is_name, made_up
+from .snapshots import MOST_BYTES_IN_ALL as MOST_SNAPSHOT_BYTES
+from .snapshots import Snapshots
 
 MOST = 1_000
-NAMING = "1 to 63 of the characters a-z, 0-9, -, _ and ., the first and the last of them a letter or a digit"
-_NAME = re.compile(r"[a-z0-9](?:[a-z0-9_.-]{0,61}[a-z0-9])?").fullmatch
-
-
-def _letters(digits: str) -> str:
-    """Eight letters for as many hexadecimal digits."""
-    return digits[:8].translate(str.maketrans("0123456789", "ghijklmnop"))
-
-
-def folded(name: str) -> str:
-    """A sandbox's name without capitals; other alphabets stay as they are, for some of their capitals fold to ours."""
-    return name.lower() if name.isascii() else name
 
 
 class Sandboxes:
@@ -47,7 +37,7 @@ class Sandboxes:
         self._origin, self.scenario, self.seed, self._open = origin, origin.scenario, origin.seed, open_names
         self._budget, self.keyring, self.lane = Budget(), Keyring(), Lane()
         self._started, self._begun = wall_ms(), 0
-        self._for_inboxes = Budget(MOST_BYTES_IN_ALL)
+        self._for_inboxes, self._for_snapshots = Budget(MOST_BYTES_IN_ALL), Budget(MOST_SNAPSHOT_BYTES)
         self._entries: dict[str, Entry] = {}
         self._named, self._turns = 0, count(1)  # how many names were made up, and how often worlds were used
         self.default = self._enter(self._make(DEFAULT, origin.scenario, origin.seed, None), None).world
@@ -73,7 +63,7 @@ class Sandboxes:
         if world is not None:
             return world
         name = folded(name)
-        if _NAME(name) is None:
+        if is_name(name) is None:
             raise Missing(f"The name of a sandbox has {NAMING}.", code="sandbox_not_found")
         if not self._open:
             raise Missing(f"There is no sandbox {name}. POST /_sandbox/sandboxes makes one.", code="sandbox_not_found")
@@ -159,9 +149,9 @@ class Sandboxes:
         self._leave(entry.world)
         world.bell = self._bell
         self._bell(world)
-        entry.inbox.clear()
+        entry.clear()
         entry.world, entry.parent = world, None
-        entry.incarnation, entry.origin_events = self._next_incarnation(), world.events.raised
+        self.begin_anew(entry)
         self.keyring.forget(name)
         self.keyring.adopt(world)
         if name == DEFAULT:
@@ -182,7 +172,7 @@ class Sandboxes:
             entry = self._entries.pop(name, None)
             if entry is not None:
                 self._leave(entry.world)
-                entry.inbox.clear()
+                entry.clear()
                 self.keyring.forget(name)
 
     def names(self) -> Iterator[str]:
@@ -247,6 +237,7 @@ class Sandboxes:
             now,
             expires_at,
             Inbox(self._for_inboxes),
+            Snapshots(self._for_snapshots),
             self._next_incarnation(),
             world.events.raised,
             next(self._turns),
@@ -255,6 +246,10 @@ class Sandboxes:
         world.bell = self._bell
         self._bell(world)
         return entry
+
+    def begin_anew(self, entry: Entry) -> None:
+        """The events of a world are others from here on: whoever follows them is told."""
+        entry.incarnation, entry.origin_events = self._next_incarnation(), entry.world.events.raised
 
     def _next_incarnation(self) -> str:
         self._begun += 1
@@ -265,7 +260,7 @@ class Sandboxes:
         if name is None:
             while True:
                 self._named += 1
-                made = f"{prefix}-{_letters(named_uuid(prefix, str(self._named)))}"
+                made = made_up(prefix, self._named)
                 if made not in self._entries:
                     return made
         name = folded(name)

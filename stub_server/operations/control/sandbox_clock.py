@@ -7,9 +7,9 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
 from ...contract.formats import date_time_ms
-from ...delivery.passage import Passed, check_standing, pass_time
+from ...delivery.passage import Passed, pass_time
 from ...engine.draft import Draft
-from ...engine.scheduler import Fired
+from ...engine.scheduler import Fired, check_standing
 from ...kernel.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, ClockState, iso
 from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body

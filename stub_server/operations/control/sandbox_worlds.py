@@ -1,10 +1,10 @@
 """The sandboxes of this server: list, create, show, fork and delete them."""
 
 from ...calls import reply
-from ...calls.beginning import checked_scenario, checked_start, credentials_of
+from ...calls.beginning import checked_scenario, checked_start
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...kernel.clock import iso
+from ...calls.worlds import shown, summary_of
 from ...kernel.page import Page
 from ...kernel.record import Body
 from ...worlds.entry import Entry
@@ -14,8 +14,8 @@ def list_sandboxes(call: Call, query: Body) -> Reply:
     """200 with a page of sandboxes, newest first."""
     page, limit = query["page"], query["limit"]
     entries = call.server.sandboxes.entries(query.get("name", "*"))
-    shown = [_summary(call, entry) for entry in entries[(page - 1) * limit : page * limit]]
-    return reply.value({"sandboxes": shown, "pagination": Page(page, limit, len(entries)).body()})
+    summaries = [summary_of(call, entry) for entry in entries[(page - 1) * limit : page * limit]]
+    return reply.value({"sandboxes": summaries, "pagination": Page(page, limit, len(entries)).body()})
 
 
 async def create_sandbox(call: Call, body: Body | None) -> Reply:
@@ -30,7 +30,7 @@ async def create_sandbox(call: Call, body: Body | None) -> Reply:
 
 def get_sandbox(call: Call, name: str) -> Reply:
     """200 with the sandbox and its credentials."""
-    return reply.value({"sandbox": _shown(call, call.server.sandboxes.entry(name))})
+    return reply.value({"sandbox": shown(call, call.server.sandboxes.entry(name))})
 
 
 def delete_sandbox(call: Call, name: str) -> Reply:
@@ -49,28 +49,5 @@ async def fork_sandbox(call: Call, name: str, body: Body | None) -> Reply:
 
 
 def _made(call: Call, entry: Entry) -> Reply:
-    answer = reply.value({"sandbox": _shown(call, entry)}, 201)
+    answer = reply.value({"sandbox": shown(call, entry)}, 201)
     return answer.located(f"{call.prefix}/_sandbox/sandboxes/{entry.world.name}")
-
-
-def _summary(call: Call, entry: Entry) -> Body:
-    world = entry.world
-    now = world.clock.read()
-    return {
-        "name": world.name,
-        "scenario": world.scenario,
-        "seed": world.seed,
-        "parent": entry.parent,
-        "step": world.log.number,
-        "now": iso(now),
-        "frozen": world.clock.frozen,
-        "records": sum(sum(store.counts().values()) for store in world.stores.values()),
-        "base_url": f"{call.server.url}/s/{world.name}",
-        "created_at": iso(entry.created_at),
-        "last_used_at": iso(entry.last_used_at),
-        "expires_at": None if entry.expires_at is None else iso(entry.expires_at),
-    }
-
-
-def _shown(call: Call, entry: Entry) -> Body:
-    return {**_summary(call, entry), "credentials": credentials_of(call, entry.world, f"/s/{entry.world.name}")}

@@ -1,0 +1,31 @@
+"""What every sandbox of a server shares and none of them changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..contract.document import Lifecycle
+from ..domain.deliveries import STANDARD
+from ..kernel.record import Body
+from ..store.tables import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What every sandbox of a server shares and none of them changes.
+
+    `lifecycles` and `changes` (the event types of each change that moves no state) by schema name; `payload_keys` by
+    event type; `defaults` by schema name; `banks` are ISPB and name of where payers have their accounts, each as often
+    as it is likely; `autopay` is seconds; `schedule` is what each attempt of a delivery waits, in ms.
+    """
+
+    layout: Layout
+    lifecycles: Mapping[str, Lifecycle]
+    changes: Mapping[str, Mapping[str, tuple[str, ...]]]
+    payload_keys: Mapping[str, str]
+    defaults: Mapping[str, Body]
+    banks: tuple[tuple[str, str], ...]
+    base_url: str
+    autopay: int | None
+    schedule: tuple[int, ...] = STANDARD

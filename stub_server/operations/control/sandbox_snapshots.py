@@ -1,0 +1,72 @@
+"""States of a sandbox that have a name: make, list, show, restore and delete them."""
+
+from ...calls import reply
+from ...calls.call import Call
+from ...calls.reply import Reply
+from ...calls.worlds import shown
+from ...engine.rewinding import restore
+from ...engine.scheduler import check_standing
+from ...kernel.clock import iso
+from ...kernel.page import Page
+from ...kernel.record import Body
+from ...worlds.history import go_back
+from ...worlds.snapshots import Snapshot, Snapshots, taken
+
+
+async def create_snapshot(call: Call, body: Body) -> Reply:
+    """201 with the snapshot of the sandbox as it is now."""
+    sandboxes, name = call.server.sandboxes, body["name"]
+    while True:
+        entry = sandboxes.entry(call.sandbox.name)
+        entry.snapshots.check_room(name)
+        world = entry.world
+        snapshot = await sandboxes.lane.in_slices(taken(world, name, body.get("description")))
+        if not world.is_gone:  # else it was reset meanwhile, and what there is now is meant
+            break
+    entry.snapshots.keep(snapshot)
+    answer = reply.value({"snapshot": _shown(snapshot)}, 201)
+    return answer.located(f"{call.prefix}/_sandbox/snapshots/{name}")
+
+
+def list_snapshots(call: Call, query: Body) -> Reply:
+    """200 with a page of snapshots, newest first."""
+    page, limit = query["page"], query["limit"]
+    every = _snapshots(call).newest()
+    chosen = [_shown(snapshot) for snapshot in every[(page - 1) * limit : page * limit]]
+    return reply.value({"snapshots": chosen, "pagination": Page(page, limit, len(every)).body()})
+
+
+def get_snapshot(call: Call, name: str) -> Reply:
+    """200 with the snapshot."""
+    return reply.value({"snapshot": _shown(_snapshots(call).get(name))})
+
+
+def delete_snapshot(call: Call, name: str) -> Reply:
+    """204; the snapshot is gone."""
+    _snapshots(call).drop(name)
+    return Reply(204, ())
+
+
+async def restore_snapshot(call: Call, name: str) -> Reply:
+    """200 with the sandbox as it was when the snapshot was made."""
+    pinned = _snapshots(call).get(name).pinned
+    check_standing(call.sandbox)
+    work = restore(call.sandbox, pinned, call.cause)
+    entry, _ = await go_back(call.server.sandboxes, call.sandbox, work)
+    return reply.value({"sandbox": shown(call, entry)})
+
+
+def _snapshots(call: Call) -> Snapshots:
+    held: Snapshots = call.server.sandboxes.entry(call.sandbox.name).snapshots
+    return held
+
+
+def _shown(snapshot: Snapshot) -> Body:
+    return {
+        "name": snapshot.name,
+        "description": snapshot.description,
+        "step": snapshot.number,
+        "now": iso(snapshot.pinned.clock.now),
+        "records": snapshot.records,
+        "created_at": iso(snapshot.created_at),
+    }

@@ -1,0 +1,279 @@
+"""Going back: to a step, before a request, to an instant; and what stays as it is."""
+
+import asyncio
+import time
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+import pytest
+
+from stub_server.kernel import slices
+from stub_server.kernel.clock import iso, parse_iso
+
+from ..conftest import Serve
+from ..support.live import NO_TLS, Live
+from ..support.make import Json, Maker, created, customer_body
+from ..support.receiver import Receiver
+from .hooks import CREATED, Hook, drain, event, logs
+from .past import everything, rewind, step_of
+from .steps import done, refused
+
+
+@contextmanager
+def server_clients(server: Live) -> Iterator[tuple[httpx2.Client, httpx2.Client]]:
+    """The API and the control surface of a server's default sandbox."""
+    root = f"{server.url}/_sandbox"
+    token = httpx2.get(f"{root}/credentials", verify=NO_TLS).json()["jwt"]
+    headers = {"Authorization": f"Bearer {token}"}
+    with (
+        httpx2.Client(base_url=server.url, headers=headers, timeout=30, verify=NO_TLS) as api,
+        httpx2.Client(base_url=root, timeout=30, verify=NO_TLS) as control,
+    ):
+        yield api, control
+
+
+def clock_of(control: httpx2.Client) -> Json:
+    """The clock, without how far it is from the wall clock, which goes on."""
+    shown = done(control.get("/clock"))
+    del shown["offset_seconds"]
+    return shown
+
+
+def test_everything_reads_as_it_did_after_the_step(
+    api: httpx2.Client, control: httpx2.Client, make_customer: Maker, make_order: Maker
+) -> None:
+    """Records of every kind, events and the clock; and a rewind is a step that can be undone like another."""
+    make_customer()
+    order = make_order()
+    before, step, clock = everything(api, control), step_of(control), clock_of(control)
+    done(control.post(f"/orders/{order['id']}/pay"))
+    done(control.post("/clock/advance", json={"days": 40}))
+    make_customer()
+    after, newest, later = everything(api, control), step_of(control), clock_of(control)
+    assert before != after
+    rewound = rewind(control, to_step=step)
+    assert newest - step == rewound["undone"]
+    assert (newest + 1, clock["now"]) == (rewound["sandbox"]["step"], rewound["sandbox"]["now"])
+    assert before == everything(api, control)
+    assert clock == clock_of(control)
+    cause = done(control.get("/steps", params={"limit": 1}))["steps"][0]["cause"]
+    assert ("control", "rewindSandbox") == (cause["kind"], cause["operation"])
+    undone = rewind(control, to_step=newest)
+    assert (1, newest + 2) == (undone["undone"], undone["sandbox"]["step"])
+    assert after == everything(api, control)
+    assert later == clock_of(control)
+    rewind(control, to_step=0)
+    rewind(control, to_step=step)
+    assert before == everything(api, control)
+    assert 200 == control.get("/invariants").status_code
+
+
+def test_what_happens_after_a_rewind_is_new(api: httpx2.Client, control: httpx2.Client) -> None:
+    """The same request gives other ids than before: positions of ids never go back."""
+    body = customer_body()
+    first = created(api.post("/v2/customers", json=body))["customer"]
+    told = done(control.get("/events", params={"limit": 1}))["events"][0]["id"]
+    rewind(control, to_step=0)
+    assert 404 == api.get(f"/v2/customers/{first['id']}").status_code
+    second = created(api.post("/v2/customers", json=body))["customer"]
+    assert first["id"] != second["id"]
+    assert told != done(control.get("/events", params={"limit": 1}))["events"][0]["id"]
+    assert first == second | {"id": first["id"]}
+
+
+def test_back_to_before_a_request(api: httpx2.Client, control: httpx2.Client, make_customer: Maker) -> None:
+    make_customer()
+    before = everything(api, control)
+    response = api.post("/v2/customers", json=customer_body())
+    make_customer()
+    assert 2 == rewind(control, to_request=response.headers["x-request-id"])["undone"]
+    assert before == everything(api, control)
+
+
+def test_back_to_an_instant(api: httpx2.Client, control: httpx2.Client, make_customer: Maker) -> None:
+    """The clock shows the instant, and what was due after it is due again."""
+    make_customer()
+    begun = control.get("/clock").json()["now"]
+    before = everything(api, control)
+    done(control.post("/clock/advance", json={"hours": 2}))
+    make_customer()
+    middle = iso(parse_iso(begun) + 1)
+    sandbox = rewind(control, to=middle)["sandbox"]
+    assert middle == sandbox["now"]
+    assert before == everything(api, control)
+    done(control.post("/clock/advance", json={"days": 40}))
+    rewind(control, to=begun)
+    assert begun == control.get("/clock").json()["now"]
+    jobs = []
+    for _ in range(2):
+        fired = done(control.post("/clock/advance", json={"hours": 25}))["fired"]
+        jobs.append([(job["at"], job["job"]) for job in fired])
+        rewind(control, to=begun)
+    assert jobs[0]
+    assert jobs[0] == jobs[1]
+
+
+def test_a_running_clock_runs_on_from_the_restored_instant(serve: Serve) -> None:
+    server = serve(now=None, seed=5)
+    with httpx2.Client(base_url=f"{server.url}/_sandbox", timeout=30, verify=NO_TLS) as control:
+        done(control.post("/clock/freeze"))
+        done(control.post("/clock/resume"))
+        begun = control.get("/clock").json()["now"]
+        done(control.post("/clock/advance", json={"days": 3}))
+        sandbox = rewind(control, to_step=2)["sandbox"]
+        assert begun[:13] == sandbox["now"][:13]
+        time.sleep(0.02)
+        assert not control.get("/clock").json()["frozen"]
+        assert sandbox["now"] < control.get("/clock").json()["now"]
+        rewind(control, to_step=1)
+        assert control.get("/clock").json()["frozen"]
+
+
+def test_the_past_is_not_sent_again_and_what_is_new_is(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    receiver.status = 500
+    made = hook(events=CREATED)
+    event(api)
+    drain(control)
+    waiting = step_of(control)
+    receiver.status = 200
+    done(control.post("/clock/advance", json={"days": 1}))
+    assert ["delivered"] == [log["status"] for log in logs(api, webhookId=made["id"])]
+    sent = len(receiver.requests)
+    rewind(control, to_step=waiting)
+    assert ["retrying"] == [log["status"] for log in logs(api, webhookId=made["id"])]
+    done(control.post("/clock/advance", json={"days": 1}))
+    assert {"due": 0, "in_flight": 0, "held": 1} == drain(control)["deliveries"]
+    assert sent == len(receiver.requests)
+    event(api)
+    drain(control)
+    ids = [request.headers["webhook-id"] for request in receiver.requests]
+    assert sent + 1 == len(ids)
+    assert ids[-1] not in ids[:-1]
+    assert {"resumed": 1} == control.post("/webhooks/resume").json()
+    assert drain(control)["complete"]
+    assert ["delivered", "delivered"] == [log["status"] for log in logs(api, webhookId=made["id"])]
+    assert sent + 2 == len(receiver.requests)
+
+
+def test_saved_replies_return_with_the_state(api: httpx2.Client, control: httpx2.Client) -> None:
+    """A key that was used after the step is free again, one from before replays."""
+    bodies = [customer_body(), customer_body()]
+
+    def ask(number: int) -> httpx2.Response:
+        return api.post("/v2/customers", json=bodies[number], headers={"Idempotency-Key": f"key-{number}"})
+
+    first = ask(0)
+    step = step_of(control)
+    second = ask(1)
+    rewind(control, to_step=step)
+    assert first.content == ask(0).content
+    again = ask(1)
+    assert "idempotent-replayed" not in again.headers
+    assert created(second)["customer"]["id"] != created(again)["customer"]["id"]
+
+
+def test_faults_inboxes_and_the_journal_stay(api: httpx2.Client, control: httpx2.Client, make_customer: Maker) -> None:
+    created(control.post("/faults", json={"match": {"path": "/nowhere"}, "then": {"status": 503}}))
+    assert 200 == control.post("/inbox/shop", json={}).status_code
+    make_customer()
+    rewind(control, to_step=0)
+    assert 1 == done(control.get("/faults"))["pagination"]["total"]
+    assert 1 == done(control.get("/inbox/shop"))["pagination"]["total"]
+
+
+def test_a_merchant_who_came_later_is_gone_and_comes_back(api: httpx2.Client, control: httpx2.Client) -> None:
+    merchant = "1c1d2e3f-4a5b-4c6d-8e7f-001122334455"
+    token = created(control.post("/tokens", json={"merchant_id": merchant}))["token"]
+    headers = {"Authorization": f"Bearer {token}"}
+    made = created(api.post("/v2/customers", json=customer_body(), headers=headers))["customer"]
+    step = step_of(control)
+    rewind(control, to_step=0)
+    refused(api.get("/v2/customers", headers=headers), 401, "invalid_token")
+    rewind(control, to_step=step)
+    assert made == done(api.get(f"/v2/customers/{made['id']}", headers=headers))["customer"]
+
+
+def test_followers_of_events_are_told(api: httpx2.Client, control: httpx2.Client, make_customer: Maker) -> None:
+    """Their position is one of events that may be no more: everything new is told, and that it began anew."""
+    make_customer()
+    since = done(control.get("/events/feed"))["next"]
+    rewind(control, to_step=0)
+    make_customer()
+    page = done(control.get("/events/feed", params={"since": since}))
+    assert (True, ["customer.created"]) == (page["began_anew"], [event["type"] for event in page["events"]])
+
+
+def test_a_state_that_cannot_be_had_is_refused_with_the_oldest_that_can(serve: Serve) -> None:
+    server = serve(seed=11, history=2)
+    with server_clients(server) as (api, control):
+        for _ in range(4):
+            created(api.post("/v2/customers", json=customer_body()))
+        answer = control.post("/rewind", json={"to_step": 1})
+        assert {"to_step": "step_not_kept"} == refused(answer, 409, "step_not_kept")
+        assert "the oldest state that is is that after step 2" in answer.json()["message"]
+        answer = control.post("/rewind", json={"to_step": 5})
+        assert {"to_step": "step_not_kept"} == refused(answer, 409, "step_not_kept")
+        assert "The newest step of this sandbox is 4." in answer.json()["message"]
+        answer = control.post("/rewind", json={"to": "2020-01-01T00:00:00Z"})
+        assert {"to": "step_not_kept"} == refused(answer, 409, "step_not_kept")
+        assert "the oldest is that after step 2" in answer.json()["message"]
+        answer = control.post("/rewind", json={"to": "2030-01-01T00:00:00Z"})
+        assert {"to": "step_not_kept"} == refused(answer, 409, "step_not_kept")
+        assert "has not come yet" in answer.json()["message"]
+        answer = control.post("/rewind", json={"to_request": "req_nobody"})
+        assert {"to_request": "step_not_kept"} == refused(answer, 409, "step_not_kept")
+        assert "the oldest state that is is that after step 2" in answer.json()["message"]
+        assert 4 == step_of(control)
+
+
+def test_what_names_no_place_is_refused(control: httpx2.Client) -> None:
+    for body, fields in (
+        ({}, {""}), ({"to_step": 0, "to": "2026-01-01T00:00:00Z"}, {""}), ({"to_step": -1}, {"to_step"}),
+        ({"to_step": "1"}, {"to_step"}), ({"to": "yesterday"}, {"to"}), ({"to_request": ""}, {"to_request"}),
+        ({"step": 1}, {"step"}), ([], {""}),
+    ):  # fmt: skip
+        assert fields <= refused(control.post("/rewind", json=body), 422, "validation_error").keys() | {""}, body
+    refused(control.post("/rewind", content=b"{", headers={"Content-Type": "application/json"}), 400, "malformed_json")
+    assert 0 == step_of(control)
+
+
+async def _one_by_one(lane: slices.Lane, work: Generator[None, None, Any]) -> Any:
+    """As the lane does it, with a rest after every piece."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return end.value
+        await asyncio.sleep(0.005)
+
+
+def test_what_others_do_while_a_rewind_is_worked_out_is_undone_too(
+    api: httpx2.Client, control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reaches the state on a copy, others are served meanwhile, and in the end the world is that state."""
+    for _ in range(40):
+        created(api.post("/v2/customers", json=customer_body()))
+    before = {path: body for path, body in everything(api, control).items() if path.startswith("/v2/customers")}
+    step = step_of(control)
+    for _ in range(40):
+        created(api.post("/v2/customers", json=customer_body()))
+    served = 0
+    monkeypatch.setattr(slices.Lane, "in_slices", _one_by_one)
+    with ThreadPoolExecutor(1) as pool:
+        going = pool.submit(rewind, control, to_step=step)
+        with httpx2.Client(base_url=api.base_url, headers=dict(api.headers), timeout=30, verify=NO_TLS) as other:
+            while not going.done():
+                created(other.post("/v2/customers", json=customer_body()))
+                served += 1
+        undone = going.result()["undone"]
+    assert 40 < undone
+    assert served
+    number = step_of(control)
+    late = number - (step + undone + 1)  # those that came after it
+    rewind(control, to_step=number - late)
+    assert before == {p: body for p, body in everything(api, control).items() if p.startswith("/v2/customers")}

@@ -1,0 +1,187 @@
+"""States that have a name: made, listed, restored, dropped; and what bounds them."""
+
+import httpx2
+import pytest
+
+from stub_server.worlds import snapshots
+
+from ..conftest import Serve
+from ..support.live import NO_TLS
+from ..support.make import Json, Maker, created, customer_body
+from .past import everything, rewind, step_of
+from .steps import done, refused
+
+
+def snapshot(control: httpx2.Client, name: str = "clean", **more: object) -> Json:
+    """A new one."""
+    made: Json = created(control.post("/snapshots", json={"name": name, **more}))["snapshot"]
+    return made
+
+
+def restore(control: httpx2.Client, name: str = "clean") -> Json:
+    """Have the sandbox be as it was then."""
+    restored: Json = done(control.post(f"/snapshots/{name}/restore"))["sandbox"]
+    return restored
+
+
+def test_everything_reads_as_it_did_when_the_snapshot_was_made(
+    api: httpx2.Client, control: httpx2.Client, make_customer: Maker, make_order: Maker, sandbox_name: str
+) -> None:
+    """Also a second time, and what stood before can be had by rewinding."""
+    order = make_order()
+    response = control.post("/snapshots", json={"name": "clean", "description": "One open order"})
+    made = created(response)["snapshot"]
+    assert f"/s/{sandbox_name}/_sandbox/snapshots/clean" == response.headers["location"]
+    sandbox = done(control.get(f"/sandboxes/{sandbox_name}"))["sandbox"]
+    assert ("clean", "One open order", step_of(control), sandbox["now"], sandbox["records"]) == tuple(
+        made[name] for name in ("name", "description", "step", "now", "records")
+    )
+    before = everything(api, control)
+    for _ in range(2):
+        done(control.post(f"/orders/{order['id']}/pay"))
+        done(control.post("/clock/advance", json={"days": 40}))
+        make_customer()
+        after, newest = everything(api, control), step_of(control)
+        restored = restore(control)
+        assert (newest + 1, made["now"], made["records"]) == tuple(restored[n] for n in ("step", "now", "records"))
+        assert before == everything(api, control)
+        rewind(control, to_step=newest)
+        assert after == everything(api, control)
+        restore(control)
+        assert before == everything(api, control)
+    assert made == done(control.get("/snapshots/clean"))["snapshot"]
+    assert 200 == control.get("/invariants").status_code
+
+
+def test_usage_of_keys_that_no_step_has_recorded_is_in_it(api: httpx2.Client, control: httpx2.Client) -> None:
+    """Reading makes no step, and the counter of the key that reads is in the state all the same."""
+    body = {"name": "Leitora", "scopes": ["customers:read"]}
+    key = created(api.post("/api-keys", json=body))["api_key"]
+    headers = {"Authorization": f"Bearer {key['private_key']}"}
+
+    def count() -> int:
+        (found,) = [k for k in done(api.get("/api-keys", params={"limit": 100}))["api_keys"] if k["id"] == key["id"]]
+        return int(found["usage_count"])
+
+    for _ in range(3):
+        done(api.get("/v2/customers", headers=headers))
+    snapshot(control)
+    done(api.get("/v2/customers", headers=headers))
+    assert 4 == count()
+    restore(control)
+    assert 3 == count()
+    done(api.get("/v2/customers", headers=headers))
+    created(api.post("/v2/customers", json=customer_body()))
+    assert 4 == count()
+
+
+def test_the_same_name_replaces_it_and_capitals_count(control: httpx2.Client, make_customer: Maker) -> None:
+    first = snapshot(control, "a")
+    make_customer()
+    second = snapshot(control, "a", description="again")
+    snapshot(control, "A")
+    assert ["A", "a"] == [entry["name"] for entry in done(control.get("/snapshots"))["snapshots"]]
+    assert (first["step"] + 1, first["records"] + 1) == (second["step"], second["records"])
+    assert second == done(control.get("/snapshots/a"))["snapshot"]
+    page = done(control.get("/snapshots", params={"limit": 1, "page": 2}))
+    assert (["a"], 2) == ([entry["name"] for entry in page["snapshots"]], page["pagination"]["total"])
+
+
+def test_it_is_kept_whatever_the_history_drops(serve: Serve) -> None:
+    server = serve(seed=11, history=1)
+    root = f"{server.url}/_sandbox"
+    headers = {"Authorization": f"Bearer {httpx2.get(f'{root}/credentials', verify=NO_TLS).json()['jwt']}"}
+    with (
+        httpx2.Client(base_url=server.url, headers=headers, timeout=30, verify=NO_TLS) as api,
+        httpx2.Client(base_url=root, timeout=30, verify=NO_TLS) as control,
+    ):
+        snapshot(control)
+        before = everything(api, control)
+        for _ in range(5):
+            created(api.post("/v2/customers", json=customer_body()))
+        assert 5 == done(control.get("/steps"))["steps"][0]["step"]
+        refused(control.post("/rewind", json={"to_step": 0}), 409, "step_not_kept")
+        restore(control)
+        assert before == everything(api, control)
+
+
+def test_what_is_new_after_a_restore_has_new_ids(api: httpx2.Client, control: httpx2.Client) -> None:
+    snapshot(control)
+    ids = set()
+    for _ in range(3):
+        ids.add(created(api.post("/v2/customers", json=customer_body()))["customer"]["id"])
+        restore(control)
+    assert 3 == len(ids)
+
+
+def test_a_deleted_one_is_gone(control: httpx2.Client) -> None:
+    snapshot(control)
+    assert 204 == control.delete("/snapshots/clean").status_code
+    for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/restore")):
+        refused(control.request(method, f"/snapshots/clean{path}"), 404, "snapshot_not_found")
+    assert [] == done(control.get("/snapshots"))["snapshots"]
+
+
+def test_a_reset_drops_them_and_a_fork_begins_without(control: httpx2.Client, sandbox_name: str) -> None:
+    snapshot(control)
+    fork = created(control.post(f"/sandboxes/{sandbox_name}/fork"))["sandbox"]
+    own = f"{fork['base_url']}/_sandbox"
+    refused(httpx2.get(f"{own}/snapshots/clean", verify=NO_TLS), 404, "snapshot_not_found")
+    assert 204 == control.delete(f"/sandboxes/{fork['name']}").status_code
+    done(control.post("/reset"))
+    refused(control.get("/snapshots/clean"), 404, "snapshot_not_found")
+
+
+def test_a_sandbox_has_so_many_and_so_large(control: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that replaces another has the room of that one."""
+    for number in range(snapshots.MOST):
+        snapshot(control, f"s{number}")
+    answer = control.post("/snapshots", json={"name": "more"})
+    assert {"name": "too_many_snapshots"} == refused(answer, 409, "too_many_snapshots")
+    assert "at most 20 snapshots" in answer.json()["message"]
+    snapshot(control, "s0")
+    for number in range(1, snapshots.MOST):
+        control.delete(f"/snapshots/s{number}")
+    monkeypatch.setattr(snapshots, "MOST_BYTES", 5 * 1024 * 1024)
+    made = 1
+    while (answer := control.post("/snapshots", json={"name": f"t{made}"})).status_code == 201:
+        made += 1
+    refused(answer, 409, "too_many_snapshots")
+    assert "at most 5 MiB together" in answer.json()["message"]
+    assert 1 < made < snapshots.MOST
+    snapshot(control, "s0")
+
+
+def test_the_snapshots_of_all_sandboxes_share_a_bound(serve: Serve) -> None:
+    """And one that is dropped, with its sandbox or without, gives its bytes back."""
+    server = serve(seed=11)
+    budget = server.app.sandboxes._for_snapshots
+    assert 0 == budget.used
+
+    def make(world: str, name: str) -> httpx2.Response:
+        return httpx2.post(f"{server.url}/s/{world}/_sandbox/snapshots", json={"name": name}, verify=NO_TLS)
+
+    created(make("one", "a"))
+    size = budget.used
+    assert 100_000 < size < 5_000_000
+    most, budget.most = budget.most, size * 2 + size // 2
+    created(make("two", "a"))
+    answer = make("two", "b")
+    refused(answer, 409, "too_many_snapshots")
+    assert "of all sandboxes" in answer.json()["message"]
+    assert 204 == httpx2.delete(f"{server.url}/_sandbox/sandboxes/one", verify=NO_TLS).status_code
+    created(make("two", "b"))
+    assert 200 == httpx2.post(f"{server.url}/s/two/_sandbox/reset", verify=NO_TLS).status_code
+    assert 0 == budget.used
+    budget.most = most
+
+
+def test_what_cannot_be_a_snapshot_is_refused(control: httpx2.Client) -> None:
+    for body, field in (
+        ({}, "name"), ({"name": ""}, "name"), ({"name": "-x"}, "name"), ({"name": "a b"}, "name"),
+        ({"name": "x" * 64}, "name"), ({"name": 1}, "name"), ({"name": "a", "description": "x" * 501}, "description"),
+        ({"name": "a", "step": 1}, "step"),
+    ):  # fmt: skip
+        assert [field] == list(refused(control.post("/snapshots", json=body), 422, "validation_error")), body
+    refused(control.get("/snapshots/-x"), 404, "snapshot_not_found")
+    assert [] == done(control.get("/snapshots"))["snapshots"]

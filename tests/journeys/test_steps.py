@@ -1,0 +1,81 @@
+"""The steps of a sandbox: what changed it, by what cause, newest first."""
+
+import httpx2
+
+from ..support.make import Json, Maker
+from .past import step_of
+from .steps import done, refused
+
+
+def test_a_step_names_its_cause_what_it_changed_and_what_it_raised(
+    api: httpx2.Client, control: httpx2.Client, make_customer: Maker
+) -> None:
+    assert ([], 0) == (done(control.get("/steps"))["steps"], done(control.get("/steps"))["pagination"]["total"])
+    made = make_customer()
+    response = api.put(f"/v2/customers/{made['id']}", json={"name": "Outra"})
+    updated, creation = done(control.get("/steps"))["steps"]
+    assert (2, 1) == (updated["step"], creation["step"])
+    cause = {"kind": "request", "id": response.headers["x-request-id"], "operation": "updateCustomer"}
+    assert cause == updated["cause"]
+    assert control.get("/clock").json()["now"] == updated["at"]
+    assert [{"resource": "customers", "id": made["id"], "change": "updated"}] == updated["changes"]
+    assert [{"resource": "customers", "id": made["id"], "change": "created"}] == creation["changes"][:1]
+    event = done(control.get("/events", params={"type": "customer.created", "limit": 1}))["events"][0]
+    assert [{"id": event["id"], "type": "customer.created"}] == creation["events"]
+    assert (0, 0) == (updated["omitted"], creation["omitted"])
+
+
+def test_reading_and_refusals_make_no_step(api: httpx2.Client, control: httpx2.Client, make_customer: Maker) -> None:
+    make_customer()
+    api.get("/v2/customers")
+    assert 422 == api.post("/v2/customers", json={}).status_code
+    assert 1 == step_of(control)
+
+
+def test_steps_are_found_by_table_resource_cause_and_number(
+    api: httpx2.Client, control: httpx2.Client, make_customer: Maker, make_project: Maker, make_order: Maker
+) -> None:
+    customer, project = make_customer(), make_project()
+    make_customer()
+    order = make_order()
+    done(control.post(f"/orders/{order['id']}/pay"))
+    done(control.post("/clock/advance", json={"days": 1}))
+    api.put(f"/v2/customers/{customer['id']}", json={"name": "Outra"})
+
+    def found(**query: object) -> list[Json]:
+        asked = {name: str(value) for name, value in query.items()}
+        steps: list[Json] = done(control.get("/steps", params={"limit": "100"} | asked))["steps"]
+        return steps
+
+    every = found()
+    assert len(every) < 100
+    numbers = [step["step"] for step in every]
+    assert sorted(numbers, reverse=True) == numbers
+    assert ["updateCustomer", "createCustomer"] == [s["cause"]["operation"] for s in found(resource_id=customer["id"])]
+    assert found(resource_id=customer["id"]) == found(resource_id=str(customer["id"]).upper())
+    by_table = [s for s in every if any(c["resource"] == "projects" for c in s["changes"])]
+    assert by_table == found(table="projects")
+    assert any(change["id"] == project["id"] for step in by_table for change in step["changes"])
+    jobs = [step for step in every if step["cause"]["kind"] == "job"]
+    assert jobs == found(cause="job")
+    assert jobs
+    assert 2 == len(found(cause="createCustomer"))
+    newest = every[0]["cause"]["id"]
+    assert [every[0]] == found(cause=newest)
+    assert [s for s in jobs if s["step"] > numbers[3]] == found(cause="job", since=numbers[3])
+    assert every[:3] == found(since=numbers[3])
+    assert [] == found(since=numbers[0])
+    assert [] == found(since=10**15)
+    assert [] == found(cause="nothing of the kind")
+    assert [] == found(table="orders", resource_id=customer["id"])
+    page = done(control.get("/steps", params={"limit": 2, "page": 2}))
+    assert every[2:4] == page["steps"]
+    assert len(every) == page["pagination"]["total"]
+
+
+def test_what_cannot_be_a_filter_is_refused(control: httpx2.Client) -> None:
+    for name, value, code in (
+        ("table", "events", "enum"), ("resource_id", "x", "format"), ("since", "-1", "min"), ("since", "x", "type"),
+        ("cause", "", "min"), ("limit", "101", "max"),
+    ):  # fmt: skip
+        assert {name: code} == refused(control.get("/steps", params={name: value}), 422, "validation_error"), name
