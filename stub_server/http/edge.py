@@ -100,6 +100,7 @@ class Edge:
             await reply({"type": "http.response.start", "status": status, "headers": headers})
             await reply({"type": "http.response.body", "body": b"" if call.method == "HEAD" else body})
         finally:
+            refusal = None  # its traceback holds this frame
             trace.close()
             call.sandbox.journal.append(trace)
             if self.listener is not None:

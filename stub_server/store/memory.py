@@ -58,6 +58,7 @@ class Store:
         for name, table in self.tables.items():
             if isinstance(table, LivedTable):
                 self.tables[name] = table.finished()
+                table.end()
         self._name_tables()
 
     # -- reading what a caller sees
