@@ -35,7 +35,8 @@ CODA = [
         ("place order", 0, 0, 0), ("pay order", 0, 0, 0), ("set project status", 0, 0, 2),
         ("set project status", 0, 0, 0), ("advance", 0, 0, 1), ("set project status", 0, 0, 6),
         ("create project", 0, 1, 1), ("create plan", 0, 1, 2), ("place order", 0, 0, 0), ("pay order", 0, 0, 0),
-        ("advance", 0, 0, 7), ("place order", 0, 0, 4), ("fail order", 0, 0, 0), ("restore", 0, 0, 0), ("advance", 0, 0, 1), ("rewind", 0, 0, 1),
+        ("advance", 0, 0, 7), ("place order", 0, 0, 4), ("fail order", 0, 0, 0), ("restore", 0, 0, 0),
+        ("advance", 0, 0, 1), ("rewind", 0, 0, 1),
     )
 ]  # fmt: skip
 """A project that sells by days: a member lapses, one is ended, one is paid back, one waits when it is archived.
