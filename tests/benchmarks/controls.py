@@ -113,7 +113,8 @@ def serve(core: int) -> None:
             await server.serve([listener])
             beating.cancel()
 
-        asyncio.run(run())
+        with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
+            runner.run(run())
 
 
 def measure(console: Console, cores: tuple[int, int]) -> list[str]:
