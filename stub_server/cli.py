@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from .commands.options import BaseUrl, Unusable
+from .commands.travel_verbs import fork, rewind, snapshot, worlds
 from .commands.verbs import certify, listen
 from .kernel.clock import EARLIEST_START, LATEST_START, parse_iso
 from .settings import Settings
@@ -258,5 +259,5 @@ def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) ->
         click.echo(line)
 
 
-main.add_command(certify)
-main.add_command(listen)
+for verb in (certify, listen, worlds, fork, snapshot, rewind):
+    main.add_command(verb)

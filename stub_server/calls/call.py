@@ -64,7 +64,7 @@ class Call:
     body_bytes = b""
     warnings: tuple[str, ...] = ()
     after_validation: Callable[[Any], Awaitable[None]] | None = None
-    """Applies fault rules on the body."""
+    """Applies fault rules on the body, and turns to the past."""
     has_recorded = False
     """Whether something was done already, whatever becomes of the rest."""
     _draft: Draft | None = None

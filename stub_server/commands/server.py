@@ -55,7 +55,7 @@ class RunningServer:
     async def _ask(self, method: str, url: str, **options: Any) -> Any:
         try:
             response = await self._client.request(method, url, **options)
-            body = response.json()
+            body = None if response.status_code == 204 else response.json()
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             why = str(error) or type(error).__name__
             raise Away(

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..calls.call import CONTROL, Call
 from ..contract.bundle import METHODS
 from ..kernel.problem import Missing, NotAllowed
+from .as_of import AS_OF, AsOf, refuse_of_controls
 from .simulation import DELAY, PREFER, SIMULATE, Simulator
 from .violations import nearest
 
@@ -44,6 +45,7 @@ class Router(SpecMiddleware):
         self._static: dict[str, _Node] = {}
         self._below: dict[str, _Node] = {}  # of paths whose last segment alone is templated, by what comes before it
         self._simulator: Simulator | None = None
+        self._as_of = AsOf()
 
     def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
         """Register every path of a contract below its base path."""
@@ -103,10 +105,14 @@ class Router(SpecMiddleware):
         scope["extensions"][ROUTING_CONTEXT] = routed
         if not routed["api_base_path"]:
             headers = call.headers
+            if AS_OF in headers:
+                self._as_of.prepare(call)
             if call.sandbox.faults.rules or PREFER in headers or SIMULATE in headers or DELAY in headers:
                 assert self._simulator is not None
                 await self._simulator.serve(self.app, call, routed["operation_id"], scope, receive, send)
                 return
+        elif AS_OF in call.headers:
+            refuse_of_controls(call)
         await self.app(scope, receive, send)
 
     def _no_route(self, prefix: str, method: str, path: str) -> Missing:

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import chain
+from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -63,7 +64,14 @@ class Simulator:
             if simulation.is_to_be_dropped(BEFORE):
                 return
             if simulation.is_undecided and (late or rules.read_bodies):
-                call.after_validation = lambda body: simulation.have(chain(late, rules.by_body(request, body, now)))
+                before = call.after_validation
+
+                async def after_validation(body: Any) -> None:
+                    await simulation.have(chain(late, rules.by_body(request, body, now)))
+                    if before is not None:
+                        await before(body)
+
+                call.after_validation = after_validation
             await app(scope, receive, answer)
 
         await simulation.run(go_on, scope, receive, send)

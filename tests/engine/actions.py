@@ -244,6 +244,21 @@ def resume(scene: Scene, store: Store, a: int, b: int) -> Request:
     return Request("POST", "/_sandbox/clock/resume")
 
 
+def rewind(scene: Scene, store: Store, a: int, b: int) -> Request:
+    """Not far most of the time, sometimes to where a rewind was or to the origin."""
+    log = scene.world.log
+    back = (1, 2, 3, 5, 8, 1, 2, 13, 30, 90, log.number)[b]
+    return Request("POST", "/_sandbox/rewind", {"to_step": max(0, log.number - back)})
+
+
+def snapshot(scene: Scene, store: Store, a: int, b: int) -> Request:
+    return Request("POST", "/_sandbox/snapshots", {"name": f"s{a % 2}"})
+
+
+def restore(scene: Scene, store: Store, a: int, b: int) -> Request:
+    return Request("POST", f"/_sandbox/snapshots/s{a % 2}/restore")
+
+
 def read(scene: Scene, store: Store, a: int, b: int) -> Request:
     path = pick(list(LISTS), a)
     query = pick(list(LISTS[path]), b)
@@ -295,6 +310,9 @@ ACTIONS: Mapping[str, Callable[[Scene, Store, int, int], Request]] = {
     "set clock": set_clock,
     "freeze": freeze,
     "resume": resume,
+    "rewind": rewind,
+    "snapshot": snapshot,
+    "restore": restore,
     "read": read,
     "malformed": malformed,
 }

@@ -54,7 +54,9 @@ def origin(app: Edge) -> Sandbox:
 def serve(app: Edge, world: Sandbox) -> None:
     """Have the server answer from a world."""
     sandboxes = app.sandboxes
-    sandboxes._entries[NAME].world = sandboxes.default = world
+    entry = sandboxes._entries[NAME]
+    entry.snapshots.clear()
+    entry.world = sandboxes.default = world
     world.bell = sandboxes._bell
     sandboxes.keyring.forget(NAME)
     sandboxes.keyring.adopt(world)

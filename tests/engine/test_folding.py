@@ -27,28 +27,32 @@ from .state import Facts, answers, remembered_wrongly, same, stale, state, whole
 CODA = [
     Turn(action, who, a, b, None)
     for action, who, a, b in (
-        ("create webhook", 0, 0, 10),
+        ("create webhook", 0, 0, 10), ("snapshot", 0, 0, 0),
         ("create project", 0, 1, 1), ("create plan", 0, 1, 1), ("place order", 0, 0, 0), ("pay order", 0, 0, 0),
         ("advance", 0, 0, 8), ("place order", 0, 0, 4), ("pay order", 0, 0, 0), ("advance", 0, 0, 6),
         ("expire subscription", 0, 0, 0), ("place order", 0, 2, 8), ("advance", 0, 0, 2), ("place order", 0, 0, 12),
         ("create key", 0, 0, 1), ("malformed", 6, 0, 0), ("delete key", 0, 0, 0),
         ("place order", 0, 0, 0), ("pay order", 0, 0, 0), ("set project status", 0, 0, 2),
         ("set project status", 0, 0, 0), ("advance", 0, 0, 1), ("set project status", 0, 0, 6),
+        ("create project", 0, 1, 1), ("create plan", 0, 1, 2), ("place order", 0, 0, 0), ("pay order", 0, 0, 0),
+        ("advance", 0, 0, 7), ("place order", 0, 0, 4), ("fail order", 0, 0, 0), ("restore", 0, 0, 0),
+        ("advance", 0, 0, 1), ("rewind", 0, 0, 1),
     )
 ]  # fmt: skip
 """A project that sells by days: a member lapses, one is ended, one is paid back, one waits when it is archived.
 It stands still in between, while a member's period runs.
 
-And a key that is used is deleted before that use was recorded, and the server answers for a webhook at a reserved name.
+And a key that is used is deleted before that use was recorded, the server answers for a webhook at a reserved name, a
+trial ends, and a snapshot from before all of it is restored, which is undone by a rewind.
 """
-HELD = ("drops", "forgotten_events", "forgotten_replies", "timers_taken", "used", "saved", "opens_store")
+HELD = ("drops", "forgotten_events", "forgotten_replies", "timers_taken", "used", "saved", "opens_store", "restored")
 """Members of a step that most steps have nothing in."""
 ROOT = Path(__file__).parents[2]
 EXAMPLES = 40
 OFTEN = (
     "place order", "place order", "pay order", "pay order", "refund order", "fail order", "read", "advance",
     "advance to next", "create plan", "renew subscription", "test webhook", "cancel order", "retry delivery",
-    "expire subscription",
+    "expire subscription", "snapshot", "restore", "rewind",
 )  # fmt: skip
 """Asked more often than the rest."""
 NAMES = [*sorted(ACTIONS), *sorted(OFTEN) * 2, *[REPEAT] * 6]
@@ -182,8 +186,11 @@ def other_way(shop: Shop, world: Sandbox, more: list[Turn]) -> Facts:
     set_wall(world.clock, Wall(world.clock.now))
     serve(shop.inside.app, world)
     twin = shop.copy(world)
+    if twin.granted is not None and twin.granted[0].target.endswith(("/retry", "/test")):
+        twin.granted = None
     for turn in more:
-        if turn.action not in ("test webhook", "retry delivery"):  # how long an attempt takes is no part of them
+        # How long an attempt takes is no part of them, and only one of them has the log and the snapshots.
+        if turn.action not in ("test webhook", "retry delivery", "rewind", "snapshot", "restore"):
             twin.play(turn)
     for _ in range(2):
         twin.play(Turn("advance", 0, 0, 8, None))

@@ -19,7 +19,7 @@ from stub_server.faults import rules
 from stub_server.http.edge import Edge
 from stub_server.http.watch import Limits
 from stub_server.operations.control import sandbox as control
-from stub_server.worlds import sandboxes
+from stub_server.worlds import sandboxes, snapshots
 
 from ..journeys.test_every_conflict import CAUSES, DECLARED, another_body, buyer_of_another_type
 from ..support import forge
@@ -292,6 +292,15 @@ def _while_advancing(shop: Estate) -> httpx2.Response:
     return answer
 
 
+def _too_many_snapshots(shop: Estate) -> httpx2.Response:
+    with patch.object(snapshots, "MOST", 1):
+        made = shop.control.post("/snapshots", json={"name": "one"})
+        refusal = shop.control.post("/snapshots", json={"name": "two"})
+    assert 201 == made.status_code
+    shop.control.delete("/snapshots/one")
+    return refusal
+
+
 CONTROLS: dict[tuple[int, str], Callable[[Estate], httpx2.Response]] = {
     (404, "not_found"): lambda shop: shop.control.post(f"/orders/{NOTHING}/pay"),
     (409, "order_already_paid"): lambda shop: _drive(shop, "pay", "pay"),
@@ -308,6 +317,8 @@ CONTROLS: dict[tuple[int, str], Callable[[Estate], httpx2.Response]] = {
     (409, "too_many_sandboxes"): _too_many,
     (409, "too_many_merchants"): _too_many_merchants,
     (409, "step_not_kept"): _no_such_step,
+    (404, "snapshot_not_found"): lambda shop: shop.control.post("/snapshots/nothing/restore"),
+    (409, "too_many_snapshots"): _too_many_snapshots,
     (409, "too_many_faults"): _too_many_rules,
     (409, "certification_running"): _already_certifying,
     (409, "sandbox_protected"): lambda shop: shop.control.delete("/sandboxes/default"),

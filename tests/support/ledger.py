@@ -24,6 +24,7 @@ OF_THE_SERVER = frozenset(
         "delivery_not_allowed",
         "request_timeout",
         "malformed_request",
+        "step_not_kept",
         "sandbox_unavailable",
     )
 )

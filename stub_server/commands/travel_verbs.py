@@ -1,0 +1,142 @@
+"""The verbs `worlds`, `fork`, `snapshot` and `rewind`; exit codes 0 done, 1 refused, 2 usage or no server."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import click
+
+from .options import Unusable, of_a_server
+
+_SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+
+
+@click.command(context_settings=_SETTINGS)
+@click.argument("name", required=False, metavar="[GLOB]")
+@of_a_server
+@_as_json
+def worlds(name: str | None, server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
+    """List the sandboxes of a running server, those made last first; GLOB picks some by name."""
+    from . import travel
+
+    _ask(server, sandbox, admin_key, lambda running: travel.worlds(running, name), travel.told_worlds, as_json)
+
+
+@click.command(context_settings=_SETTINGS)
+@click.argument("name", required=False)
+@click.option("--step", type=click.IntRange(0), help="Fork the state after this step, not the present one.")
+@click.option("--deliver", is_flag=True, help="Deliver the new events of the fork to webhooks.")
+@click.option(
+    "--ttl", "ttl_seconds", type=click.IntRange(1, 31_536_000), metavar="SECONDS", help="Drop it after so long."
+)
+@of_a_server
+@_as_json
+def fork(
+    name: str | None,
+    step: int | None,
+    deliver: bool,
+    ttl_seconds: int | None,
+    server: str,
+    sandbox: str,
+    admin_key: str | None,
+    as_json: bool,
+) -> None:
+    """Make a sandbox, called NAME or something new, with the past of another and a future of its own."""
+    from . import travel
+
+    given = {"name": name, "step": step, "deliver": deliver or None, "ttl_seconds": ttl_seconds}
+    asked = {option: value for option, value in given.items() if value is not None}
+    _ask(server, sandbox, admin_key, lambda running: travel.fork(running, sandbox, asked), travel.told_fork, as_json)
+
+
+@click.command(context_settings=_SETTINGS)
+@click.argument("name", required=False)
+@click.option("--description", metavar="TEXT", help="What it is, for the list.")
+@click.option("--restore", is_flag=True, help="Have the sandbox be as it was when NAME was made.")
+@click.option("--delete", is_flag=True, help="Drop NAME.")
+@of_a_server
+@_as_json
+def snapshot(
+    name: str | None,
+    description: str | None,
+    restore: bool,
+    delete: bool,
+    server: str,
+    sandbox: str,
+    admin_key: str | None,
+    as_json: bool,
+) -> None:
+    """Give the present state of a sandbox a NAME, restore it or delete it; without NAME list what there is."""
+    from . import travel
+
+    if restore + delete + (description is not None) > 1:
+        raise click.UsageError("--description, --restore and --delete exclude each other.")
+    if name is None and (restore or delete or description is not None):
+        raise click.UsageError("Say which snapshot, by NAME.")
+    call: Callable[[Any], Awaitable[travel.Body]]
+    told: Callable[[travel.Body], str]
+    if name is None:
+        call, told = travel.snapshots, travel.told_snapshots
+    elif restore:
+        call, told = (lambda running: travel.restore(running, name)), travel.told_restored
+    elif delete:
+        call, told = (lambda running: travel.delete(running, name)), (lambda _: f"{name} is deleted.")
+    else:
+        call, told = (lambda running: travel.take(running, name, description)), travel.told_taken
+    _ask(server, sandbox, admin_key, call, told, as_json)
+
+
+@click.command(context_settings=_SETTINGS)
+@click.option("--to-step", type=click.IntRange(0), help="The state after this step; 0 is the sandbox as it was seeded.")
+@click.option("--to-request", metavar="ID", help="The state before this request.")
+@click.option("--to", "instant", metavar="ISO8601", help="The state at this instant of the sandbox clock.")
+@of_a_server
+@_as_json
+def rewind(
+    to_step: int | None,
+    to_request: str | None,
+    instant: str | None,
+    server: str,
+    sandbox: str,
+    admin_key: str | None,
+    as_json: bool,
+) -> None:
+    """Have a sandbox be as it was. That is a step like any other, and another rewind undoes it."""
+    from . import travel
+
+    given = {"to_step": to_step, "to_request": to_request, "to": instant}
+    where = {option: value for option, value in given.items() if value is not None}
+    if len(where) != 1:
+        raise click.UsageError("Say where to by one of --to-step, --to-request and --to.")
+    _ask(server, sandbox, admin_key, lambda running: travel.rewind(running, where), travel.told_rewound, as_json)
+
+
+def _ask(
+    server: str,
+    sandbox: str,
+    admin_key: str | None,
+    call: Callable[[Any], Awaitable[dict[str, Any]]],
+    told: Callable[[dict[str, Any]], str],
+    as_json: bool,
+) -> None:
+    """Ask a running server and print what it says."""
+    import asyncio
+    import json
+
+    from .server import Away, Refused, RunningServer
+
+    async def asked() -> dict[str, Any]:
+        async with RunningServer(server, sandbox, admin_key) as running:
+            return await call(running)
+
+    try:
+        answer = asyncio.run(asked())
+    except Away as error:
+        raise Unusable(str(error)) from None
+    except Refused as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)
+    click.echo(json.dumps(answer, ensure_ascii=False) if as_json else told(answer))

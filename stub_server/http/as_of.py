@@ -1,0 +1,73 @@
+"""Reads of the past: with `X-Sandbox-As-Of` a GET of the API answers as things stood after a step or at an instant."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from typing import Any
+from weakref import ref
+
+from ..calls.call import Call
+from ..engine.past import check_kept, state_at, step_at
+from ..engine.sandbox import Sandbox
+from ..kernel.clock import parse_iso
+from ..kernel.problem import Malformed, detail
+
+AS_OF = b"x-sandbox-as-of"
+NAME = "X-Sandbox-As-Of"
+KEPT = 4  # states that were reached, of all sandboxes; each may hold tables of its own
+_STEP = re.compile(r"[0-9]{1,15}").fullmatch
+
+
+class AsOf:
+    """One per server. It keeps the states that were read last."""
+
+    def __init__(self) -> None:
+        self._reached: OrderedDict[tuple[int, int], tuple[ref[Sandbox], Sandbox]] = OrderedDict()
+
+    def prepare(self, call: Call) -> None:
+        """Have a call read the past once its caller has been admitted, by what he may do today. Raises Malformed."""
+        if call.trace.method not in ("GET", "HEAD"):
+            raise _impossible(f"it is for GET alone, and this is {call.trace.method[:20]}: the past cannot be changed")
+        text = call.headers[AS_OF].decode("latin-1").strip()
+        number = int(text) if _STEP(text) else None
+        instant = None
+        if number is None:
+            try:
+                instant = parse_iso(text)
+            except ValueError:
+                asked = f"{text[:60]!r} is neither the number of a step nor a date-time such as 2026-11-20T14:32:05Z"
+                raise _impossible(asked) from None
+
+        async def go_back(_: Any) -> None:
+            await self._go_back(call, number, instant)
+
+        call.after_validation = go_back
+
+    async def _go_back(self, call: Call, number: int | None, instant: int | None) -> None:
+        world = call.sandbox
+        if number is None:
+            assert instant is not None
+            number = step_at(world, instant, NAME)
+        check_kept(world.log, number, NAME)
+        past = self._reached.get((id(world), number))
+        if past is None or past[0]() is not world:
+            reached = await call.server.sandboxes.lane.in_slices(state_at(world, number, world.name))
+            reached.journal = world.journal
+            past = self._reached[id(world), number] = ref(world), reached
+            while len(self._reached) > KEPT:
+                self._reached.popitem(last=False)
+        self._reached.move_to_end((id(world), number))
+        then = past[1]
+        then.clock.latch(then.recorded_clock.now if instant is None else instant)
+        call.sandbox, call.store = then, then.store_of(call.store.merchant.id)
+
+
+def refuse_of_controls(call: Call) -> None:
+    """The control surface speaks of the present. Raises Malformed."""
+    raise _impossible(f"it is for the API, and {call.trace.path[:60]} tells of the sandbox as it is")
+
+
+def _impossible(why: str) -> Malformed:
+    message = f"{NAME}: {why}."
+    return Malformed(message, code="malformed_request", details=[detail(NAME, "as_of", message, "header")])

@@ -1,0 +1,181 @@
+"""Reading the past: any GET of the API as things stood after a step or at an instant, and nothing is changed by it."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import httpx2
+import pytest
+
+from stub_server.engine import past
+from stub_server.http import as_of
+from stub_server.kernel.clock import iso, parse_iso
+
+from ..conftest import Serve
+from ..support.contract import document
+from ..support.estate import Estate
+from ..support.live import NO_TLS
+from ..support.make import Json, Maker, created, customer_body
+from ..support.requests import OPERATIONS, path_of
+from .past import everything, rewind, step_of
+from .steps import done, refused
+
+READING = [name for name, operation in OPERATIONS.items() if operation.method == "GET"]
+
+
+def at(when: object) -> dict[str, str]:
+    """The header."""
+    return {"X-Sandbox-As-Of": str(when)}
+
+
+def test_every_list_answers_as_it_did(
+    api: httpx2.Client, control: httpx2.Client, make_customer: Maker, make_order: Maker
+) -> None:
+    """After every step of a life with payments, deliveries and time; the world itself stays as it is."""
+    seen = {}
+
+    def look() -> None:
+        found = everything(api, control)
+        del found["events"]
+        seen[step_of(control)] = found
+
+    look()
+    order = make_order()
+    look()
+    done(control.post(f"/orders/{order['id']}/pay"))
+    look()
+    done(control.post("/clock/advance", json={"days": 3}))
+    look()
+    make_customer()
+    look()
+    rewind(control, to_step=1)
+    look()
+    assert 6 == len(seen)
+    for number, found in seen.items():
+        assert found == everything(api, control, **at(number)), number
+    assert max(seen) == step_of(control)
+
+
+def test_every_get_of_the_api_takes_it(home: Estate) -> None:
+    """The answer of now, where now is what is asked for."""
+    step = done(home.control.get("/steps", params={"limit": 1}))["steps"][0]["step"]
+    assert set(READING) == {o.id for o in document().operations.values() if o.method == "GET"}
+    for name in READING:
+        path = path_of(OPERATIONS[name], home.ids)
+        now, then = home.api.get(path), home.api.get(path, headers=at(step))
+        assert (now.status_code, now.content) == (then.status_code, then.content), name
+        before = home.api.get(path, headers=at(step - 1))
+        assert before.status_code in (200, 404), name
+
+
+def test_an_instant_means_the_last_step_at_or_before_it(
+    api: httpx2.Client, control: httpx2.Client, make_customer: Maker
+) -> None:
+    made = make_customer()
+    first = parse_iso(control.get("/clock").json()["now"])
+    done(control.post("/clock/advance", json={"seconds": 2}))
+    api.put(f"/v2/customers/{made['id']}", json={"name": "Outra"})
+    second = parse_iso(control.get("/clock").json()["now"])
+
+    def name(instant: int) -> str:
+        found: str = done(api.get(f"/v2/customers/{made['id']}", headers=at(iso(instant))))["customer"]["name"]
+        return found
+
+    assert [made["name"], made["name"], "Outra"] == [name(t) for t in (first, second - 1, second)]
+    answer = api.get("/v2/customers", headers=at(iso(second + 1)))
+    assert "has not come yet" in answer.json()["message"]
+    refused(answer, 409, "step_not_kept")
+    refused(api.get("/v2/customers", headers=at("1999-01-01T00:00:00Z")), 409, "step_not_kept")
+
+
+def test_who_may_ask_is_decided_today(api: httpx2.Client, control: httpx2.Client, make_customer: Maker) -> None:
+    """A key of today reads the time before it was made; one that was deleted does not read the time when it was not."""
+    make_customer()
+    key = created(api.post("/api-keys", json={"name": "Chave", "scopes": ["customers:read"]}))["api_key"]
+    own = {"Authorization": f"Bearer {key['private_key']}"}
+    step = step_of(control)
+    assert 200 == api.get("/v2/customers", headers=own | at(0)).status_code
+    refused(api.get("/v2/orders", headers=own | at(0)), 403, "insufficient_scope")
+    assert 200 == api.delete(f"/api-keys/{key['id']}").status_code
+    refused(api.get("/v2/customers", headers=own | at(step)), 401, "invalid_token")
+    refused(httpx2.get(f"{api.base_url}v2/customers", headers=at(0), verify=NO_TLS), 401, "missing_credentials")
+
+
+def test_other_methods_and_the_control_surface_do_not_take_it(api: httpx2.Client, control: httpx2.Client) -> None:
+    for method in ("POST", "PUT"):
+        path = "/v2/customers" if method == "POST" else "/v2/customers/00000000-0000-4000-8000-000000000000"
+        answer = api.request(method, path, json=customer_body(), headers=at(0))
+        assert {"X-Sandbox-As-Of": "as_of"} == refused(answer, 400, "malformed_request")
+        assert "GET alone" in answer.json()["message"]
+    for path in ("/steps", "/snapshots", "/events", "/health"):
+        answer = control.get(path, headers=at(0))
+        assert {"X-Sandbox-As-Of": "as_of"} == refused(answer, 400, "malformed_request")
+    assert 0 == step_of(control)
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.5", "yesterday", "2026-11-20", "9" * 5_000, "\u00b2", "1 2", "0x1"])
+def test_what_is_neither_step_nor_date_time_is_refused(api: httpx2.Client, text: str) -> None:
+    answer = api.get("/v2/customers", headers={b"X-Sandbox-As-Of": text.encode("latin-1")})
+    refused(answer, 400, "malformed_request")
+    assert "neither the number of a step nor a date-time" in answer.json()["message"]
+
+
+def test_a_step_that_is_not_kept_is_refused_with_the_oldest_that_is(serve: Serve) -> None:
+    server = serve(seed=11, history=2)
+    token = httpx2.get(f"{server.url}/_sandbox/credentials", verify=NO_TLS).json()["jwt"]
+    headers = {"Authorization": f"Bearer {token}"}
+    with httpx2.Client(base_url=server.url, headers=headers, timeout=30, verify=NO_TLS) as api:
+        created(api.post("/v2/customers", json=customer_body()))
+        assert 200 == api.get("/v2/customers", headers=at(0)).status_code
+        for _ in range(3):
+            created(api.post("/v2/customers", json=customer_body()))
+        answer = api.get("/v2/customers", headers=at(0))
+        assert "the oldest state that is is that after step 2" in answer.json()["message"]
+        assert {"X-Sandbox-As-Of": "step_not_kept"} == refused(answer, 409, "step_not_kept")
+        totals = [done(api.get("/v2/customers", headers=at(n)))["pagination"]["total"] for n in (2, 3, 4, 3, 2)]
+        assert [1, 1] == [b - a for a, b in pairwise(totals[:3])]
+        assert totals[:3] == totals[:1:-1]
+        refused(api.get("/v2/customers", headers=at(5)), 409, "step_not_kept")
+
+
+def test_states_that_were_reached_are_kept_few_and_a_reset_begins_anew(
+    api: httpx2.Client, control: httpx2.Client, make_customer: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+    reach = past.state_at
+
+    def counting(*given: object) -> Iterator[object]:
+        counted.append(given[1])  # type: ignore[arg-type]
+        return reach(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(as_of, "state_at", counting)
+    for _ in range(6):
+        make_customer()
+    for number in (3, 3, 3, 2, 1, 0, 3, 4, 5):
+        done(api.get("/v2/customers", headers=at(number)))
+    assert [3, 2, 1, 0, 4, 5] == counted
+    done(api.get("/v2/customers", headers=at(2)))
+    assert [2] == counted[6:]
+    done(control.post("/reset"))
+    make_customer()
+    body: Json = done(api.get("/v2/customers", headers=at(1)))
+    assert body["customers"] == done(api.get("/v2/customers"))["customers"]
+
+
+def test_a_read_of_the_past_counts_for_its_key(
+    api: httpx2.Client, control: httpx2.Client, make_customer: Maker
+) -> None:
+    make_customer()
+    key = created(api.post("/api-keys", json={"name": "Chave", "scopes": ["customers:read"]}))["api_key"]
+    own = {"Authorization": f"Bearer {key['private_key']}"}
+    for _ in range(3):
+        done(api.get("/v2/customers", headers=own | at(0)))
+    (now,) = [k for k in done(api.get("/api-keys", params={"limit": 100}))["api_keys"] if k["id"] == key["id"]]
+    assert 3 == now["usage_count"]
+
+
+def test_faults_that_look_at_the_body_and_the_past_go_together(api: httpx2.Client, control: httpx2.Client) -> None:
+    """A fault rule acts on a read of the past as on any other."""
+    created(control.post("/faults", json={"match": {"path": "/v2/customers"}, "then": {"status": 503}}))
+    answer = api.get("/v2/customers", headers=at(0))
+    assert (503, "simulated_fault") == (answer.status_code, answer.json()["code"])
+    assert 200 == api.get("/v2/plans", headers=at(0)).status_code

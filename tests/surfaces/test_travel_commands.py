@@ -1,0 +1,150 @@
+"""`stub-server worlds`, `fork`, `snapshot` and `rewind`: what they print and how they exit."""
+
+import json
+from pathlib import Path
+
+import httpx2
+import pytest
+from click.testing import CliRunner, Result
+
+from stub_server.cli import main
+
+from ..support.live import Live
+from ..support.make import Json, Maker
+
+HELP = Path(__file__).with_name("help")
+VERBS = ("worlds", "fork", "snapshot", "rewind")
+
+
+@pytest.fixture
+def to(live: Live, sandbox_name: str) -> list[str]:
+    """The flags that name the test's sandbox."""
+    return ["--server", live.url, "--sandbox", sandbox_name]
+
+
+def run(*args: str) -> Result:
+    """What the command says and how it exits."""
+    return CliRunner().invoke(main, args)
+
+
+def done(*args: str) -> str:
+    """What it says, of a command that does what it was asked to."""
+    said = run(*args)
+    assert 0 == said.exit_code, said.output
+    return said.stdout
+
+
+def asked(*args: str) -> Json:
+    """The same as JSON."""
+    found: Json = json.loads(done(*args, "--json"))
+    return found
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_a_verb_is_as_it_was(verb: str) -> None:
+    """Whoever changes it changes the file beside this test too, and sees what users will."""
+    said = CliRunner().invoke(main, [verb, "--help"], terminal_width=100)
+    assert (HELP / f"{verb}.txt").read_text() == said.output
+
+
+def test_the_sandboxes_of_a_server_are_listed(
+    to: list[str], api: httpx2.Client, live: Live, sandbox_name: str, make_customer: Maker
+) -> None:
+    make_customer()
+    head, *lines = done("worlds", *to).splitlines()
+    assert ["NAME", "STEP", "NOW", "RECORDS", "SCENARIO", "PARENT"] == head.split()
+    (line,) = [line for line in lines if line.split()[0] == sandbox_name]
+    shown = api.get("/_sandbox/sandboxes/" + sandbox_name).json()["sandbox"]
+    assert [sandbox_name, "1", shown["now"], str(shown["records"]), "default", "-"] == line.split()
+    assert 2 == len(done("worlds", sandbox_name, *to).splitlines())
+    assert [sandbox_name] == [world["name"] for world in asked("worlds", f"{sandbox_name}*", *to)["sandboxes"]]
+    assert [] == asked("worlds", "nobody-*", *to)["sandboxes"]
+
+
+def test_every_page_of_a_list_is_read(to: list[str], live: Live, sandbox_name: str) -> None:
+    names = [f"{sandbox_name}-{number}" for number in range(103)]
+    for name in names:
+        assert 201 == httpx2.post(f"{live.url}/_sandbox/sandboxes", json={"name": name}, timeout=30).status_code
+    try:
+        assert names[::-1] == [world["name"] for world in asked("worlds", f"{sandbox_name}-*", *to)["sandboxes"]]
+    finally:
+        for name in names:
+            live.app.sandboxes.forget(name)
+
+
+def test_a_fork_is_told_with_its_address_and_key(
+    to: list[str], live: Live, sandbox_name: str, make_customer: Maker
+) -> None:
+    make_customer()
+    name = f"{sandbox_name}-fork"
+    said = done("fork", name, "--step", "0", "--ttl", "60", *to)
+    assert f"{name} is a fork of {sandbox_name} after step 0." in said
+    assert f"{live.url}/s/{name}\n" in said
+    key = said.split()[-1]
+    assert 200 == httpx2.get(f"{live.url}/v2/customers", headers={"Authorization": f"Bearer {key}"}).status_code
+    made = asked("fork", "--deliver", *to)["sandbox"]
+    assert (sandbox_name, 1, None) == (made["parent"], made["step"], made["expires_at"])
+    for world in (name, made["name"]):
+        live.app.sandboxes.forget(world)
+    refused = run("fork", "--step", "2", *to)
+    assert (1, "Error: The newest step of this sandbox is 1.\n") == (refused.exit_code, refused.stderr)
+
+
+def test_snapshots_are_made_listed_restored_and_deleted(
+    to: list[str], control: httpx2.Client, make_customer: Maker
+) -> None:
+    assert "The sandbox has no snapshot.\n" == done("snapshot", *to)
+    make_customer()
+    said = done("snapshot", "clean", "--description", "One customer more", *to)
+    assert said.startswith("clean is the state after step 1, at 20")
+    assert "One customer more" in done("snapshot", *to).splitlines()[1]
+    make_customer()
+    said = done("snapshot", "clean", "--restore", *to)
+    assert "`stub-server rewind --to-step 2` undoes that." in said
+    assert "1 steps are undone" in done("rewind", "--to-step", "2", *to)
+    assert 3 == asked("snapshot", "clean", *to)["snapshot"]["step"] - 1
+    assert ["clean"] == [entry["name"] for entry in asked("snapshot", *to)["snapshots"]]
+    assert 5 == asked("snapshot", "clean", "--restore", *to)["sandbox"]["step"]
+    assert {"deleted": "clean"} == asked("snapshot", "clean", "--delete", *to)
+    for option in ("--restore", "--delete"):
+        refused = run("snapshot", "clean", option, *to)
+        assert (1, "Error: There is no snapshot clean in this sandbox.\n") == (refused.exit_code, refused.stderr)
+    assert 1 == run("snapshot", "-", *to).exit_code
+    assert 5 == control.get("/steps", params={"limit": 1}).json()["steps"][0]["step"]
+
+
+def test_a_rewind_goes_to_a_step_a_request_or_an_instant(
+    to: list[str], api: httpx2.Client, control: httpx2.Client, make_customer: Maker
+) -> None:
+    made = make_customer()
+    now = control.get("/clock").json()["now"]
+    answer = api.put(f"/v2/customers/{made['id']}", json={"name": "Outra"})
+    make_customer()
+    assert 2 == asked("rewind", "--to-request", answer.headers["x-request-id"], *to)["undone"]
+    assert done("rewind", "--to-step", "0", *to).startswith("4 steps are undone: ")
+    control.post("/clock/advance", json={"days": 2})
+    assert now == asked("rewind", "--to", now, *to)["sandbox"]["now"]
+    refused = run("rewind", "--to-step", "100000", *to)
+    assert (1, True) == (refused.exit_code, "The newest step" in refused.stderr)
+    assert "" == refused.stdout
+
+
+def test_what_cannot_be_meant_exits_2(to: list[str]) -> None:
+    for args, said in (
+        (("rewind",), "one of --to-step, --to-request and --to"),
+        (("rewind", "--to-step", "1", "--to", "2026-01-01T00:00:00Z"), "one of --to-step, --to-request and --to"),
+        (("rewind", "--to-step", "-1"), "--to-step"),
+        (("snapshot", "--restore"), "by NAME"),
+        (("snapshot", "--description", "x"), "by NAME"),
+        (("snapshot", "a", "--restore", "--delete"), "exclude each other"),
+        (("fork", "--ttl", "0"), "--ttl"),
+        (("worlds", "--sandbox"), "--sandbox"),
+    ):
+        found = run(*args, *(to if args[-1] != "--sandbox" else ()))
+        assert (2, True) == (found.exit_code, said in found.output), (args, found.output)
+
+
+@pytest.mark.parametrize("verb", [("worlds",), ("fork",), ("snapshot", "a"), ("rewind", "--to-step", "0")])
+def test_where_no_server_answers_they_exit_2_and_say_where(verb: tuple[str, ...]) -> None:
+    found = run(*verb, "--server", "http://127.0.0.1:9")
+    assert (2, True) == (found.exit_code, "no sandbox answers at http://127.0.0.1:9" in found.stderr)
