@@ -10,7 +10,7 @@ from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, ReplyKey, Saved
 from ..kernel.clock import iso
-from ..kernel.problem import Forbidden, Missing, detail
+from ..kernel.problem import Forbidden, Missing, Unavailable, detail
 from ..kernel.record import Body, Record, Row
 from ..kernel.trace import Trace
 from ..store.memory import Store
@@ -19,6 +19,7 @@ from ..store.table import Table
 CONTROL = "/_sandbox"
 LARGEST_BODY = 1_048_576  # bytes
 _MOST_WARNINGS = 50
+_GONE = "The sandbox was reset or deleted while this request waited, and nothing was changed. Send it again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +162,17 @@ class Call:
         return draft
 
     def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> None:
-        """Record the draft, if there is one. `saved` is the reply to keep for an Idempotency-Key."""
+        """Record the draft, if there is one. `saved` is the reply to keep for an Idempotency-Key.
+
+        Raises Unavailable for a world that has gone meanwhile.
+        """
         draft = self._draft
         if draft is None:
             if saved is None:
                 return
             draft = self.draft
+        if self.sandbox.is_gone:
+            raise Unavailable(_GONE, headers={"Retry-After": "0"})
         if draft.record(saved) is not None:
             self.has_recorded = True
         self._draft = None

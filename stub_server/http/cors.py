@@ -5,7 +5,6 @@ origins that the user names, may read responses. Elsewhere every origin may, and
 """
 
 from collections.abc import Iterable, Mapping
-from urllib.parse import urlsplit
 
 from .errors import Headers
 from .hosts import host_name, is_local
@@ -60,11 +59,8 @@ def preflight_headers(origin: bytes, requested: bytes | None) -> Headers:
 
 
 def is_local_origin(origin: bytes) -> bool:
-    """Whether a page's origin is on this machine (any port)."""
-    try:
-        return is_local(urlsplit(origin.decode("latin-1")).hostname)
-    except ValueError:
-        return False
+    """Whether a page's origin is on this machine: any port, any scheme, for apps in a shell have one of their own."""
+    return is_local(host_name(origin.decode("latin-1").partition("://")[2]))
 
 
 def is_local_host(host: bytes | None) -> bool:

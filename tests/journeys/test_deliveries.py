@@ -118,6 +118,19 @@ def test_a_retry_sends_the_same_bytes_again(api: httpx2.Client, hook: Hook, rece
     assert [log["id"] for log in logs(api, webhookId=made["id"])] == [first["id"]]
 
 
+def test_of_very_many_attempts_the_newest_are_told(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """A loop of retries by hand made a delivery grow without end."""
+    first = sent(api, hook())
+    path = f"{LOGS}/{first['id']}/retry"
+    for _ in range(104):
+        log = api.post(path).json()["log"]
+    assert (105, 100) == (log["attempt_count"], len(log["attempts"]))
+    assert [*range(6, 106)] == [attempt["number"] for attempt in log["attempts"]]
+    assert control.get("/invariants").json()["ok"]
+
+
 def test_a_retry_goes_to_the_new_address(api: httpx2.Client, hook: Hook, receiver: Receiver) -> None:
     """Address and headers are the webhook's of today."""
     made = hook()

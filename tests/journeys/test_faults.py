@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import monotonic, sleep
 from typing import Any
@@ -82,6 +83,21 @@ def open_world(server: Live) -> Iterator[Open]:
 def world(open_world: Open) -> World:
     """A new world."""
     return open_world()
+
+
+@pytest.mark.parametrize("end", ["reset", "delete"])
+def test_a_request_that_waited_for_a_world_that_is_gone_changes_nothing(world: World, end: str) -> None:
+    """It was answered 201, for a record that no world has."""
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(
+            world.api.post, "/v2/customers", json=customer_body(), headers={"X-Sandbox-Delay": "800"}
+        )
+        sleep(0.3)
+        if end == "reset":
+            done(world.control.post("/reset"))
+        else:
+            assert 204 == world.control.delete(f"/sandboxes/{world.name}").status_code
+        refused(waiting.result(), 503, "sandbox_unavailable")
 
 
 # -- what a rule does

@@ -14,11 +14,13 @@ LOCAL = [
     "http://127.0.0.1:3000",
     "http://[::1]:8080",
     "http://app.localhost",
+    "capacitor://localhost",
     "http://127.0.0.2",
 ]
 FOREIGN = [
     "https://shop.example", "http://localhost.evil.example", "http://127.0.0.1.evil.example", "http://127.evil.example",
     "null", "http://localhost@evil.example", "http://evil.example/localhost", "file://", "http://", "http://[::1", "",
+    r"http://evil.example\.localhost",
 ]  # fmt: skip
 EXPOSED = ["X-Request-Id", "Location", "WWW-Authenticate", "Idempotent-Replayed", "X-Sandbox-Warnings", "ETag"]
 
