@@ -1,8 +1,10 @@
 """What handlers can use of the server: its address, contracts, sandboxes and tokens."""
 
 import hmac
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from threading import Event
+from typing import Any
 
 from ..contract.document import Document
 from ..delivery.courier import Courier
@@ -11,6 +13,8 @@ from ..events.sender import Sender
 from ..worlds.sandboxes import Sandboxes
 from .tokens import Tokens
 
+Explain = Callable[["Server", Sandbox, Any], Awaitable[dict[str, Any] | None]]
+"""Says why a request was refused; None for one that was not."""
 READY_FOR = 30 * 24 * 3600  # seconds
 
 
@@ -18,7 +22,7 @@ READY_FOR = 30 * 24 * 3600  # seconds
 class Server:
     """One per application. `rate_limit` is so many requests in so many seconds.
 
-    `courier` sends what is due, `sender_abroad` what a page of another machine asks for.
+    `courier` sends what is due, `sender_abroad` what a page of another machine asks for; `explain` explains refusals.
     """
 
     version: str
@@ -29,6 +33,7 @@ class Server:
     tokens: Tokens
     courier: Courier
     sender_abroad: Sender
+    explain: Explain
     loopback: bool
     rate_limit: tuple[int, int] | None = None
     admin_key: bytes | None = field(default=None, repr=False)
