@@ -20,6 +20,7 @@ _TRIED = 4
 _MOST_HOLDERS = 10  # orders and subscriptions that are ended first; with more of them another record is meant
 _YEAR = 365 * DAY
 _FREE = 200  # values that are tried
+_MOST_KEYS = 12_000  # more than are kept
 
 
 # -- values that are taken
@@ -76,11 +77,14 @@ def free_address(s: Situation) -> Iterator[Attempt]:
 
 
 def another_key(s: Situation) -> Iterator[Attempt]:
-    """Another Idempotency-Key."""
+    """An Idempotency-Key that was not used for this path."""
     asked = s.attempt.question
     used = asked.headers.get("idempotency-key", "").strip('"')
-    of_this = sha256(b"\0".join((asked.query.encode(), asked.body))).hexdigest()[:8]
-    yield s.attempt.with_header("idempotency-key", f"{used[:240]}-{of_this}", "The key is new.")
+    made = (f"{used[:240]}-{number}" for number in range(2, _MOST_KEYS))
+    taken = s.stage.replies
+    free = next((key for key in made if taken.get((s.merchant_id, asked.method, asked.path, key)) is None), None)
+    if free is not None:
+        yield s.attempt.with_header("idempotency-key", free, "The key is new.")
 
 
 def agreeing_type(s: Situation) -> Iterator[Attempt]:
