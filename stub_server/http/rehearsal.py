@@ -19,10 +19,9 @@ from ..engine.scheduler import tick
 from ..events.sender import Delivery, Sender
 from ..faults.rules import Faults
 from ..kernel.problem import Detail, Refusal
-from ..kernel.trace import Trace
 from .router import CALL
 
-_PEER = "127.0.0.1"
+_PEER = ("127.0.0.1", 0)
 
 
 class Question(NamedTuple):
@@ -78,10 +77,10 @@ class Rehearsal:
 
         headers = {name.encode(): value.encode("latin-1", "replace") for name, value in asked.headers.items()}
         query = asked.query.encode("latin-1", "replace")
-        trace = Trace(stage.ids.request(), stage.clock.now, asked.method, asked.path, query, stage.name)
         self._silent = self._silent or _silent(server)
-        call = Call(trace, stage, headers, "", self._silent)
-        call.peer = _PEER
+        call = Call(asked.method, asked.path, query, headers, stage, self._silent)
+        call.client = _PEER
+        call.begin()
         scope = {
             "type": "http",
             "http_version": "1.1",
@@ -91,7 +90,7 @@ class Rehearsal:
             "query_string": query,
             "root_path": "",
             "headers": list(headers.items()),
-            "client": (_PEER, 0),
+            "client": _PEER,
             "extensions": {},
             CALL: call,
         }
