@@ -120,6 +120,7 @@ def create_app(settings: Settings | None = None) -> Edge:
         __version__,
         settings.url,
         document,
+        schemas,
         control,
         sandboxes,
         tokens,

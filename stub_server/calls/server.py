@@ -7,6 +7,7 @@ from threading import Event
 from typing import Any
 
 from ..contract.document import Document
+from ..contract.schema import Schemas
 from ..delivery.courier import Courier
 from ..engine.sandbox import Sandbox
 from ..events.sender import Sender
@@ -28,6 +29,7 @@ class Server:
     version: str
     url: str
     document: Document
+    schemas: Schemas
     control: Document
     sandboxes: Sandboxes
     tokens: Tokens

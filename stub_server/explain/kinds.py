@@ -9,6 +9,7 @@ from typing import NamedTuple
 from . import contract_repairs as contract
 from . import reference_repairs as reference
 from . import rule_repairs as rules
+from . import state_repairs as states
 from .attempt import Attempt
 from .situation import Situation
 
@@ -75,20 +76,20 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             RULE, "document_type and type agree with the document.", rules.agreeing_type
         ),
         "api_key_expired": Kind(RULE, "An API key whose end has passed is not active.", rules.later_expiry),
-        "invalid_state_transition": Kind(RULE, _STATE, rules.possible_move),
-        "project_not_active": Kind(RULE, "Only an active project takes orders.", rules.active_project),
-        "project_archived": Kind(RULE, "An archived project stays as it is, with all that it has.", rules.live_project),
+        "invalid_state_transition": Kind(RULE, _STATE, states.possible_move),
+        "project_not_active": Kind(RULE, "Only an active project takes orders.", states.active_project),
+        "project_archived": Kind(RULE, "An archived project stays as it is.", states.live_project),
         "project_has_activity": Kind(
-            RULE, "A project with paid or open orders or running subscriptions is not deleted.", rules.idle_project
+            RULE, "A project with paid or open orders or running subscriptions is not deleted.", states.idle_project
         ),
-        "plan_not_active": Kind(RULE, "An inactive plan takes no orders.", rules.activated_plan),
-        "plan_sold_out": Kind(RULE, "A plan has max_subscribers places and no more.", rules.roomier_plan),
+        "plan_not_active": Kind(RULE, "An inactive plan takes no orders.", states.activated_plan),
+        "plan_sold_out": Kind(RULE, "A plan has max_subscribers places and no more.", states.roomier_plan),
         "plan_in_use": Kind(
             RULE, "A plan with subscribers keeps price and interval; with open orders too it is not deleted.",
-            rules.unused_plan,
+            states.unused_plan,
         ),
         "payment_method_not_allowed": Kind(
-            RULE, "An order is paid by one of the plan's payment_methods.", rules.possible_method
+            RULE, "An order is paid by one of the plan's payment_methods.", states.possible_method
         ),
         "webhook_limit": Kind(RULE, "A merchant has at most 20 webhooks.", rules.room_for_webhook),
         "webhook_deleted": Kind(RULE, "A delivery is sent to its webhook, while that exists.", rules.retryable_log),

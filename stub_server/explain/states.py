@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..kernel.record import Body, Row
-from .rule_repairs import project_of
 from .situation import Situation
+from .state_repairs import project_of
 
 
 class _Asked(NamedTuple):
