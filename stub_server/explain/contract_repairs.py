@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 from urllib.parse import parse_qsl, quote
@@ -62,14 +62,14 @@ def as_json(s: Situation) -> Iterator[Attempt]:
             yield s.attempt.with_body(
                 body, *changes, Change("body", text, body, "It is no JSON; this is what it says.")
             )
-        made = example_of(s.operation, s)
+        made = example_of(s.operation, s.mender.resolve)
         if made is not ABSENT:
             yield s.attempt.with_body(
                 made, *changes, Change("body", text, made, "It is no JSON; the contract's example.")
             )
         return
     if s.answer.status == 400:  # nested too deep
-        made = example_of(s.operation, s)
+        made = example_of(s.operation, s.mender.resolve)
         if made is not ABSENT:
             yield s.attempt.with_body(made, Change("body", body, made, "Too deep; the contract's example."))
         return
@@ -93,7 +93,7 @@ def mended(s: Situation) -> Iterator[Attempt]:
         body = attempt.body
         try:
             made = mending.mend(
-                s.operation.body, ABSENT if body is NOTHING else body, "body", example_of(s.operation, s)
+                s.operation.body, ABSENT if body is NOTHING else body, "body", example_of(s.operation, s.mender.resolve)
             )
         except Unmendable:
             return
@@ -115,11 +115,11 @@ def renamed_keys(s: Situation) -> Iterator[Attempt]:
     yield s.attempt.with_body(body, *changes)
 
 
-def example_of(operation: Operation, s: Situation) -> Any:
+def example_of(operation: Operation, resolve: Callable[[Any], Any]) -> Any:
     """The body of the contract's first example of a request; ABSENT where it has none."""
-    content = (s.mender.resolve(operation.raw.get("requestBody")) or {}).get("content", {}).get("application/json", {})
+    content = (resolve(operation.raw.get("requestBody")) or {}).get("content", {}).get("application/json", {})
     for shown in (content.get("examples") or {}).values():
-        shown = s.mender.resolve(shown)
+        shown = resolve(shown)
         if "value" in shown:
             return shown["value"]
     return content.get("example", ABSENT)

@@ -16,9 +16,10 @@ from ..http.rehearsal import Answer, Question, Rehearsal
 from ..kernel.record import Body
 from ..store.memory import Merchant
 from .attempt import BEFORE, Attempt, Change
+from .contract_repairs import example_of
 from .curl import curl
 from .kinds import AUTH, CONTRACT, FAULT, KINDS, RULE, Kind
-from .mending import Mender
+from .mending import ABSENT, Mender
 from .places import place_of
 from .routes import routed
 from .search import Search
@@ -60,7 +61,7 @@ class Explainer:
         is_control = sent.path.startswith(CONTROL)
         merchant = (world.stores.get(sent.merchant_id or "") or world.store).merchant
         stage = self._rehearsal.stage(world)
-        first = _as_it_was(sent, _token(server, world, merchant))
+        first = self._as_it_was(sent, _token(server, world, merchant))
         found: Attempt | None = None
         if not is_control and not world.is_broken and kind.is_listed | bool(sent.simulated) and not _is_cut(sent):
             search = Search(server, self._document, self._mender, self._rehearsal, merchant.id)
@@ -78,6 +79,27 @@ class Explainer:
             "state": state_of(situation, sent.code) if operation is not None and name != FAULT else None,
             "nearest": None if found is None else self._shown(server, world, sent, found, name),
         }
+
+    def _as_it_was(self, sent: Sent, token: str) -> Attempt:
+        """The request as it was sent, with the ready token, and without what asks for a failure.
+
+        A body that was not read, because the caller was not admitted, is taken from the contract's example.
+        """
+        headers = {name: sent.headers[name] for name in KEPT if name in sent.headers}
+        headers["authorization"] = f"Bearer {token}"
+        path = sent.path
+        if sent.code == "sandbox_not_found" and path.startswith("/s/"):
+            path = path[path.find("/", 3) :]
+        attempt = Attempt(Question(sent.method, path, sent.query, headers, sent.body or b""))
+        is_sent = sent.headers.get("content-length", "0") != "0" or "transfer-encoding" in sent.headers
+        found = routed(self._document, path)
+        operation = None if found is None else found.operations.get(sent.method)
+        if sent.body is None and is_sent and operation is not None and operation.body is not None:
+            example = example_of(operation, self._document.resolve)
+            if example is not ABSENT:
+                why = "What was sent is not known: it was refused before it was read. This is the contract's example."
+                return attempt.with_body(example, Change("body", None, example, why))
+        return attempt
 
     def _shown(self, server: Server, world: Sandbox, sent: Sent, found: Attempt, name: str) -> Body | None:
         base = server.url + ("" if world.name == DEFAULT else f"/s/{world.name}")
@@ -111,18 +133,9 @@ def _token(server: Server, world: Sandbox, merchant: Merchant) -> str:
     return server.tokens.issue(world.name, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]
 
 
-def _as_it_was(sent: Sent, token: str) -> Attempt:
-    """The request as it was sent, with the ready token, and without what asks for a failure."""
-    headers = {name: sent.headers[name] for name in KEPT if name in sent.headers}
-    return Attempt(
-        Question(sent.method, sent.path, sent.query, {"authorization": f"Bearer {token}", **headers}, sent.body or b"")
-    )
-
-
 def _is_cut(sent: Sent) -> bool:
-    """Whether something that was sent is not known any more."""
-    is_sent = sent.headers.get("content-length", "0") != "0" or "transfer-encoding" in sent.headers
-    return (sent.body is None and is_sent) or sent.path.endswith("…") or sent.query.endswith("…")
+    """Whether the request's line is not known as a whole any more."""
+    return sent.path.endswith("…") or sent.query.endswith("…")
 
 
 def _first_changes(sent: Sent, name: str, base: str) -> list[Change]:

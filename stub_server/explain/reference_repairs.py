@@ -41,10 +41,10 @@ def another_target(s: Situation) -> Iterator[Attempt]:
     if table.name == "webhook_logs":
         rows = sorted(rows, key=lambda row: row.public["status"] == "canceled")
     yield from s.at_others(rows[:_TRIED], _TARGET)
-    for ident, call in _made(s, table):
+    for ident, call in made(s, table):
         path = filled(s.operation.path, {**s.values, name: ident})
-        for made in s.after("No record of this kind exists.", call):
-            yield made.asking(Change(f"path.{name}", s.values[name], ident, _TARGET), path=path)
+        for attempt in s.after("No record of this kind exists.", call):
+            yield attempt.asking(Change(f"path.{name}", s.values[name], ident, _TARGET), path=path)
 
 
 def another_merchant_key(s: Situation) -> Iterator[Attempt]:
@@ -94,9 +94,9 @@ def _projects(s: Situation) -> Iterator[Attempt]:
     """The project of the plan that the body names, else a live one, with plans where a plan is needed."""
     for row in buyable_projects(s)[:_TRIED]:
         yield s.attempt.with_member(["projectId"], row.id, _REFERENCE)
-    for ident, call in _made(s, s.store.projects):
-        for made in s.after("No project exists.", call):
-            yield made.with_member(["projectId"], ident, _REFERENCE)
+    for ident, call in made(s, s.store.projects):
+        for attempt in s.after("No project exists.", call):
+            yield attempt.with_member(["projectId"], ident, _REFERENCE)
 
 
 def _plans(s: Situation) -> Iterator[Attempt]:
@@ -107,9 +107,9 @@ def _plans(s: Situation) -> Iterator[Attempt]:
     known = s.store.plans.open(str(s.attempt.member("planId")).lower())
     if known is not None:
         yield s.attempt.with_member(["projectId"], known.public["projectId"], "It is the project of the plan.")
-    for ident, call in _made(s, s.store.plans, projectId=project_id):
-        for made in s.after("The project has no plan that is sold.", call):
-            yield made.with_member(["planId"], ident, _REFERENCE)
+    for ident, call in made(s, s.store.plans, projectId=project_id):
+        for attempt in s.after("The project has no plan that is sold.", call):
+            yield attempt.with_member(["planId"], ident, _REFERENCE)
 
 
 def buyable_projects(s: Situation) -> list[Row]:
@@ -136,12 +136,12 @@ def sold(s: Situation, project_id: str) -> list[Row]:
     return sorted(s.newest(s.store.plans, projectId=project_id), key=rank)
 
 
-def _made(s: Situation, table: Table, **given: Any) -> Iterable[tuple[str, Question]]:
+def made(s: Situation, table: Table, **given: Any) -> Iterable[tuple[str, Question]]:
     """A call that makes a record, and the id that it will have: ids follow from the world's position."""
     operation = s.document.operations.get(_MAKERS.get(table.name, ""))
     if operation is None:
         return
-    example = example_of(operation, s)
+    example = example_of(operation, s.mender.resolve)
     body = {**(example if isinstance(example, dict) else {}), **given}
     try:
         body = Mending(s.mender, s.now, {}).mend(operation.body, body, "body", example)

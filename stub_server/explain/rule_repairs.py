@@ -10,6 +10,7 @@ from typing import Any
 from ..domain.documents import cnpj_with_check_digits, cpf_with_check_digits, infer, normalise
 from ..kernel.clock import DAY, iso
 from .attempt import Attempt
+from .reference_repairs import made
 from .situation import Situation
 
 _TRIED = 4
@@ -115,3 +116,10 @@ def retryable_log(s: Situation) -> Iterator[Attempt]:
     rows = s.newest(s.store.webhook_logs, 4 * 50)
     fitting = [r for r in rows if r.public["status"] != "canceled" and r.public["webhookId"] in s.store.webhooks.keys]
     yield from s.at_others(fitting[:_TRIED], "This delivery can be tried again.")
+    if fitting:
+        return
+    webhooks = s.newest(s.store.webhooks, 1)
+    first = [(webhooks[0].id, None)] if webhooks else list(made(s, s.store.webhooks))
+    for ident, call in first:  # the next refusal finds the delivery of the test
+        calls = [*([] if call is None else [call]), s.call("sendTestWebhook", {"webhookId": ident})]
+        yield from s.after("There is no delivery that can be tried again.", *calls)

@@ -10,7 +10,8 @@ from ..domain.lifecycle import path as way
 from ..http.rehearsal import Question
 from ..kernel.record import Row
 from .attempt import Attempt, Change
-from .reference_repairs import sold
+from .reference_repairs import made, sold
+from .routes import filled
 from .situation import TABLES, Situation
 
 _TRIED = 4
@@ -52,6 +53,8 @@ def live_project(s: Situation) -> Iterator[Attempt]:
     if name is None:
         for row in live[:_TRIED]:
             yield s.attempt.with_member(["projectId"], row.id, "This project is not archived.")
+        if not live:
+            yield from _with_project(s)
         return
     why = "It is of a project that is not archived."
     table = s.table(name)
@@ -59,6 +62,21 @@ def live_project(s: Situation) -> Iterator[Attempt]:
     for row in live:
         rows = [row] if table is s.store.projects else s.newest(table, _TRIED, projectId=row.id)
         yield from s.at_others(rows[:_TRIED], why)
+    if live:
+        for ident, call in made(s, table, projectId=live[0].id):
+            for attempt in s.after(why, call):
+                yield attempt.asking(
+                    Change(f"path.{name}", s.values[name], ident, why),
+                    path=filled(s.operation.path, {**s.values, name: ident}),
+                )
+    else:
+        yield from _with_project(s)
+
+
+def _with_project(s: Situation) -> Iterator[Attempt]:
+    """The attempt in a world that has a live project; the next refusal finds it there."""
+    for _, call in made(s, s.store.projects):
+        yield from s.after("There is no project that is not archived.", call)
 
 
 def possible_move(s: Situation) -> Iterator[Attempt]:
@@ -78,8 +96,12 @@ def possible_move(s: Situation) -> Iterator[Attempt]:
         for move in lifecycle.exits(is_now):
             if s.operation.id in move.by:
                 yield s.attempt.with_member(["status"], move.to, f"From {is_now} a project goes there.")
-    fitting = [row for row in s.newest(s.store.projects) if lifecycle.find(row.public["status"], str(wanted))]
+    reach = {wanted, *(move.from_ for move in lifecycle.moves if move.to == wanted)}
+    fitting = [row for row in s.newest(s.store.projects) if row.public["status"] in reach]
     yield from s.at_others(fitting[:_TRIED], "This project can go there.")
+    if not fitting:
+        for _, call in made(s, s.store.projects):
+            yield from s.after("There is no project that can go there.", call)
     if s.attempt.member("status") is not None:
         yield s.attempt.with_member(["status"], is_now, "It stays as it is.")
 
