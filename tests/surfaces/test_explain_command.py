@@ -23,7 +23,7 @@ def to(live: Live, sandbox_name: str) -> list[str]:
 
 def explain(*args: str) -> Result:
     """What the command says and how it exits."""
-    return CliRunner().invoke(main, ["explain", *args])
+    return CliRunner().invoke(main, ["explain", *args], terminal_width=80)
 
 
 def test_the_last_refusal_is_explained_and_its_nearest_request_succeeds(
@@ -89,11 +89,11 @@ def test_help_says_what_it_takes() -> None:
 HELP = """\
 Usage: main explain [OPTIONS] ID|last
 
-  Say why a request was refused, and print the nearest one that succeeds, to
-  be pasted.
+  Say why a request was refused, and print the nearest one that succeeds, to be
+  pasted.
 
-  ID is the X-Request-Id of its answer; last is the newest refusal. Exit code
-  1 when there is no such request, or none that succeeds; 2 when the sandbox
+  ID is the X-Request-Id of its answer; last is the newest refusal. Exit code 1
+  when there is no such request, or none that succeeds; 2 when the sandbox
   cannot be asked.
 
 Options:

@@ -19,7 +19,7 @@ def to(live: Live, sandbox_name: str) -> list[str]:
 
 def faults(*args: str, given: str | None = None) -> Result:
     """What the command says and how it exits."""
-    return CliRunner().invoke(main, ["faults", *args], input=given)
+    return CliRunner().invoke(main, ["faults", *args], input=given, terminal_width=80)
 
 
 def test_a_preset_is_made_listed_and_deleted(to: list[str], api: httpx2.Client) -> None:
@@ -92,7 +92,7 @@ Options:
   -h, --help  Show this message and exit.
 
 Commands:
-  add     Make a rule from RULE: the name of a preset, a rule as JSON, or...
+  add     Make a rule from RULE: the name of a preset, a rule as JSON, or -...
   delete  Delete the rule with ID, or every rule.
   list    Show the rules, those made last first.
 """,
@@ -122,7 +122,7 @@ Options:
   -h, --help       Show this message and exit.
 """,
     ("delete",): """\
-Usage: main faults delete [OPTIONS] [ID]
+Usage: main faults delete [OPTIONS] ID
 
   Delete the rule with ID, or every rule.
 
