@@ -16,7 +16,7 @@ from .reading import guessed
 from .routes import alike
 from .situation import Situation
 
-LARGEST, WIDEST = 65_536, 2_000  # bytes, and commas, of a body that is mended
+LARGEST, WIDEST = 65_536, 1_000  # bytes, and commas, of a body that is mended
 _ROUTES = 4
 _SAFE = "GET"
 _PARAMETER = "The contract does not accept the value."

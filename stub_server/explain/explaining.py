@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import orjson
@@ -37,6 +38,7 @@ DROPPED = {
     "host": "It names another machine.",
 }
 """Headers that the nearest request does without, and why."""
+log = logging.getLogger("stub_server")
 SHOWN = 400  # characters of a value that is shown in a change
 _WISHED = ("prefer", "simulate")
 
@@ -65,7 +67,10 @@ class Explainer:
         found: Attempt | None = None
         if not is_control and not world.is_broken and kind.is_listed | bool(sent.simulated) and not _is_cut(sent):
             search = Search(server, self._document, self._mender, self._rehearsal, merchant.id)
-            found = await search.nearest(first, stage)
+            try:
+                found = await search.nearest(first, stage)
+            except Exception:  # whoever reads the journal gets the rest of it all the same
+                log.exception("defect while looking for the nearest of a %s of sandbox %s", sent.code, world.name)
         situation = Situation(
             self._mender, self._document, self._rehearsal.stage(world), merchant.id, first, _answer(sent)
         )

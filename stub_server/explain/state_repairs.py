@@ -203,6 +203,14 @@ def unused_plan(s: Situation) -> Iterator[Attempt]:
         plan = s.target
         kept = {f: plan.public[f] for f in fields if f in body} if plan is not None else {}
         yield s.attempt.with_body({**body, **kept}, *(Change(f"body.{f}", body[f], kept[f], "It stays.") for f in kept))
+    if not others:
+        target = s.target
+        project_id = target.public["projectId"] if target is not None else ""
+        for new, call in made(s, s.store.plans, projectId=project_id):
+            why = "Every plan is in use; this one is new."
+            for attempt in s.after(why, call):
+                path = filled(s.operation.path, {**s.values, "planId": new})
+                yield attempt.asking(Change("path.planId", s.values["planId"], new, why), path=path)
 
 
 def _ended(s: Situation, index: str, ident: str, *, and_paid: bool) -> Iterator[Attempt]:
