@@ -24,7 +24,7 @@ from .mending import ABSENT, Mender
 from .places import place_of
 from .routes import routed
 from .search import Search
-from .sent import Sent
+from .sent import Recorded, Sent, sent_of
 from .situation import Situation
 from .states import state_of
 
@@ -51,12 +51,12 @@ class Explainer:
         self._mender = Mender(document, schemas)
         self._turn = asyncio.Lock()
 
-    async def explain(self, server: Server, world: Sandbox, sent: Sent) -> Body | None:
-        """What is shown of a refusal; None for a request that was accepted."""
-        if sent.status < 400:
+    async def explain(self, server: Server, world: Sandbox, entry: Recorded) -> Body | None:
+        """What is shown of a refusal that the journal has recorded; None for a request that was accepted."""
+        if entry.status < 400:
             return None
         async with self._turn:
-            return await self._explained(server, world, sent)
+            return await self._explained(server, world, sent_of(entry))
 
     async def _explained(self, server: Server, world: Sandbox, sent: Sent) -> Body:
         kind = _kind_of(sent)
@@ -92,9 +92,7 @@ class Explainer:
         """
         headers = {name: sent.headers[name] for name in KEPT if name in sent.headers}
         headers["authorization"] = f"Bearer {token}"
-        path = sent.path
-        if sent.code == "sandbox_not_found" and path.startswith("/s/"):
-            path = path[path.find("/", 3) :]
+        path = _in_world(sent)
         attempt = Attempt(Question(sent.method, path, sent.query, headers, sent.body or b""))
         is_sent = sent.headers.get("content-length", "0") != "0" or "transfer-encoding" in sent.headers
         found = routed(self._document, path)
@@ -119,6 +117,12 @@ class Explainer:
             ],
             "curl": command,
         }
+
+
+def _in_world(sent: Sent) -> str:
+    """The path without the prefix of a sandbox that does not exist."""
+    is_prefixed = sent.code == "sandbox_not_found" and sent.path.startswith("/s/")
+    return sent.path[sent.path.find("/", 3) :] if is_prefixed else sent.path
 
 
 def _kind_of(sent: Sent) -> Kind:
@@ -150,7 +154,7 @@ def _first_changes(sent: Sent, name: str, base: str) -> list[Change]:
         ready = "Bearer <the ready token>"
         changes.append(Change("header.Authorization", sent.caller, ready, "It is valid and has every scope."))
     if sent.code == "sandbox_not_found":
-        changes.append(Change("path", sent.prefix + sent.path, base + sent.path, "This sandbox exists."))
+        changes.append(Change("path", sent.path, base + _in_world(sent), "This sandbox exists."))
     for header, why in DROPPED.items():
         if header in sent.headers and (header != "host" or sent.code == "host_not_allowed"):
             shown = "-".join(part.capitalize() for part in header.split("-"))

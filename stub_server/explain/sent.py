@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
+
+import orjson
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,6 @@ class Sent:
     merchant_id: str | None = None
     caller: str | None = None
     simulated: str | None = None
-    prefix: str = ""
 
     @property
     def message(self) -> str:
@@ -37,3 +38,63 @@ class Sent:
     def details(self) -> list[dict[str, str]]:
         """The refusal's details."""
         return list(self.answer.get("details", ()))
+
+
+class Recorded(Protocol):
+    """A request as the journal keeps it, secrets left out; `caller` is a `calls.call.Caller`."""
+
+    method: str
+    path: str
+    query: bytes
+    status: int
+
+    @property
+    def headers(self) -> Sequence[tuple[str, str]]:
+        """The headers as they came, names in lower case."""
+
+    @property
+    def body(self) -> bytes | None:
+        """The body as it came; None where it was not kept."""
+
+    @property
+    def answer(self) -> bytes | None:
+        """The answer's body."""
+
+    @property
+    def code(self) -> str | None:
+        """The code of a refusal."""
+
+    @property
+    def caller(self) -> Any:
+        """Who sent it, where the credential was recognised."""
+
+    @property
+    def simulated(self) -> str | None:
+        """What had a hand in the answer."""
+
+
+def sent_of(entry: Recorded) -> Sent:
+    """What explaining needs of a recorded request."""
+    caller = entry.caller
+    return Sent(
+        entry.method,
+        entry.path,
+        entry.query.decode("latin-1"),
+        dict(entry.headers),
+        entry.body,
+        entry.status,
+        entry.code or "",
+        _refusal(entry.answer),
+        None if caller is None else caller.merchant_id,
+        None if caller is None else f"{caller.kind} {caller.key_id or caller.subject}",
+        entry.simulated,
+    )
+
+
+def _refusal(answer: bytes | None) -> Mapping[str, Any]:
+    """The body of a refusal; nothing where none was kept."""
+    try:
+        said = orjson.loads(answer or b"")
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}
