@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from stub_server.explain.contract_repairs import WIDEST
 from stub_server.explain.kinds import KINDS
 
 from ..support import forge
@@ -268,6 +269,13 @@ def test_a_request_that_was_accepted_has_no_explanation(shop: Estate) -> None:
 def test_a_body_that_was_too_large_is_explained_without_a_nearest_request(shop: Estate) -> None:
     refusal = shop.api.post(CUSTOMERS, content=b" " * 1_048_577, headers={"Content-Type": JSON})
     found = explanation(shop.control, refusal)
+    assert ("contract", None) == (found["kind"], found["nearest"])
+
+
+def test_a_wide_body_is_explained_without_a_nearest_request(shop: Estate) -> None:
+    """Mending it would hold up everybody else."""
+    body = {"name": "", "metadata": {f"k{number}": "v" for number in range(WIDEST + 1)}}
+    found = explanation(shop.control, shop.api.post(CUSTOMERS, json=body))
     assert ("contract", None) == (found["kind"], found["nearest"])
 
 
