@@ -39,7 +39,7 @@ def free_name(s: Situation) -> Iterator[Attempt]:
     """The name with a number behind it."""
     name = str(s.attempt.member("name"))
     table, project = s.store.projects, None
-    if s.operation.path.startswith(s.document.operations["listPlans"].path):
+    if s.operation.id in ("createPlan", "updatePlan"):
         target = s.target
         table, project = s.store.plans, (target.public["projectId"] if target else s.attempt.member("projectId"))
     for number in range(2, _FREE):
