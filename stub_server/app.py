@@ -22,6 +22,7 @@ from .domain.deliveries import SCHEDULES
 from .domain.documents import is_document, is_document_unchecked
 from .engine.rules import Rules
 from .events.sender import Sender
+from .explain.explaining import Explainer
 from .http.auth import Gate, Security
 from .http.console import Pages
 from .http.edge import Edge
@@ -29,6 +30,7 @@ from .http.fitting import check_fit
 from .http.inbox import Inboxes
 from .http.pages import contract_pages
 from .http.ratelimit import RateLimit
+from .http.rehearsal import Rehearsal
 from .http.router import Router
 from .http.terminal import Terminal
 from .kernel.clock import wall_ms
@@ -98,19 +100,6 @@ def create_app(settings: Settings | None = None) -> Edge:
         sandboxes = Sandboxes(origin, open_names=settings.loopback, bell=courier.ring)
     except ContractViolation as error:  # an overlay may ask of answers what no record has
         raise ContractError(f"the contract does not fit the records of this server: {error}") from None
-    server = Server(
-        __version__,
-        settings.url,
-        document,
-        control,
-        sandboxes,
-        tokens,
-        courier,
-        abroad,
-        loopback=settings.loopback,
-        rate_limit=settings.rate_limit,
-        admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty key would admit everybody
-    )
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback)
     documents = {"": document, CONTROL: control}
     compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
@@ -127,6 +116,21 @@ def create_app(settings: Settings | None = None) -> Edge:
         (CONTROL, control, "stub_server.operations.control"),
     ):
         api.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), gate=gate, documents=documents)
+    server = Server(
+        __version__,
+        settings.url,
+        document,
+        schemas,
+        control,
+        sandboxes,
+        tokens,
+        courier,
+        abroad,
+        Explainer(document, schemas, Rehearsal(api)).explain,
+        loopback=settings.loopback,
+        rate_limit=settings.rate_limit,
+        admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty key would admit everybody
+    )
     pages = contract_pages(document.raw, control.raw, CONTROL)
     console = Pages(partial(_console, document, control, settings.url))
     static = (f"/static/{file.name}" for file in (PACKAGE / "console" / "static").iterdir())

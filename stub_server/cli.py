@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from .commands.explain import explain
+from .commands.faults import faults
 from .commands.options import BaseUrl, Unusable
 from .commands.travel_verbs import fork, rewind, snapshot, worlds
 from .commands.verbs import certify, listen
@@ -259,5 +261,5 @@ def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) ->
         click.echo(line)
 
 
-for verb in (certify, listen, worlds, fork, snapshot, rewind):
+for verb in (certify, explain, faults, listen, worlds, fork, snapshot, rewind):
     main.add_command(verb)

@@ -1,16 +1,21 @@
 """What handlers can use of the server: its address, contracts, sandboxes and tokens."""
 
 import hmac
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from threading import Event
+from typing import Any
 
 from ..contract.document import Document
+from ..contract.schema import Schemas
 from ..delivery.courier import Courier
 from ..engine.sandbox import Sandbox
 from ..events.sender import Sender
 from ..worlds.sandboxes import Sandboxes
 from .tokens import Tokens
 
+Explain = Callable[["Server", Sandbox, Any], Awaitable[dict[str, Any] | None]]
+"""Says why a request was refused; None for one that was not."""
 READY_FOR = 30 * 24 * 3600  # seconds
 
 
@@ -18,17 +23,19 @@ READY_FOR = 30 * 24 * 3600  # seconds
 class Server:
     """One per application. `rate_limit` is so many requests in so many seconds.
 
-    `courier` sends what is due, `sender_abroad` what a page of another machine asks for.
+    `courier` sends what is due, `sender_abroad` what a page of another machine asks for; `explain` explains refusals.
     """
 
     version: str
     url: str
     document: Document
+    schemas: Schemas
     control: Document
     sandboxes: Sandboxes
     tokens: Tokens
     courier: Courier
     sender_abroad: Sender
+    explain: Explain
     loopback: bool
     rate_limit: tuple[int, int] | None = None
     admin_key: bytes | None = field(default=None, repr=False)

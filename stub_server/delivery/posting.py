@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome
 from ..domain.webhooks import ABROAD
-from ..engine.attempts import Attempt, attempt_for, conclude
+from ..engine.attempts import Attempt, attempt_for, conclude, disturbance
 from ..engine.deliveries import ANSWERING, is_held, is_simulated
 from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
@@ -17,6 +17,7 @@ from ..engine.step import Cause
 from ..events.sender import Sender
 from ..kernel.timers import SENDING, Timer
 from ..store.memory import Store
+from . import disturbed as disturbing
 from .places import Places
 
 log = logging.getLogger("stub_server")
@@ -54,7 +55,8 @@ class Posting:
                         return None
                 begun = world.clock.now if world.is_advancing else world.clock.read()
                 sender = self._abroad if attempt.webhook.hidden.get(ABROAD) else self._sender
-                outcome = await sender.attempt(attempt.delivery, timeout)
+                disturbed = disturbance(world, attempt.webhook, attempt.log)
+                outcome = await disturbing.attempt(sender, attempt.delivery, timeout, disturbed)
             if not world.is_gone and not world.is_broken:
                 self._record(world, timer, attempt, outcome, begun)
             return outcome.error or ""

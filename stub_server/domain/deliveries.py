@@ -29,7 +29,8 @@ DETAILS = ("request_headers", "request_body", "response_headers", "attempts")
 class AttemptOutcome(NamedTuple):
     """What one attempt came to. `status` is None when no answer came, `error` None when it was a 2xx.
 
-    `retry_after` is how long the receiver asked to be left alone, in ms, if it did.
+    `retry_after` is how long the receiver asked to be left alone, in ms, if it did; `simulated` names the fault rules
+    that acted on it.
     """
 
     status: int | None
@@ -40,6 +41,7 @@ class AttemptOutcome(NamedTuple):
     request_headers: dict[str, str]
     signature: str
     retry_after: int | None = None
+    simulated: str | None = None
 
 
 def new_log(
@@ -161,6 +163,8 @@ def attempted(
         "signature": outcome.signature,
         "trigger": trigger,
     }
+    if outcome.simulated is not None:
+        attempt["simulated"] = outcome.simulated
     hidden = row.hidden | {
         "request_headers": outcome.request_headers,
         "response_headers": outcome.response_headers,

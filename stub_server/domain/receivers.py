@@ -21,6 +21,7 @@ BETWEEN_OUTAGES = 4 * DAY
 LATELY = 36 * HOUR  # before its world begins a flaky receiver went down, and still is
 SOON = 2 * HOUR  # after that it is back
 _PAGE = "<html>\r\n<head><title>{0}</title></head>\r\n<body>\r\n<center><h1>{0}</h1></center>\r\n</body>\r\n</html>\r\n"
+FORGED = 400  # the status that a signature which is not valid is answered with
 _HTML, _JSON = "text/html", "application/json"
 BODIES: Mapping[int, tuple[str, str]] = {
     200: (_JSON, '{"received":true}'),
@@ -28,6 +29,7 @@ BODIES: Mapping[int, tuple[str, str]] = {
     502: (_HTML, _PAGE.format("502 Bad Gateway")),
     503: (_HTML, _PAGE.format("503 Service Temporarily Unavailable")),
     GONE: (_JSON, ""),
+    FORGED: (_JSON, '{"error":"invalid signature"}'),
 }
 
 
@@ -66,6 +68,14 @@ def answer(webhook: Body, hidden: Body, log: Body, at: int) -> Answer:
     if number == 0 and luck(log["id"], "slow") < SLOW:
         return Answer(None, TIMEOUT_MS)
     return Answer(200, _took(chance))
+
+
+def disturbed(whole: Answer, delay: int, *, drop: bool, forged: bool) -> Answer:
+    """What comes back when a fault has had a hand in it: nothing of what was lost, and 400 to a forged signature."""
+    if drop:
+        return Answer(None, delay)
+    status = FORGED if forged and whole.status == 200 else whole.status
+    return Answer(status, whole.took + delay)
 
 
 def _flaky(webhook: Body, kept: Body, log: Body, at: int) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from hashlib import sha256
 from typing import NamedTuple
 
 from ..domain import deliveries as rules
@@ -9,7 +11,9 @@ from ..domain import receivers
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome
 from ..domain.webhooks import valid_keys
 from ..events.sender import Delivery
-from ..events.signing import signatures, signed_headers
+from ..events.signing import new_key, signatures, signed_headers
+from ..faults.match import Sending
+from ..faults.rule import Disturbance
 from ..kernel.clock import parse_iso
 from ..kernel.ids import luck
 from ..kernel.record import Body, Row
@@ -18,6 +22,9 @@ from ..version import __version__
 from .deliveries import is_simulated, job_for
 from .draft import Draft
 from .sandbox import Sandbox
+
+LOST = "connection_failed"
+"""The error of an attempt that a fault rule lets get lost."""
 
 
 class Attempt(NamedTuple):
@@ -61,20 +68,38 @@ def simulated(sandbox: Sandbox, webhook: Row, log: Row, now: int) -> AttemptOutc
     """What the receiver at a reserved name answers; None for an address that is sent to. Nothing leaves the server."""
     if not is_simulated(sandbox, webhook.public["url"]):
         return None
+    disturbed = disturbance(sandbox, webhook, log)
     delivery, stamp = delivery_of(webhook, log, now), now // 1000
-    signature = signatures(delivery.keys, delivery.event_id, stamp, delivery.body)
+    keys = delivery.keys if disturbed is None or not disturbed.bad_signature else wrong_keys(delivery.keys)
+    signature = signatures(keys, delivery.event_id, stamp, delivery.body)
     own = [(name.lower(), value) for name, value in delivery.headers]
     answer = receivers.answer(webhook.public, webhook.hidden, log.public, now)
+    if disturbed is not None:
+        answer = receivers.disturbed(answer, disturbed.delay, drop=disturbed.drop, forged=disturbed.bad_signature)
     media, body = ("", None) if answer.status is None else receivers.BODIES[answer.status]
     return AttemptOutcome(
         status=answer.status,
         body=body,
         response_headers={} if answer.status is None else {"content-type": media, "server": "nginx"},
         duration_ms=answer.took,
-        error=answer.error,
+        error=LOST if disturbed is not None and disturbed.drop else answer.error,
         request_headers=dict(signed_headers(__version__, delivery.event_id, stamp, signature, own)),
         signature=signature,
+        simulated=None if disturbed is None else disturbed.label,
     )
+
+
+def disturbance(sandbox: Sandbox, webhook: Row, log: Row) -> Disturbance | None:
+    """What the fault rules of a world do to one attempt of a delivery, which is asked once for each."""
+    if not sandbox.faults.rules:
+        return None
+    sending = Sending(log.public["event_type"], webhook.public["url"], log.hidden["request_body"])
+    return sandbox.faults.by_delivery(sending, sandbox.clock.now)
+
+
+def wrong_keys(keys: Iterable[str]) -> tuple[str, ...]:
+    """Keys that no receiver has, one for each, so that a signature has the right form and is not valid."""
+    return tuple(new_key(sha256(key.encode()).digest()) for key in keys)
 
 
 def answer(draft: Draft, subject: str) -> None:

@@ -1,14 +1,16 @@
-"""Events that did not happen, to test a webhook with: about the latest real record, or the contract's example."""
+"""Events that did not happen: about a record that is asked for, the latest one, or the contract's example."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from ..events.log import Event
-from ..kernel.record import Extras, Record
+from ..kernel.record import Body, Extras, Record
+from ..store.memory import Store
 from ..store.query import Query, select
+from ..store.table import Table
 from .draft import Draft
 
 
@@ -22,29 +24,60 @@ def sample(draft: Draft, event_type: str, entry: dict[str, Any], project_id: str
 
     For the webhook of a project only records of that project serve: its keys may see no others.
     """
-    key = entry["payload_key"]
-    data: dict[str, Any] = entry["example"]["data"]
-    resource, subject = orjson.dumps(data[key]), data[key].get("id", "")
-    around = {name: value for name, value in data.items() if name != key}
-    store = draft.store
-    table = next((table for table in store.tables.values() if table.spec.schema == entry["record"]), None)
+    table = table_of(draft.store, entry)
     record = None if table is None else _latest(draft, table.name, event_type, project_id)
-    if table is not None and record is not None:
-        row = table.parse(record)
-        resource, subject = store.shown(table, record), record.id
-        around = {name: row.hidden.get(name, value) for name, value in around.items()}
+    told = told_of(draft.store, entry, record)
     return Event(
         draft.ids.event(),
         event_type,
         draft.now,
-        store.merchant.id,
-        key,
-        subject,
+        draft.store.merchant.id,
+        entry["payload_key"],
+        told.subject,
         project_id,
-        resource,
+        told.resource,
         b"",
-        Extras(others=tuple(around.items())),
+        told.extras,
     )
+
+
+class Told(NamedTuple):
+    """What an event tells: of which record, its bytes, what stands beside it, and the project that it belongs to."""
+
+    subject: str
+    resource: bytes
+    extras: Extras
+    project: str | None
+
+
+def table_of(store: Store, entry: Body) -> Table | None:
+    """The table of the records that a type of event is about; None for one about no record."""
+    return next((table for table in store.tables.values() if table.spec.schema == entry["record"]), None)
+
+
+def told_of(store: Store, entry: Body, record: Record | None) -> Told:
+    """What an event of a type tells of a record; without one what the contract's example tells."""
+    key = entry["payload_key"]
+    data: dict[str, Any] = entry["example"]["data"]
+    around = {name: value for name, value in data.items() if name != key}
+    table = table_of(store, entry)
+    if table is None or record is None:
+        subject = data[key].get("id", "")
+        return Told(subject, orjson.dumps(data[key]), Extras(others=tuple(around.items())), None)
+    row = table.parse(record)
+    around = {name: row.hidden.get(name, value) for name, value in around.items()}
+    project = record.id if table.name == "projects" else row.public.get("projectId", row.hidden.get("projectId"))
+    return Told(record.id, store.shown(table, record), Extras(others=tuple(around.items())), project)
+
+
+def raised(draft: Draft, event_type: str, told: Told) -> Event:
+    """Raise an event as it is told, for everybody who listens."""
+    return draft.raise_event(event_type, told.subject, told.resource, b"", told.extras, told.project)
+
+
+def latest(draft: Draft, event_type: str, table: Table) -> Record | None:
+    """The newest record that such an event could be about, preferably in a state that it leads to."""
+    return _latest(draft, table.name, event_type, None)
 
 
 def _latest(draft: Draft, name: str, event_type: str, project_id: str | None) -> Record | None:

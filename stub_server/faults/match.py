@@ -1,4 +1,4 @@
-"""Decides which requests a fault rule is for: by operation, method, path, headers and members of the body."""
+"""Decides which requests or deliveries a fault rule is for: by operation, event, address, members of the body."""
 
 from __future__ import annotations
 
@@ -30,6 +30,14 @@ class Request(NamedTuple):
     headers: Mapping[bytes, bytes]
 
 
+class Sending(NamedTuple):
+    """What a delivery rule's `match` is compared with: the event's type, the address, and the payload's bytes."""
+
+    event: str
+    url: str
+    payload: str
+
+
 def body_path(text: str) -> tuple[Step, ...]:
     """`$.items[0].name` -> `("items", 0, "name")`; `[*]` is None. Raises ValueError for any other text."""
     if not _PATH(text):
@@ -43,12 +51,13 @@ def body_path(text: str) -> tuple[Step, ...]:
 class Match:
     """A rule's `match`. All of its conditions must hold; texts may be globs with `*` and `?`."""
 
-    __slots__ = ("_body", "_headers", "_method", "_operation", "_path")
+    __slots__ = ("_body", "_event", "_headers", "_method", "_operation", "_path", "_url")
 
     def __init__(self, asked: Body) -> None:
         """`asked` is the `match` of a request. Raises ValueError with a path of the body that is not valid."""
         self._operation, self._method = asked.get("operationId"), asked.get("method")
         self._path = asked.get("path")
+        self._event, self._url = asked.get("event"), asked.get("url")
         self._headers = [(name.lower().encode("latin-1", "replace"), g) for name, g in asked.get("header", {}).items()]
         self._body = [(body_path(path), wanted) for path, wanted in asked.get("body", {}).items()]
 
@@ -70,6 +79,14 @@ class Match:
             if value is None or not glob(wanted, value.decode("latin-1")):
                 return False
         return True
+
+    def fits_delivery(self, sending: Sending) -> bool:
+        """Whether a delivery meets all conditions. Its payload is only read where one asks for a member of it."""
+        if self._event is not None and not glob(self._event, sending.event):
+            return False
+        if self._url is not None and not glob(self._url, sending.url):
+            return False
+        return not self._body or self.fits_body(orjson.loads(sending.payload))
 
     def fits_body(self, body: Any) -> bool:
         """Whether a body meets the conditions on it."""

@@ -1,4 +1,4 @@
-"""One fault rule: for which requests it is, when it acts, and its effect."""
+"""One fault rule: for which requests or deliveries it is, when it acts, and its effect."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from ..kernel.record import Body
 from .match import Match
 
 BEFORE, AFTER = "before", "after"
+OF_DELIVERIES = ("webhook_drop", "webhook_duplicate", "webhook_bad_signature")
+"""Members of `then` that happen to deliveries."""
+MATCHES_DELIVERIES = ("event", "url")
+"""Members of `match` that deliveries have."""
+OF_EITHER = ("delay_ms", "body")
+"""Members of `then` and `match` that requests and deliveries have."""
 
 
 class Effect(NamedTuple):
@@ -40,10 +46,43 @@ class Effect(NamedTuple):
         return not (self.is_answer or self.headers or self.drop or self.keep is not None or self.corrupt)
 
 
-class Fault:
-    """A rule. `seen` requests met its `match`, it acted on `hits` of them; `since` is ms of the sandbox clock."""
+class Disturbance(NamedTuple):
+    """The effect on one delivery. `label` names the rules; `delay` is ms; at most one of the others is true."""
 
-    __slots__ = ("asked", "enabled", "hits", "id", "match", "name", "preset", "seen", "since", "then", "when")
+    label: str
+    delay: int = 0
+    drop: bool = False
+    duplicate: bool = False
+    bad_signature: bool = False
+
+    @property
+    def only_waits(self) -> bool:
+        """Whether it is a delay and nothing else."""
+        return not (self.drop or self.duplicate or self.bad_signature)
+
+
+def is_for_deliveries(asked: Body) -> bool:
+    """Whether a rule is about deliveries: a member of it says so. Every other rule is about requests."""
+    return any(name in asked.get("then", {}) for name in OF_DELIVERIES) or any(
+        name in asked.get("match", {}) for name in MATCHES_DELIVERIES
+    )
+
+
+def out_of_place(asked: Body) -> list[str]:
+    """The members of a rule about deliveries that only requests have."""
+    if not is_for_deliveries(asked):
+        return []
+    match = [f"match.{name}" for name in asked.get("match", {}) if name not in (*MATCHES_DELIVERIES, *OF_EITHER)]
+    return match + [f"then.{name}" for name in asked.get("then", {}) if name not in (*OF_DELIVERIES, *OF_EITHER)]
+
+
+class Fault:
+    """A rule. `seen` requests or deliveries met its `match`, it acted on `hits`; `since` is ms of the sandbox clock."""
+
+    __slots__ = (
+        "asked", "enabled", "hits", "id", "is_for_deliveries", "match", "name", "preset", "seen", "since", "then",
+        "when",
+    )  # fmt: skip
 
     def __init__(self, ident: str, asked: Body, since: int) -> None:
         """`asked` is the request's rule over its preset. Raises ValueError for an invalid path of the body."""
@@ -52,6 +91,7 @@ class Fault:
         self.match = Match(asked.get("match", {}))
         self.when: Body = asked.get("when", {})
         self.then: Body = asked["then"]
+        self.is_for_deliveries = is_for_deliveries(asked)
         self.seen = self.hits = 0
 
     def fires(self, now: int, luck: Random) -> bool:
@@ -71,12 +111,19 @@ class Fault:
         self.hits += 1
         return True
 
-    def effect(self, luck: Random) -> Effect:
-        """The effect on this request, with a random delay if the rule has a range."""
+    def _delay(self, luck: Random) -> int:
+        """How long it has something wait; random if the rule has a range."""
+        delay: Any = self.then.get("delay_ms", 0)
+        return luck.randint(delay["min"], delay["max"]) if isinstance(delay, dict) else int(delay)
+
+    def disturbance(self, luck: Random) -> Disturbance:
+        """The effect on this delivery."""
         then = self.then
-        delay: Any = then.get("delay_ms", 0)
-        if isinstance(delay, dict):
-            delay = luck.randint(delay["min"], delay["max"])
+        return Disturbance(f"fault:{self.id}", self._delay(luck), *(then.get(name, False) for name in OF_DELIVERIES))
+
+    def effect(self, luck: Random) -> Effect:
+        """The effect on this request."""
+        then, delay = self.then, self._delay(luck)
         return Effect(
             f"fault:{self.id}",
             then.get("status"),

@@ -8,12 +8,13 @@ from random import Random
 from types import MappingProxyType
 from typing import Any
 
-from ..kernel.problem import Conflict, Missing
+from ..kernel.problem import Conflict, Missing, detail
 from ..kernel.record import Body
-from .match import Request
-from .rule import Effect, Fault
+from .match import Request, Sending
+from .rule import Disturbance, Effect, Fault, out_of_place
 
 MOST = 100
+LONGEST_DELAY = 60_000  # ms
 
 PRESETS: Mapping[str, Body] = MappingProxyType(
     {
@@ -54,11 +55,19 @@ class Faults:
         return iter(self.rules.values())
 
     def add(self, asked: Body, now: int) -> Fault:
-        """Add a rule. Raises Conflict if there are too many, ValueError for a path of the body that is not valid."""
+        """Add a rule. Raises Conflict if there are too many, or if it mixes what happens to requests and deliveries.
+
+        Raises ValueError for a path of the body that is not valid.
+        """
         if len(self.rules) >= MOST:
             raise Conflict(f"A sandbox has at most {MOST} fault rules: delete one first.", code="too_many_faults")
         preset = PRESETS[asked["preset"]] if "preset" in asked else {}
-        fault = Fault(f"fault_{self._made + 1}", {**preset, **asked}, now)
+        whole = {**preset, **asked}
+        if wrong := out_of_place(whole):
+            message = f"A rule is about requests or about deliveries, and only requests have {', '.join(wrong)}."
+            details = [detail(name, "fault_conflict", message) for name in wrong]
+            raise Conflict(message, code="fault_conflict", details=details)
+        fault = Fault(f"fault_{self._made + 1}", whole, now)
         self._made += 1
         self.rules[fault.id] = fault
         return fault
@@ -89,23 +98,48 @@ class Faults:
 
     def by_request(self, request: Request, now: int) -> Iterator[Effect]:
         """The effects of the rules that do not read the body, in their order."""
-        for fault in tuple(self.rules.values()):
-            if fault.enabled and not fault.match.reads_body and fault.match.fits(request):
+        for fault in self._of_requests():
+            if not fault.match.reads_body and fault.match.fits(request):
                 yield from self._fired(fault, now)
 
     def by_body(self, request: Request, body: Any, now: int) -> Iterator[Effect]:
         """The effects of the rules that read the body."""
-        for fault in tuple(self.rules.values()):
-            if fault.enabled and fault.match.reads_body and fault.match.fits(request) and fault.match.fits_body(body):
+        for fault in self._of_requests():
+            if fault.match.reads_body and fault.match.fits(request) and fault.match.fits_body(body):
                 yield from self._fired(fault, now)
 
     @property
     def read_bodies(self) -> bool:
         """Whether an enabled rule reads the body."""
-        return any(fault.enabled and fault.match.reads_body for fault in self.rules.values())
+        return any(fault.match.reads_body for fault in self._of_requests())
+
+    def _of_requests(self) -> list[Fault]:
+        return [fault for fault in self.rules.values() if fault.enabled and not fault.is_for_deliveries]
 
     def _fired(self, fault: Fault, now: int) -> Iterator[Effect]:
+        if fault.fires(now, self._drawn):
+            yield fault.effect(self._drawn)
+
+    @property
+    def _drawn(self) -> Random:
         if self._luck is None:
             self._luck = Random(f"{self._seed}/faults")
-        if fault.fires(now, self._luck):
-            yield fault.effect(self._luck)
+        return self._luck
+
+    # -- what happens to a delivery
+
+    def by_delivery(self, sending: Sending, now: int) -> Disturbance | None:
+        """What happens to one attempt of a delivery: delays add up, the first rule that does more acts alone."""
+        labels: list[str] = []
+        delay, last = 0, None
+        for fault in tuple(self.rules.values()):
+            if not (fault.enabled and fault.is_for_deliveries and fault.match.fits_delivery(sending)):
+                continue
+            if not fault.fires(now, self._drawn):
+                continue
+            last = fault.disturbance(self._drawn)
+            labels.append(last.label)
+            delay += last.delay
+            if not last.only_waits:
+                break
+        return None if last is None else last._replace(label=", ".join(labels), delay=min(delay, LONGEST_DELAY))

@@ -14,13 +14,13 @@ from ..calls.call import Call
 from ..contract.document import Document, Operation
 from ..faults.match import Request
 from ..faults.rule import BEFORE, Effect
+from ..faults.rules import LONGEST_DELAY
 from ..kernel.problem import Limited, Malformed, Refusal, detail
 from .errors import Headers, render
 from .hangup import hang_up
 
 SIMULATED = b"x-sandbox-simulated"
 PREFER, SIMULATE, DELAY = b"prefer", b"x-sandbox-simulate", b"x-sandbox-delay"
-LONGEST_DELAY = 60_000  # ms
 MOST_WAITING = 128  # requests at once
 ANYWHERE = {
     "rate_limited": 429, "internal_error": 500, "sandbox_unavailable": 503, "too_many_connections": 503,

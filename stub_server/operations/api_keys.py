@@ -86,7 +86,9 @@ def create_api_key(call: Call, body: Body) -> Reply:
     hidden["user_id"] = call.who.subject
     ident = public["id"]
     resources.add_key(draft, public, hidden)
-    call.server.sandboxes.keyring.add(call.sandbox.name, (hidden["digest"], public_key))
+    sandboxes = call.server.sandboxes
+    if sandboxes.find(call.sandbox.name) is call.sandbox:  # a copy in which a request is tried leaves no trace
+        sandboxes.keyring.add(call.sandbox.name, (hidden["digest"], public_key))
     answer = reply.message("API key created.", api_key={**public, "private_key": private_key}, warning=WARNING)
     answer.status = 201
     return answer.located(f"{call.prefix}/api-keys/{ident}")

@@ -4,10 +4,11 @@ from ..calls import reply
 from ..calls.call import Call
 from ..calls.listing import list_reply, page_of, query_of
 from ..calls.reply import Reply
+from ..delivery import disturbed as disturbing
 from ..domain import deliveries
 from ..domain import webhooks as rules
 from ..engine import resources
-from ..engine.attempts import conclude, delivery_of, simulated
+from ..engine.attempts import conclude, delivery_of, disturbance, simulated
 from ..engine.draft import TEST
 from ..engine.samples import nothing_happened, sample
 from ..engine.scheduler import tick
@@ -160,7 +161,8 @@ async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
     if outcome is None:
         # A stranger's page may call a server on its visitor's machine; it must not reach into that visitor's networks.
         sender = call.server.sender_abroad if call.is_foreign else call.server.sender
-        outcome = await sender.attempt(delivery_of(webhook, log, begun), PATIENCE)
+        disturbed = disturbance(call.sandbox, webhook, log)
+        outcome = await disturbing.attempt(sender, delivery_of(webhook, log, begun), PATIENCE, disturbed)
     tick(call.sandbox)
     call.store = call.sandbox.store_of(call.who.merchant_id)
     public, hidden = conclude(call.draft, log, webhook.id, outcome, url, trigger, begun)

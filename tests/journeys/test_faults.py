@@ -388,17 +388,32 @@ def test_a_fork_takes_rules_along_and_a_reset_deletes_them(world: World, open_wo
     ("body", "says"),
     [
         ({}, "then"),
+        ({"name": "nothing happens"}, "then"),
+        ({"then": {"delay_ms": {"min": 2, "max": 1}}}, "then.delay_ms"),
+        ({"then": {"status": 500}, "match": {"body": {"customer.email": "*"}}}, "$.customer.email"),
+        ({"then": {"headers": {"Content-Length": "3"}}}, "Content-Length"),
+        ({"then": {"headers": {"X Team": "a"}}}, "X Team"),
+    ],
+    ids=str,
+)
+def test_a_rule_that_contradicts_itself_is_409(world: World, body: Json, says: str) -> None:
+    """The schema has each of its members; nothing is made."""
+    answer = world.control.post("/faults", json=body)
+    refused(answer, 409, "fault_conflict")
+    assert says in answer.json()["message"]
+    assert [] == done(world.control.get("/faults"))["faults"]
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
         ({"then": {}}, "then"),
         ({"then": {"status": 200}}, "then.status"),
         ({"then": {"status": 500}, "match": {"operationId": "listEverything"}}, "match.operationId"),
         ({"then": {"delay_ms": 60_001}}, "then.delay_ms"),
-        ({"then": {"delay_ms": {"min": 2, "max": 1}}}, "then.delay_ms"),
         ({"then": {"drop_connection": "sometimes"}}, "then.drop_connection"),
         ({"then": {"status": 500}, "when": {"probability": 2}}, "when.probability"),
-        ({"then": {"status": 500}, "match": {"body": {"customer.email": "*"}}}, "$.customer.email"),
-        ({"then": {"headers": {"Content-Length": "3"}}}, "Content-Length"),
         ({"then": {"headers": {"X-Team": "a\r\nSet-Cookie: b"}}}, "then.headers"),
-        ({"then": {"headers": {"X Team": "a"}}}, "X Team"),
         ({"preset": "unheard_of"}, "preset"),
     ],
     ids=str,

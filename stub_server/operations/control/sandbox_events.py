@@ -1,14 +1,22 @@
-"""What happened: newest first by page, and as it happens."""
+"""What happened: newest first by page, and as it happens; and events that are raised by hand."""
 
 import asyncio
+from functools import lru_cache
 from itertools import islice
+from typing import Any
+
+import orjson
 
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
+from ...contract.document import Document
+from ...contract.schema import Schemas, Validator
+from ...engine import samples
 from ...engine.scheduler import tick
 from ...kernel.page import Page
-from ...kernel.record import Body
+from ...kernel.problem import Conflict, detail, reference_missing
+from ...kernel.record import Body, Record
 from ...worlds.entry import Entry
 
 PAUSE = 0.05  # seconds between two looks
@@ -24,6 +32,64 @@ def list_events(call: Call, query: Body) -> Reply:
     first = (page - 1) * limit
     chosen = [] if first >= total else [e.payload() for e in islice(log.newest(type_, subject), first, first + limit)]
     return Reply(200, (b'{"events":[', b",".join(chosen), b'],"pagination":', Page(page, limit, total).json(), b"}"))
+
+
+def trigger_event(call: Call, body: Body) -> Reply:
+    """201 with an event that nothing has caused: no record changes, and everybody who listens is told."""
+    type_, server = body["type"], call.server
+    entry = server.document.events[type_]
+    told = samples.told_of(call.store, entry, _subject(call, body, entry))
+    if "overrides" in body:
+        told = told._replace(resource=orjson.dumps(_patched(orjson.loads(told.resource), body["overrides"])))
+    event = samples.raised(call.draft, type_, told)
+    payload = event.payload()
+    if "overrides" in body:
+        _check(_validator_of(server.schemas, type_, server.document), orjson.loads(payload))
+    return Reply(201, (b'{"event":', payload, b"}"))
+
+
+def _subject(call: Call, body: Body, entry: Body) -> Record | None:
+    """The record that the event is about: the one that is asked for, of any merchant, else the newest."""
+    ident = body.get("resource_id")
+    if ident is None:
+        table = samples.table_of(call.store, entry)
+        return None if table is None else samples.latest(call.draft, body["type"], table)
+    for store in call.sandbox.stores.values():
+        table = samples.table_of(store, entry)
+        record = None if table is None else table.find(ident.lower())
+        if record is not None:
+            call.store = store
+            return record
+    raise reference_missing("resource_id", f"record of a {body['type']} event")
+
+
+def _patched(value: Any, changes: Any) -> Any:
+    """A JSON value with a merge patch (RFC 7396) applied: null takes a member away."""
+    if not isinstance(changes, dict):
+        return changes
+    whole = dict(value) if isinstance(value, dict) else {}
+    for name, change in changes.items():
+        if change is None:
+            whole.pop(name, None)
+        else:
+            whole[name] = _patched(whole.get(name), change)
+    return whole
+
+
+@lru_cache(maxsize=64)
+def _validator_of(schemas: Schemas, type_: str, document: Document) -> Validator:
+    """The compiled schema of a type's payload."""
+    return schemas.compile(document.events[type_]["schema"], request=False)
+
+
+def _check(validator: Validator, payload: Any) -> None:
+    """Hold a payload with overrides to the contract: receivers are promised its schema. Raises Conflict."""
+    if validator.is_valid(payload):
+        return
+    error = next(validator.iter_errors(payload))
+    field = ".".join(str(step) for step in error.instance_path)[:200] or "overrides"
+    message = f"With these overrides the payload breaks the contract at {field}: {error.message[:300]}"
+    raise Conflict(message, code="event_conflict", details=[detail("overrides", "event_conflict", message)])
 
 
 async def follow_events(call: Call, query: Body) -> Reply:

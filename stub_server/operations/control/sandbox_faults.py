@@ -8,7 +8,7 @@ from ...calls.reply import Reply
 from ...faults.rule import Fault
 from ...kernel.clock import iso
 from ...kernel.page import Page
-from ...kernel.problem import Invalid, detail
+from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body
 
 _is_token = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}").fullmatch
@@ -27,18 +27,18 @@ def list_faults(call: Call, query: Body) -> Reply:
 def create_fault(call: Call, body: Body) -> Reply:
     """201 with the rule; it applies from the next request on."""
     if "then" not in body and "preset" not in body:
-        raise _invalid("then", "required", "Say what happens, or name a preset.")
+        raise _contradiction("then", "Say what happens, or name a preset.")
     delay = body.get("then", {}).get("delay_ms")
     if isinstance(delay, dict) and delay["min"] > delay["max"]:
-        raise _invalid("then.delay_ms", "value", "min is not larger than max.")
+        raise _contradiction("then.delay_ms", "min is not larger than max.")
     for name in body.get("then", {}).get("headers", {}):
         if not _is_token(name) or name.lower() in _FRAMING:
-            raise _invalid(f"then.headers.{name[:60]}", "value", "This is no header that a rule can set: leave it out.")
+            raise _contradiction(f"then.headers.{name[:60]}", "This is no header that a rule can set: leave it out.")
     try:
         fault = call.sandbox.faults.add(body, call.now)
     except ValueError as error:
-        raise _invalid(
-            "match.body", "value", f"{error} is no path: write it like $.customer.email or $.items[0].price."
+        raise _contradiction(
+            "match.body", f"{error} is no path: write it like $.customer.email or $.items[0].price."
         ) from None
     return reply.value({"fault": _shown(fault)}, 201).located(f"{call.prefix}/_sandbox/faults/{fault.id}")
 
@@ -82,5 +82,6 @@ def _shown(fault: Fault) -> Body:
     }
 
 
-def _invalid(field: str, code: str, message: str) -> Invalid:
-    return Invalid(f"{field}: {message}", details=[detail(field, code, message)])
+def _contradiction(field: str, message: str) -> Conflict:
+    """409: the schema accepts each member, and together or as they are they can mean nothing."""
+    return Conflict(f"{field}: {message}", code="fault_conflict", details=[detail(field, "fault_conflict", message)])

@@ -1,0 +1,125 @@
+"""The verb `faults`: lists, makes and deletes the rules by which requests and deliveries fail on demand."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .options import Unusable, of_a_server
+
+if TYPE_CHECKING:
+    from .server import RunningServer
+
+_SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
+Rule = dict[str, Any]
+
+
+@click.group(context_settings=_SETTINGS)
+def faults() -> None:
+    """List, make and delete fault rules of a sandbox.
+
+    Exit code 1 when the sandbox refuses, 2 when it cannot be asked.
+    """
+
+
+@faults.command("list", context_settings=_SETTINGS)
+@of_a_server
+@click.option("--json", "as_json", is_flag=True, help="Print the rules as JSON.")
+def list_rules(server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
+    """Show the rules, those made last first."""
+
+    async def ask(running: RunningServer) -> list[Rule]:
+        found: list[Rule] = []
+        page = 1
+        while True:
+            answer = await running.control("GET", "/faults", params={"limit": 100, "page": page})
+            found += answer["faults"]
+            if not answer["pagination"]["has_next"]:
+                return found
+            page += 1
+
+    rules = told(server, sandbox, admin_key, ask)
+    if as_json:
+        click.echo(json.dumps(rules, ensure_ascii=False))
+    else:
+        click.echo("\n".join(map(line, rules)) if rules else "There is no fault rule.")
+
+
+@faults.command("add", context_settings=_SETTINGS)
+@click.argument("rule")
+@of_a_server
+@click.option("--json", "as_json", is_flag=True, help="Print the rule as JSON.")
+def add_rule(rule: str, server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
+    """Make a rule from RULE: the name of a preset, a rule as JSON, or - for JSON from standard input."""
+    body = _read(sys.stdin.read() if rule == "-" else rule)
+
+    async def ask(running: RunningServer) -> Rule:
+        made: Rule = (await running.control("POST", "/faults", json=body))["fault"]
+        return made
+
+    made = told(server, sandbox, admin_key, ask)
+    click.echo(json.dumps(made, ensure_ascii=False) if as_json else line(made))
+
+
+@faults.command("delete", context_settings=_SETTINGS)
+@click.argument("ident", metavar="ID", required=False)
+@click.option("--all", "everything", is_flag=True, help="Delete every rule.")
+@of_a_server
+@click.option("--json", "as_json", is_flag=True, help="Print what was deleted as JSON.")
+def delete_rule(
+    ident: str | None, everything: bool, server: str, sandbox: str, admin_key: str | None, as_json: bool
+) -> None:
+    """Delete the rule with ID, or every rule."""
+    from urllib.parse import quote
+
+    if (ident is None) != everything:
+        raise click.UsageError("Name one rule, or give --all.")
+    path = "/faults" if ident is None else f"/faults/{quote(ident, safe='')}"
+    told(server, sandbox, admin_key, lambda running: running.control("DELETE", path))
+    what = ident or "every rule"
+    click.echo(json.dumps({"deleted": ident or "all"}) if as_json else f"Deleted {what}.")
+
+
+def line(rule: Rule) -> str:
+    """One rule for people."""
+    parts = [rule["id"], "on " if rule["enabled"] else "off", f"acted on {rule['hits']} of {rule['seen']}"]
+    parts += [rule["name"] or rule["preset"]] if rule["name"] or rule["preset"] else []
+    parts += [
+        f"{name} {json.dumps(rule[name], ensure_ascii=False)}" for name in ("match", "when", "then") if rule[name]
+    ]
+    return "  ".join(parts)
+
+
+def told(server: str, sandbox: str, admin_key: str | None, ask: Callable[[RunningServer], Awaitable[Any]]) -> Any:
+    """What a running server answers. A refusal ends the command with 1, a server that is away with 2."""
+    import asyncio
+
+    from .server import Away, Refused, RunningServer
+
+    async def asked() -> Any:
+        async with RunningServer(server, sandbox, admin_key) as running:
+            return await ask(running)
+
+    try:
+        return asyncio.run(asked())
+    except Refused as error:
+        raise click.ClickException(str(error)) from None  # exit code 1
+    except Away as error:
+        raise Unusable(str(error)) from None
+
+
+def _read(rule: str) -> Rule:
+    """A preset's name or JSON as the body of a request. Raises UsageError for what is neither."""
+    if rule.isidentifier():
+        return {"preset": rule}
+    try:
+        body = json.loads(rule)
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        raise click.UsageError(f"RULE is the name of a preset or a JSON object, and {rule[:60]!r} is neither.")
+    return body

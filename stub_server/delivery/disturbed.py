@@ -1,0 +1,32 @@
+"""One attempt as the world's fault rules have it: late, lost, twice, or with a signature that is not valid."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from ..domain.deliveries import AttemptOutcome
+from ..engine.attempts import LOST, wrong_keys
+from ..events.sender import Delivery, Sender
+from ..faults.rule import Disturbance
+
+_SECOND = 1_000  # ms
+
+
+async def attempt(sender: Sender, delivery: Delivery, timeout: float, disturbed: Disturbance | None) -> AttemptOutcome:
+    """Post once, or as the rules say; what came of it names them.
+
+    A delay is real time, on the way: what is sent was decided before. Of a duplicate the first answer counts.
+    """
+    if disturbed is None:
+        return await sender.attempt(delivery, timeout)
+    if disturbed.delay:
+        await asyncio.sleep(disturbed.delay / _SECOND)
+    if disturbed.drop:
+        return AttemptOutcome(None, None, {}, disturbed.delay, LOST, {}, "", simulated=disturbed.label)
+    if disturbed.bad_signature:
+        delivery = replace(delivery, keys=wrong_keys(delivery.keys))
+    outcome = await sender.attempt(delivery, timeout)
+    if disturbed.duplicate:
+        await sender.attempt(delivery, timeout)
+    return outcome._replace(simulated=disturbed.label, duration_ms=outcome.duration_ms + disturbed.delay)

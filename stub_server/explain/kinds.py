@@ -1,0 +1,113 @@
+"""Every kind of refusal that a request to the API can meet: what kind it is, the rule behind it, and its repair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from . import contract_repairs as contract
+from . import reference_repairs as reference
+from . import rule_repairs as rules
+from . import state_repairs as states
+from .attempt import Attempt
+from .situation import Situation
+
+Repair = Callable[[Situation], Iterator[Attempt]]
+AUTH, CONTRACT, RULE, REFERENCE, FAULT = "auth", "contract", "rule", "reference", "fault"
+
+
+class Kind(NamedTuple):
+    """`repair` is None where nothing is changed but what every attempt has: the ready token, and no simulation.
+
+    `is_listed` says that a nearest request is promised; `text` is the rule, or why there is no repair.
+    """
+
+    kind: str
+    text: str
+    repair: Repair | None = None
+    is_listed: bool = True
+
+
+_CREDENTIAL = "Every request carries a credential that is valid, may be used from here and has the operation's scopes."
+_STATE = "A record moves between its states as the contract's lifecycle says, and no other way."
+
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        # who sends it
+        "missing_credentials": Kind(AUTH, _CREDENTIAL),
+        "invalid_token": Kind(AUTH, _CREDENTIAL),
+        "token_expired": Kind(AUTH, "A token is valid until its exp, by the machine's clock."),
+        "api_key_inactive": Kind(AUTH, "An API key that is switched off admits nobody."),
+        "insufficient_scope": Kind(AUTH, "The credential must have every scope of the operation."),
+        "jwt_required": Kind(AUTH, "API keys are managed with a JWT."),
+        "scope_escalation": Kind(AUTH, "Nobody gives an API key scopes that they do not hold."),
+        "ip_not_allowed": Kind(AUTH, "An API key with allowed_ips is used from those addresses alone."),
+        "project_not_allowed": Kind(AUTH, "An API key with allowed_projects touches those projects alone."),
+        "host_not_allowed": Kind(AUTH, "On loopback the Host header names this machine."),
+        "delivery_not_allowed": Kind(AUTH, "A webhook's delivery reaches nothing of this server but an inbox."),
+        # what the contract accepts
+        "malformed_request": Kind(CONTRACT, "Headers and query can be read, and ask for what the operation has."),
+        "malformed_json": Kind(CONTRACT, "A body is JSON.", contract.as_json),
+        "unsupported_media_type": Kind(CONTRACT, "A body is declared as application/json, in UTF-8.", contract.as_json),
+        "validation_error": Kind(CONTRACT, "Query, headers and body fit the operation's schemas.", contract.mended),
+        "metadata_key_invalid": Kind(
+            CONTRACT, "A key of a free map has 1 to 64 characters and no NUL.", contract.renamed_keys
+        ),
+        "route_not_found": Kind(CONTRACT, "The contract lists every path.", contract.another_route),
+        "method_not_allowed": Kind(CONTRACT, "The contract names a path's methods.", contract.another_method),
+        # what it refers to
+        "not_found": Kind(REFERENCE, "The path names a record that exists.", reference.another_target),
+        "reference_not_found": Kind(
+            REFERENCE, "The body refers to records that exist and belong together.", reference.another_reference
+        ),
+        "merchant_not_found": Kind(
+            REFERENCE, "A public key finds its merchant while it is active.", reference.another_merchant_key
+        ),
+        "sandbox_not_found": Kind(REFERENCE, "A path below /s/ names a sandbox that exists."),
+        # what the rules allow
+        "duplicate_document": Kind(RULE, "A merchant has one customer of a document.", rules.free_document),
+        "duplicate_name": Kind(
+            RULE, "Projects of a merchant, and plans of a project, differ in name.", rules.free_name
+        ),
+        "duplicate_sku": Kind(RULE, "Products of a project differ in SKU.", rules.free_sku),
+        "duplicate_url": Kind(RULE, "Webhooks of a merchant differ in address and project.", rules.free_address),
+        "document_type_conflict": Kind(
+            RULE, "document_type and type agree with the document.", rules.agreeing_type
+        ),
+        "api_key_expired": Kind(RULE, "An API key whose end has passed is not active.", rules.later_expiry),
+        "invalid_state_transition": Kind(RULE, _STATE, states.possible_move),
+        "project_not_active": Kind(RULE, "Only an active project takes orders.", states.active_project),
+        "project_archived": Kind(RULE, "An archived project stays as it is.", states.live_project),
+        "project_has_activity": Kind(
+            RULE, "A project with paid or open orders or running subscriptions is not deleted.", states.idle_project
+        ),
+        "plan_not_active": Kind(RULE, "An inactive plan takes no orders.", states.activated_plan),
+        "plan_sold_out": Kind(RULE, "A plan has max_subscribers places and no more.", states.roomier_plan),
+        "plan_in_use": Kind(
+            RULE, "A plan with subscribers keeps price and interval; with open orders too it is not deleted.",
+            states.unused_plan,
+        ),
+        "payment_method_not_allowed": Kind(
+            RULE, "An order is paid by one of the plan's payment_methods.", states.possible_method
+        ),
+        "webhook_limit": Kind(RULE, "A merchant has at most 20 webhooks.", rules.room_for_webhook),
+        "webhook_deleted": Kind(RULE, "A delivery is sent to its webhook, while that exists.", rules.retryable_log),
+        "log_not_retryable": Kind(RULE, "A delivery that was called off is not sent any more.", rules.retryable_log),
+        "idempotency_key_reused": Kind(RULE, "An Idempotency-Key stands for one request.", rules.another_key),
+        "idempotency_in_progress": Kind(RULE, "The first request with an Idempotency-Key is answered first."),
+        # what was simulated, or is over by now
+        "rate_limited": Kind(FAULT, "A caller has so many requests in a time (--rate-limit). The same again, later."),
+        "simulated_fault": Kind(FAULT, "The sandbox was told to fail. The same again, without the fault."),
+        "request_timeout": Kind(FAULT, "A request arrives in time. The same again."),
+        "too_many_connections": Kind(FAULT, "A server has so many connections at once. The same again, later."),
+        "internal_error": Kind(FAULT, "A defect: its cause is in the server's log.", None, False),
+        # without a repair
+        "payload_too_large": Kind(CONTRACT, "A body has at most 1 MiB. A larger one is not kept.", None, False),
+        "headers_too_large": Kind(CONTRACT, "Headers have at most 64 KiB. Larger ones are not kept.", None, False),
+        "not_implemented": Kind(RULE, "The operation has no behaviour here.", None, False),
+        "sandbox_unavailable": Kind(RULE, "A broken sandbox is reset: POST /_sandbox/reset.", None, False),
+        "admin_key_required": Kind(AUTH, "The control surface asks for the admin key.", None, False),
+    }
+)  # fmt: skip
+"""By error code. Codes of the control surface are not here: its requests are not explained."""

@@ -1,0 +1,125 @@
+"""Repairs of requests that a rule refuses for a value: one that is free, or that agrees with the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from itertools import count, islice
+from typing import Any
+
+from ..domain.documents import cnpj_with_check_digits, cpf_with_check_digits, infer, normalise
+from ..kernel.clock import DAY, iso
+from .attempt import Attempt
+from .reference_repairs import made
+from .situation import Situation
+
+_TRIED = 4
+_YEAR = 365 * DAY
+_FREE = 200  # values that are tried
+_MOST_KEYS = 12_000  # more than are kept
+
+
+def free_document(s: Situation) -> Iterator[Attempt]:
+    """A valid document of the same kind that no customer has."""
+    sent = normalise(str(s.attempt.member("document")))
+    for number in islice(count(), _FREE):
+        digits = f"{int.from_bytes(sha256(f'{sent}/{number}'.encode()).digest()[:8], 'big'):020d}"
+        try:
+            made = cnpj_with_check_digits(digits[:8] + "0001") if len(sent) == 14 else cpf_with_check_digits(digits[:9])
+        except ValueError:
+            continue
+        if len(sent) not in (11, 14):  # a passport
+            made = "X" + digits[:8]
+        if s.store.customers.holder("document", made) is None:
+            yield s.attempt.with_member(["document"], made, "No customer has this document yet.")
+            return
+
+
+def free_name(s: Situation) -> Iterator[Attempt]:
+    """The name with a number behind it."""
+    name = str(s.attempt.member("name"))
+    table, project = s.store.projects, None
+    if s.operation.id in ("createPlan", "updatePlan"):
+        target = s.target
+        table, project = s.store.plans, (target.public["projectId"] if target else s.attempt.member("projectId"))
+    for number in range(2, _FREE):
+        made = f"{name[:110]} {number}"
+        key: Any = made.casefold() if project is None else (str(project).lower(), made.casefold())
+        if table.holder("name", key) is None:
+            yield s.attempt.with_member(["name"], made, "The name is free.")
+            return
+
+
+def free_sku(s: Situation) -> Iterator[Attempt]:
+    """The SKU with a number behind it."""
+    sku = str(s.attempt.member("sku"))
+    for number in range(2, 2 + _TRIED):
+        yield s.attempt.with_member(["sku"], f"{sku[:58]}-{number}", "The SKU is free.")
+
+
+def free_address(s: Situation) -> Iterator[Attempt]:
+    """The address with a query behind it."""
+    target = s.target
+    url = s.attempt.member("url") or (target.public["url"] if target else "")
+    for number in range(2, _FREE):
+        made = f"{url[:2_000]}{'&' if '?' in url else '?'}receiver={number}"
+        project = s.attempt.member("projectId") or (target.public["projectId"] if target else None)
+        if s.store.webhooks.holder("url", (made, project and str(project).lower())) is None:
+            yield s.attempt.with_member(["url"], made, "No webhook has this address yet.")
+            return
+
+
+def another_key(s: Situation) -> Iterator[Attempt]:
+    """An Idempotency-Key that was not used for this path."""
+    asked = s.attempt.question
+    used = asked.headers.get("idempotency-key", "").strip('"')
+    made = (f"{used[:240]}-{number}" for number in range(2, _MOST_KEYS))
+    taken = s.stage.replies
+    free = next((key for key in made if taken.get((s.merchant_id, asked.method, asked.path, key)) is None), None)
+    if free is not None:
+        yield s.attempt.with_header("idempotency-key", free, "The key is new.")
+
+
+def agreeing_type(s: Situation) -> Iterator[Attempt]:
+    """Types that agree with the document."""
+    base = ["customer"] if "customer" in (s.attempt.body or {}) else []
+    target = s.target
+    document = s.attempt.member(*base, "document") or (target.public["document"] if target else "")
+    kind, holder = infer(str(document))
+    made = s.attempt
+    for name, value in (("document_type", kind), ("type", holder)):
+        if target is not None or made.member(*base, name) is not None:
+            made = made.with_member([*base, name], value, "It follows from the document.")
+    yield made
+
+
+def later_expiry(s: Situation) -> Iterator[Attempt]:
+    """An API key is switched on with an end that is still to come."""
+    until = iso(s.stage.clock.now + _YEAR)
+    yield s.attempt.with_member(["expires_at"], until, "The key has expired: it needs a later end to be active.")
+
+
+# -- webhooks
+
+
+def room_for_webhook(s: Situation) -> Iterator[Attempt]:
+    """One webhook less, one that is switched off before others, and the oldest before younger ones."""
+    rows = sorted(s.newest(s.store.webhooks)[::-1], key=lambda row: row.public["is_active"])
+    if rows:
+        yield from s.after(
+            "A merchant has so many webhooks and no more.", s.call("deleteWebhook", {"webhookId": rows[0].id})
+        )
+
+
+def retryable_log(s: Situation) -> Iterator[Attempt]:
+    """A delivery whose webhook exists and that was not called off."""
+    rows = s.newest(s.store.webhook_logs, 4 * 50)
+    fitting = [r for r in rows if r.public["status"] != "canceled" and r.public["webhookId"] in s.store.webhooks.keys]
+    yield from s.at_others(fitting[:_TRIED], "This delivery can be tried again.")
+    if fitting:
+        return
+    webhooks = s.newest(s.store.webhooks, 1)
+    first = [(webhooks[0].id, None)] if webhooks else list(made(s, s.store.webhooks))
+    for ident, call in first:  # the next refusal finds the delivery of the test
+        calls = [*([] if call is None else [call]), s.call("sendTestWebhook", {"webhookId": ident})]
+        yield from s.after("There is no delivery that can be tried again.", *calls)

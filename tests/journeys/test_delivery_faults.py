@@ -1,0 +1,194 @@
+"""Fault rules on deliveries: lost, twice, late, or with a signature that is not valid, and said so in the log."""
+
+from typing import Any
+
+import httpx2
+import pytest
+from standardwebhooks.webhooks import WebhookVerificationError
+
+from ..support.make import Json, created
+from ..support.receiver import Receiver
+from .hooks import CREATED, Hook, advance, drain, event, logs, only, sent, verified
+from .steps import done, refused
+
+
+def rule(control: httpx2.Client, then: Json, **rest: Any) -> Json:
+    """A new fault rule."""
+    return dict(created(control.post("/faults", json={"then": then, **rest}))["fault"])
+
+
+def simulated(log: Json) -> list[str | None]:
+    """What each attempt says of fault rules."""
+    return [attempt.get("simulated") for attempt in log["attempts"]]
+
+
+def test_a_dropped_delivery_does_not_arrive_and_is_tried_again(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """The first attempt is lost on its way; the next one, when the schedule says, arrives."""
+    made = hook(events=CREATED)
+    fault = rule(control, {"webhook_drop": True}, when={"times": 1})
+    event(api)
+    drain(control)
+    log = only(api, made)
+    assert ("retrying", "connection_failed", None) == (log["status"], log["error"], log["response_status"])
+    assert [] == receiver.requests
+    advance(control, seconds=5)
+    log = only(api, made)
+    assert "delivered" == log["status"]
+    assert [f"fault:{fault['id']}", None] == simulated(log)
+    assert 1 == len(receiver.requests)
+
+
+def test_a_duplicate_arrives_twice_with_one_id(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """Both are signed and the same; the log has one attempt, which says that it was simulated."""
+    made = hook(events=CREATED)
+    fault = rule(control, {"webhook_duplicate": True})
+    event(api)
+    drain(control)
+    first, second = receiver.requests
+    assert first.body == second.body
+    assert first.headers["webhook-id"] == second.headers["webhook-id"]
+    for request in (first, second):
+        verified(request, made["signing_key"])
+    log = only(api, made)
+    assert ("delivered", [f"fault:{fault['id']}"]) == (log["status"], simulated(log))
+
+
+def test_a_bad_signature_has_the_right_form_and_is_not_valid(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    made = hook(events=CREATED)
+    fault = rule(control, {"webhook_bad_signature": True})
+    event(api)
+    drain(control)
+    (request,) = receiver.requests
+    assert request.headers["webhook-signature"].startswith("v1,")
+    with pytest.raises(WebhookVerificationError, match="No matching signature found"):
+        verified(request, made["signing_key"])
+    log = only(api, made)
+    assert [f"fault:{fault['id']}"] == simulated(log)
+    assert request.headers["webhook-signature"] == log["attempts"][0]["signature"]
+
+
+def test_a_delay_is_real_time_on_the_way(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """Delays of several rules add up, and the log counts them in; the sandbox clock stands."""
+    made = hook(events=CREATED)
+    rules = [rule(control, {"delay_ms": 120}, match={"event": "customer.*"}) for _ in range(2)]
+    event(api)
+    drain(control)
+    (attempt,) = only(api, made)["attempts"]
+    assert attempt["duration_ms"] >= 240
+    assert ", ".join(f"fault:{fault['id']}" for fault in rules) == attempt["simulated"]
+
+
+@pytest.mark.parametrize(
+    ("match", "acts"),
+    [
+        ({"event": "customer.*"}, True),
+        ({"event": "order.*"}, False),
+        ({"url": "http://127.0.0.1:*"}, True),
+        ({"url": "https://*"}, False),
+        ({"event": "*", "body": {"$.data.customer.email": "*@example.com"}}, True),
+        ({"event": "*", "body": {"$.data.customer.email": "*@elsewhere.example"}}, False),
+        ({"body": {"$.type": "customer.created"}}, True),
+    ],
+)
+def test_a_rule_means_deliveries_by_event_address_and_payload(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, match: Json, acts: bool
+) -> None:
+    made = hook(events=CREATED)
+    fault = rule(control, {"webhook_drop": True}, match=match)
+    event(api)
+    drain(control)
+    assert [f"fault:{fault['id']}" if acts else None] == simulated(only(api, made))
+    shown = done(control.get(f"/faults/{fault['id']}"))["fault"]
+    assert (int(acts), int(acts)) == (shown["seen"], shown["hits"])
+
+
+def test_a_test_send_and_one_by_hand_meet_the_rules_too(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    made = hook(events=CREATED)
+    fault = rule(control, {"webhook_drop": True})
+    log = sent(api, made)
+    assert ("failed", [f"fault:{fault['id']}"]) == (log["status"], simulated(log))
+    again = done(api.post(f"/v2/webhooks/logs/{log['id']}/retry"))["log"]
+    assert ["test", "manual"] == [attempt["trigger"] for attempt in again["attempts"]]
+    assert [] == receiver.requests
+
+
+@pytest.mark.parametrize(
+    ("then", "error", "status"),
+    [({"webhook_drop": True}, "connection_failed", None), ({"webhook_bad_signature": True}, "http_4xx", 400)],
+)
+def test_a_receiver_that_the_sandbox_plays_meets_the_rules_too(
+    api: httpx2.Client, hook: Hook, control: httpx2.Client, then: Json, error: str, status: int | None
+) -> None:
+    """Nothing leaves the server for a reserved name, and what would come back is what a receiver would say."""
+    made = hook(events=CREATED, url="https://painel.example.org/eventos")
+    fault = rule(control, then)
+    event(api)
+    log = only(api, made)
+    assert (error, status) == (log["error"], log["response_status"])
+    assert [f"fault:{fault['id']}"] == simulated(log)
+
+
+def test_the_same_seed_loses_the_same_deliveries(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """Twice the same world, the same rule and the same events: luck is drawn from the sandbox's seed."""
+    lost = []
+    for _ in range(2):
+        done(control.post("/reset", json={"seed": 7}))
+        made = hook(events=CREATED)
+        rule(control, {"webhook_drop": True}, when={"probability": 0.5})
+        for _ in range(12):
+            event(api)
+            drain(control)
+        found = logs(api, webhookId=made["id"], limit="100")
+        lost.append([log["status"] for log in found])
+    assert lost[0] == lost[1]
+    assert {"delivered", "retrying"} == set(lost[0])
+
+
+def test_a_rule_about_deliveries_leaves_requests_alone(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    fault = rule(control, {"delay_ms": 10}, match={"event": "*"})
+    answer = api.get("/v2/customers")
+    assert "x-sandbox-simulated" not in answer.headers
+    assert 0 == done(control.get(f"/faults/{fault['id']}"))["fault"]["seen"]
+
+
+@pytest.mark.parametrize(
+    ("body", "wrong"),
+    [
+        ({"then": {"webhook_drop": True, "status": 503}}, {"then.status"}),
+        ({"then": {"webhook_duplicate": True}, "match": {"operationId": "createOrder"}}, {"match.operationId"}),
+        ({"then": {"status": 503}, "match": {"event": "order.*", "path": "/v2/*"}}, {"match.path", "then.status"}),
+        ({"preset": "flaky", "match": {"url": "https://*"}}, {"then.status", "then.code", "then.headers"}),
+    ],
+)
+def test_a_rule_that_mixes_requests_and_deliveries_is_refused(
+    control: httpx2.Client, body: Json, wrong: set[str]
+) -> None:
+    found = refused(control.post("/faults", json=body), 409, "fault_conflict")
+    assert dict.fromkeys(wrong, "fault_conflict") == found
+    assert [] == done(control.get("/faults"))["faults"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"then": {"webhook_drop": "yes"}}, "then.webhook_drop"),
+        ({"then": {"webhook_reorder": True}}, "then.webhook_reorder"),
+        ({"then": {"webhook_drop": True}, "match": {"event": ""}}, "match.event"),
+    ],
+)
+def test_a_rule_that_the_contract_does_not_have_is_refused(control: httpx2.Client, body: Json, field: str) -> None:
+    assert [field] == list(refused(control.post("/faults", json=body), 422, "validation_error"))

@@ -1,0 +1,111 @@
+"""Events that are raised by hand: about a record, with changes to what they show, and nothing but the event happens."""
+
+from collections.abc import Callable
+
+import httpx2
+import pytest
+
+from ..support.contract import document, schemas, violations
+from ..support.make import Json, created, make_customer, make_order
+from ..support.receiver import Receiver
+from .hooks import Hook, drain, verified
+from .steps import UNKNOWN, done, refused
+
+TYPES = tuple(document().events)
+Raise = Callable[..., Json]
+
+
+@pytest.fixture
+def raised(control: httpx2.Client) -> Raise:
+    """`raised("order.paid", resource_id=…)`: an event."""
+
+    def trigger(type_: str, **rest: object) -> Json:
+        return dict(created(control.post("/events", json={"type": type_, **rest}))["event"])
+
+    return trigger
+
+
+@pytest.mark.parametrize("type_", TYPES)
+def test_every_type_can_be_raised_and_fits_its_schema(raised: Raise, type_: str) -> None:
+    event = raised(type_)
+    assert type_ == event["type"]
+    validator = schemas().compile(document().events[type_]["schema"], request=False)
+    assert [] == violations(validator, event)
+
+
+def test_it_is_delivered_signed_and_stands_in_the_log(
+    raised: Raise, control: httpx2.Client, hook: Hook, receiver: Receiver
+) -> None:
+    made = hook(events=["order.*"])
+    event = raised("order.expired")
+    drain(control)
+    (request,) = receiver.requests
+    assert event == verified(request, made["signing_key"])
+    assert event == done(control.get("/events", params={"limit": 1}))["events"][0]
+
+
+def test_it_is_about_the_record_that_is_asked_for_and_changes_nothing(raised: Raise, api: httpx2.Client) -> None:
+    order = make_order(api)
+    event = raised("order.paid", resource_id=order["id"].upper())
+    assert order == event["data"]["order"]
+    assert order == done(api.get(f"/v2/orders/{order['id']}"))
+
+
+def test_only_webhooks_of_its_project_are_told(
+    raised: Raise, api: httpx2.Client, control: httpx2.Client, hook: Hook, receiver: Receiver, credentials: Json
+) -> None:
+    order = make_order(api)
+    hook(events=["order.paid"], projectId=credentials["sample"]["projectId"])
+    raised("order.paid", resource_id=order["id"])
+    drain(control)
+    assert [] == receiver.requests
+
+
+def test_overrides_change_what_it_shows_and_null_takes_away(raised: Raise, api: httpx2.Client) -> None:
+    customer = make_customer(api, metadata={"a": "1", "b": "2"})
+    event = raised(
+        "customer.updated",
+        resource_id=customer["id"],
+        overrides={"name": "Ana Lima", "metadata": {"a": None, "c": "3"}},
+    )
+    assert {**customer, "name": "Ana Lima", "metadata": {"b": "2", "c": "3"}} == event["data"]["customer"]
+    assert customer == done(api.get(f"/v2/customers/{customer['id']}"))["customer"]
+
+
+def test_an_empty_world_tells_the_contracts_example(control: httpx2.Client, raised: Raise) -> None:
+    done(control.post("/reset", json={"scenario": "empty"}))
+    example = document().events["order.paid"]["example"]["data"]
+    assert example == raised("order.paid")["data"]
+
+
+@pytest.mark.parametrize("overrides", [{"email": 42}, {"unheard_of": "x"}, {"email": None}])
+def test_overrides_that_break_the_payloads_schema_are_409(control: httpx2.Client, overrides: Json) -> None:
+    before = done(control.get("/events"))["pagination"]["total"]
+    answer = control.post("/events", json={"type": "customer.updated", "overrides": overrides})
+    assert {"overrides": "event_conflict"} == refused(answer, 409, "event_conflict")
+    assert before == done(control.get("/events"))["pagination"]["total"]
+
+
+@pytest.mark.parametrize("type_", ["customer.updated", "webhook.test"])
+def test_an_unknown_record_is_404(control: httpx2.Client, type_: str) -> None:
+    answer = control.post("/events", json={"type": type_, "resource_id": UNKNOWN})
+    assert {"resource_id": "reference_not_found"} == refused(answer, 404, "reference_not_found")
+
+
+def test_a_record_of_another_kind_is_404(control: httpx2.Client, credentials: Json) -> None:
+    body = {"type": "order.paid", "resource_id": credentials["sample"]["customerId"]}
+    refused(control.post("/events", json=body), 404, "reference_not_found")
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "type"),
+        ({"type": "order.invented"}, "type"),
+        ({"type": "order.paid", "resource_id": "x"}, "resource_id"),
+        ({"type": "order.paid", "overrides": []}, "overrides"),
+        ({"type": "order.paid", "deliver": False}, "deliver"),
+    ],
+)
+def test_what_the_contract_does_not_have_is_422(control: httpx2.Client, body: Json, field: str) -> None:
+    assert [field] == list(refused(control.post("/events", json=body), 422, "validation_error"))

@@ -1,0 +1,300 @@
+"""Every kind of refusal is explained, and the nearest request that the explanation names succeeds as it is pasted."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from stub_server.explain.contract_repairs import WIDEST
+from stub_server.explain.kinds import KINDS
+
+from ..support import forge
+from ..support.estate import ELSEWHERE, Estate, client
+from ..support.explained import explanation, pasted
+from ..support.make import Json, created, make_order, make_project
+from ..support.requests import JSON, OPERATIONS, UNKNOWN, ask, body_of
+from .steps import done
+from .test_every_conflict import CAUSES, DECLARED, Answer, buyer_of_another_type
+
+Provoke = Callable[[Estate], Answer]
+ORDER = OPERATIONS["createPixOrder"]
+CUSTOMERS = "/v2/customers"
+
+
+def with_token(shop: Estate, token: str | None) -> Answer:
+    with client(shop.live, shop.sandbox, token) as stranger:
+        return ask(stranger, ORDER, shop.ids)
+
+
+def late(shop: Estate) -> str:
+    return forge.signed(shop.live.settings, sandbox=shop.sandbox, merchant_id=shop.merchant_id, exp=1_700_000_000)
+
+
+def with_inactive_key(shop: Estate) -> Answer:
+    key = shop.key()
+    done(shop.api.put(f"/api-keys/{key['id']}", json={"is_active": False}))
+    return with_token(shop, key["private_key"])
+
+
+def with_scopes(shop: Estate, operation: str, *scopes: str, **options: Json) -> Answer:
+    with shop.with_scopes(*scopes) as short:
+        return ask(short, OPERATIONS[operation], shop.ids, **options)
+
+
+def with_key(shop: Estate, operation: str, **changes: object) -> Answer:
+    with shop.with_key(**changes) as key:
+        return ask(key, OPERATIONS[operation], shop.ids)
+
+
+def of_another_project(shop: Estate) -> Answer:
+    return with_key(shop, "getProject", allowed_projects=[make_project(shop.api)["id"]])
+
+
+def other_body(shop: Estate) -> Answer:
+    headers = {"Idempotency-Key": '"checkout-7"'}
+    created(shop.api.post(CUSTOMERS, json=body_of(OPERATIONS["createCustomer"], {}), headers=headers))
+    return shop.api.post(CUSTOMERS, json=body_of(OPERATIONS["createCustomer"], {}), headers=headers)
+
+
+def simulated(code: str) -> Provoke:
+    return lambda shop: shop.api.get("/v2/plans", headers={"X-Sandbox-Simulate": code})
+
+
+def failing(shop: Estate) -> Answer:
+    """A rule that fails this shop's requests alone."""
+    match = {"header": {"X-Shop": shop.merchant_id}}
+    made = created(shop.control.post("/faults", json={"match": match, "then": {"status": 503}}))["fault"]
+    try:
+        return shop.api.get("/v2/plans", headers={"X-Shop": shop.merchant_id})
+    finally:
+        assert 204 == shop.control.delete(f"/faults/{made['id']}").status_code
+
+
+def conflict(code: str) -> Provoke:
+    operation = next(o for o, c in DECLARED if c == code)
+    return lambda shop: CAUSES[code](shop, operation)
+
+
+PROVOKED: dict[str, Provoke] = {
+    "missing_credentials": lambda shop: with_token(shop, None),
+    "invalid_token": lambda shop: with_token(shop, "eyJhbGciOiJIUzI1NiJ9.e30."),
+    "token_expired": lambda shop: with_token(shop, late(shop)),
+    "api_key_inactive": with_inactive_key,
+    "insufficient_scope": lambda shop: with_scopes(shop, "createPixOrder", "orders:read"),
+    "jwt_required": lambda shop: with_key(shop, "listApiKeys"),
+    "scope_escalation": lambda shop: with_scopes(
+        shop, "createApiKey", "api_keys:write", json={"name": "Chave", "scopes": ["orders:read"]}
+    ),
+    "ip_not_allowed": lambda shop: with_key(shop, "listPlans", allowed_ips=[ELSEWHERE]),
+    "project_not_allowed": of_another_project,
+    "host_not_allowed": lambda shop: shop.api.get("/v2/plans", headers={"Host": "evil.example.com"}),
+    "delivery_not_allowed": lambda shop: shop.api.get("/v2/plans", headers={"webhook-id": "evt_1"}),
+    "malformed_request": lambda shop: shop.api.get("/v2/plans", headers={"Prefer": "code=418"}),
+    "malformed_json": lambda shop: shop.api.post(
+        CUSTOMERS,
+        content=b"{'name': 'Ana', 'email': 'ana@example.com', 'document': '34712695846',}",
+        headers={"Content-Type": JSON},
+    ),
+    "unsupported_media_type": lambda shop: shop.api.post(
+        CUSTOMERS,
+        content=b"name=Ana&email=ana%40example.com&document=21844730654",
+        headers={"Content-Type": "application/x-www-form-urlencoded"},
+    ),
+    "validation_error": lambda shop: shop.api.post(
+        CUSTOMERS, json={"nome": "Ana", "email": "ana", "document": "93541134700", "type": "person"}
+    ),
+    "route_not_found": lambda shop: shop.api.get("/v2/custommers"),
+    "method_not_allowed": lambda shop: shop.api.delete(CUSTOMERS),
+    "not_found": lambda shop: shop.api.get(f"/v2/orders/{UNKNOWN}"),
+    "reference_not_found": lambda shop: ask(shop.api, ORDER, shop.ids | {"planId": UNKNOWN}),
+    "merchant_not_found": lambda shop: ask(shop.api, OPERATIONS["getMerchantByPublicKey"]),
+    "idempotency_key_reused": other_body,
+    "idempotency_in_progress": lambda shop: ask(
+        shop.api,
+        OPERATIONS["sendTestWebhook"],
+        shop.ids,
+        headers={"Idempotency-Key": "k", "X-Sandbox-Simulate": "idempotency_in_progress"},
+    ),
+    "simulated_fault": failing,
+    **{code: simulated(code) for code in ("rate_limited", "request_timeout", "too_many_connections")},
+    **{code: conflict(code) for code in CAUSES},
+}
+ELSEWHERE_TESTED = {"sandbox_not_found"}
+LISTED = [code for code, kind in KINDS.items() if kind.is_listed]
+
+
+def test_the_table_has_every_code_that_an_operation_may_answer() -> None:
+    """And every listed kind is provoked here."""
+    documented = {c for o in OPERATIONS.values() for r in o.responses.values() for c in r.codes}
+    assert documented <= KINDS.keys()
+    assert PROVOKED.keys() | ELSEWHERE_TESTED == set(LISTED)
+
+
+@pytest.mark.parametrize("code", list(PROVOKED))
+def test_the_nearest_request_of_every_kind_succeeds_as_pasted(shop: Estate, tmp_path: Path, code: str) -> None:
+    refusal = PROVOKED[code](shop)
+    assert code == refusal.json()["code"], refusal.text
+    found = explanation(shop.control, refusal)
+    assert refusal.json()["message"] == found["summary"]
+    nearest = found["nearest"]
+    assert nearest is not None, found
+    statuses = pasted(nearest["curl"], tmp_path)
+    assert all(200 <= status < 300 for status in statuses), (statuses, nearest)
+
+
+@pytest.mark.parametrize(
+    ("operation", "code"),
+    [pair for pair in DECLARED if pair[1] in CAUSES],
+    ids=lambda value: str(value),
+)
+def test_every_conflict_of_every_operation_has_a_nearest_request(
+    shop: Estate, tmp_path: Path, operation: str, code: str
+) -> None:
+    cause = CAUSES[code]
+    if code == "document_type_conflict" and "Order" in operation:
+        cause = buyer_of_another_type
+    found = explanation(shop.control, cause(shop, operation))
+    assert found["nearest"] is not None, found
+    statuses = pasted(found["nearest"]["curl"], tmp_path)
+    assert all(200 <= status < 300 for status in statuses), (statuses, found["nearest"])
+
+
+# -- what an explanation says
+
+
+def test_a_violation_names_its_place_in_the_contract_and_every_change(shop: Estate) -> None:
+    found = explanation(shop.control, PROVOKED["validation_error"](shop))
+    assert ("contract", None, None) == (found["kind"], found["rule"], found["state"])
+    assert found["contract"]["pointer"].startswith("#/components/schemas/CustomerCreate")
+    changes = {change["where"]: (change["from"], change["to"]) for change in found["nearest"]["changes"]}
+    assert ("ana", "ana@example.com") == changes["body.email"]
+    assert ("93541134700", "93541134780") == changes["body.document"]
+    assert ("Ana", None) == changes["body.nome"]
+    assert ("person", "individual") == changes["body.type"]
+    assert all(change["why"] for change in found["nearest"]["changes"])
+
+
+def test_a_state_names_the_moves_and_the_calls_that_lead_there_in_order(shop: Estate) -> None:
+    project = make_project(shop.api, status="draft")
+    found = explanation(shop.control, shop.api.post(f"/v2/projects/{project['id']}/suspend"))
+    assert ("rule", "invalid_state_transition") == (found["kind"], found["rule"]["name"])
+    state = found["state"]
+    assert ("Project", project["id"], "status", "draft") == tuple(state[n] for n in ("resource", "id", "field", "is"))
+    assert ["active"] == state["needed"]
+    assert any(move.startswith("active (activateProject") for move in state["moves"])
+    (before,) = found["nearest"]["changes"]
+    assert ("before", f"POST /v2/projects/{project['id']}/activate") == (before["where"], before["to"])
+    first, second = found["nearest"]["curl"].split(" &&\n")
+    assert f"/v2/projects/{project['id']}/activate" in first
+    assert f"/v2/projects/{project['id']}/suspend" in second
+
+
+def test_a_lacking_scope_names_where_the_contract_asks_for_it(shop: Estate) -> None:
+    found = explanation(shop.control, PROVOKED["insufficient_scope"](shop))
+    assert "auth" == found["kind"]
+    assert {"pointer": "#/paths/~1v2~1orders~1pix/post/x-scopes", "excerpt": '["orders:write"]'} == found["contract"]
+    assert "header.Authorization" in [change["where"] for change in found["nearest"]["changes"]]
+
+
+def test_a_reference_is_replaced_by_a_record_that_fits(shop: Estate) -> None:
+    found = explanation(shop.control, PROVOKED["reference_not_found"](shop))
+    assert "reference" == found["kind"]
+    (change,) = found["nearest"]["changes"]
+    assert ("body.planId", UNKNOWN, shop.ids["planId"]) == (change["where"], change["from"], change["to"])
+
+
+@pytest.mark.parametrize("code", ["simulated_fault", "rate_limited"])
+def test_a_fault_is_the_same_request_again(shop: Estate, code: str) -> None:
+    found = explanation(shop.control, PROVOKED[code](shop))
+    assert ("fault", None, None) == (found["kind"], found["contract"], found["state"])
+    assert all(change["where"].startswith("header.") for change in found["nearest"]["changes"])
+
+
+def test_a_refusal_under_a_fault_that_only_waits_keeps_its_kind(shop: Estate) -> None:
+    refusal = shop.api.get(f"/v2/orders/{UNKNOWN}", headers={"X-Sandbox-Delay": "1"})
+    assert "delay" == refusal.headers["x-sandbox-simulated"]
+    assert "reference" == explanation(shop.control, refusal)["kind"]
+
+
+# -- what it leaves alone
+
+
+def test_an_explanation_changes_nothing_in_its_world(shop: Estate) -> None:
+    """Not the step, the events, the deliveries, the journal, a key's use, or the ids that come next."""
+    shop.api.get("/v2/plans")
+    refusal = ask(shop.api, ORDER, shop.ids | {"planId": UNKNOWN})
+    world = shop.live.app.sandboxes.find(shop.sandbox)
+    assert world is not None
+    store = world.stores[shop.merchant_id]
+
+    def standing() -> tuple[object, ...]:
+        kept = {name: dict(table.rows) for name, table in store.tables.items()}
+        return world.log.number, world.events.raised, world.ids.position, world.timers.last, kept, dict(store.usage)
+
+    before, names = standing(), list(shop.live.app.sandboxes.names())
+    assert explanation(shop.control, refusal)["nearest"] is not None
+    assert before == standing()
+    assert names == list(shop.live.app.sandboxes.names())
+
+
+def test_a_key_that_was_only_tried_is_known_to_nobody(shop: Estate) -> None:
+    keyring = shop.live.app.sandboxes.keyring
+    before = len(keyring)
+    refusal = shop.api.post("/api-keys", json={"name": "", "scopes": ["orders:read"]})
+    assert explanation(shop.control, refusal)["nearest"] is not None
+    assert before == len(keyring)
+
+
+def test_a_test_delivery_that_was_only_tried_reaches_nobody(shop: Estate) -> None:
+    """The nearest of a test send is proved, and its receiver hears nothing of it."""
+    world = shop.live.app.sandboxes.find(shop.sandbox)
+    assert world is not None
+    before = world.events.raised
+    refusal = shop.api.post(f"/v2/webhooks/{UNKNOWN}/test")
+    found = explanation(shop.control, refusal)["nearest"]
+    assert found["changes"][0]["where"] == "path.webhookId"
+    assert before == world.events.raised
+
+
+# -- where there is nothing to explain
+
+
+def test_a_request_that_was_accepted_has_no_explanation(shop: Estate) -> None:
+    answer = shop.api.get("/v2/plans")
+    shown = done(shop.control.get(f"/requests/{answer.headers['x-request-id']}"))["request"]
+    assert shown["explanation"] is None
+
+
+def test_a_body_that_was_too_large_is_explained_without_a_nearest_request(shop: Estate) -> None:
+    refusal = shop.api.post(CUSTOMERS, content=b" " * 1_048_577, headers={"Content-Type": JSON})
+    found = explanation(shop.control, refusal)
+    assert ("contract", None) == (found["kind"], found["nearest"])
+
+
+def test_a_wide_body_is_explained_without_a_nearest_request(shop: Estate) -> None:
+    """Mending it would hold up everybody else."""
+    body = {"name": "", "metadata": {f"k{number}": "v" for number in range(WIDEST + 1)}}
+    found = explanation(shop.control, shop.api.post(CUSTOMERS, json=body))
+    assert ("contract", None) == (found["kind"], found["nearest"])
+
+
+def test_an_order_for_a_merchant_without_anything_makes_what_it_needs_first(shop: Estate, tmp_path: Path) -> None:
+    """In a world without records the calls before make them; their ids are known beforehand."""
+    done(shop.control.get("/health"))
+    with httpx2.Client(base_url=f"{shop.live.url}/s/{shop.sandbox}/_sandbox", timeout=60) as control:
+        token = created(control.post("/tokens", json={"merchant_id": str(UNKNOWN)}))["token"]
+        with client(shop.live, shop.sandbox, token) as poor:
+            refusal = ask(poor, ORDER, {})
+        found = explanation(control, refusal)["nearest"]
+    wheres = [change["where"] for change in found["changes"]]
+    assert ["before", "before"] == wheres[:2]
+    assert [201, 201, 201] == pasted(found["curl"], tmp_path)
+
+
+def test_orders_that_use_a_plan_are_ended_before_it_is_deleted(shop: Estate, tmp_path: Path) -> None:
+    plan = done(shop.api.get(f"/v2/plans/{shop.ids['planId']}"))["plan"]
+    make_order(shop.api, plan)
+    found = explanation(shop.control, shop.api.delete(f"/v2/plans/{plan['id']}"))["nearest"]
+    assert {"before"} == {change["where"] for change in found["changes"]}
+    assert [200] * (len(found["changes"]) + 1) == pasted(found["curl"], tmp_path)

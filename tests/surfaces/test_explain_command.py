@@ -1,0 +1,105 @@
+"""`stub-server explain`: an explanation in text and JSON, and a nearest request that succeeds as it is pasted."""
+
+import json
+from pathlib import Path
+
+import httpx2
+import pytest
+from click.testing import CliRunner, Result
+
+from stub_server.cli import main
+
+from ..support.explained import pasted
+from ..support.live import Live
+
+UNKNOWN = "00000000-0000-4000-8000-000000000000"
+
+
+@pytest.fixture
+def to(live: Live, sandbox_name: str) -> list[str]:
+    """The flags that name the test's sandbox."""
+    return ["--server", live.url, "--sandbox", sandbox_name]
+
+
+def explain(*args: str) -> Result:
+    """What the command says and how it exits."""
+    return CliRunner().invoke(main, ["explain", *args], terminal_width=80)
+
+
+def test_the_last_refusal_is_explained_and_its_nearest_request_succeeds(
+    to: list[str], api: httpx2.Client, tmp_path: Path
+) -> None:
+    refusal = api.get(f"/v2/orders/{UNKNOWN}")
+    assert 200 == api.get("/v2/orders").status_code
+    said = explain("last", *to)
+    assert 0 == said.exit_code, said.output
+    head, summary, *rest = said.output.splitlines()
+    ident = refusal.headers["x-request-id"]
+    assert f"GET /v2/orders/{UNKNOWN} was answered 404 not_found ({ident})" == head
+    assert refusal.json()["message"] == summary
+    assert any(line.startswith("changes   path.orderId: ") for line in rest)
+    assert [200] == pasted(said.output.partition("\n\ncurl ")[2].join(("curl ", "")), tmp_path)
+
+
+def test_a_request_is_explained_by_its_id_as_json(to: list[str], api: httpx2.Client) -> None:
+    refusal = api.post("/v2/customers", json={"name": "Ana"})
+    api.get("/v2/custommers")
+    said = explain(refusal.headers["x-request-id"], "--json", *to)
+    assert 0 == said.exit_code, said.output
+    found = json.loads(said.output)
+    assert "contract" == found["kind"]
+    assert {"body.email", "body.document"} == {change["where"] for change in found["nearest"]["changes"]}
+
+
+def test_a_request_that_was_accepted_is_not_explained(to: list[str], api: httpx2.Client) -> None:
+    answer = api.get("/v2/plans")
+    said = explain(answer.headers["x-request-id"], *to)
+    assert (0, "GET /v2/plans was answered 200: it was accepted.\n") == (said.exit_code, said.output)
+    assert "null\n" == explain(answer.headers["x-request-id"], "--json", *to).output
+
+
+def test_a_refusal_without_a_nearest_request_exits_1(to: list[str], api: httpx2.Client) -> None:
+    api.post("/v2/customers", content=b" " * 1_048_577, headers={"Content-Type": "application/json"})
+    said = explain("last", *to)
+    assert 1 == said.exit_code
+    assert said.output.endswith("nearest   none was found that succeeds.\n")
+
+
+def test_where_nothing_was_refused_it_exits_1(to: list[str], api: httpx2.Client) -> None:
+    assert 200 == api.get("/v2/plans").status_code
+    said = explain("last", *to)
+    assert (1, "Error: none of the newest 100 requests was refused.\n") == (said.exit_code, said.output)
+
+
+def test_an_unknown_request_exits_1(to: list[str]) -> None:
+    assert 1 == explain("req_000000000000000000000000", *to).exit_code
+
+
+def test_a_server_that_is_away_exits_2() -> None:
+    said = explain("last", "--server", "http://127.0.0.1:9")
+    assert 2 == said.exit_code
+    assert "no sandbox answers at http://127.0.0.1:9" in said.output
+
+
+def test_help_says_what_it_takes() -> None:
+    said = explain("--help")
+    assert (0, HELP) == (said.exit_code, said.output)
+
+
+HELP = """\
+Usage: main explain [OPTIONS] ID|last
+
+  Say why a request was refused, and print the nearest one that succeeds, to be
+  pasted.
+
+  ID is the X-Request-Id of its answer; last is the newest refusal. Exit code 1
+  when there is no such request, or none that succeeds; 2 when the sandbox
+  cannot be asked.
+
+Options:
+  --server URL     The running server.  [default: http://127.0.0.1:4600]
+  --sandbox TEXT   The sandbox that is meant.  [default: default]
+  --admin-key KEY  The server's admin key, where it has one.
+  --json           Print the explanation as JSON.
+  -h, --help       Show this message and exit.
+"""

@@ -1,0 +1,143 @@
+"""`stub-server faults`: rules listed, made and deleted from the shell."""
+
+import json
+
+import httpx2
+import pytest
+from click.testing import CliRunner, Result
+
+from stub_server.cli import main
+
+from ..support.live import Live
+
+
+@pytest.fixture
+def to(live: Live, sandbox_name: str) -> list[str]:
+    """The flags that name the test's sandbox."""
+    return ["--server", live.url, "--sandbox", sandbox_name]
+
+
+def faults(*args: str, given: str | None = None) -> Result:
+    """What the command says and how it exits."""
+    return CliRunner().invoke(main, ["faults", *args], input=given, terminal_width=80)
+
+
+def test_a_preset_is_made_listed_and_deleted(to: list[str], api: httpx2.Client) -> None:
+    made = faults("add", "outage", *to)
+    assert (0, "fault_1  on   acted on 0 of 0  outage") == (made.exit_code, made.output[:37])
+    assert 503 == api.get("/v2/plans").status_code
+    listed = faults("list", *to)
+    assert (0, "fault_1  on   acted on 1 of 1  outage") == (listed.exit_code, listed.output[:37])
+    assert (0, "Deleted fault_1.\n") == ((gone := faults("delete", "fault_1", *to)).exit_code, gone.output)
+    assert (0, "There is no fault rule.\n") == ((none := faults("list", *to)).exit_code, none.output)
+
+
+@pytest.mark.parametrize("given", [None, "stdin"])
+def test_a_rule_is_made_from_json(to: list[str], given: str | None) -> None:
+    rule = {"name": "late hooks", "match": {"event": "order.*"}, "then": {"delay_ms": 5}}
+    text = json.dumps(rule)
+    made = faults("add", text, "--json", *to) if given is None else faults("add", "-", "--json", *to, given=text)
+    assert 0 == made.exit_code, made.output
+    assert rule.items() <= json.loads(made.output).items()
+    assert [json.loads(made.output)] == json.loads(faults("list", "--json", *to).output)
+
+
+def test_all_rules_are_deleted_at_once(to: list[str]) -> None:
+    for _ in range(2):
+        faults("add", "flaky", *to)
+    gone = faults("delete", "--all", "--json", *to)
+    assert (0, {"deleted": "all"}) == (gone.exit_code, json.loads(gone.output))
+    assert [] == json.loads(faults("list", "--json", *to).output)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("delete", "fault_9"), "There is no fault rule of this id in the sandbox."),
+        (("add", "earthquake"), "is not one of"),
+        (("add", '{"then": {"webhook_drop": true, "status": 503}}'), "only requests have then.status"),
+    ],
+)
+def test_what_the_sandbox_refuses_exits_1(to: list[str], args: tuple[str, ...], said: str) -> None:
+    done = faults(*args, *to)
+    assert 1 == done.exit_code
+    assert said in done.output
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("add", "[1]"), "RULE is the name of a preset or a JSON object"),
+        (("add", "{half"), "RULE is the name of a preset or a JSON object"),
+        (("delete",), "Name one rule, or give --all."),
+        (("delete", "fault_1", "--all"), "Name one rule, or give --all."),
+        (("list", "--server", "http://127.0.0.1:9"), "no sandbox answers at http://127.0.0.1:9"),
+    ],
+)
+def test_what_cannot_be_meant_or_asked_exits_2(args: tuple[str, ...], said: str) -> None:
+    done = faults(*args)
+    assert 2 == done.exit_code
+    assert said in done.output
+
+
+HELP = {
+    (): """\
+Usage: main faults [OPTIONS] COMMAND [ARGS]...
+
+  List, make and delete fault rules of a sandbox.
+
+  Exit code 1 when the sandbox refuses, 2 when it cannot be asked.
+
+Options:
+  -h, --help  Show this message and exit.
+
+Commands:
+  add     Make a rule from RULE: the name of a preset, a rule as JSON, or -...
+  delete  Delete the rule with ID, or every rule.
+  list    Show the rules, those made last first.
+""",
+    ("list",): """\
+Usage: main faults list [OPTIONS]
+
+  Show the rules, those made last first.
+
+Options:
+  --server URL     The running server.  [default: http://127.0.0.1:4600]
+  --sandbox TEXT   The sandbox that is meant.  [default: default]
+  --admin-key KEY  The server's admin key, where it has one.
+  --json           Print the rules as JSON.
+  -h, --help       Show this message and exit.
+""",
+    ("add",): """\
+Usage: main faults add [OPTIONS] RULE
+
+  Make a rule from RULE: the name of a preset, a rule as JSON, or - for JSON
+  from standard input.
+
+Options:
+  --server URL     The running server.  [default: http://127.0.0.1:4600]
+  --sandbox TEXT   The sandbox that is meant.  [default: default]
+  --admin-key KEY  The server's admin key, where it has one.
+  --json           Print the rule as JSON.
+  -h, --help       Show this message and exit.
+""",
+    ("delete",): """\
+Usage: main faults delete [OPTIONS] ID
+
+  Delete the rule with ID, or every rule.
+
+Options:
+  --all            Delete every rule.
+  --server URL     The running server.  [default: http://127.0.0.1:4600]
+  --sandbox TEXT   The sandbox that is meant.  [default: default]
+  --admin-key KEY  The server's admin key, where it has one.
+  --json           Print what was deleted as JSON.
+  -h, --help       Show this message and exit.
+""",
+}
+
+
+@pytest.mark.parametrize("command", list(HELP), ids=lambda command: " ".join(command) or "faults")
+def test_help_says_what_each_command_takes(command: tuple[str, ...]) -> None:
+    said = faults(*command, "--help")
+    assert (0, HELP[command]) == (said.exit_code, said.output)
