@@ -11,8 +11,10 @@ from typing import Any
 
 import httpx2
 
+from .pack import PACK
+
 ROOT = Path(__file__).parents[2]
-CONFIG = Path(__file__).with_name("schemathesis.toml")
+HOOKS = Path(__file__).with_name("hooks.py")
 ANSWERS = {200: "accepted", 201: "accepted", 409: "conflicts", 404: "unreachable", 400: "rejected", 422: "rejected"}
 COLUMNS = ("accepted", "conflicts", "unreachable", "rejected")
 
@@ -35,14 +37,14 @@ def operations_of(url: str) -> list[str]:
     return [f"{method.upper()} {path}" for path, item in paths.items() for method in methods if method in item]
 
 
-def run(url: str, phases: Sequence[str], report: Path, *options: str) -> Run:
-    """Judge the server at `url`, from a fresh world. `report` is the file that takes the events of the run."""
-    control = f"{url}/_sandbox"
-    httpx2.post(f"{control}/reset", timeout=60).raise_for_status()
-    token = httpx2.get(f"{control}/credentials", timeout=60).raise_for_status().json()["jwt"]
-    command = [sys.executable, "-m", "schemathesis.cli", f"--config-file={CONFIG}", "run", f"{url}/openapi.json"]
+def run(url: str, phases: Sequence[str], report: Path, *options: str, path: str = "/openapi.json") -> Run:
+    """Judge the server at `url`. `report` is the file that takes the events of the run; `path` is the contract's."""
+    config = report.with_suffix(".toml")
+    users = (PACK / "schemathesis.toml").read_text()
+    config.write_text(users.replace('hooks = "sandbox_hooks"', f'hooks = "{HOOKS}"'))
+    command = [sys.executable, "-m", "schemathesis.cli", f"--config-file={config}", "run", f"{url}{path}"]
     command += [f"--phases={','.join(phases)}", "--report=ndjson", f"--report-ndjson-path={report}", *options]
-    environment = os.environ | {"SANDBOX_URL": url, "SANDBOX_TOKEN": token, "PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"SANDBOX_URL": url, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     return Run(done.returncode, done.stdout + done.stderr, _rates(report) if report.exists() else {})
 

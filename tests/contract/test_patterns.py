@@ -11,7 +11,11 @@ from stub_server.contract.formats import is_ip_network
 from stub_server.domain.documents import is_document_unchecked
 
 from ..support.contract import document
-from . import formats
+from . import pack
+
+import sandbox_formats as formats  # isort: skip - found where the pack is
+
+assert pack.PACK.is_dir()
 
 SCHEMAS = document().raw["components"]["schemas"]
 NETWORK = re.compile(SCHEMAS["IpNetwork"]["pattern"].removesuffix("$") + r"\Z")
