@@ -17,6 +17,7 @@ _LISTS: Mapping[str, tuple[str, tuple[str, ...], str]] = {
     "publicKey": ("/api-keys?is_active=true", ("api_keys",), "public_key"),
     "customerId": ("/v2/customers", ("customers",), "id"),
     "orderId": ("/v2/orders", ("orders",), "id"),
+    "subscriptionId": ("/v2/subscriptions", ("subscriptions",), "id"),
     "projectId": ("/v2/projects", ("data", "projects"), "id"),
     "planId": ("/v2/plans", ("plans",), "id"),
     "productId": ("/v2/products", ("products",), "id"),
