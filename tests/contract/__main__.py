@@ -28,12 +28,23 @@ DECLARED = "\n[phases.stateful.inference]\nalgorithms = []\n"
 
 
 @contextmanager
-def server() -> Iterator[str]:
-    """A server of its own on a free port, answering; its address."""
+def server(*module: str) -> Iterator[str]:
+    """A server of its own on a free port, answering; its address. `module` is run in place of `stub_server`."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "stub_server", "serve", "--port", str(port), "--seed", "42", "--now", NOW]
+    command = [
+        sys.executable,
+        "-m",
+        *(module or ("stub_server",)),
+        "serve",
+        "--port",
+        str(port),
+        "--seed",
+        "42",
+        "--now",
+        NOW,
+    ]
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         try:
