@@ -17,9 +17,9 @@ _FINE = re.compile(r"(\.[0-9]{6})[0-9]+")
 _BELOW_MS = re.compile(r"\.[0-9]{3}([0-9]+)").search
 _LONGEST_READ = len("2026-11-20T14:32:05.123456")  # text up to this length has no finer fraction
 UUID = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
-# Room for an IPv6 address with an IPv4 tail and a netmask of the same form; zone names are not supported.
-_LONGEST_NETWORK = 100
-_PADDED = re.compile(r"/0[0-9]+$").search
+# Room for an IPv6 address with an IPv4 tail and a prefix length; zone names are not supported.
+_LONGEST_NETWORK = 50
+_IS_NO_PREFIX = re.compile(r"/(?:0[0-9]|[0-9]*[^0-9])").search
 is_uuid = re.compile(UUID[1:-1]).fullmatch
 
 
@@ -52,9 +52,9 @@ def range_end_ms(text: str) -> int:
 
 
 def is_ip_network(text: str) -> bool:
-    """An IPv4 or IPv6 address or network; host bits are allowed, leading zeros of a prefix length are not."""
+    """An IPv4 or IPv6 address or network in CIDR notation, host bits allowed; no netmask, no padded length."""
     # Longer texts are never valid, and would only fill the cache.
-    return len(text) <= _LONGEST_NETWORK and text.isascii() and not _PADDED(text) and _is_ip_network(text)
+    return len(text) <= _LONGEST_NETWORK and text.isascii() and not _IS_NO_PREFIX(text) and _is_ip_network(text)
 
 
 @lru_cache(maxsize=1024)
@@ -67,7 +67,7 @@ def _is_ip_network(text: str) -> bool:
 
 
 STRICT = frozenset(("document", "ip-network"))
-"""Formats that are stricter than the `pattern` beside them, which is there for generators that ignore the format."""
+"""Formats that stand in for the `pattern` beside them, which is there for generators that ignore the format."""
 
 
 def formats(is_document: Format) -> dict[str, Format]:

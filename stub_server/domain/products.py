@@ -26,16 +26,18 @@ def without_plan(old: Body, plan_id: str, now: str) -> Body | None:
     return old | {"planIds": [ident for ident in old["planIds"] if ident != plan_id], "updatedAt": now}
 
 
-def known_plans(asked: Iterable[str], project_id: str, project_of: Callable[[str], str | None]) -> list[str]:
+def known_plans(
+    asked: Iterable[str], project_id: str, project_of: Callable[[str], str | None], *, has_target: bool = False
+) -> list[str]:
     """The plans that unlock a product, each once, in the order of the request.
 
-    Raises Missing for one that does not exist or belongs to another project than the product.
+    Raises `reference_missing` for one that does not exist or belongs to another project than the product.
     """
     plans: dict[str, None] = {}
     for index, ident in enumerate(asked):
         plan_id = ident.lower()
         if project_of(plan_id) != project_id:
-            raise reference_missing(f"planIds[{index}]", "plan")
+            raise reference_missing(f"planIds[{index}]", "plan", has_target=has_target)
         plans[plan_id] = None
     return list(plans)
 

@@ -1,10 +1,12 @@
 """Replaces ids in the contract's examples by those of records in the sandbox, so that examples can be sent as shown."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from ..engine.sandbox import Sandbox
 from ..store.memory import Store
 from ..store.table import Table
+
+_LOOKED_AT = 100  # newest records among which another one is looked for
 
 
 def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
@@ -15,6 +17,8 @@ def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
     subscription = _first(_newest(store.subscriptions, "planId", plan)) or _kept(store.subscriptions, None)
     webhook = _first(_newest(store.webhooks, "is_active", True)) or _kept(store.webhooks, None)
     public_key = sandbox.credentials.get("public_key")
+    key = None if public_key is None else store.api_keys.holder("public_key", public_key)
+    product = _first(_newest(store.products, "projectId", project)) or _kept(store.products, None)
     found = {
         "projectId": project,
         "planId": plan,
@@ -23,10 +27,16 @@ def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
         "orderId": _kept(store.orders, sample.get("orderId")),
         "lastOrderId": _last_order(store, subscription),
         "subscriptionId": subscription,
-        "productId": _first(_newest(store.products, "projectId", project)) or _kept(store.products, None),
+        "productId": product,
         "webhookId": webhook,
         "logId": _first(_newest(store.webhook_logs, "webhookId", webhook)) or _kept(store.webhook_logs, None),
-        "apiKeyId": None if public_key is None else store.api_keys.holder("public_key", public_key),
+        "apiKeyId": key,
+        "idlePlanId": _other(store.plans, plan, lambda ident: not _is_in_use(store, "planId", ident)),
+        "idleProjectId": _other(store.projects, project, lambda ident: not _is_in_use(store, "projectId", ident)),
+        "spareProjectId": _other(store.projects, project, lambda ident: _has(store.projects, ident, status="active")),
+        "spareProductId": _other(store.products, product, lambda ident: _has(store.products, ident, projectId=project)),
+        "spareWebhookId": _other(store.webhooks, webhook),
+        "spareApiKeyId": _other(store.api_keys, key),
         "merchantId": store.merchant.id,
         "userId": store.merchant.user_id,
         "publicKey": public_key,
@@ -69,6 +79,24 @@ def _other_plan(store: Store, project: str | None, plan: str | None) -> str | No
     """Another plan of the project, preferably active and payable by boleto, as one example is."""
     others = [ident for ident in _newest(store.plans, "projectId", project) if ident != plan]
     return max(others, key=lambda ident: _serves(store, ident), default=None)
+
+
+def _other(table: Table, ident: str | None, fits: Callable[[str], bool] = bool) -> str | None:
+    """Another record than `ident`, preferably one that fits: what ends or changes a record leaves the first alone."""
+    newest = (table.rows[key].id for key in table.order[: -_LOOKED_AT - 1 : -1])
+    others = [other for other in newest if other != ident]
+    return next(filter(fits, others), others[0] if others else None)
+
+
+def _is_in_use(store: Store, name: str, ident: str) -> bool:
+    """Whether orders or running subscriptions keep a plan or a project from being deleted."""
+    orders = sum(store.orders.count(f"{name}+status", (ident, status)) for status in ("paid", "pending"))
+    return bool(orders or store.running(name, ident))
+
+
+def _has(table: Table, ident: str, **members: object) -> bool:
+    public = table.peek(ident)
+    return public is not None and members.items() <= public.items()
 
 
 def _serves(store: Store, plan: str) -> tuple[bool, bool]:

@@ -8,6 +8,7 @@ import yaml
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import Call
+from ..contract.path_examples import with_path_examples
 from ..contract.source import Json
 from ..kernel.problem import NotAllowed
 from .examples import replacements, stand_ins
@@ -38,7 +39,8 @@ class File:
                 {**server, "url": _HERE.decode() + server["url"].rstrip("/")} if server["url"][:1] == "/" else server
                 for server in self._data.get("servers", [])
             ]
-            data = {key: servers if key == "servers" else value for key, value in self._data.items() if key != NAMED}
+            whole = with_path_examples(self._data)
+            data = {key: servers if key == "servers" else value for key, value in whole.items() if key != NAMED}
             if self._media == b"application/json":
                 body = orjson.dumps(data)
             else:

@@ -154,10 +154,11 @@ def detail(field: str, code: str, message: str, where: str = "body") -> Detail:
     return {"field": field, "in": where, "code": code, "message": message}
 
 
-def reference_missing(field: str, what: str) -> Missing:
-    """404 for an id in the body that no record has."""
+def reference_missing(field: str, what: str, *, has_target: bool = False) -> Refusal:
+    """404 for an id in the body that no record has; 409 where the path names a target, as its 404 is the target's."""
     message = f"No {what} of this merchant has this {field}."
-    return Missing(message, code="reference_not_found", details=[detail(field, "reference_not_found", message)])
+    kind = Conflict if has_target else Missing
+    return kind(message, code="reference_not_found", details=[detail(field, "reference_not_found", message)])
 
 
 def duplicate(field: str, code: str, message: str) -> Conflict:

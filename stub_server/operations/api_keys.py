@@ -95,13 +95,13 @@ def create_api_key(call: Call, body: Body) -> Reply:
 
 
 def update_api_key(call: Call, ident: str, body: Body) -> Reply:
-    """200 with the key as it is now."""
+    """200 with the key as it is now; 409 for an unknown project."""
     table = call.store.api_keys
     row = call.open(table, ident, "API key")
     rules.check_update(call.who.may, row, body, call.now)
     projects = None
     if "allowed_projects" in body:
-        projects = rules.known_projects(body["allowed_projects"], call.store.projects.keys)
+        projects = rules.known_projects(body["allowed_projects"], call.store.projects.keys, has_target=True)
     public, hidden = rules.changed_key(row, body, projects, call.now)
     record = resources.change_key(call.draft, row, public, hidden)
     return reply.enveloped("API key updated.", "api_key", call.draft.shown(table, record))

@@ -1,5 +1,7 @@
 """Products: what a member gets access to."""
 
+from functools import partial
+
 from ..calls import reply
 from ..calls.call import Call
 from ..calls.listing import list_reply, page_of, query_of
@@ -54,11 +56,11 @@ def get_product(call: Call, ident: str) -> Reply:
 
 
 def update_product(call: Call, ident: str, body: Body) -> Reply:
-    """200 with the product as it is now; 404 for an unknown plan, 409 when the SKU is taken."""
+    """200 with the product as it is now; 409 for an unknown plan, and when the SKU is taken."""
     row = _allowed(call, ident)
     public = rules.changed_product(row.public, body, call.now_text)
     if "planIds" in body:
-        public["planIds"] = _plans(call, public)
+        public["planIds"] = _plans(call, public, has_target=True)
     _check_project_open(call, row)
     _check_sku(call, public, ident)
     record = call.draft.update(call.store.products, row, public)
@@ -93,8 +95,9 @@ def _check_sku(call: Call, public: Body, own: str | None) -> None:
         rules.check_sku(call.store.products.holder("sku", (public["projectId"], public["sku"])), own)
 
 
-def _plans(call: Call, public: Body) -> list[str]:
-    return rules.known_plans(public["planIds"], public["projectId"], lambda ident: _project_of_plan(call, ident))
+def _plans(call: Call, public: Body, *, has_target: bool = False) -> list[str]:
+    of_plan = partial(_project_of_plan, call)
+    return rules.known_plans(public["planIds"], public["projectId"], of_plan, has_target=has_target)
 
 
 def _project_of_plan(call: Call, ident: str) -> str | None:

@@ -76,7 +76,7 @@ def update_webhook(call: Call, ident: str, body: Body) -> Reply:
     row = _open(call, ident)
     public = rules.changed_webhook(row.public, body, call.now_text)
     if "projectId" in body:
-        _check_project(call, public["projectId"])
+        _check_project(call, public["projectId"], has_target=True)
     rules.check_address(table.holder("url", (public["url"], public["projectId"])), ident)
     hidden = row.hidden
     if public["url"] != row.public["url"] and call.is_foreign != hidden.get(rules.ABROAD, False):
@@ -183,8 +183,8 @@ def _open_log(call: Call, ident: str) -> Row:
     return row
 
 
-def _check_project(call: Call, project_id: str | None) -> None:
-    """The project that a body names. Raises Forbidden for a key without it, Missing for one that does not exist."""
+def _check_project(call: Call, project_id: str | None, *, has_target: bool = False) -> None:
+    """The project that a body names. Raises Forbidden for a key without it, and `reference_missing`."""
     call.allow_project(project_id)
     if project_id is not None and project_id not in call.store.projects.keys:
-        raise reference_missing("projectId", "project")
+        raise reference_missing("projectId", "project", has_target=has_target)

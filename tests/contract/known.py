@@ -1,10 +1,9 @@
 """Ids of records that exist, put where schemathesis made up ids that nothing has."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import NAMESPACE_URL, uuid5
 from zlib import crc32
 
 import httpx2
@@ -18,6 +17,7 @@ _LISTS: Mapping[str, tuple[str, tuple[str, ...], str]] = {
     "publicKey": ("/api-keys?is_active=true", ("api_keys",), "public_key"),
     "customerId": ("/v2/customers", ("customers",), "id"),
     "orderId": ("/v2/orders", ("orders",), "id"),
+    "subscriptionId": ("/v2/subscriptions", ("subscriptions",), "id"),
     "projectId": ("/v2/projects", ("data", "projects"), "id"),
     "planId": ("/v2/plans", ("plans",), "id"),
     "productId": ("/v2/products", ("products",), "id"),
@@ -25,17 +25,20 @@ _LISTS: Mapping[str, tuple[str, tuple[str, ...], str]] = {
     "logId": ("/v2/webhooks/logs", ("logs",), "id"),
 }
 
-# What ends a record's life. Those that exist are few, and everything else in a run builds on them.
-_ENDINGS = frozenset(
-    ("archiveProject", "deleteApiKey", "deleteProduct", "deleteProject", "deleteWebhook", "updateApiKey")
-)
+
+def _is_never(value: Any) -> bool:
+    return False
 
 
 @dataclass(slots=True)
 class Known:
-    """What exists when the run begins. Knows nothing, and changes nothing, until it has learned."""
+    """What exists when the run begins. Knows nothing, and changes nothing, until it has learned.
+
+    `is_real` tells ids that a server has answered with since: those are left as they are.
+    """
 
     ids: dict[str, list[str]] = field(default_factory=dict)
+    is_real: Callable[[Any], bool] = _is_never
     sellable: list[Plan] = field(default_factory=list)
 
     def learn(self, base: str, token: str) -> None:
@@ -48,21 +51,11 @@ class Known:
             plans = _entries(api, "/v2/plans?status=active", ("plans",))
         self.sellable = [plan for plan in plans if plan["projectId"] in projects]
 
-    def aim_path(self, operation: str, parameters: Any, salt: str = "", *, every: bool = False) -> Any:
-        """Path parameters, most of the made-up ids replaced, or every one; but for what would end a record's life."""
-        if not isinstance(parameters, Mapping) or operation in _ENDINGS:
+    def aim_path(self, parameters: Any, salt: str = "", *, every: bool = False) -> Any:
+        """Path parameters, most of the made-up ids replaced, or every one."""
+        if not isinstance(parameters, Mapping):
             return parameters
         return {name: self._aim(name, value, salt, every=every) for name, value in parameters.items()}
-
-    def spare(self, operation: str, parameters: Any, body: Any) -> Any:
-        """Path parameters that end no record that was there before the run, whatever schemathesis has learned of it."""
-        archives = isinstance(body, dict) and body.get("status") == "archived"
-        if not isinstance(parameters, Mapping) or not (operation in _ENDINGS or archives):
-            return parameters
-        return {
-            name: str(uuid5(NAMESPACE_URL, value)) if value in self.ids.get(name, ()) else value
-            for name, value in parameters.items()
-        }
 
     def aim_body(self, body: Any) -> Any:
         """A body, most of the made-up references replaced; project and plan of one order belong together."""
@@ -70,7 +63,8 @@ class Known:
             return body
         salt = repr(body)
         aimed = {name: self._aim(name, value, salt) for name, value in body.items()}
-        if _is_made_up(body.get("planId")) and _is_made_up(body.get("projectId")):
+        pair = body.get("planId"), body.get("projectId")
+        if all(map(_is_made_up, pair)) and not any(map(self.is_real, pair)):
             method = body.get("paymentMethod", "pix")
             fitting = [plan for plan in self.sellable if method in plan["payment_methods"]]
             number = crc32((body["planId"] + salt).encode("utf-8", "replace"))
@@ -81,7 +75,8 @@ class Known:
 
     def _aim(self, name: str, value: Any, salt: str, *, every: bool = False) -> Any:
         ids = self.ids.get(name)
-        if not ids or not (_is_made_up(value) or (name == "publicKey" and _is_public_key(value))):
+        is_made_up = _is_made_up(value) or (name == "publicKey" and _is_public_key(value))
+        if not ids or not is_made_up or self.is_real(value):
             return value
         number = crc32((value + salt).encode("utf-8", "replace"))
         # One in eight stays as it is, for the 404; of public keys schemathesis tries too few to spare one.

@@ -5,13 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from stub_server.domain.documents import is_document_unchecked
 
 from ..support.contract import document, schemas, violations
-from . import formats
 
 ENTRIES = ["openapi.yaml", "sandbox.yaml"]
 API = document()
@@ -19,7 +14,6 @@ COMPONENTS = [(entry, name) for entry in ENTRIES for name in document(entry).raw
 OPERATIONS = [(entry, name) for entry in ENTRIES for name in document(entry).operations]
 RECEIVED = {"WebhookPayload"}  # what clients are sent: no operation takes it or answers with it
 BASES = {"documented", "assumed"}
-DOCUMENT = r"^[./-]*([0-9A-Za-z][./-]*){5,20}$"
 
 
 def objects(node: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -194,28 +188,6 @@ def test_no_default_is_null(entry: str, name: str) -> None:
     """Generators read a member with a default as one that must be sent."""
     found = [where for where, member in members(schema_of(entry, name), name) if member.get("default", 0) is None]
     assert [] == found
-
-
-def patterns_of(wanted: str) -> set[str]:
-    """The patterns that stand beside a format in requests."""
-    nodes = [member for entry, name in COMPONENTS for _, member in members(schema_of(entry, name), name)]
-    return {node["pattern"] for node in nodes if node.get("format") == wanted and "pattern" in node}
-
-
-@given(formats.documents(), formats.networks())
-@settings(deadline=None)
-def test_the_pattern_beside_a_format_lets_every_value_of_it_through(document: str, network: str) -> None:
-    """Generators that do not know our formats go by the patterns."""
-    (of_networks,) = patterns_of("ip-network")
-    assert {DOCUMENT} == patterns_of("document")
-    assert re.search(DOCUMENT, document) is not None
-    assert re.search(of_networks, network) is not None
-
-
-@given(st.from_regex(DOCUMENT, fullmatch=True), st.text())
-def test_a_document_that_the_pattern_refuses_is_none(likely: str, text: str) -> None:
-    for value in (likely, f"{likely[:3]} {likely[3:]}", text):
-        assert re.search(DOCUMENT, value) is not None or not is_document_unchecked(value)
 
 
 def idents(node: Any, name: str = "") -> Iterator[tuple[str, str]]:

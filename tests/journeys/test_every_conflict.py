@@ -119,8 +119,20 @@ def long_name(shop: Estate, operation: str) -> Answer:
     return create(shop, operation, metadata={"x" * 65: "1"})
 
 
+def of_nothing(shop: Estate, operation: str) -> Answer:
+    """A change that names a record which does not exist; the 404 of the operation is the target's."""
+    nothing = "11111111-1111-4111-8111-111111111111"
+    body = {
+        "updateApiKey": {"allowed_projects": [nothing]},
+        "updateProduct": {"planIds": [nothing]},
+        "updateWebhook": {"projectId": nothing},
+    }[operation]
+    return ask(shop.api, OPERATIONS[operation], shop.ids, json=body)
+
+
 CAUSES: dict[str, Callable[[Estate, str], Answer]] = {
     "metadata_key_invalid": long_name,
+    "reference_not_found": of_nothing,
     "duplicate_name": name_taken,
     "duplicate_document": document_taken,
     "document_type_conflict": document_of_another_type,

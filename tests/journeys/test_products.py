@@ -90,14 +90,14 @@ class TestPlanIds:
         assert product["planIds"] == [second, first]
 
     def test_an_unknown_plan_is_named_by_its_place(self, api: httpx2.Client, project_id: str, make_plan: Maker) -> None:
-        """404 at creation and at an update, which then changes nothing."""
+        """404 at creation; 409 at an update, whose 404 is the product's own, and nothing is changed."""
         known = make_plan(project_id)["id"]
         body = {"projectId": project_id, "name": "Curso", "planIds": [known, UNKNOWN]}
         missing = {"planIds[1]": "reference_not_found"}
         assert refused(api.post("/v2/products", json=body), 404, "reference_not_found") == missing
         product = make_product(api, project_id, planIds=[known])
         response = update_product(api, product, name="Outro", planIds=[known, UNKNOWN])
-        assert refused(response, 404, "reference_not_found") == missing
+        assert refused(response, 409, "reference_not_found") == missing
         assert get_product(api, product) == product
 
     def test_a_plan_of_another_project_is_unknown(self, api: httpx2.Client, project_id: str, make_plan: Maker) -> None:
@@ -107,7 +107,7 @@ class TestPlanIds:
         missing = {"planIds[0]": "reference_not_found"}
         assert refused(api.post("/v2/products", json=body), 404, "reference_not_found") == missing
         response = update_product(api, make_product(api, project_id), planIds=[foreign])
-        assert refused(response, 404, "reference_not_found") == missing
+        assert refused(response, 409, "reference_not_found") == missing
 
     def test_an_update_replaces_them_whole(self, api: httpx2.Client, project_id: str, make_plan: Maker) -> None:
         """An absent list stays."""

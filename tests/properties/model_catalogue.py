@@ -149,7 +149,7 @@ def may_write_product(
 ) -> Verdict:
     """A SKU is free in its project, and the plans are the project's own."""
     if project is None or any(plan is None or plan.project is not project for plan in plans):
-        return refused(404, "reference_not_found")
+        return refused(409 if beside else 404, "reference_not_found")
     conflicts = {"project_archived"} if project.status == "archived" else set()
     others = (found for found in world.products if found.project is project and found is not beside)
     if sku is not None and any(found.sku == sku for found in others):

@@ -1,0 +1,25 @@
+"""Customers whose document, its type and their own type agree: stored, a contradiction is a conflict."""
+
+from typing import Any
+from zlib import crc32
+
+from stub_server.domain.documents import Disagreement, infer
+
+
+def coherent(body: Any) -> Any:
+    """A body whose customer, most of the time, leaves out what its document contradicts."""
+    if not isinstance(body, dict):
+        return body
+    if isinstance(body.get("customer"), dict):
+        customer = coherent(body["customer"])
+        return body if customer is body["customer"] else body | {"customer": customer}
+    document = body.get("document")
+    if not isinstance(document, str) or crc32(document.encode("utf-8", "replace")) % 8 == 0:
+        return body
+    try:
+        infer(document, body.get("document_type"), body.get("type"))
+    except Disagreement:
+        return {name: value for name, value in body.items() if name not in ("document_type", "type")}
+    except ValueError:
+        return body
+    return body

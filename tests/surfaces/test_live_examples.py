@@ -1,0 +1,93 @@
+"""The examples of the served contract, ids in paths included, can be sent as they stand."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from stub_server.contract.document import Operation
+
+from ..support.contract import document
+from ..support.live import Live
+from ..support.wire import Door
+from .conftest import door_to
+
+OPERATIONS = tuple(document().operations.values())
+WITH_ID = [operation for operation in OPERATIONS if "{" in operation.path]
+ENDING = [operation for operation in WITH_ID if operation.method == "DELETE" or operation.id == "archiveProject"]
+
+
+def raw(contract: Any, operation: Operation) -> Any:
+    """The operation in a served contract."""
+    return contract["paths"][operation.path][operation.method.lower()]
+
+
+def path_examples(contract: Any, operation: Operation) -> dict[str, dict[str, str]]:
+    """By name of an example: the parameters in the path."""
+    found: dict[str, dict[str, str]] = {}
+    for parameter in raw(contract, operation).get("parameters", ()):
+        if parameter.get("in") == "path":
+            for name, example in parameter["examples"].items():
+                found.setdefault(name, {})[parameter["name"]] = example["value"]
+    return found
+
+
+def path_ids(contract: Any, operation: Operation) -> set[str]:
+    """The ids in the path of an operation's examples."""
+    return {ident for example in path_examples(contract, operation).values() for ident in example.values()}
+
+
+def bodies(contract: Any, message: Any) -> dict[str, Any]:
+    """The examples of a request or an answer by name."""
+    media = message.get("content", {}).get("application/json", {}).get("examples", {})
+    components = contract["components"]["examples"]
+    return {name: components[e["$ref"].rpartition("/")[2]] if "$ref" in e else e for name, e in media.items()}
+
+
+def requests(contract: Any, operation: Operation) -> Iterator[tuple[str, bytes | None]]:
+    """Path and body of each example of an operation."""
+    shown, ids = bodies(contract, raw(contract, operation).get("requestBody", {})), path_examples(contract, operation)
+    for name in shown or ids or [""]:
+        path = operation.path
+        for parameter, value in ids.get(name, {}).items():
+            path = path.replace(f"{{{parameter}}}", value)
+        yield path, json.dumps(shown[name]["value"]).encode() if name in shown else None
+
+
+@pytest.fixture
+def fresh(live: Live) -> Iterator[Door]:
+    """A world of its own."""
+    yield door_to(live, "live-examples")
+    live.app.sandboxes.forget("live-examples")
+
+
+def test_each_can_be_sent_one_after_the_other(fresh: Door) -> None:
+    """In the order of the document, as tools send them: none is refused for what another one did."""
+    contract = fresh.ask("GET", "/openapi.json").json()
+    answers = [
+        (operation.id, path, fresh.ask(operation.method, path, body))
+        for operation in OPERATIONS
+        for path, body in requests(contract, operation)
+    ]
+    assert [] == [(name, path, answer.body) for name, path, answer in answers if answer.status >= 300]
+    assert len(answers) > len(OPERATIONS)
+
+
+@pytest.mark.parametrize("operation", WITH_ID, ids=lambda operation: operation.id)
+def test_an_id_in_a_path_has_an_example_for_each_of_the_request_or_the_answer(live: Live, operation: Operation) -> None:
+    """Tools pair examples of one name."""
+    contract = door_to(live, "surfaces").ask("GET", "/openapi.json").json()
+    found = raw(contract, operation)
+    names = bodies(contract, found.get("requestBody", {})) or bodies(contract, found["responses"]["200"])
+    assert names
+    assert list(names) == list(path_examples(contract, operation))
+
+
+@pytest.mark.parametrize("operation", ENDING, ids=lambda operation: operation.id)
+def test_what_ends_a_record_is_shown_another_than_what_reads_it(live: Live, operation: Operation) -> None:
+    contract = door_to(live, "surfaces").ask("GET", "/openapi.json").json()
+    (ended,) = path_ids(contract, operation)
+    stem = operation.path.partition("}")[0]
+    readers = [other for other in WITH_ID if other.method == "GET" and other.path.startswith(stem)]
+    assert [] == [other.id for other in readers if ended in path_ids(contract, other)]
