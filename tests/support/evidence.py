@@ -14,7 +14,7 @@ from stub_server.engine.step import Step
 from . import wire
 from .contract import document
 from .gaps import EXCUSED
-from .ledger import Answer, Ledger, operation_named, promised
+from .ledger import Answer, Fact, Ledger, operation_named, promised
 
 TESTS = Path(__file__).parents[1]
 DEFECTS = "defects"
@@ -22,12 +22,13 @@ AT_ONCE = ("project.close",)  # jobs that finish the work of the operation which
 
 
 class Evidence:
-    """One per test run. Under xdist no process sees everything, so the run as a whole is judged without it only."""
+    """One per process. Under xdist each worker tells the controller what it has seen, and that one judges the run."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.ledger = Ledger()
         self._visited: set[Path] = set()
-        self._whole = not any("::" in arg for arg in config.args) and not hasattr(config, "workerinput")
+        self._whole = not any("::" in arg for arg in config.args)
+        self._is_worker = hasattr(config, "workerinput")
         self._undo: list[Callable[[], None]] = []
         config.addinivalue_line("markers", f"{DEFECTS}: makes the server answer what its contract lacks, on purpose")
         self._at_once: dict[tuple[int, str, int], Operation] = {}
@@ -116,12 +117,24 @@ class Evidence:
         """A whole run without the whole evidence has failed."""
         stopped = session.shouldstop or session.shouldfail or exitstatus not in (0, 1)
         self._whole = self._whole and not stopped
-        if self._whole and any(self.ledger.gaps(EXCUSED)):
+        if self._is_worker:
+            reached = [(*fact, test) for fact, test in self.ledger.reached.items()]
+            told: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]  # xdist's
+            told.update({"evidence_is_whole": self._whole, "evidence": reached})
+        elif self._whole and any(self.ledger.gaps(EXCUSED)):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take in what a worker has seen. One that crashed has told nothing, and the run is not a whole one."""
+        told = getattr(node, "workeroutput", {})
+        self._whole = self._whole and told.get("evidence_is_whole", False)
+        for operation, kind, value, test in told.get("evidence", ()):
+            self.ledger.reached.setdefault(Fact(operation, kind, value), test)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The table: each operation, what it promises, and the first test that got it."""
-        if not self._whole:
+        if not self._whole or self._is_worker:
             return
         write, reached = terminalreporter.write_line, self.ledger.reached
         terminalreporter.section("evidence ledger")
