@@ -95,7 +95,9 @@ def create_app(settings: Settings | None = None) -> Edge:
     abroad = Sender(__version__, local=False)
     courier = Courier(Sender(__version__, local=settings.loopback), abroad)
     seeding = Seeding(data_dir("fixtures"), document, schemas)
-    origin = Origin(rules, seeding, settings.scenario, settings.seed, settings.now, settings.history, secret)
+    origin = Origin(
+        rules, seeding, settings.scenario, settings.seed, settings.now, settings.history, settings.journal, secret
+    )
     try:
         sandboxes = Sandboxes(origin, open_names=settings.loopback, bell=courier.ring)
     except ContractViolation as error:  # an overlay may ask of answers what no record has

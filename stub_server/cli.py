@@ -113,6 +113,7 @@ def main() -> None:
     help="When failed deliveries are tried again.",
 )
 @click.option("--history", type=click.IntRange(0), default=10_000, help="Steps that a world keeps; 0 keeps none.")
+@click.option("--journal", type=click.IntRange(0, 1_000_000), default=2_000, help="Requests kept; 0 keeps no bodies.")
 @click.option("--store", default="memory", metavar="memory|URL", help="Where records are kept.")
 @click.option(
     "--cors-origin",

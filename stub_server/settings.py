@@ -28,6 +28,7 @@ class Settings:
     autopay: int | None = None
     webhook_schedule: str = "standard"
     history: int = 10_000
+    journal: int = 2_000
     log: str = "requests"
     cors_origins: tuple[str, ...] = ()
     allow_hosts: tuple[str, ...] = ()

@@ -1,14 +1,14 @@
 """One call of an operation: its caller, its sandbox, and the methods that handlers use."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
 from ..contract.document import Lifecycle, Operation
 from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
-from ..engine.step import Cause, ReplyKey, Saved
+from ..engine.step import Cause, ReplyKey, Saved, Step
 from ..kernel.clock import iso
 from ..kernel.problem import Forbidden, Missing, Unavailable, detail
 from ..kernel.record import Body, Record, Row
@@ -26,7 +26,7 @@ _GONE = "The sandbox was reset or deleted while this request waited, and nothing
 class Caller:
     """The authenticated caller: a JWT's user or an API key. `kind` is jwt, private_key or public_key.
 
-    `projects` is None if every project is allowed, `networks` empty if every address is.
+    `projects` is None if every project is allowed, `networks` empty if every address is; `claims` are those of a JWT.
     """
 
     kind: str
@@ -36,6 +36,7 @@ class Caller:
     key_id: str | None = None
     projects: frozenset[str] | None = None
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    claims: Mapping[str, Any] | None = field(default=None, compare=False)
 
     def may(self, scope: str) -> bool:
         """Whether the caller has a scope, by name or (JWT only) by wildcard."""
@@ -85,7 +86,8 @@ class Call:
         sandbox = self.sandbox
         self.store = sandbox.store
         path = self.path or "/"
-        self.trace = Trace(sandbox.ids.request(), sandbox.clock.now, self.method, path, self.query_string, sandbox.name)
+        ident, now, step = sandbox.ids.request(), sandbox.clock.now, sandbox.log.number
+        self.trace = Trace(ident, now, self.method, path, self.query_string, sandbox.name, step)
         return self.trace
 
     @property
@@ -173,9 +175,21 @@ class Call:
             draft = self.draft
         if self.sandbox.is_gone:
             raise Unavailable(_GONE, headers={"Retry-After": "0"})
-        if draft.record(saved) is not None:
-            self.has_recorded = True
+        step = draft.record(saved)
+        if step is not None:
+            self._note(step)
         self._draft = None
+
+    def _note(self, step: Step) -> None:
+        """Have the journal know the step, and what it raised."""
+        trace = self.trace
+        if not self.has_recorded:
+            trace.before, self.has_recorded = step.number - 1, True
+        trace.after = step.number
+        if step.events:
+            trace.events += tuple([event.id for event in step.events])
+            opened = [record.id for table, record, before in step.puts if before is None and table == "webhook_logs"]
+            trace.deliveries += tuple(opened)
 
     def forget_draft(self) -> None:
         """Let go of what was drafted and not recorded."""

@@ -78,6 +78,13 @@ class Tokens:
             )
         return known.caller
 
+    def caller_of(self, authorization: bytes) -> Caller | None:
+        """Whose token it is, expired or of another sandbox too; None for one that this server has not issued."""
+        try:
+            return (self._known.get(authorization) or self._verified(authorization)).caller
+        except Unauthenticated:
+            return None
+
     def sandbox_named(self, authorization: bytes) -> str | None:
         """The sandbox that a bearer token of this server names; None for anything else, which is refused later."""
         try:
@@ -100,7 +107,7 @@ class Tokens:
             raise bad_credentials("The token lacks claims that this sandbox gives its own.")
         # Ids are stored and compared in lower case, as everywhere.
         subject, merchant_id = claims["sub"].lower(), claims["merchant_id"].lower()
-        caller = Caller("jwt", subject, merchant_id, frozenset(claims["scope"].split()))
+        caller = Caller("jwt", subject, merchant_id, frozenset(claims["scope"].split()), claims=claims)
         verified = Verified(caller, claims["sandbox"], claims["exp"])
         if len(authorization) <= _LONGEST:
             if len(self._known) >= _REMEMBERED:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from operator import attrgetter
+from typing import Protocol
 from weakref import WeakKeyDictionary
 
 from .step import Step
@@ -13,17 +14,26 @@ MOST_BYTES = 32 * 1024 * 1024
 MOST_BYTES_IN_ALL = 256 * 1024 * 1024
 
 
+class Bounded(Protocol):
+    """Something of a world that takes `size` bytes and can let the oldest of what it holds go."""
+
+    size: int
+
+    def forget(self, size: int) -> None:
+        """Let the oldest go, of about so many bytes."""
+
+
 class Budget:
-    """What the logs of all worlds of a server may take together, in bytes."""
+    """What the logs (or the journals) of all worlds of a server may take together, in bytes."""
 
     __slots__ = ("_logs", "most", "used")
 
     def __init__(self, most: int = MOST_BYTES_IN_ALL) -> None:
         self.most, self.used = most, 0
         # A world that is dropped must not be held by what it shares. In order, so that ties are decided alike.
-        self._logs: WeakKeyDictionary[Log, None] = WeakKeyDictionary()
+        self._logs: WeakKeyDictionary[Bounded, None] = WeakKeyDictionary()
 
-    def join(self, log: Log) -> None:
+    def join(self, log: Bounded) -> None:
         """Have a log be one of those that make room."""
         self._logs[log] = None
 

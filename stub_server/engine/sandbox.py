@@ -17,9 +17,9 @@ from ..kernel.problem import Unavailable
 from ..kernel.record import Body, Row
 from ..kernel.slices import at_once
 from ..kernel.timers import Timers
-from ..kernel.trace import Journal
 from ..store.memory import Merchant, Store
 from ..store.table import Table
+from .journal import Journal
 from .log import Budget, Log, Unkept
 from .replies import Replies
 from .restoring import change_records, rebuild, undo_records
@@ -258,10 +258,7 @@ class Sandbox:
     # -- copies
 
     def fork(self, name: str) -> Sandbox:
-        """A world with the same past and a future of its own, of which nobody is told.
-
-        Fault rules come along, the journal stays behind.
-        """
+        """A world with the same past and a future of its own, of which nobody is told; fault rules come along."""
         twin = Sandbox(
             name=name,
             seed=self.seed,
@@ -270,6 +267,7 @@ class Sandbox:
             clock=self.clock.copy(),
             ids=self.ids.copy(name),
             log=self.log.fresh(self.log.number),
+            journal=self.journal.fresh(),
             timers=self.timers.copy(),
             stores={ident: store.copy() for ident, store in self.stores.items()},
             home=self.home,

@@ -1,7 +1,9 @@
 """Authentication and scopes: Connexion's security middleware with one plain check per operation."""
 
+from dataclasses import replace
 from functools import lru_cache
 from ipaddress import ip_address
+from time import perf_counter_ns
 from typing import Any, NamedTuple
 
 import orjson
@@ -40,7 +42,7 @@ class Gate:
         header = call.headers.get(b"authorization")
         if header is None:
             raise no_credentials()
-        caller = call.caller = self._caller(call, header, operation)
+        caller = call.caller = call.trace.caller = self._caller(call, header, operation)
         sandbox = call.sandbox
         known = sandbox.stores.get(caller.merchant_id)
         if known is None:
@@ -48,7 +50,6 @@ class Gate:
                 "This sandbox has no such merchant, or has none any more. POST /_sandbox/tokens makes one with a token."
             )
         call.store = store = known
-        call.trace.caller = caller.key_id or caller.subject
         if caller.key_id is not None:
             if caller.networks:
                 self._check_address(call, caller)
@@ -124,6 +125,24 @@ class Gate:
             )
 
 
+def recognised(call: Call, authorization: bytes) -> Caller | None:
+    """Whose credential was refused, if this server has issued it: expired, switched off, or of another world."""
+    kind, _, token = authorization.decode("latin-1").strip().partition(" ")
+    token = token.strip()
+    if kind.lower() != "bearer":
+        return None
+    if not token.startswith(("sk_", "pk_")):
+        found: Caller | None = call.server.tokens.caller_of(authorization)
+        return found
+    unique, value = ("digest", digest(token)) if token.startswith("sk_") else ("public_key", token)
+    for store in call.sandbox.stores.values():
+        record = store.api_keys.find(store.api_keys.holder(unique, value) or "")
+        if record is not None:
+            caller = _key_of(record, store.merchant.id).caller
+            return caller if unique == "digest" else _identified(caller)
+    return None
+
+
 def _lacks(scope: str) -> Forbidden:
     return Forbidden(
         f"This credential lacks the scope {scope}.",
@@ -168,9 +187,12 @@ def _caller_of(sandbox: Sandbox, store: Store, ident: str, kind: str) -> Caller:
         raise bad_credentials("This API key has expired.", "api_key_expired")
     if not active:
         raise bad_credentials("This API key is switched off (is_active).", "api_key_inactive")
-    if kind == "public_key":
-        return Caller(kind, caller.subject, caller.merchant_id, frozenset(), ident, caller.projects, caller.networks)
-    return caller
+    return _identified(caller) if kind == "public_key" else caller
+
+
+def _identified(caller: Caller) -> Caller:
+    """The caller of the public half of a key, which only identifies."""
+    return replace(caller, kind="public_key", scopes=frozenset())
 
 
 class _Operation(SecurityOperation):
@@ -188,7 +210,7 @@ class _Operation(SecurityOperation):
         call.operation = operation = self._operation
         call.trace.operation = operation.id
         if self.security:
-            call.trace.step = "auth"
+            call.trace.step, call.trace.auth_at = "auth", perf_counter_ns()
             self._gate.admit(call, operation)
         await self.next_app(scope, receive, send)
 

@@ -11,12 +11,14 @@ from ..engine.scheduler import tick
 from ..kernel.problem import Forbidden, Unavailable
 from ..kernel.trace import Trace
 from . import cors
+from .bodies import read_late
 from .choice import Choice
 from .door import OPEN_CONTROL, Bodiless, Door
 from .errors import Headers, render
 from .hosts import Hosts
 from .inbox import inbox_at
 from .ratelimit import RateLimit
+from .recording import Recorder, changes_something
 from .router import CALL
 
 _PREFLIGHT = b"access-control-request-method"
@@ -49,6 +51,7 @@ class Edge:
         self._door = Door(server, cors.Origins(cors_origins, loopback=server.loopback))
         self._choose = Choice(server.sandboxes, server.tokens, self._hosts, loopback=server.loopback)
         self._rate_limit = rate_limit
+        self._recorder = Recorder(server.document, server.control)
         self.listener: Callable[[Trace, Sequence[str]], None] | None = None  # told of every request once it is answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,6 +74,7 @@ class Edge:
         scope["path"] = call.path or "/"
         stamp = (b"x-request-id", trace.id.encode())
         origin, limits = call.origin, Headers()
+        is_control, is_kept = call.path.startswith(CONTROL), True
 
         async def reply(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -78,31 +82,39 @@ class Edge:
                 message["headers"] += (stamp, cors.VARY, *limits)
                 if origin is not None and self._door.lets_read(call, origin):
                     message["headers"].extend(cors.answer_headers(origin))
+                trace.sent_headers = message["headers"]
+            else:
+                trace.answer = message.get("body")  # the whole of it: what comes in parts is none of the journal's
             await send(message)
 
         try:
             if refusal is not None:
                 raise refusal
-            early = self._answer_early(call)
+            early = self._answer_early(call, is_control=is_control)
             if early is not None:
-                trace.status = early.status
+                trace.status, is_kept = early.status, False
                 await send({"type": "http.response.start", "status": early.status, "headers": [*early.headers, stamp]})
                 await send({"type": "http.response.body", "body": b""})
                 return
-            if self._rate_limit is not None and not call.path.startswith(CONTROL):
+            if self._rate_limit is not None and not is_control:
                 limits += self._rate_limit.take(trace.sandbox, call.headers.get(b"authorization"), call.peer)
             page = self._pages.get(call.path)
+            if page is not None:
+                is_kept = False
             await (self.api if page is None else page)(scope, receive, reply)
         except Exception as error:
             if trace.status:  # the answer has begun: nothing can be said any more, the server cuts the connection
                 raise
             status, headers, body = render(error, trace)
+            if not is_control:
+                await read_late(call, receive)
             await reply({"type": "http.response.start", "status": status, "headers": headers})
             await reply({"type": "http.response.body", "body": b"" if call.method == "HEAD" else body})
         finally:
             refusal = None  # its traceback holds this frame
             trace.close()
-            call.sandbox.journal.append(trace)
+            if is_kept and (not is_control or changes_something(call)):
+                self._recorder.record(call, scope["headers"])
             if self.listener is not None:
                 self.listener(trace, call.warnings)
 
@@ -139,14 +151,14 @@ class Edge:
             _refuse_delivery(call)
         return self._choose(call)
 
-    def _answer_early(self, call: Call) -> Bodiless | None:
+    def _answer_early(self, call: Call, *, is_control: bool) -> Bodiless | None:
         """The steps before the API: a bare prefix, a preflight, the control surface's door. Raises refusals."""
         path = call.path
         if not path:
             return _to_the_pages(call)
         if call.origin is not None and call.method == "OPTIONS" and _PREFLIGHT in call.headers:
             return self._door.preflight(call, call.origin)
-        if path.startswith(CONTROL):
+        if is_control:
             self._door.control(call)
         return None
 

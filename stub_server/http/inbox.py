@@ -11,9 +11,9 @@ from ..engine.deliveries import INBOX
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Missing
 from ..worlds.inbox import Answer, Message, is_name
+from .bodies import read_body
 from .errors import Headers
 from .router import CALL
-from .terminal import read_body
 
 _BODILESS = (204, 205, 304)
 

@@ -16,6 +16,7 @@ from ..faults.match import Request
 from ..faults.rule import BEFORE, Effect
 from ..faults.rules import LONGEST_DELAY
 from ..kernel.problem import Limited, Malformed, Refusal, detail
+from .bodies import read_late
 from .errors import Headers, render
 from .hangup import hang_up
 
@@ -167,6 +168,7 @@ class Simulation:
             raise
         except Exception as error:
             self._status, self._headers, self._body = render(error, self._call.trace)
+            await read_late(self._call, receive)
         effect, headers, body = self._effect, self._headers, self._body
         if self._labels:
             headers.append((SIMULATED, ", ".join(self._labels).encode()))

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Awaitable, Callable
 from functools import cached_property
+from time import perf_counter_ns
 from typing import Any
 
 import orjson
@@ -10,14 +11,14 @@ from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
 from connexion.spec import Specification
 from starlette.types import Receive, Scope, Send
 
-from ..calls.call import LARGEST_BODY, Call
+from ..calls.call import Call
 from ..calls.reply import Reply
 from ..contract.document import JSON, Document, Operation
 from ..contract.schema import Schemas
 from ..contract.violation import ContractViolation
 from ..engine.step import ReplyKey
-from ..kernel.problem import Malformed, TooLarge
 from . import idempotency
+from .bodies import read_body
 from .errors import render
 from .fitting import takes_of
 from .requests import Requests
@@ -48,18 +49,18 @@ class Bound:
 
     async def answer(self, call: Call, values: tuple[str, ...], arguments: dict[str, Any]) -> Reply:
         """Call an async handler, and check its response against the contract."""
-        call.trace.step = "handler"
+        call.trace.step, call.trace.rule_at = "rule", perf_counter_ns()
         return self._checked(call, arguments, await self.handler(call, *values, **arguments))  # type: ignore[misc]
 
     def answer_at_once(self, call: Call, values: tuple[str, ...], arguments: dict[str, Any]) -> Reply:
         """Call a sync handler, and check its response against the contract before its draft is recorded."""
-        call.trace.step = "handler"
+        call.trace.step, call.trace.rule_at = "rule", perf_counter_ns()
         return self._checked(call, arguments, self.handler(call, *values, **arguments))  # type: ignore[arg-type]
 
     def _checked(self, call: Call, arguments: dict[str, Any], reply: Reply) -> Reply:
         if self.requests.has_maps:
             self.requests.check_names(arguments.get("body"))
-        call.trace.step = "respond"
+        call.trace.step, call.trace.respond_at = "respond", perf_counter_ns()
         if reply.shape is None or (reply.status, reply.shape) not in self._proved:
             self.check(reply)
         return reply
@@ -148,7 +149,7 @@ class Terminal(SpecMiddleware):
         routed = scope["extensions"][ROUTING_CONTEXT]
         bound = self._bound[routed["api_base_path"]][routed["operation_id"]]
         requests, trace = bound.requests, call.trace
-        trace.step = "validate"
+        trace.step, trace.validate_at = "validate", perf_counter_ns()
         if requests.has_body:
             call.body_bytes = await read_body(receive, call.headers.get(b"content-length"))
         values, arguments = requests.read(call)
@@ -173,6 +174,7 @@ async def _once(
     print_ = idempotency.fingerprint(call, arguments.get("body"))
     earlier = idempotency.earlier(call, key, print_)
     if earlier is not None:
+        call.trace.step, call.trace.respond_at = "respond", perf_counter_ns()
         reply = Reply(earlier.status, (earlier.body,), None, (*earlier.headers, idempotency.REPLAYED))
         await _send(send, call, reply, earlier.body)
         return
@@ -207,36 +209,3 @@ async def _send(send: Send, call: Call, reply: Reply, body: bytes) -> None:
         headers.append((b"x-sandbox-warnings", ", ".join(call.warnings[:20]).encode("latin-1", "replace")))
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if call.trace.method == "HEAD" else body})
-
-
-async def read_body(receive: Receive, length: bytes | None) -> bytes:
-    """The whole body, however it is chunked. Raises TooLarge as soon as it is."""
-    if length is not None and length.isdigit() and int(length) > LARGEST_BODY:
-        raise _too_large()
-    message = await receive()
-    if message["type"] == "http.disconnect":
-        raise _cut_short()
-    data: bytes = message.get("body", b"")
-    if not message.get("more_body"):
-        if len(data) > LARGEST_BODY:
-            raise _too_large()
-        return data
-    parts, size = [data], len(data)
-    while message.get("more_body"):
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise _cut_short()
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > LARGEST_BODY:
-            raise _too_large()
-    return b"".join(parts)
-
-
-def _cut_short() -> Malformed:
-    """The client has gone: half a request is not executed."""
-    return Malformed("The client left before its body was complete.")
-
-
-def _too_large() -> TooLarge:
-    return TooLarge(f"The body is larger than {LARGEST_BODY} bytes, the most that the sandbox reads.")

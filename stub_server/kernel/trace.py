@@ -1,79 +1,80 @@
-"""The journal: what happened to each of the newest requests, bounded in number and in bytes."""
+"""A request from its first byte to its last, as the journal keeps it: by reference, text is made for its readers."""
 
-from collections import deque
-from collections.abc import Iterator
-from sys import getsizeof
+from collections.abc import Sequence
 from time import perf_counter_ns
+from typing import Any, Final
 
-KEPT, KEPT_BYTES = 2_000, 1024 * 1024
 LONGEST = 1_024  # characters of a path, and of a query, that are kept
+STAGES: Final = ("route", "auth", "validate", "rule", "respond")
 
 
 class Trace:
-    """One request from the first byte to the last: `step` names how far it came.
+    """One request: `step` names how far it came, the stage of `STAGES` that it reached last.
+
+    Set by the layers as it passes them: `operation` (its id), `caller` (a `calls.call.Caller`, also of a credential
+    that was recognised and refused), `code` of a refusal, `simulated` (the rule or header that caused a failure or a
+    delay), and `before` and `after`, the step of the world before the first change of its own and after the last,
+    None where it changed nothing. `events` and `deliveries` are the ids of what these changes raised. `auth_at` and
+    so on say when a stage began, in ns of the machine's counter, 0 for one that was not reached.
+
+    Set when it ends, secrets left out: `packed` (the headers, names and then values) and `body` as they came,
+    `sent_headers` and `answer` as they went. A body is None where none was kept: the journal keeps none, it was never
+    read, or the connection ended without an answer, whose `status` is then 0. `size` is about how many bytes all of it
+    keeps alive.
 
     A path or query that is longer than any of the API is kept cut.
     """
 
-    __slots__ = (
-        "at",
-        "began",
-        "caller",
-        "code",
-        "id",
-        "method",
-        "micros",
-        "operation",
-        "path",
-        "query",
-        "sandbox",
-        "simulated",
-        "status",
-        "step",
-    )
+    # What was never set. To set it for every request would cost more than slots save.
+    after: int | None = None
+    answer: bytes | None = None
+    auth_at: int = 0
+    body: bytes | None = None
+    caller: Any = None
+    code: str | None = None
+    deliveries: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    micros: int = 0
+    operation: str | None = None
+    packed: bytes = b""
+    respond_at: int = 0
+    rule_at: int = 0
+    sent_headers: Sequence[tuple[bytes, bytes]] = ()
+    simulated: str | None = None
+    size: int = 0
+    status: int = 0
+    step: str = "route"
+    validate_at: int = 0
+    warnings: Sequence[str] = ()
 
-    def __init__(self, ident: str, at: int, method: str, path: str, query: bytes, sandbox: str) -> None:
-        """`at` is the sandbox's time in ms; durations are the machine's own."""
-        self.id, self.at, self.method, self.sandbox = ident, at, method, sandbox
+    def __init__(
+        self, ident: str, at: int, method: str, path: str, query: bytes, sandbox: str, before: int = 0
+    ) -> None:
+        """`at` is the sandbox's time in ms and `before` its step; durations are the machine's own."""
+        self.id, self.at, self.method, self.sandbox, self.before = ident, at, method, sandbox, before
         self.path = path if len(path) <= LONGEST else path[:LONGEST] + "…"
         self.query = query if len(query) <= LONGEST else query[:LONGEST] + "…".encode()
-        self.operation: str | None = None
-        self.caller: str | None = None
-        self.step = "route"
-        self.status = 0
-        self.code: str | None = None
-        self.simulated: str | None = None  # the rule or header that caused a failure or a delay
         self.began = perf_counter_ns()
-        self.micros = 0
 
     def close(self) -> None:
         """Measure the duration."""
         self.micros = (perf_counter_ns() - self.began) // 1000
 
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        """The headers as they came, names in lower case."""
+        parts = self.packed.decode("latin-1").split("\n") if self.packed else []
+        half = len(parts) // 2
+        return list(zip(parts[:half], parts[half:], strict=False))
 
-class Journal:
-    """The newest requests, the oldest first. The bytes that count are those that clients choose: paths and queries."""
+    @property
+    def answer_headers(self) -> list[tuple[str, str]]:
+        """The headers as they went."""
+        return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.sent_headers]
 
-    __slots__ = ("_bytes", "_kept")
-
-    def __init__(self) -> None:
-        self._kept: deque[Trace] = deque()
-        self._bytes = 0
-
-    def append(self, trace: Trace) -> None:
-        """Keep a request; the oldest make room."""
-        kept = self._kept
-        kept.append(trace)
-        self._bytes += getsizeof(trace.path) + len(trace.query)
-        while len(kept) > KEPT or self._bytes > KEPT_BYTES:
-            old = kept.popleft()
-            self._bytes -= getsizeof(old.path) + len(old.query)
-
-    def __getitem__(self, place: int) -> Trace:
-        return self._kept[place]
-
-    def __iter__(self) -> Iterator[Trace]:
-        return iter(self._kept)
-
-    def __len__(self) -> int:
-        return len(self._kept)
+    def stages(self) -> list[tuple[str, int]]:
+        """The stages that it reached, each with its microseconds."""
+        begun = (self.began, self.auth_at, self.validate_at, self.rule_at, self.respond_at)
+        reached = [(name, at) for name, at in zip(STAGES, begun, strict=True) if at]
+        ends = [at for _, at in reached[1:]] + [self.began + self.micros * 1000]
+        return [(name, max(0, end - at) // 1000) for (name, at), end in zip(reached, ends, strict=True)]

@@ -13,7 +13,8 @@ from .snapshots import Snapshots
 class Origin:
     """What all worlds of a server begin with.
 
-    `now` is ms and freezes their clocks; `history` is how many steps each keeps.
+    `now` is ms and freezes their clocks; `history` is how many steps each keeps, `journal` how many requests with their
+    bodies.
     """
 
     rules: Rules
@@ -22,6 +23,7 @@ class Origin:
     seed: int
     now: int | None
     history: int
+    journal: int
     secret: bytes = field(repr=False)
 
 

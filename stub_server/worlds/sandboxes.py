@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from itertools import count
 
+from ..engine.journal import MOST_BYTES_IN_ALL as MOST_JOURNAL_BYTES
+from ..engine.journal import Journal
 from ..engine.log import Budget, Log
 from ..engine.past import state_at
 from ..engine.sandbox import DEFAULT, Sandbox
@@ -38,6 +40,7 @@ class Sandboxes:
         self._budget, self.keyring, self.lane = Budget(), Keyring(), Lane()
         self._started, self._begun = wall_ms(), 0
         self._for_inboxes, self._for_snapshots = Budget(MOST_BYTES_IN_ALL), Budget(MOST_SNAPSHOT_BYTES)
+        self._for_journals = Budget(MOST_JOURNAL_BYTES)
         self._entries: dict[str, Entry] = {}
         self._named, self._turns = 0, count(1)  # how many names were made up, and how often worlds were used
         self.default = self._enter(self._make(DEFAULT, origin.scenario, origin.seed, None), None).world
@@ -187,6 +190,7 @@ class Sandboxes:
         """Let go of a world: what it still had to do is not done any more."""
         world.is_gone = True
         world.log.close()
+        world.journal.clear()
         self._bell(world)
 
     def _make(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
@@ -203,7 +207,8 @@ class Sandboxes:
     def _empty(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         origin = self._origin
         clock, ids = Clock(origin.now if now is None else now), Ids(seed, origin.secret, name)
-        return Sandbox(name, seed, scenario, origin.rules, clock, ids, Log(origin.history, self._budget))
+        log, journal = Log(origin.history, self._budget), Journal(origin.journal, self._for_journals)
+        return Sandbox(name, seed, scenario, origin.rules, clock, ids, log, journal=journal)
 
     def _own(self, sandbox: Sandbox) -> Sandbox:
         """A world that has just been filled, with seeded keys of its own."""

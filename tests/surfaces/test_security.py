@@ -8,12 +8,11 @@ import pytest
 
 from stub_server.calls.call import LARGEST_BODY
 from stub_server.contract import user_file
-from stub_server.engine import log, replies
+from stub_server.engine import journal, log, replies
 from stub_server.events import log as events
 from stub_server.http.requests import DEEPEST, MOST_VALUES
 from stub_server.http.watch import Limits
 from stub_server.http.wire import LARGEST_HEAD
-from stub_server.kernel import trace
 from stub_server.operations.control.sandbox import MOST_MERCHANTS
 from stub_server.settings import Settings
 from stub_server.store import tables
@@ -61,7 +60,11 @@ def test_its_figures_are_those_of_the_code() -> None:
         "Events": (f"{events.KEPT:,} and {events.KEPT_BYTES // MIB} MiB",),
         "Deliveries": (f"{tables.LOG_ROWS:,} and {tables.LOG_BYTES // MIB} MiB",),
         "Saved replies": (f"{replies.KEPT:,} and {replies.KEPT_BYTES // MIB} MiB",),
-        "Journal": (f"{trace.KEPT:,} requests and {trace.KEPT_BYTES // MIB} MiB",),
+        "Journal": (
+            f"{settings.journal:,} requests",
+            f"{journal.MOST_BYTES // MIB} MiB a world",
+            f"{journal.MOST_BYTES_IN_ALL // MIB} MiB in all",
+        ),
         "User files": (f"{user_file.MOST_BYTES // MIB} MB, {user_file.DEEPEST} levels",),
     }
     assert [] == [(name, figure) for name, told in figures.items() for figure in told if figure not in row(name)]

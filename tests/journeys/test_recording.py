@@ -1,0 +1,294 @@
+"""What the journal records: everything about a request but its secrets."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import monotonic, sleep
+from typing import Any
+
+import httpx2
+import orjson
+import pytest
+
+from stub_server.contract.secrets import REDACTED
+from stub_server.engine.journal import Journal
+from stub_server.kernel.trace import Trace
+
+from ..conftest import Serve
+from ..support.live import NO_TLS, Live
+from ..support.make import Json, created, customer_body
+from ..support.wire import connect, rest_of
+
+NOW = "2027-03-01T12:00:00.000Z"
+TARGET = "https://shop.example.com/hooks"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A world of its own, and a look at its journal from inside."""
+
+    live: Live
+    name: str
+    credentials: Json
+
+    @property
+    def journal(self) -> Journal:
+        """The requests that it keeps."""
+        return self.live.app.sandboxes.entry(self.name).world.journal
+
+    def send(self, method: str, path: str, *, key: str | None = "private_key", **options: Any) -> httpx2.Response:
+        """A request to it, by default with its private key."""
+        headers = {**options.pop("headers", {})}
+        if key is not None:
+            headers["Authorization"] = f"Bearer {self.credentials[key]}"
+        return httpx2.request(
+            method, f"{self.live.url}/s/{self.name}{path}", headers=headers, verify=NO_TLS, timeout=30, **options
+        )
+
+    def kept(self, method: str, path: str, **options: Any) -> tuple[httpx2.Response, Trace]:
+        """A request to it, and what is kept of it."""
+        answer = self.send(method, path, **options)
+        trace = self.journal[-1]
+        assert answer.headers["X-Request-Id"] == trace.id
+        return answer, trace
+
+
+@pytest.fixture(scope="module")
+def live(serve: Serve) -> Live:
+    """A server whose journal is looked at."""
+    return serve(seed=29)
+
+
+def opened(live: Live) -> World:
+    """A new frozen world."""
+    answer = httpx2.post(f"{live.url}/_sandbox/sandboxes", json={"now": NOW}, verify=NO_TLS, timeout=30)
+    made = created(answer)["sandbox"]
+    return World(live, made["name"], made["credentials"])
+
+
+@pytest.fixture
+def world(live: Live) -> Iterator[World]:
+    """A new world."""
+    made = opened(live)
+    yield made
+    live.app.sandboxes.forget(made.name)
+
+
+def everything(world: World) -> str:
+    """All that the journal holds, as text."""
+    return str([{name: getattr(trace, name) for name in vars(trace)} for trace in world.journal])
+
+
+def until(world: World, operation: str) -> Trace:
+    """The request of an operation, once it has ended; its client may have been told before."""
+    limit = monotonic() + 10
+    while world.journal[-1].operation != operation and monotonic() < limit:
+        sleep(0.01)
+    assert operation == world.journal[-1].operation
+    return world.journal[-1]
+
+
+# -- what is kept
+
+
+def test_a_request_is_kept_with_headers_and_bodies(world: World) -> None:
+    body = customer_body()
+    answer, trace = world.kept("POST", "/v2/customers?note=1", json=body, headers={"X-Team": "blue"})
+    assert (201, "createCustomer", "POST", "/v2/customers", b"note=1") == (
+        trace.status, trace.operation, trace.method, trace.path, trace.query
+    )  # fmt: skip
+    assert (body, answer.content) == (orjson.loads(trace.body or b""), trace.answer)
+    headers = dict(trace.headers)
+    assert ("blue", "application/json", REDACTED) == (
+        headers["x-team"], headers["content-type"], headers["authorization"]
+    )  # fmt: skip
+    sent = {name: value for name, value in answer.headers.items() if name not in ("date", "server")}
+    assert sent == dict(trace.answer_headers)
+    assert ("unknown_query_parameter:note",) == tuple(trace.warnings)
+
+
+def test_what_the_request_did_is_kept(world: World) -> None:
+    """Its steps, its events and the deliveries that these opened."""
+    webhook = {"url": "https://receiver.example/hooks", "events": ["customer.*"]}
+    created(world.send("POST", "/v2/webhooks", json=webhook))
+    _, read = world.kept("GET", "/v2/customers?limit=1")
+    answer, wrote = world.kept("POST", "/v2/customers", json=customer_body())
+    (event,) = world.send("GET", "/_sandbox/events?type=customer.created&limit=1").json()["events"]
+    logs = world.send("GET", "/v2/webhooks/logs").json()["logs"]
+    assert (None, (), ()) == (read.after, read.events, read.deliveries)
+    assert (read.before, read.before + 1, (event["id"],)) == (wrote.before, wrote.after, wrote.events)
+    assert tuple(log["id"] for log in logs if log["event_id"] == event["id"]) == wrote.deliveries
+    assert 1 == len(wrote.deliveries)
+    assert 201 == answer.status_code
+
+
+def test_the_stages_are_those_that_the_request_reached(world: World) -> None:
+    _, done = world.kept("GET", "/v2/customers")
+    _, invalid = world.kept("POST", "/v2/customers", json={})
+    _, stranger = world.kept("GET", "/v2/customers", key=None)
+    _, lost = world.kept("GET", "/v2/nowhere")
+    assert [
+        ["route", "auth", "validate", "rule", "respond"], ["route", "auth", "validate"], ["route", "auth"], ["route"]
+    ] == [[name for name, _ in trace.stages()] for trace in (done, invalid, stranger, lost)]  # fmt: skip
+    assert all(sum(us for _, us in trace.stages()) <= trace.micros + 5 for trace in (done, invalid, stranger, lost))
+
+
+def test_a_caller_is_kept_by_kind_key_and_claims(world: World) -> None:
+    _, by_token = world.kept("GET", "/v2/customers", key="jwt")
+    _, by_key = world.kept("GET", "/v2/customers")
+    _, by_public = world.kept("GET", "/v2/customers", key="public_key")
+    _, by_nobody = world.kept("GET", "/v2/customers", headers={"Authorization": "Bearer x"}, key=None)
+    assert ["jwt", "private_key", "public_key"] == [t.caller.kind for t in (by_token, by_key, by_public)]
+    assert world.name == by_token.caller.claims["sandbox"]
+    assert (by_key.caller.key_id, None) == (by_public.caller.key_id, by_key.caller.claims)
+    assert (401, 401, None) == (by_public.status, by_nobody.status, by_nobody.caller)
+
+
+def test_who_sent_an_expired_token_or_that_of_another_world_is_known(world: World, live: Live) -> None:
+    """The credential is refused, and its claims tell why."""
+    tokens = live.app.server.tokens
+    merchant = live.app.sandboxes.entry(world.name).world.store.merchant
+    old, _ = tokens.issue(world.name, merchant.id, merchant.user_id, ["*"], -5)
+    other, _ = tokens.issue("default", merchant.id, merchant.user_id, ["*"], 600)
+    for token, sandbox in ((old, world.name), (other, "default")):
+        _, trace = world.kept("GET", "/v2/customers", key=None, headers={"Authorization": f"Bearer {token}"})
+        assert (401, sandbox, merchant.id) == (trace.status, trace.caller.claims["sandbox"], trace.caller.merchant_id)
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "status"),
+    [
+        ("/v2/customers", {"key": None}, 401),
+        ("/v2/nowhere", {}, 404),
+        ("/v2/customers", {"headers": {"Prefer": "code=503"}}, 503),
+        ("/v2/customers", {"headers": {"Content-Type": "text/plain"}}, 415),
+    ],
+)
+def test_the_body_of_a_refused_request_is_kept(world: World, path: str, options: Json, status: int) -> None:
+    """Also where the request was refused before anybody read it."""
+    content = orjson.dumps({"name": "Ana"})
+    headers = {"Content-Type": "application/json"} | options.get("headers", {})
+    answer, trace = world.kept("POST", path, content=content, **(options | {"headers": headers}))
+    assert (status, content, answer.content) == (answer.status_code, trace.body, trace.answer)
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(world: World) -> None:
+    """The refusal is answered, and the request is kept without it."""
+    head = (
+        f"POST /s/{world.name}/v2/nowhere HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 9\r\n\r\n"
+    )
+    with connect(world.live.port) as connection:
+        connection.sendall(head.encode() + b"1234")
+        assert rest_of(connection).startswith(b"HTTP/1.1 404 ")
+    assert ("/v2/nowhere", None) == (world.journal[-1].path, world.journal[-1].body)
+
+
+def test_headers_that_stand_twice_are_joined(world: World) -> None:
+    lines = (
+        f"GET /s/{world.name}/v2/plans HTTP/1.1", "Host: localhost", "X-A: 1", "X-A: 2", "Connection: close",
+        "Authorization: Bearer one", "Authorization: Bearer two",
+    )  # fmt: skip
+    with connect(world.live.port) as connection:
+        connection.sendall("\r\n".join((*lines, "", "")).encode())
+        assert rest_of(connection).startswith(b"HTTP/1.1 401 ")
+    headers = dict(world.journal[-1].headers)
+    assert ("1, 2", REDACTED) == (headers["x-a"], headers["authorization"])
+
+
+def test_what_a_fault_did_is_kept(world: World) -> None:
+    """An answer that was dropped has neither status nor body; one that was cut is kept as it went."""
+    world.send("POST", "/_sandbox/faults", json={"then": {"drop_connection": "after"}, "when": {"times": 1}})
+    with pytest.raises(httpx2.HTTPError):
+        world.send("POST", "/v2/customers", json=customer_body())
+    dropped = until(world, "createCustomer")
+    assert (0, None, "fault:fault_1", True) == (
+        dropped.status, dropped.answer, dropped.simulated, dropped.after is not None
+    )  # fmt: skip
+    world.send("POST", "/_sandbox/faults", json={"then": {"truncate_body": 0.5}})
+    with pytest.raises(httpx2.HTTPError):
+        world.send("GET", "/v2/plans")
+    cut = until(world, "listPlans")
+    assert (200, "fault:fault_2") == (cut.status, cut.simulated)
+    assert 0 < len(cut.answer or b"") < int(dict(cut.answer_headers)["content-length"])
+
+
+def test_of_the_control_surface_what_may_change_something_is_kept(world: World) -> None:
+    """Neither reading it nor pages, preflights and what is posted to inboxes are requests to the API."""
+    world.send("POST", "/_sandbox/clock/advance", json={"seconds": 5})
+    advanced = world.journal[-1]
+    assert ("advanceClock", "/_sandbox/clock/advance") == (advanced.operation, advanced.path)
+    for method, path in (("GET", "/_sandbox/clock"), ("GET", "/openapi.json"), ("POST", "/_sandbox/inbox/shop")):
+        assert 200 == world.send(method, path).status_code
+    world.send("OPTIONS", "/v2/plans", headers={"Origin": "http://localhost", "Access-Control-Request-Method": "GET"})
+    assert advanced is world.journal[-1]
+
+
+def test_journal_0_keeps_neither_headers_nor_bodies(serve: Serve) -> None:
+    world = opened(serve(seed=29, journal=0))
+    answer, trace = world.kept("POST", "/v2/customers", json=customer_body())
+    assert (201, "createCustomer") == (answer.status_code, trace.operation)
+    assert ([], [], None, None) == (trace.headers, trace.answer_headers, trace.body, trace.answer)
+
+
+def test_journal_n_keeps_so_many_requests(serve: Serve) -> None:
+    world = opened(serve(seed=29, journal=3))
+    ids = [world.send("GET", "/v2/plans").headers["X-Request-Id"] for _ in range(5)]
+    assert ids[2:] == [trace.id for trace in world.journal]
+
+
+def test_a_reset_and_a_fork_begin_with_an_empty_journal(world: World) -> None:
+    world.send("GET", "/v2/plans")
+    fork = created(world.send("POST", f"/_sandbox/sandboxes/{world.name}/fork", json={}))["sandbox"]["name"]
+    assert 0 == len(world.live.app.sandboxes.entry(fork).world.journal)
+    world.send("POST", "/_sandbox/reset")
+    assert ["resetSandbox"] == [trace.operation for trace in world.journal]
+
+
+# -- what is not
+
+
+def test_no_secret_is_in_the_journal(world: World) -> None:
+    """Keys and tokens that are sent or answered: in headers, bodies, queries, paths and refusals."""
+    own = world.credentials
+    signing = "whsec_" + "QUJD" * 8
+    receiver = {
+        "url": TARGET,
+        "events": ["*"],
+        "headers": [{"name": "Authorization", "value": "Basic c2VjcmV0IHdvcmQ="}],
+    }
+    key = created(world.send("POST", "/api-keys", key="jwt", json={"name": "a", "scopes": ["plans:read"]}))["api_key"]
+    webhook = created(world.send("POST", "/v2/webhooks", json=receiver))["webhook"]
+    rotated = world.send("POST", f"/v2/webhooks/{webhook['id']}/regenerate-key", json={}).json()
+    token = created(world.send("POST", "/_sandbox/tokens", json={}))["token"]
+    fork = created(world.send("POST", f"/_sandbox/sandboxes/{world.name}/fork", json={}))["sandbox"]["credentials"]
+    world.send("GET", f"/v2/webhooks/{webhook['id']}")
+    world.send("GET", "/v2/webhooks")
+    bad = world.send("POST", "/_sandbox/certify", json={"url": TARGET, "signing_key": signing[:-3] + " bad"})
+    assert 422 == bad.status_code
+    world.send(
+        "POST",
+        "/_sandbox/certify",
+        content=f'{{"signing_key": "{signing}"',
+        headers={"Content-Type": "application/json"},
+    )
+    world.send("POST", "/v2/customers", json={"private_key": own["private_key"]})
+    world.send("POST", "/v2/nowhere", json={"anything": own["private_key"], "signing_key": signing})
+    world.send("GET", f"/v2/{own['private_key']}?x=1")
+    world.send("GET", f"/v2/plans?api_key={own['private_key']}&token={token}")
+    headers = {"X-Api-Key": own["private_key"], "Cookie": f"session={token}", "X-Sandbox-Admin-Key": "hunter2hunter2"}
+    world.send("GET", "/v2/plans", headers=headers, key=None)
+    world.send("GET", "/v2/plans", headers=headers)
+    found = everything(world)
+    secrets = [
+        own["private_key"], own["jwt"], key["private_key"], webhook["signing_key"], token, fork["private_key"],
+        fork["jwt"], signing, signing[:-3], "c2VjcmV0IHdvcmQ=", "hunter2", rotated["webhook"]["signing_key"],
+    ]  # fmt: skip
+    assert [] == [secret for secret in secrets if secret in found]
+    assert found.count(REDACTED) > 20
+
+
+def test_what_is_no_secret_of_such_an_operation_is_kept(world: World) -> None:
+    body = {"url": TARGET, "events": ["*"], "headers": [{"name": "X-Team", "value": "blue"}], "name": "Loja"}
+    answer, trace = world.kept("POST", "/v2/webhooks", json=body)
+    expected = answer.json()
+    expected["webhook"]["signing_key"] = REDACTED
+    assert (body, expected) == (orjson.loads(trace.body or b""), orjson.loads(trace.answer or b""))
