@@ -60,11 +60,14 @@ def step_before(sandbox: Sandbox, request: str, field: str) -> int:
 
 
 def state_at(sandbox: Sandbox, number: int, name: str) -> Generator[None, None, Sandbox]:
-    """A copy of a world as it was after a step, under another name, with pauses.
+    """A copy of a world as it was after a step, under another name, with pauses. A clock that ran runs on from there.
 
     Raises Conflict for a step that is not kept.
     """
-    return (yield from reach(sandbox, number, name)).world
+    twin = (yield from reach(sandbox, number, name)).world
+    twin.recorded_clock = twin.clock.again(twin.recorded_clock)
+    twin.clock.set(twin.recorded_clock)
+    return twin
 
 
 def reach(sandbox: Sandbox, number: int, name: str) -> Generator[None, None, Reached]:

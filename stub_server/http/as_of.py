@@ -50,14 +50,16 @@ class AsOf:
             assert instant is not None
             number = step_at(world, instant, NAME)
         check_kept(world.log, number, NAME)
-        past = self._reached.get((id(world), number))
+        key = id(world), number
+        past = self._reached.get(key)
         if past is None or past[0]() is not world:
             reached = await call.server.sandboxes.lane.in_slices(state_at(world, number, world.name))
             reached.journal = world.journal
-            past = self._reached[id(world), number] = ref(world), reached
+            # A world that is gone takes its past along.
+            past = self._reached[key] = ref(world, lambda _: self._reached.pop(key, None)), reached
             while len(self._reached) > KEPT:
                 self._reached.popitem(last=False)
-        self._reached.move_to_end((id(world), number))
+        self._reached.move_to_end(key)
         then = past[1]
         then.clock.latch(then.recorded_clock.now if instant is None else instant)
         call.sandbox, call.store = then, then.store_of(call.store.merchant.id)

@@ -1,12 +1,16 @@
 """Reading the past: any GET of the API as things stood after a step or at an instant, and nothing is changed by it."""
 
+import gc
+import time
 from collections.abc import Iterator
 from itertools import pairwise
+from weakref import ref
 
 import httpx2
 import pytest
 
 from stub_server.engine import past
+from stub_server.engine.sandbox import Sandbox
 from stub_server.http import as_of
 from stub_server.kernel.clock import iso, parse_iso
 
@@ -159,6 +163,24 @@ def test_states_that_were_reached_are_kept_few_and_a_reset_begins_anew(
     make_customer()
     body: Json = done(api.get("/v2/customers", headers=at(1)))
     assert body["customers"] == done(api.get("/v2/customers"))["customers"]
+
+
+def test_a_world_that_is_gone_takes_its_past_along(serve: Serve) -> None:
+    server = serve(seed=12)
+    made = created(httpx2.post(f"{server.url}/_sandbox/sandboxes", json={}, timeout=30, verify=NO_TLS))["sandbox"]
+    headers = {"Authorization": f"Bearer {made['credentials']['jwt']}"} | at(0)
+    world = server.app.sandboxes.entry(made["name"]).world
+    assert 200 == httpx2.get(f"{made['base_url']}/v2/customers", headers=headers, verify=NO_TLS).status_code
+    pasts = [kept for kept in gc.get_objects() if isinstance(kept, Sandbox) and kept.journal is world.journal]
+    assert 2 == len(pasts)
+    gone = [ref(kept) for kept in pasts]
+    del pasts[:], world
+    server.app.sandboxes.forget(made["name"])
+    deadline = time.monotonic() + 10
+    while any(kept() is not None for kept in gone) and time.monotonic() < deadline:
+        time.sleep(0.05)
+        gc.collect()
+    assert [None, None] == [kept() for kept in gone]
 
 
 def test_a_read_of_the_past_counts_for_its_key(

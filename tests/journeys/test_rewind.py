@@ -128,6 +128,8 @@ def test_a_running_clock_runs_on_from_the_restored_instant(serve: Serve) -> None
         time.sleep(0.02)
         assert not control.get("/clock").json()["frozen"]
         assert sandbox["now"] < control.get("/clock").json()["now"]
+        fork = created(control.post("/sandboxes/default/fork", json={"step": 2}))["sandbox"]
+        assert (False, begun[:13]) == (fork["frozen"], fork["now"][:13])
         rewind(control, to_step=1)
         assert control.get("/clock").json()["frozen"]
 
