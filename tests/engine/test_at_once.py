@@ -1,10 +1,12 @@
 """Many clients at once: a key acts once, and what operations that wait do between the steps of others still folds."""
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 
 import httpx2
 import pytest
@@ -16,6 +18,7 @@ from ..support.live import NO_TLS, serving
 from ..support.make import customer_body
 from ..support.receiver import Receiver, receiving
 from .inside import Inside, Json
+from .scene import MERCHANTS
 from .shop import Shop, shop_in
 from .small import origin
 from .state import same, stale, state, token_of, whole
@@ -159,6 +162,71 @@ def test_attempts_between_other_writes_fold(shop: Shop, url: str, receiver: Rece
     assert any(numbers[-1] - numbers[0] > 1 for numbers in own.values()), "nothing came between the steps of a test"
     assert {"sendTestWebhook", "retryWebhook", "createCustomer", "createPixOrder", "deleteWebhook"} <= set(operations)
     assert operations.count("webhook.attempt") > 20
+    hold_to_steps(shop)
+
+
+def test_going_back_among_the_writes_of_others_folds(shop: Shop, url: str, receiver: Receiver) -> None:
+    """Rewinds and restores while others write, wait for receivers, move the clock, and read as of earlier steps."""
+    receiver.delay = 0.02
+    ident, body = webhook(shop, url, receiver), order_body(shop)
+    made = httpx2.post(f"{url}/_sandbox/snapshots", json={"name": "one"}, timeout=60, verify=NO_TLS)
+    step, reading = made.json()["snapshot"]["step"], {"Authorization": f"Bearer {shop.keys[0]}"}
+
+    def work(api: httpx2.Client, n: int) -> list[httpx2.Response]:
+        found = []
+        for turn in range(8):
+            if n < 3:
+                sent = api.post(f"/v2/webhooks/{ident}/test", json={"event_type": "order.paid"})
+                found.append(sent)
+                if sent.status_code == 200:
+                    found.append(api.post(f"/v2/webhooks/logs/{sent.json()['log']['id']}/retry"))
+            elif n < 6:
+                found.append(api.post("/v2/customers", json=customer_body()))
+                found.append(api.post("/v2/orders/pix", json=body, headers={"Idempotency-Key": f"{n} {turn % 3}"}))
+            elif n == 6:
+                found.append(api.get("/v2/orders", headers=reading | {"X-Sandbox-As-Of": str(step - turn)}))
+            elif n == 7:
+                found.append(api.post("/_sandbox/tokens", json={"merchant_id": MERCHANTS[1]}))
+                headers = {"Authorization": f"Bearer {found[-1].json()['token']}"}
+                found.append(api.post("/v2/customers", json=customer_body(), headers=headers))
+            elif n == 8:
+                found.append(api.post("/_sandbox/clock/advance", json={"seconds": 3600}))
+            elif n == 9:
+                found.append(api.post("/_sandbox/snapshots", json={"name": "two"}))
+                found.append(patiently(partial(api.post, "/_sandbox/snapshots/two/restore")))
+            else:
+                to = {"to_step": step if turn % 2 else step + 5}
+                found.append(patiently(partial(api.post, "/_sandbox/rewind", json=to)))
+                found.append(patiently(partial(api.post, "/_sandbox/snapshots/one/restore")))
+        return found
+
+    answers = at_once(shop, url, work)
+    assert [] == [answer.text for answer in answers if answer.status_code >= 500]
+    assert httpx2.post(f"{url}/_sandbox/webhooks/drain", timeout=60, verify=NO_TLS).json()["complete"]
+    laws = httpx2.get(f"{url}/_sandbox/invariants", timeout=60, verify=NO_TLS)
+    assert 200 == laws.status_code, laws.text
+    shop.inside.ask("GET", "/_sandbox/clock")
+    flush_usage(shop.world)
+    operations = Counter(step.cause.operation for step in shop.world.log)
+    assert operations["rewindSandbox"] >= 8, answers[-10:]
+    assert operations["restoreSnapshot"] >= 8
+    assert {"sendTestWebhook", "createCustomer", "createPixOrder", "issueToken"} <= set(operations)
+    hold_to_steps(shop)
+
+
+def patiently(ask: Callable[[], httpx2.Response]) -> httpx2.Response:
+    """Ask until the clock stands."""
+    deadline = time.monotonic() + 30
+    while True:
+        answer = ask()
+        if answer.json().get("code") != "clock_advancing" or time.monotonic() > deadline:
+            return answer
+        time.sleep(0.01)
+
+
+def hold_to_steps(shop: Shop) -> None:
+    """A world is what its steps make of its origin, and undone to it what the origin is."""
+    inside, world, kept = shop.inside, shop.world, list(shop.world.log)
     expected, begun = whole(inside, world), state(origin(inside.app))
     folded = origin(inside.app)
     for step in kept:
