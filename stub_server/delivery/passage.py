@@ -119,7 +119,7 @@ async def drained(courier: Courier, world: Sandbox, seconds: float) -> bool:
 def is_drained(courier: Courier, world: Sandbox) -> bool:
     """Whether nothing is due that will be sent, and no clock call goes on."""
     timers = world.timers
-    if world.is_gone or not (world.is_advancing or timers.claimed):
+    if world.is_gone or not (world.is_advancing or timers.claimed or courier.posting.in_flight(world)):
         due = None if world.is_gone or is_silent(world) else timers.next_attempt()
         return due is None or due > world.clock.read()
     return False

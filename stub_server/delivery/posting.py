@@ -103,7 +103,7 @@ class Posting:
     def _draft(self, world: Sandbox, timer: Timer, store: Store) -> Draft:
         """The step that an attempt ends with."""
         draft = Draft(world, store, Cause("delivery", timer.subject, SENDING))
-        if world.timers.is_claimed(timer):
+        if world.timers.is_set(timer):  # a world that was rewound meanwhile has it, and nobody has claimed it there
             draft.taken(timer)
         return draft
 

@@ -124,6 +124,10 @@ class Timers:
         """Whether an attempt that was claimed is still to be made."""
         return self.claimed.get(timer.seq) == timer
 
+    def is_set(self, timer: Timer) -> bool:
+        """Whether a timer is there, be it claimed, held or waiting."""
+        return self._live.get(timer.seq) == timer
+
     def release(self, timer: Timer) -> None:
         """Have a claimed attempt due again, unless a step has taken it."""
         if self.is_claimed(timer):

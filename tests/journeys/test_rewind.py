@@ -1,6 +1,7 @@
 """Going back: to a step, before a request, to an instant; and what stays as it is."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ from ..conftest import Serve
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, Maker, created, customer_body
 from ..support.receiver import Receiver
-from .hooks import CREATED, Hook, drain, event, logs
+from .hooks import CREATED, Hook, arrived, drain, event, logs
 from .past import everything, rewind, step_of
 from .steps import done, refused
 
@@ -160,6 +161,29 @@ def test_the_past_is_not_sent_again_and_what_is_new_is(
     assert drain(control)["complete"]
     assert ["delivered", "delivered"] == [log["status"] for log in logs(api, webhookId=made["id"])]
     assert sent + 2 == len(receiver.requests)
+
+
+@pytest.mark.parametrize("is_undone", [False, True])
+def test_an_attempt_under_way_is_recorded_where_its_delivery_still_is(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, is_undone: bool
+) -> None:
+    """The receiver answers after the rewind; it is not sent the delivery a second time."""
+    made = hook(events=CREATED)
+    before = step_of(control)
+    receiver.hold = threading.Event()
+    event(api)
+    arrived(receiver, 1)
+    raised = step_of(control)
+    created(api.post("/v2/projects", json={"name": "Depois"}))
+    rewind(control, to_step=before if is_undone else raised)
+    receiver.hold.set()
+    drained = drain(control)
+    assert (True, {"due": 0, "in_flight": 0, "held": 0}) == (drained["complete"], drained["deliveries"])
+    assert ([] if is_undone else ["delivered"]) == [log["status"] for log in logs(api, webhookId=made["id"])]
+    assert {"resumed": 0} == control.post("/webhooks/resume").json()
+    drain(control)
+    assert 1 == len(receiver.requests)
+    assert 200 == control.get("/invariants").status_code
 
 
 def test_saved_replies_return_with_the_state(api: httpx2.Client, control: httpx2.Client) -> None:
