@@ -177,10 +177,10 @@ class Call:
             raise Unavailable(_GONE, headers={"Retry-After": "0"})
         step = draft.record(saved)
         if step is not None:
-            self._note(step)
+            self.note(step)
         self._draft = None
 
-    def _note(self, step: Step) -> None:
+    def note(self, step: Step) -> None:
         """Have the journal know the step, and what it raised."""
         trace = self.trace
         if not self.has_recorded:

@@ -50,12 +50,19 @@ def step_at(sandbox: Sandbox, instant: int, field: str) -> int:
 
 
 def step_before(sandbox: Sandbox, request: str, field: str) -> int:
-    """The step before the first one of a request. Raises Conflict where none of it is kept."""
+    """The step before the first one of a request; of one that made none, the step at which it came.
+
+    Raises Conflict where neither the journal nor the log knows it, and where that step is not kept.
+    """
+    trace = sandbox.journal.find(request)
+    if trace is not None:
+        check_kept(sandbox.log, trace.before, field)
+        return trace.before
     for step in sandbox.log:
         if step.cause.id == request and step.cause.kind in ("request", "control"):
             return step.number - 1
     oldest = sandbox.log.oldest - 1
-    message = f"No step of the request {request} is kept; the oldest state that is is that after step {oldest}."
+    message = f"Nothing is kept of a request {request}; the oldest state that is is that after step {oldest}."
     raise unkept(message, field)
 
 

@@ -94,6 +94,34 @@ def test_back_to_before_a_request(api: httpx2.Client, control: httpx2.Client, ma
     assert before == everything(api, control)
 
 
+def test_back_to_before_an_advance_is_before_all_that_fell_due_in_it(
+    api: httpx2.Client, control: httpx2.Client, make_customer: Maker
+) -> None:
+    """And to before a request that changed nothing: as things stood when it came. A rewind is such a request, too."""
+    make_customer()
+    before, clock = everything(api, control), clock_of(control)
+    advance = control.post("/clock/advance", json={"days": 40})
+    assert len(done(advance)["fired"]) > 10
+    after, read = everything(api, control), api.get("/v2/customers")
+    make_customer()
+    back = control.post("/rewind", json={"to_request": advance.headers["x-request-id"]})
+    assert 10 < done(back)["undone"]
+    assert (before, clock) == (everything(api, control), clock_of(control))
+    rewind(control, to_request=back.headers["x-request-id"])
+    assert 2 == rewind(control, to_request=back.headers["x-request-id"])["undone"]
+    rewind(control, to_request=read.headers["x-request-id"])
+    assert after == everything(api, control)
+
+
+def test_a_request_is_found_by_its_steps_when_the_journal_has_forgotten_it(
+    live: Live, api: httpx2.Client, control: httpx2.Client, sandbox_name: str, make_customer: Maker
+) -> None:
+    make_customer()
+    response = api.post("/v2/customers", json=customer_body())
+    live.app.sandboxes.entry(sandbox_name).world.journal.clear()
+    assert 1 == rewind(control, to_request=response.headers["x-request-id"])["undone"]
+
+
 def test_back_to_an_instant(api: httpx2.Client, control: httpx2.Client, make_customer: Maker) -> None:
     """The clock shows the instant, and what was due after it is due again."""
     make_customer()

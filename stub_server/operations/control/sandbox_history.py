@@ -55,7 +55,8 @@ async def rewind_sandbox(call: Call, body: Body) -> Reply:
     else:
         instant = date_time_ms(body["to"])
         number = step_at(world, instant, "to")
-    entry, (_, undone) = await go_back(call.server.sandboxes, world, rewind(world, number, call.cause, instant))
+    entry, (step, undone) = await go_back(call.server.sandboxes, world, rewind(world, number, call.cause, instant))
+    call.note(step)
     return reply.value({"sandbox": shown(call, entry), "undone": undone})
 
 

@@ -52,7 +52,8 @@ async def restore_snapshot(call: Call, name: str) -> Reply:
     pinned = _snapshots(call).get(name).pinned
     check_standing(call.sandbox)
     work = restore(call.sandbox, pinned, call.cause)
-    entry, _ = await go_back(call.server.sandboxes, call.sandbox, work)
+    entry, step = await go_back(call.server.sandboxes, call.sandbox, work)
+    call.note(step)
     return reply.value({"sandbox": shown(call, entry)})
 
 
