@@ -69,18 +69,20 @@ class Explainer:
         """What is shown of a refusal that the journal has recorded; None for a request that was accepted."""
         if entry.status < 400:
             return None
+        sent = sent_of(entry)
         async with self._turn:
-            return await self._explained(server, world, sent_of(entry))
+            return await self._explained(server, _meant(server, world, sent), sent)
 
     async def _explained(self, server: Server, world: Sandbox, sent: Sent) -> Body:
         kind = _kind_of(sent)
-        is_control = sent.path.startswith(CONTROL)
+        path = _in_world(sent)
+        is_control = path.startswith(CONTROL)
         document, mender = surface = self._control if is_control else self._api
         merchant = _merchant(world, sent, surface)
         stage = self._rehearsal.stage(world)
         first = _as_it_was(sent, _token(server, world, merchant), document)
         found: Attempt | None = None
-        can_be_tried = not (world.is_broken or _is_cut(sent) or (is_control and routed(document, sent.path) is None))
+        can_be_tried = not (world.is_broken or _is_cut(sent) or (is_control and routed(document, path) is None))
         if can_be_tried and (kind.is_listed or sent.simulated):
             search = Search(server, document, mender, self._rehearsal, merchant.id)
             try:
@@ -114,10 +116,15 @@ class Explainer:
         }
 
 
+def _meant(server: Server, world: Sandbox, sent: Sent) -> Sandbox:
+    """The world that a request was for: one that was refused before a world was chosen still has its prefix."""
+    named = server.sandboxes.find(sent.path[3:].partition("/")[0]) if sent.path.startswith("/s/") else None
+    return named or world
+
+
 def _in_world(sent: Sent) -> str:
-    """The path without the prefix of a sandbox that does not exist."""
-    is_prefixed = sent.code == "sandbox_not_found" and sent.path.startswith("/s/")
-    return sent.path[sent.path.find("/", 3) :] if is_prefixed else sent.path
+    """The path in its world."""
+    return sent.path[sent.path.find("/", 3) :] if sent.path.startswith("/s/") else sent.path
 
 
 def _of_lives(control: Document) -> Document:
@@ -134,7 +141,8 @@ def _of_lives(control: Document) -> Document:
 
 def _merchant(world: Sandbox, sent: Sent, surface: _Surface) -> Merchant:
     """Whose records a request is about: the caller's, or on the control surface those of the record in the path."""
-    found = routed(surface.document, sent.path) if sent.path.startswith(CONTROL) else None
+    path = _in_world(sent)
+    found = routed(surface.document, path) if path.startswith(CONTROL) else None
     for name, ident in found.values.items() if found is not None else ():
         for store in world.stores.values():
             if name in TABLES and store.tables[TABLES[name]].find(ident.lower()) is not None:
@@ -200,7 +208,7 @@ def _first_changes(sent: Sent, name: str, base: str) -> list[Change]:
 
 
 def _operation(situation: Situation, sent: Sent) -> Operation | None:
-    found = routed(situation.document, sent.path)
+    found = routed(situation.document, _in_world(sent))
     if found is None:
         return None
     method = "GET" if sent.method == "HEAD" else sent.method
