@@ -128,7 +128,7 @@ def create_app(settings: Settings | None = None) -> Edge:
         tokens,
         courier,
         abroad,
-        Explainer(document, schemas, Rehearsal(api)).explain,
+        Explainer(document, schemas, control, compiled[CONTROL], Rehearsal(api)).explain,
         loopback=settings.loopback,
         rate_limit=settings.rate_limit,
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty key would admit everybody

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .faults import told
-from .options import of_a_server
+from .options import answer_of, of_a_server
 
 if TYPE_CHECKING:
     from .server import RunningServer
@@ -42,7 +41,7 @@ def explain(ident: str, server: str, sandbox: str, admin_key: str | None, as_jso
         found: Shown = (await running.control("GET", f"/requests/{quote(wanted, safe='')}"))["request"]
         return found
 
-    request = told(server, sandbox, admin_key, ask)
+    request = answer_of(server, sandbox, admin_key, ask)
     if request is None:
         raise click.ClickException(f"none of the newest {_LOOKED_AT} requests was refused.")
     found = request["explanation"]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import Unusable, of_a_server
+from .options import answer_of, of_a_server
 
 if TYPE_CHECKING:
     from .server import RunningServer
@@ -42,7 +41,7 @@ def list_rules(server: str, sandbox: str, admin_key: str | None, as_json: bool) 
                 return found
             page += 1
 
-    rules = told(server, sandbox, admin_key, ask)
+    rules = answer_of(server, sandbox, admin_key, ask)
     if as_json:
         click.echo(json.dumps(rules, ensure_ascii=False))
     else:
@@ -61,7 +60,7 @@ def add_rule(rule: str, server: str, sandbox: str, admin_key: str | None, as_jso
         made: Rule = (await running.control("POST", "/faults", json=body))["fault"]
         return made
 
-    made = told(server, sandbox, admin_key, ask)
+    made = answer_of(server, sandbox, admin_key, ask)
     click.echo(json.dumps(made, ensure_ascii=False) if as_json else line(made))
 
 
@@ -79,7 +78,7 @@ def delete_rule(
     if (ident is None) != everything:
         raise click.UsageError("Name one rule, or give --all.")
     path = "/faults" if ident is None else f"/faults/{quote(ident, safe='')}"
-    told(server, sandbox, admin_key, lambda running: running.control("DELETE", path))
+    answer_of(server, sandbox, admin_key, lambda running: running.control("DELETE", path))
     what = ident or "every rule"
     click.echo(json.dumps({"deleted": ident or "all"}) if as_json else f"Deleted {what}.")
 
@@ -92,24 +91,6 @@ def line(rule: Rule) -> str:
         f"{name} {json.dumps(rule[name], ensure_ascii=False)}" for name in ("match", "when", "then") if rule[name]
     ]
     return "  ".join(parts)
-
-
-def told(server: str, sandbox: str, admin_key: str | None, ask: Callable[[RunningServer], Awaitable[Any]]) -> Any:
-    """What a running server answers. A refusal ends the command with 1, a server that is away with 2."""
-    import asyncio
-
-    from .server import Away, Refused, RunningServer
-
-    async def asked() -> Any:
-        async with RunningServer(server, sandbox, admin_key) as running:
-            return await ask(running)
-
-    try:
-        return asyncio.run(asked())
-    except Refused as error:
-        raise click.ClickException(str(error)) from None  # exit code 1
-    except Away as error:
-        raise Unusable(str(error)) from None
 
 
 def _read(rule: str) -> Rule:

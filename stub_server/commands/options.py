@@ -1,9 +1,14 @@
 """What verbs of the command share: how they fail, and how they are told which server and sandbox are meant."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from .server import RunningServer
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,6 +39,24 @@ class BaseUrl(click.ParamType[str]):
         if not good or parts.fragment or (parts.query and not self._with_query):
             self.fail(f"{value!r} is not an address such as https://sandbox.example.com.", param, ctx)
         return str(value)
+
+
+def answer_of(server: str, sandbox: str, admin_key: str | None, ask: Callable[[RunningServer], Awaitable[Any]]) -> Any:
+    """What a running server answers. A refusal ends the command with 1, a server that is away with 2."""
+    import asyncio
+
+    from .server import Away, Refused, RunningServer
+
+    async def asked() -> Any:
+        async with RunningServer(server, sandbox, admin_key) as running:
+            return await ask(running)
+
+    try:
+        return asyncio.run(asked())
+    except Refused as error:
+        raise click.ClickException(str(error)) from None  # exit code 1
+    except Away as error:
+        raise Unusable(str(error)) from None
 
 
 def of_a_server(command: F) -> F:

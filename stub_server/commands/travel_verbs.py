@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import click
 
-from .options import Unusable, of_a_server
+from .options import answer_of, of_a_server
 
 _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
@@ -123,20 +122,7 @@ def _ask(
     as_json: bool,
 ) -> None:
     """Ask a running server and print what it says."""
-    import asyncio
     import json
 
-    from .server import Away, Refused, RunningServer
-
-    async def asked() -> dict[str, Any]:
-        async with RunningServer(server, sandbox, admin_key) as running:
-            return await call(running)
-
-    try:
-        answer = asyncio.run(asked())
-    except Away as error:
-        raise Unusable(str(error)) from None
-    except Refused as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
+    answer = answer_of(server, sandbox, admin_key, call)
     click.echo(json.dumps(answer, ensure_ascii=False) if as_json else told(answer))

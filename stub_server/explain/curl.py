@@ -26,7 +26,9 @@ def curl(attempt: Attempt, base_url: str, *, has_admin_key: bool) -> str | None:
 def _command(call: Question, base_url: str, *, has_admin_key: bool) -> str:
     url = base_url + encoded(call.path, safe="/:@!$&'()*+,;=~-._") + (f"?{call.query}" if call.query else "")
     words = ["curl -sS -g --path-as-is", "-I" if call.method == "HEAD" else f"-X {quote(call.method)}", quote(url)]
-    words += [f"-H {quote(f'{_NAMES.get(name, name)}: {value}')}" for name, value in call.headers.items()]
+    for name, value in call.headers.items():
+        if call.body or name != "content-type":
+            words.append(f"-H {quote(f'{_NAMES.get(name, name)}: {value}')}")
     if has_admin_key and call.path.startswith("/_sandbox"):
         words.append('-H "X-Sandbox-Admin-Key: $STUB_ADMIN_KEY"')
     if call.body:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -25,7 +25,7 @@ from .places import place_of
 from .routes import routed
 from .search import Search
 from .sent import Recorded, Sent, sent_of
-from .situation import Situation
+from .situation import TABLES, Situation
 from .states import state_of
 
 KEPT = ("content-type", "idempotency-key")
@@ -39,70 +39,67 @@ DROPPED = {
 }
 """Headers that the nearest request does without, and why."""
 log = logging.getLogger("stub_server")
+_LIVES = frozenset(("Sandbox orders", "Sandbox subscriptions"))
+"""Tags of the control operations whose requests are repaired: they act on one world and nothing else."""
 SHOWN = 400  # characters of a value that is shown in a change
 _WISHED = ("prefer", "simulate")
+
+
+class _Surface(NamedTuple):
+    """A contract whose requests are repaired, its paths as they are sent, and what mends values for it."""
+
+    document: Document
+    mender: Mender
 
 
 class Explainer:
     """One per server. One explanation is made at a time, in the turns that requests leave."""
 
-    def __init__(self, document: Document, schemas: Schemas, rehearsal: Rehearsal) -> None:
-        self._document, self._rehearsal = document, rehearsal
-        self._mender = Mender(document, schemas)
+    def __init__(
+        self, document: Document, schemas: Schemas, control: Document, controls: Schemas, rehearsal: Rehearsal
+    ) -> None:
+        """`document` and `control` are the two contracts, each with its schemas."""
+        self._rehearsal = rehearsal
+        lives = _of_lives(control)
+        self._api = _Surface(document, Mender(document, schemas))
+        self._control = _Surface(lives, Mender(lives, controls))
         self._turn = asyncio.Lock()
 
     async def explain(self, server: Server, world: Sandbox, entry: Recorded) -> Body | None:
         """What is shown of a refusal that the journal has recorded; None for a request that was accepted."""
         if entry.status < 400:
             return None
+        sent = sent_of(entry)
         async with self._turn:
-            return await self._explained(server, world, sent_of(entry))
+            return await self._explained(server, _meant(server, world, sent), sent)
 
     async def _explained(self, server: Server, world: Sandbox, sent: Sent) -> Body:
         kind = _kind_of(sent)
-        is_control = sent.path.startswith(CONTROL)
-        merchant = (world.stores.get(sent.merchant_id or "") or world.store).merchant
+        path = _in_world(sent)
+        is_control = path.startswith(CONTROL)
+        document, mender = surface = self._control if is_control else self._api
+        merchant = _merchant(world, sent, surface)
         stage = self._rehearsal.stage(world)
-        first = self._as_it_was(sent, _token(server, world, merchant))
+        first = _as_it_was(sent, _token(server, world, merchant), document)
         found: Attempt | None = None
-        if not is_control and not world.is_broken and kind.is_listed | bool(sent.simulated) and not _is_cut(sent):
-            search = Search(server, self._document, self._mender, self._rehearsal, merchant.id)
+        can_be_tried = not (world.is_broken or _is_cut(sent) or (is_control and routed(document, path) is None))
+        if can_be_tried and (kind.is_listed or sent.simulated):
+            search = Search(server, document, mender, self._rehearsal, merchant.id)
             try:
                 found = await search.nearest(first, stage)
             except Exception:  # whoever reads the journal gets the rest of it all the same
                 log.exception("defect while looking for the nearest of a %s of sandbox %s", sent.code, world.name)
-        situation = Situation(
-            self._mender, self._document, self._rehearsal.stage(world), merchant.id, first, _answer(sent)
-        )
-        operation = None if is_control else _operation(situation, sent)
+        situation = Situation(mender, document, self._rehearsal.stage(world), merchant.id, first, _answer(sent))
+        operation = _operation(situation, sent)
         name = _name(kind, sent, is_same=found is not None and not found.changes and not found.before)
         return {
             "summary": sent.message,
             "kind": name,
-            "contract": place_of(self._document, operation, sent.details, sent.code) if name != FAULT else None,
+            "contract": place_of(document, operation, sent.details, sent.code) if name != FAULT else None,
             "rule": None if name == CONTRACT else {"name": sent.code, "text": kind.text},
             "state": state_of(situation, sent.code) if operation is not None and name != FAULT else None,
             "nearest": None if found is None else self._shown(server, world, sent, found, name),
         }
-
-    def _as_it_was(self, sent: Sent, token: str) -> Attempt:
-        """The request as it was sent, with the ready token, and without what asks for a failure.
-
-        A body that was not read, because the caller was not admitted, is taken from the contract's example.
-        """
-        headers = {name: sent.headers[name] for name in KEPT if name in sent.headers}
-        headers["authorization"] = f"Bearer {token}"
-        path = _in_world(sent)
-        attempt = Attempt(Question(sent.method, path, sent.query, headers, sent.body or b""))
-        is_sent = sent.headers.get("content-length", "0") != "0" or "transfer-encoding" in sent.headers
-        found = routed(self._document, path)
-        operation = None if found is None else found.operations.get(sent.method)
-        if sent.body is None and is_sent and operation is not None and operation.body is not None:
-            example = example_of(operation, self._document.resolve)
-            if example is not ABSENT:
-                why = "What was sent is not known: it was refused before it was read. This is the contract's example."
-                return attempt.with_body(example, Change("body", None, example, why))
-        return attempt
 
     def _shown(self, server: Server, world: Sandbox, sent: Sent, found: Attempt, name: str) -> Body | None:
         base = server.url + ("" if world.name == DEFAULT else f"/s/{world.name}")
@@ -119,10 +116,38 @@ class Explainer:
         }
 
 
+def _meant(server: Server, world: Sandbox, sent: Sent) -> Sandbox:
+    """The world that a request was for: one that was refused before a world was chosen still has its prefix."""
+    named = server.sandboxes.find(sent.path[3:].partition("/")[0]) if sent.path.startswith("/s/") else None
+    return named or world
+
+
 def _in_world(sent: Sent) -> str:
-    """The path without the prefix of a sandbox that does not exist."""
-    is_prefixed = sent.code == "sandbox_not_found" and sent.path.startswith("/s/")
-    return sent.path[sent.path.find("/", 3) :] if is_prefixed else sent.path
+    """The path in its world."""
+    return sent.path[sent.path.find("/", 3) :] if sent.path.startswith("/s/") else sent.path
+
+
+def _of_lives(control: Document) -> Document:
+    """The control contract as far as its operations act on orders and subscriptions, with whole paths."""
+    paths = {
+        CONTROL + path: item
+        for path, item in control.raw["paths"].items()
+        if any(
+            _LIVES.intersection(operation.get("tags", ())) for operation in item.values() if isinstance(operation, dict)
+        )
+    }
+    return Document({**control.raw, "paths": paths})
+
+
+def _merchant(world: Sandbox, sent: Sent, surface: _Surface) -> Merchant:
+    """Whose records a request is about: the caller's, or on the control surface those of the record in the path."""
+    path = _in_world(sent)
+    found = routed(surface.document, path) if path.startswith(CONTROL) else None
+    for name, ident in found.values.items() if found is not None else ():
+        for store in world.stores.values():
+            if name in TABLES and store.tables[TABLES[name]].find(ident.lower()) is not None:
+                return store.merchant
+    return (world.stores.get(sent.merchant_id or "") or world.store).merchant
 
 
 def _kind_of(sent: Sent) -> Kind:
@@ -140,6 +165,26 @@ def _name(kind: Kind, sent: Sent, *, is_same: bool) -> str:
 def _token(server: Server, world: Sandbox, merchant: Merchant) -> str:
     """The ready token of the caller's merchant: every scope, for thirty days."""
     return server.tokens.issue(world.name, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]
+
+
+def _as_it_was(sent: Sent, token: str, document: Document) -> Attempt:
+    """The request as it was sent, with the ready token, and without what asks for a failure.
+
+    A body that was not read, because the caller was not admitted, is taken from the contract's example.
+    """
+    headers = {name: sent.headers[name] for name in KEPT if name in sent.headers}
+    headers["authorization"] = f"Bearer {token}"
+    path = _in_world(sent)
+    attempt = Attempt(Question(sent.method, path, sent.query, headers, sent.body or b""))
+    is_sent = sent.headers.get("content-length", "0") != "0" or "transfer-encoding" in sent.headers
+    found = routed(document, path)
+    operation = None if found is None else found.operations.get(sent.method)
+    if sent.body is None and is_sent and operation is not None and operation.body is not None:
+        example = example_of(operation, document.resolve)
+        if example is not ABSENT:
+            why = "What was sent is not known: it was refused before it was read. This is the contract's example."
+            return attempt.with_body(example, Change("body", None, example, why))
+    return attempt
 
 
 def _is_cut(sent: Sent) -> bool:
@@ -163,7 +208,7 @@ def _first_changes(sent: Sent, name: str, base: str) -> list[Change]:
 
 
 def _operation(situation: Situation, sent: Sent) -> Operation | None:
-    found = routed(situation.document, sent.path)
+    found = routed(situation.document, _in_world(sent))
     if found is None:
         return None
     method = "GET" if sent.method == "HEAD" else sent.method

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from . import contract_repairs as contract
+from . import control_repairs as control
 from . import reference_repairs as reference
 from . import rule_repairs as rules
 from . import state_repairs as states
@@ -96,6 +97,15 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "log_not_retryable": Kind(RULE, "A delivery that was called off is not sent any more.", rules.retryable_log),
         "idempotency_key_reused": Kind(RULE, "An Idempotency-Key stands for one request.", rules.another_key),
         "idempotency_in_progress": Kind(RULE, "The first request with an Idempotency-Key is answered first."),
+        # what the control surface does to orders
+        "order_already_paid": Kind(RULE, "An order is paid once.", control.payable_order),
+        "order_not_payable": Kind(RULE, "An open order is paid, in full and in its time.", control.payable_order),
+        "order_not_refundable": Kind(RULE, "A paid order is refunded.", control.refundable_order),
+        "refund_exceeds_amount": Kind(RULE, "No more is refunded than was paid.", control.smaller_refund),
+        "refund_window_closed": Kind(RULE, "A payment is refunded within 90 days.", control.refundable_order),
+        "failure_code_not_applicable": Kind(
+            RULE, "A payment fails with a code of its method.", control.failure_of_method
+        ),
         # what was simulated, or is over by now
         "rate_limited": Kind(FAULT, "A caller has so many requests in a time (--rate-limit). The same again, later."),
         "simulated_fault": Kind(FAULT, "The sandbox was told to fail. The same again, without the fault."),
@@ -110,4 +120,4 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "admin_key_required": Kind(AUTH, "The control surface asks for the admin key.", None, False),
     }
 )  # fmt: skip
-"""By error code. Codes of the control surface are not here: its requests are not explained."""
+"""By error code. Of the control surface what is done to orders and subscriptions is repaired, and nothing else."""

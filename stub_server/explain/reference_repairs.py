@@ -13,6 +13,7 @@ from ..kernel.record import Row
 from ..store.table import Table
 from .attempt import Attempt, Change
 from .contract_repairs import example_of
+from .control_repairs import payable_order
 from .mending import Mending, Unmendable
 from .routes import filled
 from .situation import LOOKED_AT, TABLES, Situation
@@ -36,6 +37,8 @@ def another_target(s: Situation) -> Iterator[Attempt]:
     name = next((n for n in s.values if n in TABLES), None)
     table = None if name is None else s.table(name)
     if name is None or table is None:
+        if s.attempt.member("qr_code") is not None:
+            yield from payable_order(s)
         return
     rows = s.like(table, s.values[name])
     if table.name == "webhook_logs":

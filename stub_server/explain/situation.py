@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from ..contract.document import Operation
+from ..contract.document import Document, Operation
 from ..engine.sandbox import Sandbox
 from ..http.rehearsal import Answer, Question
 from ..kernel.clock import iso
@@ -44,7 +44,7 @@ class Situation:
     """One refusal on the way. `stage` is a copy of the world, in which the calls before have been made."""
 
     mender: Mender
-    document: Any
+    document: Document
     stage: Sandbox
     merchant_id: str
     attempt: Attempt

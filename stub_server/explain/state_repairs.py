@@ -10,6 +10,7 @@ from ..domain.lifecycle import path as way
 from ..http.rehearsal import Question
 from ..kernel.record import Row
 from .attempt import Attempt, Change
+from .control_repairs import in_a_fitting_state
 from .reference_repairs import made, sold
 from .routes import filled
 from .situation import TABLES, Situation
@@ -40,6 +41,8 @@ def active_project(s: Situation) -> Iterator[Attempt]:
 
 def another_offer(s: Situation) -> Iterator[Attempt]:
     """The order for a plan and project that sell now."""
+    if s.attempt.member("planId") is None:
+        return
     for row in s.newest(s.store.projects):
         if row.public["status"] == "active" and (plans := sold(s, row.id)):
             made = s.attempt.with_member(["projectId"], row.id, "This project is active.")
@@ -81,6 +84,9 @@ def _with_project(s: Situation) -> Iterator[Attempt]:
 
 def possible_move(s: Situation) -> Iterator[Attempt]:
     """A project's move: the calls that lead there, another state, or a project that can take it."""
+    if "projectId" not in s.values:
+        yield from in_a_fitting_state(s)
+        return
     project = s.target
     lifecycle = s.stage.rules.lifecycles["Project"]
     if project is None:

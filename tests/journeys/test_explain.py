@@ -12,6 +12,7 @@ from stub_server.explain.kinds import KINDS
 from ..support import forge
 from ..support.estate import ELSEWHERE, Estate, client
 from ..support.explained import explanation, pasted
+from ..support.live import NO_TLS, Live
 from ..support.make import Json, created, make_order, make_project
 from ..support.requests import JSON, OPERATIONS, UNKNOWN, ask, body_of
 from .steps import done
@@ -71,12 +72,24 @@ def failing(shop: Estate) -> Answer:
         assert 204 == shop.control.delete(f"/faults/{made['id']}").status_code
 
 
+def pending(shop: Estate) -> str:
+    """An open order of the shop."""
+    plan = done(shop.api.get(f"/v2/plans/{shop.ids['planId']}"))["plan"]
+    return str(make_order(shop.api, plan)["id"])
+
+
+def paying_twice(shop: Estate) -> Answer:
+    pending(shop)
+    return shop.control.post(f"/orders/{shop.ids['orderId']}/pay")
+
+
 def conflict(code: str) -> Provoke:
     operation = next(o for o, c in DECLARED if c == code)
     return lambda shop: CAUSES[code](shop, operation)
 
 
 PROVOKED: dict[str, Provoke] = {
+    **{code: conflict(code) for code in CAUSES},
     "missing_credentials": lambda shop: with_token(shop, None),
     "invalid_token": lambda shop: with_token(shop, "eyJhbGciOiJIUzI1NiJ9.e30."),
     "token_expired": lambda shop: with_token(shop, late(shop)),
@@ -116,11 +129,21 @@ PROVOKED: dict[str, Provoke] = {
         shop.ids,
         headers={"Idempotency-Key": "k", "X-Sandbox-Simulate": "idempotency_in_progress"},
     ),
+    "order_already_paid": paying_twice,
+    "order_not_payable": lambda shop: shop.control.post(f"/orders/{pending(shop)}/pay", json={"amount": 0.5}),
+    "order_not_refundable": lambda shop: shop.control.post(f"/orders/{pending(shop)}/refund"),
+    "refund_exceeds_amount": lambda shop: shop.control.post(
+        f"/orders/{shop.ids['orderId']}/refund", json={"amount": 99_999}
+    ),
+    "failure_code_not_applicable": lambda shop: shop.control.post(
+        f"/orders/{pending(shop)}/fail", json={"code": "card_declined"}
+    ),
     "simulated_fault": failing,
     **{code: simulated(code) for code in ("rate_limited", "request_timeout", "too_many_connections")},
-    **{code: conflict(code) for code in CAUSES},
 }
-ELSEWHERE_TESTED = {"sandbox_not_found"}
+BEFORE_A_WORLD = ("host_not_allowed", "delivery_not_allowed")
+"""Codes of requests that are refused before a world is chosen: the default one's journal has them."""
+ELSEWHERE_TESTED = {"sandbox_not_found", "refund_window_closed"}
 LISTED = [code for code, kind in KINDS.items() if kind.is_listed]
 
 
@@ -135,7 +158,9 @@ def test_the_table_has_every_code_that_an_operation_may_answer() -> None:
 def test_the_nearest_request_of_every_kind_succeeds_as_pasted(shop: Estate, tmp_path: Path, code: str) -> None:
     refusal = PROVOKED[code](shop)
     assert code == refusal.json()["code"], refusal.text
-    found = explanation(shop.control, refusal)
+    place = "default" if code in BEFORE_A_WORLD else shop.sandbox
+    with httpx2.Client(base_url=f"{shop.live.url}/s/{place}/_sandbox", verify=NO_TLS) as control:
+        found = explanation(control, refusal)
     assert refusal.json()["message"] == found["summary"]
     nearest = found["nearest"]
     assert nearest is not None, found
@@ -158,6 +183,42 @@ def test_every_conflict_of_every_operation_has_a_nearest_request(
     assert found["nearest"] is not None, found
     statuses = pasted(found["nearest"]["curl"], tmp_path)
     assert all(200 <= status < 300 for status in statuses), (statuses, found["nearest"])
+
+
+def test_a_refund_that_comes_too_late_means_an_order_that_was_paid_lately(
+    api: httpx2.Client, control: httpx2.Client, tmp_path: Path
+) -> None:
+    old = make_order(api)["id"]
+    done(control.post(f"/orders/{old}/pay"))
+    done(control.post("/clock/advance", json={"days": 91}))
+    done(control.post(f"/orders/{make_order(api)['id']}/pay"))
+    refusal = control.post(f"/orders/{old}/refund")
+    assert "refund_window_closed" == refusal.json()["code"]
+    assert [200] == pasted(explanation(control, refusal)["nearest"]["curl"], tmp_path)
+
+
+@pytest.mark.parametrize("action", ["expire", "renew"])
+def test_a_subscription_that_cannot_be_moved_is_explained(shop: Estate, tmp_path: Path, action: str) -> None:
+    """Another one that can be, or none where there is none: this shop has one, and it has ended."""
+    path = f"/subscriptions/{shop.ids['subscriptionId']}"
+    done(shop.control.post(f"{path}/cancel"))
+    found = explanation(shop.control, shop.control.post(f"{path}/{action}"))
+    assert ("rule", "invalid_state_transition") == (found["kind"], found["rule"]["name"])
+    assert ("Subscription", "canceled") == (found["state"]["resource"], found["state"]["is"])
+    assert found["nearest"] is None
+
+
+@pytest.mark.parametrize(("path", "header"), [("/v2/plans", {"X-Sandbox": "?"}), ("/s/-/v2/plans", {})])
+def test_an_unknown_sandbox_is_replaced_by_one_that_exists(
+    live: Live, tmp_path: Path, path: str, header: dict[str, str]
+) -> None:
+    """The default sandbox refuses it, and explains it."""
+    with httpx2.Client(base_url=f"{live.url}/s/default/_sandbox", verify=NO_TLS) as control:
+        refusal = httpx2.get(f"{live.url}{path}", headers=header, verify=NO_TLS)
+        assert "sandbox_not_found" == refusal.json()["code"]
+        found = explanation(control, refusal)
+    assert "reference" == found["kind"]
+    assert [200] == pasted(found["nearest"]["curl"], tmp_path)
 
 
 # -- what an explanation says
