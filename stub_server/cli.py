@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from .commands.init import init
 from .commands.options import BaseUrl, Unusable
 from .commands.verbs import certify, listen
 from .kernel.clock import EARLIEST_START, LATEST_START, parse_iso
@@ -259,4 +260,5 @@ def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) ->
 
 
 main.add_command(certify)
+main.add_command(init)
 main.add_command(listen)
