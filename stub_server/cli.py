@@ -11,6 +11,7 @@ import click
 
 from .commands.explain import explain
 from .commands.faults import faults
+from .commands.init import init
 from .commands.options import BaseUrl, Unusable
 from .commands.travel_verbs import fork, rewind, snapshot, worlds
 from .commands.verbs import certify, listen
@@ -262,5 +263,5 @@ def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) ->
         click.echo(line)
 
 
-for verb in (certify, explain, faults, listen, worlds, fork, snapshot, rewind):
+for verb in (certify, explain, faults, listen, worlds, fork, snapshot, rewind, init):
     main.add_command(verb)

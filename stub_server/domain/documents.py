@@ -20,10 +20,11 @@ _UNMASK = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXY
 _CPF = re.compile(r"[0-9]{11}")
 _CNPJ = re.compile(r"[0-9A-Z]{12}[0-9]{2}")
 _PASSPORT = re.compile(r"[0-9A-Z]{5,20}")
+_MASKED = re.compile(r"(?:[0-9A-Za-z][./-]?)+")
 _CNPJ_STEM = re.compile(r"[0-9A-Z]{12}")
 _CPF_STEM = re.compile(r"[0-9]{9}")
 
-# Longer texts are checked without the cache, so that a flood of large bodies cannot fill memory with its keys.
+# Longer texts are no documents, masked or not: a flood of large bodies cannot fill the cache with its keys.
 _LONGEST_CACHED = 40
 
 # The ninth digit of a CPF is the fiscal region (Receita Federal) where it was issued.
@@ -72,13 +73,16 @@ def kind(text: str, check_digits: bool = True) -> Kind | None:
 
 
 def is_document(text: str) -> bool:
-    """The schema format `document`: a CPF or CNPJ with right check digits, or a passport; no spaces. Never raises."""
-    return _is_document(text) if len(text) <= _LONGEST_CACHED else " " not in text and kind(text) is not None
+    """The schema format `document`: a CPF or CNPJ with right check digits, or a passport. Never raises.
+
+    After each letter or digit may stand one of `.`, `-` and `/`, and nothing else.
+    """
+    return len(text) <= _LONGEST_CACHED and _is_document(text)
 
 
 def is_document_unchecked(text: str) -> bool:
     """The schema format `document` when check digits are off: any document of the right length and alphabet."""
-    return " " not in text and kind(text, check_digits=False) is not None
+    return _MASKED.fullmatch(text) is not None and kind(text, check_digits=False) is not None
 
 
 @lru_cache(maxsize=4096)  # keys come from requests, which limit their length
@@ -136,7 +140,7 @@ def cpf_region(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _is_document(text: str) -> bool:
-    return " " not in text and kind(text) is not None
+    return _MASKED.fullmatch(text) is not None and kind(text) is not None
 
 
 def _digits_hold(plain: str, checksum_holds: bool) -> bool:

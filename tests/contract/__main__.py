@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,23 +28,13 @@ DECLARED = "\n[phases.stateful.inference]\nalgorithms = []\n"
 
 
 @contextmanager
-def server(*module: str) -> Iterator[str]:
-    """A server of its own on a free port, answering; its address. `module` is run in place of `stub_server`."""
+def server(*module: str, more: Sequence[str] = ()) -> Iterator[str]:
+    """A server of its own on a free port; its address. `module` is run in place of `stub_server`, `more` are flags."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    command = [
-        sys.executable,
-        "-m",
-        *(module or ("stub_server",)),
-        "serve",
-        "--port",
-        str(port),
-        "--seed",
-        "42",
-        "--now",
-        NOW,
-    ]
+    command = [sys.executable, "-m", *(module or ("stub_server",)), "serve"]
+    command += ["--port", str(port), "--seed", "42", "--now", NOW, *more]
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         try:

@@ -97,8 +97,8 @@ def test_what_is_no_document_is_refused(door: Door, document: str) -> None:
     }
 
 
-@pytest.mark.parametrize(("document", "code"), [("", "min"), ("1234", "min"), ("A" * 21, "max")])
-def test_a_document_has_5_to_20_characters(door: Door, document: str, code: str) -> None:
+@pytest.mark.parametrize(("document", "code"), [("", "min"), ("1234", "min"), ("A" * 21, "invalid_document"), ("A-" * 21, "max")])
+def test_a_document_has_5_to_20_letters_and_digits(door: Door, document: str, code: str) -> None:
     answer = door.send("PUT", f"/v2/customers/{NOBODY}", {"document": document})
     assert {"document"} == set(fields(refused(answer, 422, "validation_error")))
     assert code in [entry["code"] for entry in answer.json()["details"]]
