@@ -97,7 +97,9 @@ def test_what_is_no_document_is_refused(door: Door, document: str) -> None:
     }
 
 
-@pytest.mark.parametrize(("document", "code"), [("", "min"), ("1234", "min"), ("A" * 21, "invalid_document"), ("A-" * 21, "max")])
+@pytest.mark.parametrize(
+    ("document", "code"), [("", "min"), ("1234", "min"), ("A" * 21, "invalid_document"), ("A-" * 21, "max")]
+)
 def test_a_document_has_5_to_20_letters_and_digits(door: Door, document: str, code: str) -> None:
     answer = door.send("PUT", f"/v2/customers/{NOBODY}", {"document": document})
     assert {"document"} == set(fields(refused(answer, 422, "validation_error")))
