@@ -164,12 +164,6 @@ def _measure(console: Console, target: Target, api: httpx2.Client, control: http
     newest = step()
     created(control.post("/snapshots", json={"name": "full"}))
     write = _one_more(api)
-    timed("rewind of all", GOING_BACK, lambda: rewind(newest - STEPS), lambda: (write(), rewind(newest), write()))
-    timed("undo of that", GOING_BACK, lambda: rewind(newest), lambda: None)
-    rewind(newest - STEPS)
-    timed("restore, full", GOING_BACK, lambda: control.post("/snapshots/full/restore"), lambda: back(control, "empty"))
-    back(control, "full")
-    timed("restore, empty", GOING_BACK, lambda: control.post("/snapshots/empty/restore"), lambda: back(control, "full"))
     number = iter(range(newest - STEPS, newest))
     timed(
         "GET as of a step",
@@ -177,6 +171,12 @@ def _measure(console: Console, target: Target, api: httpx2.Client, control: http
         lambda: api.get("/v2/customers", headers={"X-Sandbox-As-Of": str(next(number))}),
         lambda: None,
     )
+    timed("rewind of all", GOING_BACK, lambda: rewind(newest - STEPS), lambda: (write(), rewind(newest), write()))
+    timed("undo of that", GOING_BACK, lambda: rewind(newest), lambda: None)
+    rewind(newest - STEPS)
+    timed("restore, full", GOING_BACK, lambda: control.post("/snapshots/full/restore"), lambda: back(control, "empty"))
+    back(control, "full")
+    timed("restore, empty", GOING_BACK, lambda: control.post("/snapshots/empty/restore"), lambda: back(control, "full"))
     timed("snapshot", GOING_BACK, lambda: control.post("/snapshots", json={"name": "more"}), write)
     fork: dict[str, Any] = {"ttl_seconds": 60}
     timed("fork", GOING_BACK, lambda: control.post("/sandboxes/default/fork", json=fork), write)
