@@ -11,6 +11,7 @@ from ..http.rehearsal import Question
 from ..kernel.ids import Cutter
 from ..kernel.record import Row
 from ..store.table import Table
+from . import free
 from .attempt import Attempt, Change
 from .contract_repairs import example_of
 from .control_repairs import payable_order
@@ -150,15 +151,26 @@ def made(s: Situation, table: Table, **given: Any) -> Iterable[tuple[str, Questi
         body = Mending(s.mender, s.now, {}).mend(operation.body, body, "body", example)
     except Unmendable:
         return
-    if table.name == "projects":
-        body |= {"status": "active"}
     if "projectId" in body and "projectId" not in given:
         projects = s.newest(s.store.projects, LOOKED_AT)
         if table.name == "webhooks":
             del body["projectId"]
         elif projects:
             body["projectId"] = projects[0].id
-    body.pop("planIds", None)
-    call = s.call(operation.id, {}, body)
+    call = s.call(operation.id, {}, _unlike_others(s, table, body))
     if call is not None:
         yield Cutter(s.stage.ids).uuid(), call
+
+
+def _unlike_others(s: Situation, table: Table, body: dict[str, Any]) -> dict[str, Any]:
+    """The body of a new record with values that no other one has, and without references that it can do without."""
+    store, project_id = s.store, body.get("projectId")
+    if table.name == "projects":
+        return {**body, "status": "active", "name": free.name(store, body["name"], None)}
+    if table.name == "plans":
+        return {**body, "name": free.name(store, body["name"], project_id)}
+    if table.name == "customers":
+        return {**body, "document": free.document(store, body["document"])}
+    if table.name == "webhooks":
+        return {**body, "url": free.address(store, body["url"], project_id)}
+    return {name: value for name, value in body.items() if name not in ("planIds", "sku")}

@@ -3,51 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import sha256
-from itertools import count, islice
-from typing import Any
 
-from ..domain.documents import cnpj_with_check_digits, cpf_with_check_digits, infer, normalise
+from ..domain.documents import infer
 from ..kernel.clock import DAY, iso
+from . import free
 from .attempt import Attempt
 from .reference_repairs import made
 from .situation import Situation
 
 _TRIED = 4
 _YEAR = 365 * DAY
-_FREE = 200  # values that are tried
 _MOST_KEYS = 12_000  # more than are kept
 
 
 def free_document(s: Situation) -> Iterator[Attempt]:
     """A valid document of the same kind that no customer has."""
-    sent = normalise(str(s.attempt.member("document")))
-    for number in islice(count(), _FREE):
-        digits = f"{int.from_bytes(sha256(f'{sent}/{number}'.encode()).digest()[:8], 'big'):020d}"
-        try:
-            made = cnpj_with_check_digits(digits[:8] + "0001") if len(sent) == 14 else cpf_with_check_digits(digits[:9])
-        except ValueError:
-            continue
-        if len(sent) not in (11, 14):  # a passport
-            made = "X" + digits[:8]
-        if s.store.customers.holder("document", made) is None:
-            yield s.attempt.with_member(["document"], made, "No customer has this document yet.")
-            return
+    made = free.document(s.store, str(s.attempt.member("document")))
+    if made is not None:
+        yield s.attempt.with_member(["document"], made, "No customer has this document yet.")
 
 
 def free_name(s: Situation) -> Iterator[Attempt]:
     """The name with a number behind it."""
-    name = str(s.attempt.member("name"))
-    table, project = s.store.projects, None
+    project_id = None
     if s.operation.id in ("createPlan", "updatePlan"):
-        target = s.target
-        table, project = s.store.plans, (target.public["projectId"] if target else s.attempt.member("projectId"))
-    for number in range(2, _FREE):
-        made = f"{name[:110]} {number}"
-        key: Any = made.casefold() if project is None else (str(project).lower(), made.casefold())
-        if table.holder("name", key) is None:
-            yield s.attempt.with_member(["name"], made, "The name is free.")
-            return
+        project_id = str(s.target.public["projectId"] if s.target else s.attempt.member("projectId")).lower()
+    made = free.name(s.store, str(s.attempt.member("name")), project_id)
+    if made is not None:
+        yield s.attempt.with_member(["name"], made, "The name is free.")
 
 
 def free_sku(s: Situation) -> Iterator[Attempt]:
@@ -59,14 +42,12 @@ def free_sku(s: Situation) -> Iterator[Attempt]:
 
 def free_address(s: Situation) -> Iterator[Attempt]:
     """The address with a query behind it."""
-    target = s.target
-    url = s.attempt.member("url") or (target.public["url"] if target else "")
-    for number in range(2, _FREE):
-        made = f"{url[:2_000]}{'&' if '?' in url else '?'}receiver={number}"
-        project = s.attempt.member("projectId") or (target.public["projectId"] if target else None)
-        if s.store.webhooks.holder("url", (made, project and str(project).lower())) is None:
-            yield s.attempt.with_member(["url"], made, "No webhook has this address yet.")
-            return
+    known = s.target.public if s.target else {"url": "", "projectId": None}
+    project_id = s.attempt.member("projectId") or known["projectId"]
+    url = str(s.attempt.member("url") or known["url"])
+    made = free.address(s.store, url, project_id and str(project_id).lower())
+    if made is not None:
+        yield s.attempt.with_member(["url"], made, "No webhook has this address yet.")
 
 
 def another_key(s: Situation) -> Iterator[Attempt]:

@@ -43,10 +43,22 @@ def another_offer(s: Situation) -> Iterator[Attempt]:
     """The order for a plan and project that sell now."""
     if s.attempt.member("planId") is None:
         return
-    for row in s.newest(s.store.projects):
-        if row.public["status"] == "active" and (plans := sold(s, row.id)):
-            made = s.attempt.with_member(["projectId"], row.id, "This project is active.")
-            yield made.with_member(["planId"], plans[0].id, "It is a plan of that project.")
+    active = [row for row in s.newest(s.store.projects) if row.public["status"] == "active"]
+    offers = [(row, plans[0]) for row in active if (plans := sold(s, row.id))]
+    for row, plan in offers:
+        yield _at_offer(s.attempt, row.id, plan.id)
+    if active and not offers:
+        for ident, call in made(s, s.store.plans, projectId=active[0].id):
+            for attempt in s.after("No active project has a plan.", call):
+                yield _at_offer(attempt, active[0].id, ident)
+    elif not active:
+        yield from _with_project(s)
+
+
+def _at_offer(attempt: Attempt, project_id: str, plan_id: str) -> Attempt:
+    """The order for a plan of a project."""
+    attempt = attempt.with_member(["projectId"], project_id, "This project is active.")
+    return attempt.with_member(["planId"], plan_id, "It is a plan of that project.")
 
 
 def live_project(s: Situation) -> Iterator[Attempt]:
@@ -77,9 +89,9 @@ def live_project(s: Situation) -> Iterator[Attempt]:
 
 
 def _with_project(s: Situation) -> Iterator[Attempt]:
-    """The attempt in a world that has a live project; the next refusal finds it there."""
+    """The attempt in a world that has an active project; the next refusal finds it there."""
     for _, call in made(s, s.store.projects):
-        yield from s.after("There is no project that is not archived.", call)
+        yield from s.after("There is no project that it could be about.", call)
 
 
 def possible_move(s: Situation) -> Iterator[Attempt]:

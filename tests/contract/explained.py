@@ -41,9 +41,11 @@ class Measured:
 
 def measure(url: str, folder: Path, most: int, *options: str, phases: tuple[str, ...] = PHASES) -> Measured:
     """Let schemathesis provoke refusals in the sandbox at `url`, and paste the nearest of so many, chosen by a seed."""
-    run(url, phases, folder / "events.ndjson", *options)
     measured = Measured()
     with httpx2.Client(base_url=f"{url}/_sandbox", timeout=60) as control:
+        control.post("/reset").raise_for_status()
+        token = control.get("/credentials").raise_for_status().json()["jwt"]
+        run(url, phases, folder / "events.ndjson", *options, token=token)
         found = [request for request in _refusals(control) if not request["path"].startswith("/_sandbox")]
         for request in Random(1).sample(found, min(most, len(found))):
             _paste(control, request, folder, measured)

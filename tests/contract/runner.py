@@ -22,10 +22,13 @@ class Run:
     report: Path
 
 
-def run(url: str, phases: Sequence[str], report: Path, *options: str, base: str = "", more: str = "") -> Run:
+def run(
+    url: str, phases: Sequence[str], report: Path, *options: str, base: str = "", more: str = "", token: str = ""
+) -> Run:
     """Judge the server at `url`. `report` is the file that takes the events of the run; the contract is below `base`.
 
     It runs by the files that users are given, with the hooks of `make contract`; `more` is added to their settings.
+    With a `token` no forks are made: everything happens in the sandbox at `url`.
     """
     config = report.with_suffix(".toml")
     users = (PACK / "schemathesis.toml").read_text()
@@ -33,6 +36,6 @@ def run(url: str, phases: Sequence[str], report: Path, *options: str, base: str 
     command = [sys.executable, "-m", "schemathesis.cli", f"--config-file={config}", "run", f"{url}{base}/openapi.json"]
     command += [f"--phases={','.join(phases)}", "--report=ndjson", f"--report-ndjson-path={report}", *options]
     command += [f"--url={url}{base}"] if base else []
-    environment = os.environ | {"SANDBOX_URL": url, "PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"SANDBOX_URL": url, "SANDBOX_TOKEN": token, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     return Run(done.returncode, done.stdout + done.stderr, report)

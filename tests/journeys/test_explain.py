@@ -15,7 +15,7 @@ from ..support.explained import explanation, pasted
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, created, make_order, make_project
 from ..support.requests import JSON, OPERATIONS, UNKNOWN, ask, body_of
-from .steps import done
+from .steps import archive, done
 from .test_every_conflict import CAUSES, DECLARED, Answer, buyer_of_another_type
 
 Provoke = Callable[[Estate], Answer]
@@ -351,6 +351,20 @@ def test_an_order_for_a_merchant_without_anything_makes_what_it_needs_first(shop
     wheres = [change["where"] for change in found["changes"]]
     assert ["before", "before"] == wheres[:2]
     assert [201, 201, 201] == pasted(found["curl"], tmp_path)
+
+
+@pytest.mark.parametrize("operation", ["createOrder", "createPlan", "deletePlan", "updateProject", "activateProject"])
+def test_where_every_project_is_archived_new_ones_are_made_first(shop: Estate, tmp_path: Path, operation: str) -> None:
+    """Whatever the request is about: what it needs is made under names that are free."""
+    for project in done(shop.api.get("/v2/projects"))["data"]["projects"]:
+        archive(shop.api, project["id"])
+    refusal = ask(shop.api, OPERATIONS[operation], shop.ids)
+    assert 409 == refusal.status_code, refusal.text
+    found = explanation(shop.control, refusal)["nearest"]
+    assert "before" == found["changes"][0]["where"]
+    statuses = pasted(found["curl"], tmp_path)
+    assert len(found["curl"].split(" &&\n")) == len(statuses)
+    assert all(200 <= status < 300 for status in statuses), statuses
 
 
 def test_orders_that_use_a_plan_are_ended_before_it_is_deleted(shop: Estate, tmp_path: Path) -> None:
