@@ -14,7 +14,7 @@ STAMP := $(VENV)/.installed
 export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint bench contract explain soak mutants
+.PHONY: help setup run test lint bench contract explain judges soak mutants
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ contract: $(STAMP) ## let schemathesis judge a running sandbox by its contract
 
 explain: $(STAMP) ## measure how many refusals have a nearest request that succeeds when pasted
 	@$(BIN)/python -m tests.contract.explained $(ARGS)
+
+judges: $(STAMP) ## let redocly, prism, specmatic and client generators judge contract and server
+	@$(BIN)/python -m tests.judges
 
 mutants: $(STAMP) ## plant defects in the rules, one at a time, and see whether a test notices
 	@$(BIN)/python -m tests.mutants $(ARGS)

@@ -1,0 +1,136 @@
+"""`make judges`: what tools that are not ours say of the contract and of the server that follows it.
+
+Redocly lints the contract and looks for drift in traffic, Prism stands between client and server and validates both,
+and Specmatic sends every example. A judge whose runtime is missing is skipped, and that is said. Exit code 1 for a
+finding.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from ..contract.__main__ import server
+from ..contract.pack import PACK
+from .prism import proxied
+from .tools import HERE, Missing, installed, java
+
+# Specmatic's reader wants a string where a link has the body of a request; OpenAPI 3.0 lets it be any value.
+_EXPECTED = re.compile(r"links\.\w+\.requestBody is not of type `string`")
+# Redocly's drift reads schemas as those of OpenAPI 3.1, where this member is a number; in 3.0 it is true or false.
+_NEWER = re.compile(r"exclusiveMinimum must be number$")
+Finding = Iterator[str]
+
+
+def lint(bin_: Path, folder: Path, url: str) -> Finding:
+    """Redocly: every rule that it recommends, but for those in redocly.yaml."""
+    command = [str(bin_ / "redocly"), "lint", "contract.json", f"--config={HERE / 'redocly.yaml'}", "--format=json"]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    for problem in json.loads(ran.stdout)["problems"]:
+        yield f"{problem['ruleId']}: {problem['message']} at {problem['location'][0].get('pointer')}"
+
+
+def drift(bin_: Path, folder: Path, url: str) -> Finding:
+    """Redocly: traffic that schemathesis made of the contract's examples."""
+    har = folder / "traffic.har"
+    command = [sys.executable, "-m", "schemathesis.cli", f"--config-file={PACK / 'schemathesis.toml'}", "run"]
+    command += [f"{url}/openapi.json", "--phases=examples", "--output-sanitize=false"]
+    command += ["--report=har", f"--report-har-path={har}"]
+    more = {"SANDBOX_URL": url, "PYTHONPATH": str(PACK)}
+    made = subprocess.run(command, cwd=folder, env=dict(os.environ) | more, capture_output=True, text=True, check=False)
+    if made.returncode:
+        yield made.stdout[-3000:]
+        return
+    traffic = json.loads(har.read_text())
+    # Requests that are to be refused break the contract on purpose.
+    entries = [entry for entry in traffic["log"]["entries"] if entry["response"]["status"] < 300]
+    traffic["log"]["entries"] = entries
+    har.write_text(json.dumps(traffic))
+    if len(entries) < 49:
+        yield f"There are only {len(entries)} successful requests to look at."
+    command = [str(bin_ / "redocly"), "drift", str(har), "--api=contract.json", "--format=json"]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    for problem in json.loads(ran.stdout[ran.stdout.index("{") :])["problems"]:
+        if problem["severity"] != "info" and not _NEWER.search(problem["message"]):
+            yield f"{problem['operationId']}: {problem['message']}"
+
+
+def proxy(bin_: Path, folder: Path, url: str) -> Finding:
+    """Prism: it stands between client and server while every example is sent."""
+    yield from proxied(bin_, folder / "contract.json", url)
+    # A contract that no answer satisfies shows whether answers are looked at.
+    impossible: Any = json.loads((folder / "contract.json").read_text())
+    count = 0
+    for item in impossible["paths"].values():
+        for operation in item.values():
+            for status, answer in operation.get("responses", {}).items():
+                if status in ("200", "201") and "content" in answer:
+                    answer["content"]["application/json"]["schema"] = {"type": "object", "required": ["no_such_member"]}
+            count += 1
+    (folder / "impossible.json").write_text(json.dumps(impossible))
+    refused = len({finding.partition(":")[0] for finding in proxied(bin_, folder / "impossible.json", url)})
+    if refused != count:
+        yield f"Prism looked at the answers of {refused} operations, not of {count}."
+
+
+def examples(bin_: Path, folder: Path, url: str) -> Finding:
+    """Specmatic: every example of a request is sent and answered as the contract says."""
+    java()
+    token = httpx2.get(f"{url}/_sandbox/credentials", timeout=30).json()["jwt"]
+    command = [str(bin_ / "specmatic"), "test", "contract.json", f"--testBaseURL={url}"]
+    tokens = dict.fromkeys(("jwt", "bearer", "publicBearer"), token)
+    ran = subprocess.run(
+        command,
+        cwd=folder,
+        env=dict(os.environ) | tokens,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    text = ran.stdout + ran.stderr
+    count = re.search(r"Tests run: (\d+), Successes: (\d+)", text)
+    if count is None or count[1] != count[2] or int(count[1]) < 61:
+        yield count[0] if count else text[-3000:]
+    yield from re.findall(r"^Scenario: .* has FAILED", text, re.MULTILINE)
+    issues = re.search(r"read successfully but with some issues\n\n(.*?)\n\n", text, re.DOTALL)
+    for line in issues[1].splitlines() if issues else ():
+        if not _EXPECTED.search(line):
+            yield line.strip()
+
+
+JUDGES: dict[str, Callable[[Path, Path, str], Finding]] = {
+    "redocly lint": lint,
+    "redocly drift": drift,
+    "prism proxy": proxy,
+    "specmatic test": examples,
+}
+
+
+def main() -> int:
+    """Each judge on a world of its own, then what clients are made of the contract."""
+    bad = False
+    for name, judge in JUDGES.items():
+        with server() as url, tempfile.TemporaryDirectory() as made:
+            folder = Path(made)
+            (folder / "contract.json").write_bytes(httpx2.get(f"{url}/openapi.json", timeout=30).content)
+            try:
+                found = list(judge(installed(), folder, url))
+            except Missing as missing:
+                print(f"{name}: skipped, {missing}.", flush=True)
+                continue
+        bad = bad or bool(found)
+        print(f"{name}: {len(found) or 'no'} findings.", *found, sep="\n  ", flush=True)
+    clients = subprocess.run([sys.executable, "-m", "pytest", "-q", "tests/clients"], check=False)
+    return int(bad or clients.returncode != 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
