@@ -35,7 +35,7 @@ def explain(ident: str, server: str, sandbox: str, admin_key: str | None, as_jso
         wanted: str | None = ident
         if ident == LAST:
             newest = (await running.control("GET", "/requests", params={"limit": _LOOKED_AT}))["requests"]
-            wanted = next((request["id"] for request in newest if request["status"] >= 400), None)
+            wanted = next((request["id"] for request in newest if (request["status"] or 0) >= 400), None)
         if wanted is None:
             return None
         found: Shown = (await running.control("GET", f"/requests/{quote(wanted, safe='')}"))["request"]

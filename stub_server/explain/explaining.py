@@ -221,5 +221,8 @@ def _answer(sent: Sent) -> Answer:
 
 def _short(value: Any) -> Any:
     """A value as it is shown in a change: a long one as the beginning of its text."""
-    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    try:
+        text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    except TypeError:  # nested too deep to be written
+        return "…"
     return value if len(text) <= SHOWN else text[:SHOWN] + "…"

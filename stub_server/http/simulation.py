@@ -50,6 +50,7 @@ class Simulator:
         self, app: ASGIApp, call: Call, operation_id: str, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Serve a request that something may happen to."""
+        call.trace.operation = operation_id
         simulation = Simulation(self, call)
         request = Request(operation_id, call.trace.method, call.trace.path, call.headers)
         rules, now = call.sandbox.faults, call.sandbox.clock.now

@@ -1,0 +1,130 @@
+"""A request of the journal as it is shown: in a list, whole, and as a command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from ..calls.call import Caller
+from ..calls.curl import command
+from ..calls.server import Server
+from ..contract.secrets import REDACTED
+from ..engine.sandbox import DEFAULT, Sandbox
+from ..kernel.clock import iso
+from ..kernel.record import Body
+from ..kernel.trace import LONGEST, Trace
+
+# What belongs to a connection or is made anew when a request is sent again.
+_OF_THE_CONNECTION = frozenset(
+    ("host", "connection", "content-length", "transfer-encoding", "accept-encoding", "expect", "keep-alive", "te",
+     "upgrade", "x-sandbox", "authorization")
+)  # fmt: skip
+
+
+def row(trace: Trace) -> Body:
+    """A request in a list."""
+    return {
+        "id": trace.id,
+        "at": iso(trace.at),
+        "method": plain(trace.method),
+        "path": plain(trace.path),
+        "query": trace.query.decode("latin-1"),
+        "operationId": trace.operation,
+        "status": trace.status or None,
+        "code": trace.code,
+        "duration_us": trace.micros,
+        "caller": None if trace.caller is None else _caller(trace.caller, trace),
+        "step": trace.after,
+        "simulated": trace.simulated,
+    }
+
+
+def whole(trace: Trace, explanation: Body | None, command: str | None) -> Body:
+    """A request with all that is kept of it."""
+    return {
+        **row(trace),
+        "request": {"headers": joined(trace.headers), "body": body_of(trace.body)},
+        "response": {"headers": joined(trace.answer_headers), "body": body_of(trace.answer)},
+        "trace": [
+            {"step": name, "outcome": outcome, "us": us}
+            for (name, us), outcome in zip(trace.stages(), outcomes(trace), strict=True)
+        ],
+        "step_before": trace.before,
+        "events": list(trace.events),
+        "deliveries": list(trace.deliveries),
+        "warnings": list(trace.warnings),
+        "explanation": explanation,
+        "curl": command,
+    }
+
+
+def outcomes(trace: Trace) -> list[str]:
+    """What came of each stage that a request reached: the last one tells what became of it."""
+    last = "passed"
+    if not trace.status:
+        last = "dropped"
+    elif trace.status >= 400:
+        last = "simulated" if trace.simulated else "failed" if trace.status >= 500 else "refused"
+    elif any(name == b"idempotent-replayed" for name, _ in trace.sent_headers):
+        last = "replayed"
+    return ["passed"] * (len(trace.stages()) - 1) + [last]
+
+
+def body_of(body: bytes | None) -> Any:
+    """A body as JSON where it is some, else as text; None where there is none."""
+    if not body:
+        return None
+    try:
+        value = orjson.loads(body)
+        orjson.dumps([[[[[[value]]]]]])  # nested no deeper than can be shown
+    except (ValueError, TypeError):
+        return body.decode("utf-8", "replace")
+    return value
+
+
+def joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Headers by name, several of one name in one value."""
+    found: dict[str, str] = {}
+    for name, value in headers:
+        found[name] = f"{found[name]}, {value}" if name in found else value
+    return found
+
+
+def plain(text: str) -> str:
+    """Text that can be written as JSON."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def curl(server: Server, world: Sandbox, trace: Trace) -> str | None:
+    """The command that sends a request again, with the world's ready token; None where it is not known whole."""
+    is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST or not trace.packed
+    sent = joined(trace.headers)
+    lacks_body = trace.body is None and (sent.get("content-length", "0") != "0" or "transfer-encoding" in sent)
+    if is_cut or lacks_body or not trace.method.isalpha():
+        return None
+    base_url = server.url + ("" if world.name == DEFAULT else f"/s/{world.name}")
+    headers = {"authorization": f"Bearer {server.ready_token(world)}"} | _repeatable(sent)
+    query = trace.query.decode("latin-1")
+    has_key = server.admin_key is not None
+    return command(trace.method, plain(trace.path), query, headers, trace.body or b"", base_url, has_admin_key=has_key)
+
+
+def _repeatable(headers: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in headers.items()
+        if name not in _OF_THE_CONNECTION and REDACTED not in value and value.isprintable()
+    }
+
+
+def _caller(caller: Caller, trace: Trace) -> Body:
+    return {
+        "kind": caller.kind,
+        "key_id": caller.key_id,
+        "subject": caller.subject,
+        "merchant_id": caller.merchant_id,
+        "claims": None if caller.claims is None else dict(caller.claims),
+        "admitted": trace.step != "auth",
+    }

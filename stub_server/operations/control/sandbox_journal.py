@@ -1,0 +1,62 @@
+"""The journal: the requests that came to a sandbox, and what was expected of them."""
+
+from ...calls import reply
+from ...calls.call import Call
+from ...calls.reply import Reply
+from ...journal import har, matching
+from ...journal.filters import Filter, chosen
+from ...journal.showing import curl, row, whole
+from ...kernel.page import Page
+from ...kernel.problem import Missing
+from ...kernel.record import Body
+from ...kernel.trace import Trace
+
+
+async def _chosen(call: Call, query: Body) -> list[Trace]:
+    """The requests that a query means, newest first. Others are served while they are looked for."""
+    work = chosen(reversed(call.sandbox.journal), Filter(query))
+    found: list[Trace] = await call.server.sandboxes.lane.in_slices(work)
+    return found
+
+
+async def list_requests(call: Call, query: Body) -> Reply:
+    """200 with a page of requests, newest first."""
+    found = await _chosen(call, query)
+    page, limit = query["page"], query["limit"]
+    shown = [row(trace) for trace in found[(page - 1) * limit : page * limit]]
+    return reply.value({"requests": shown, "pagination": Page(page, limit, len(found)).body()})
+
+
+def delete_requests(call: Call) -> Reply:
+    """204; all requests are forgotten."""
+    call.sandbox.journal.clear()
+    return Reply(204, ())
+
+
+async def get_request(call: Call, ident: str) -> Reply:
+    """200 with all that is kept of a request, and of a refused one what would have helped."""
+    trace = call.sandbox.journal.find(ident)
+    if trace is None:
+        raise Missing("The journal has no request of this id: it keeps the newest (--journal), and a reset empties it.")
+    server = call.server
+    explanation = await server.explain(server, call.sandbox, trace)
+    return reply.value({"request": whole(trace, explanation, curl(server, call.sandbox, trace))})
+
+
+async def get_requests_har(call: Call, query: Body) -> Reply:
+    """200 with an HTTP archive of the requests, oldest first."""
+    found = await _chosen(call, query)
+    server = call.server
+    base_url = server.url + call.prefix
+    parts = await server.sandboxes.lane.in_slices(har.archive(found[::-1], base_url, server.version))
+    return Reply(200, tuple(parts), media=b"application/har+json")
+
+
+async def verify_requests(call: Call, body: Body) -> Reply:
+    """200 when as many requests match as were expected, else 409; both with the report."""
+    expected = matching.Expectation(body)
+    report = await call.server.sandboxes.lane.in_slices(expected.judged(reversed(call.sandbox.journal)))
+    if report["ok"]:
+        return reply.value(report)
+    call.trace.code = report["code"]
+    return reply.value(report, 409)

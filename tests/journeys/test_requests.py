@@ -1,0 +1,390 @@
+"""The journal as its readers have it: lists, one request, HAR, and what was expected."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import orjson
+import pytest
+
+from stub_server.contract.secrets import REDACTED
+
+from ..conftest import Serve
+from ..support.explained import pasted
+from ..support.live import NO_TLS, Live
+from ..support.make import Json, created, customer_body
+from .steps import done, refused
+
+NOW = "2027-03-01T12:00:00.000Z"
+
+
+class World:
+    """A world of its own: its API, and its control surface."""
+
+    def __init__(self, live: Live) -> None:
+        answer = httpx2.post(f"{live.url}/_sandbox/sandboxes", json={"now": NOW}, verify=NO_TLS, timeout=30)
+        made = created(answer)["sandbox"]
+        self.live, self.name, self.credentials = live, made["name"], made["credentials"]
+        headers = {"Authorization": f"Bearer {self.credentials['private_key']}"}
+        self.api = httpx2.Client(base_url=made["base_url"], headers=headers, timeout=30, verify=NO_TLS)
+        self.control = httpx2.Client(base_url=f"{made['base_url']}/_sandbox", timeout=30, verify=NO_TLS)
+
+    def close(self) -> None:
+        """Let its connections go."""
+        self.api.close()
+        self.control.close()
+
+    def listed(self, **query: Any) -> list[Json]:
+        """The requests that a query means."""
+        return list(done(self.control.get("/requests", params=query))["requests"])
+
+    def paths(self, **query: Any) -> list[str]:
+        """The paths of these, oldest first."""
+        return [request["path"] for request in reversed(self.listed(**query))]
+
+    def kept(self, answer: httpx2.Response) -> Json:
+        """The request of an answer, whole."""
+        return dict(done(self.control.get(f"/requests/{answer.headers['X-Request-Id']}"))["request"])
+
+    def verify(self, status: int = 200, **body: Any) -> Json:
+        """The report about what is expected."""
+        answer = self.control.post("/requests/verify", json=body)
+        assert status == answer.status_code, answer.text
+        return dict(answer.json())
+
+
+@pytest.fixture(scope="module")
+def live(serve: Serve) -> Live:
+    """A server whose journal is read."""
+    return serve(seed=31)
+
+
+@pytest.fixture
+def world(live: Live) -> Iterator[World]:
+    """A new frozen world."""
+    made = World(live)
+    yield made
+    made.close()
+    live.app.sandboxes.forget(made.name)
+
+
+def new_customer(world: World, **body: Any) -> httpx2.Response:
+    """A customer of the world."""
+    return world.api.post("/v2/customers", json=customer_body(**body))
+
+
+# -- the list
+
+
+def test_a_row_tells_who_asked_what_and_what_became_of_it(world: World) -> None:
+    answer = new_customer(world)
+    (row,) = world.listed()
+    duration = row.pop("duration_us")
+    key = row["caller"].pop("key_id")
+    assert 0 < duration < 10_000_000
+    assert {
+        "id": answer.headers["X-Request-Id"],
+        "at": NOW,
+        "method": "POST",
+        "path": "/v2/customers",
+        "query": "",
+        "operationId": "createCustomer",
+        "status": 201,
+        "code": None,
+        "caller": {
+            "kind": "private_key",
+            "subject": row["caller"]["subject"],
+            "merchant_id": world.credentials["merchant"]["id"],
+            "claims": None,
+            "admitted": True,
+        },
+        "step": world.live.app.sandboxes.entry(world.name).world.log.number,
+        "simulated": None,
+    } == row
+    assert world.live.app.sandboxes.entry(world.name).world.store.api_keys.find(key) is not None
+
+
+def test_the_list_has_pages_newest_first(world: World) -> None:
+    for number in range(5):
+        world.api.get(f"/v2/plans?page={number + 1}")
+    first, second = (done(world.control.get("/requests", params={"limit": 3, "page": page})) for page in (1, 2))
+    assert ["page=5", "page=4", "page=3"] == [row["query"] for row in first["requests"]]
+    assert ["page=2", "page=1"] == [row["query"] for row in second["requests"]]
+    assert (5, 2, True) == (
+        first["pagination"]["total"], first["pagination"]["total_pages"], first["pagination"]["has_next"]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"operationId": "listPlans"}, ["/v2/plans"]),
+        ({"method": "POST"}, ["/v2/customers"]),
+        ({"path": "/v2/*"}, ["/v2/plans", "/v2/customers", "/v2/nowhere"]),
+        ({"path": "/v2/plan?"}, ["/v2/plans"]),
+        ({"status": "404"}, ["/v2/nowhere"]),
+        ({"status": "4xx"}, ["/v2/customers", "/v2/nowhere", "/api-keys/info"]),
+        ({"status": "2xx"}, ["/v2/plans"]),
+        ({"code": "validation_error"}, ["/v2/customers"]),
+        ({"caller": "private_key"}, ["/v2/plans", "/v2/customers"]),
+        ({"caller": "nobody"}, []),
+        ({"contains": "Ana of the journal"}, ["/v2/customers"]),
+        ({"contains": "note=7"}, ["/v2/plans"]),
+        ({"contains": "nowhere"}, ["/v2/nowhere"]),
+        ({"method": "POST", "status": "2xx"}, []),
+    ],
+)
+def test_each_filter_means_its_requests(world: World, query: Json, expected: list[str]) -> None:
+    world.api.get("/v2/plans?note=7")
+    world.api.post("/v2/customers", json={"name": "Ana of the journal"})
+    world.api.get("/v2/nowhere")
+    httpx2.get(f"{world.live.url}/s/{world.name}/api-keys/info", verify=NO_TLS)
+    assert expected == world.paths(**query)
+
+
+def test_since_and_until_are_instants_of_the_sandbox_clock_both_included(world: World) -> None:
+    world.api.get("/v2/plans")
+    world.control.post("/clock/advance", json={"seconds": 60})
+    world.api.get("/v2/customers")
+    later = "2027-03-01T12:01:00.000Z"
+    assert ["/v2/customers"] == world.paths(since=later) == world.paths(since="2027-03-01T12:00:00.001Z")
+    assert ["/v2/plans"] == world.paths(until=NOW) == world.paths(until="2027-03-01T09:00:59.999-03:00")
+    assert ["/v2/plans", "/v2/customers"] == world.paths(since=NOW, until=later)
+
+
+def test_callers_are_found_by_key_user_and_merchant(world: World) -> None:
+    world.api.get("/v2/plans")
+    caller = world.listed()[0]["caller"]
+    for name in ("key_id", "subject", "merchant_id"):
+        assert ["/v2/plans"] == world.paths(caller=caller[name])
+
+
+def test_requests_to_the_control_surface_are_listed_when_asked_for(world: World) -> None:
+    world.api.get("/v2/plans")
+    world.control.post("/clock/advance", json={"seconds": 1})
+    world.control.get("/clock")
+    assert ["/v2/plans"] == world.paths()
+    assert ["/v2/plans", "/_sandbox/clock/advance"] == world.paths(control=True)
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"operationId": "listNothing"}, "operationId"), ({"method": "GETS"}, "method"), ({"status": "40"}, "status"),
+        ({"status": "6xx"}, "status"), ({"since": "yesterday"}, "since"), ({"limit": "0"}, "limit"),
+        ({"path": ""}, "path"), ({"contains": "x" * 201}, "contains"), ({"control": "maybe"}, "control"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("path", ["/requests", "/requests.har"])
+def test_a_query_that_cannot_be_meant_is_refused(world: World, path: str, query: Json, field: str) -> None:
+    if path == "/requests.har" and field == "limit":
+        return
+    answer = world.control.get(path, params=query)
+    refused(answer, 422, "validation_error")
+    assert [field] == [detail["field"] for detail in answer.json()["details"]]
+
+
+def test_requests_are_forgotten_on_demand(world: World) -> None:
+    world.api.get("/v2/plans")
+    assert 204 == world.control.delete("/requests").status_code
+    assert [] == world.paths()
+    world.api.get("/v2/customers")
+    assert ["/v2/customers"] == world.paths()
+
+
+# -- one request
+
+
+def test_one_request_is_shown_whole(world: World) -> None:
+    body = customer_body()
+    answer = world.api.post("/v2/customers?x=1", json=body, headers={"X-Team": "blue"})
+    shown = world.kept(answer)
+    assert (body, answer.json()) == (shown["request"]["body"], shown["response"]["body"])
+    assert ("blue", REDACTED) == (
+        shown["request"]["headers"]["x-team"], shown["request"]["headers"]["authorization"]
+    )  # fmt: skip
+    assert answer.headers["content-type"] == shown["response"]["headers"]["content-type"]
+    assert [(name, "passed") for name in ("route", "auth", "validate", "rule", "respond")] == [
+        (stage["step"], stage["outcome"]) for stage in shown["trace"]
+    ]
+    assert ["unknown_query_parameter:x"] == shown["warnings"]
+    (event,) = done(world.control.get("/events", params={"type": "customer.created", "limit": 1}))["events"]
+    assert ([event["id"]], shown["step"] - 1, None) == (shown["events"], shown["step_before"], shown["explanation"])
+
+
+def test_a_refusal_is_explained(world: World) -> None:
+    shown = world.kept(world.api.get("/v2/plans?limit=0"))
+    assert ("contract", "validate", "refused") == (
+        shown["explanation"]["kind"], shown["trace"][-1]["step"], shown["trace"][-1]["outcome"]
+    )  # fmt: skip
+    assert "limit=" in shown["explanation"]["nearest"]["curl"]
+
+
+def test_outcomes_tell_replays_faults_and_dropped_answers(world: World) -> None:
+    body = customer_body()
+    first, again = (world.api.post("/v2/customers", json=body, headers={"Idempotency-Key": "one"}) for _ in range(2))
+    assert ["passed", "replayed"] == [world.kept(each)["trace"][-1]["outcome"] for each in (first, again)]
+    failed = world.kept(world.api.get("/v2/plans", headers={"Prefer": "code=503"}))
+    assert ("simulated", "prefer") == (failed["trace"][-1]["outcome"], failed["simulated"])
+    world.control.post("/faults", json={"then": {"drop_connection": "before"}})
+    with pytest.raises(httpx2.HTTPError):
+        world.api.get("/v2/plans")
+    world.control.delete("/faults")
+    dropped = world.listed(operationId="listPlans")[0]
+    assert (None, "fault:fault_1") == (dropped["status"], dropped["simulated"])
+
+
+def test_bodies_that_are_no_json_are_shown_as_text(world: World) -> None:
+    for sent, shown in ((b"a=b", "a=b"), (b"\xff", "\ufffd"), (b"[" * 400 + b"]" * 400, "[" * 400 + "]" * 400)):
+        answer = world.api.post("/v2/customers", content=sent, headers={"Content-Type": "application/json"})
+        assert shown == world.kept(answer)["request"]["body"]
+
+
+@pytest.mark.parametrize("ident", ["req_000000000000000000000000", "x", "req_"])
+def test_a_request_that_is_not_kept_is_404(world: World, ident: str) -> None:
+    answer = world.control.get(f"/requests/{ident}")
+    refused(answer, 404, "not_found")
+
+
+def test_curl_sends_the_request_again_as_pasted(world: World, tmp_path: Any) -> None:
+    """With the ready token instead of the credential that was sent, or that was not."""
+    body = customer_body() | {"name": 'D\'Ávila & "Filhos" $HOME `x` @'}
+    made = world.kept(world.api.post("/v2/customers", json=body, headers={"X-Team": "a'b"}))
+    read = world.kept(world.api.get("/v2/plans?limit=2&x=%27"))
+    stranger = world.kept(httpx2.get(f"{world.live.url}/s/{world.name}/v2/plans", verify=NO_TLS))
+    head = world.kept(world.api.head("/v2/plans"))
+    assert [[409], [200], [200], [200]] == [pasted(each["curl"], tmp_path) for each in (made, read, stranger, head)]
+    again = world.listed(operationId="createCustomer")[0]
+    sent = done(world.control.get(f"/requests/{again['id']}"))["request"]["request"]
+    assert (body, "a'b") == (sent["body"], sent["headers"]["x-team"])
+
+
+def test_what_was_not_kept_whole_has_no_curl(world: World, serve: Serve) -> None:
+    assert world.kept(world.api.get("/v2/plans?" + "x" * 2_000))["curl"] is None
+    bare = World(serve(seed=31, journal=0))
+    answer = new_customer(bare)
+    assert bare.kept(answer)["curl"] is None
+    bare.close()
+
+
+# -- HAR
+
+
+def test_har_has_the_same_requests_oldest_first(world: World) -> None:
+    world.api.get("/v2/plans?limit=1&x=a%20b")
+    new_customer(world)
+    answer = world.control.get("/requests.har", params={"path": "/v2/*"})
+    assert "application/har+json" == answer.headers["content-type"]
+    found = answer.json()["log"]
+    assert ("1.2", ["GET", "POST"]) == (found["version"], [entry["request"]["method"] for entry in found["entries"]])
+    read, wrote = found["entries"]
+    assert f"{world.live.url}/s/{world.name}/v2/plans?limit=1&x=a%20b" == read["request"]["url"]
+    assert [{"name": "limit", "value": "1"}, {"name": "x", "value": "a b"}] == read["request"]["queryString"]
+    assert (201, "Created") == (wrote["response"]["status"], wrote["response"]["statusText"])
+    assert wrote["response"]["content"]["size"] == len(wrote["response"]["content"]["text"].encode())
+    assert world.credentials["private_key"] not in answer.text
+
+
+# -- what was expected
+
+
+def test_what_is_expected_and_happened_holds(world: World) -> None:
+    ids = [new_customer(world).headers["X-Request-Id"] for _ in range(2)]
+    world.api.get("/v2/plans?limit=5", headers={"X-Team": "blue"})
+    wanted = {"operationId": "createCustomer", "body": {"email": "*@*"}}
+    report = world.verify(request=wanted, response={"status": 201}, times={"exactly": 2})
+    assert {
+        "ok": True,
+        "code": None,
+        "matched": 2,
+        "expected": {"exactly": 2},
+        "requests": ids[::-1],
+        "nearest": [],
+    } == (report)
+    for body in (
+        {"request": {"operationId": "create*"}},
+        {"request": {"method": "P?ST"}, "times": {"at_least": 2}},
+        {
+            "request": {"path": "/v2/plans", "query": {"limit": "5"}, "header": {"x-TEAM": "bl*"}},
+            "times": {"exactly": 1},
+        },
+        {"response": {"status": "2xx"}, "times": {"at_least": 3}},
+        {"response": {"body": {"customer": {"email": "*"}}}, "times": {"exactly": 2}},
+        {"response": {"code": "*"}, "times": {"at_most": 0}},
+        {"request": {"path": "/_sandbox/*"}, "times": {"at_least": 0}},
+        {"since": "2027-03-01T12:00:00.001Z", "times": {"exactly": 0}},
+    ):
+        assert world.verify(**body)["ok"], body
+
+
+def test_what_is_expected_and_did_not_happen_is_409_with_the_nearest_misses(world: World) -> None:
+    answers = [new_customer(world) for _ in range(4)]
+    world.api.get("/v2/plans")
+    report = world.verify(
+        409, request={"operationId": "createCustomer", "body": {"email": "ana@example.net", "metadata": {"a": 1}}}
+    )
+    assert (False, "verification_failed", 0, {"at_least": 1}, []) == tuple(
+        report[name] for name in ("ok", "code", "matched", "expected", "requests")
+    )
+    assert [answer.headers["X-Request-Id"] for answer in answers[:0:-1]] == [miss["id"] for miss in report["nearest"]]
+    email, metadata = report["nearest"][0]["differences"]
+    sent = orjson.loads(answers[-1].request.content)
+    assert {"where": "request.body.email", "expected": "ana@example.net", "actual": sent["email"]} == email
+    assert ("request.body.metadata", {"a": 1}) == (metadata["where"], metadata["expected"])
+
+
+def test_a_miss_in_a_value_is_nearer_than_another_operation(world: World) -> None:
+    answer = world.api.get("/v2/plans?limit=3")
+    world.api.get("/v2/customers")
+    report = world.verify(409, request={"operationId": "listPlans", "query": {"limit": "4"}})
+    nearest, other = report["nearest"]
+    assert (answer.headers["X-Request-Id"], [{"where": "request.query.limit", "expected": "4", "actual": "3"}]) == (
+        nearest["id"], nearest["differences"]
+    )  # fmt: skip
+    assert [{"where": "request.operationId", "expected": "listPlans", "actual": "listCustomers"}] == other[
+        "differences"
+    ]
+
+
+def test_too_many_are_as_wrong_as_too_few(world: World) -> None:
+    world.api.get("/v2/plans")
+    assert 1 == world.verify(409, request={"path": "/v2/plans"}, times={"at_most": 0})["matched"]
+    assert 1 == world.verify(409, request={"path": "/v2/plans"}, times={"exactly": 2})["matched"]
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "holds"),
+    [
+        ({"a": [1, {"b": "x*"}]}, {"a": [1, {"b": "xy", "c": 0}], "d": 0}, True), ({"a": [1]}, {"a": [1, 2]}, False),
+        ({"a": "1"}, {"a": 1}, False), ({"a": True}, {"a": 1}, False), ({"a": 1}, {"a": 1.0}, True),
+        ({"a": None}, {}, False), ({"a": None}, {"a": None}, True), ({}, {"a": 1}, True), ({"a": {}}, {"a": 1}, False),
+        ({"a": "[x]?"}, {"a": "[x]y"}, True), ({"a": "[x]"}, {"a": "x"}, False),
+    ],
+)  # fmt: skip
+def test_objects_match_as_subsets_and_texts_as_globs(world: World, expected: Json, actual: Json, holds: bool) -> None:
+    world.api.post("/v2/customers", json=actual)
+    world.verify(200 if holds else 409, request={"body": expected})
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"times": {}}, "times"), ({"times": {"exactly": 1, "at_most": 2}}, "times"),
+        ({"times": {"twice": 2}}, "times.twice"),
+        ({"request": {"paths": "/x"}}, "request.paths"), ({"response": {"status": 99}}, "response.status"),
+        ({"since": "now"}, "since"), ({"request": {"query": {"a": 1}}}, "request.query.a"),
+        ({"times": {"exactly": -1}}, "times.exactly"),
+    ],
+)  # fmt: skip
+def test_an_expectation_that_cannot_be_meant_is_refused(world: World, body: Json, field: str) -> None:
+    answer = world.control.post("/requests/verify", json=body)
+    refused(answer, 422, "validation_error")
+    assert field in [detail["field"] for detail in answer.json()["details"]]
+
+
+def test_a_long_value_is_looked_at_in_part(world: World) -> None:
+    """A glob costs its length times that of the text."""
+    world.api.post("/v2/customers", json={"name": "a" * 5_000 + "b"})
+    report = world.verify(409, request={"body": {"name": "*b"}})
+    assert 501 == len(report["nearest"][0]["differences"][0]["actual"])
+    assert world.verify(request={"body": {"name": "a" * 5_000 + "b"}})["ok"]
