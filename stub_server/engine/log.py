@@ -93,10 +93,7 @@ class Log:
             self._forget()
 
     def close(self) -> None:
-        """Give the memory of a world that is no more back to the others.
-
-        A request that waited meanwhile may still take a step in it; that one is not kept.
-        """
+        """Give the memory of a world that is no more back to the others. A step that it still takes is not kept."""
         self._most = 0
         while self._steps:
             self._forget()
