@@ -320,7 +320,9 @@ CONTROLS: dict[tuple[int, str], Callable[[Estate], httpx2.Response]] = {
     (404, "snapshot_not_found"): lambda shop: shop.control.post("/snapshots/nothing/restore"),
     (409, "too_many_snapshots"): _too_many_snapshots,
     (409, "too_many_faults"): _too_many_rules,
-    (409, "fault_conflict"): lambda shop: shop.control.post("/faults", json={"then": {"delay_ms": {"min": 2, "max": 1}}}),
+    (409, "fault_conflict"): lambda shop: shop.control.post(
+        "/faults", json={"then": {"delay_ms": {"min": 2, "max": 1}}}
+    ),
     (409, "event_conflict"): lambda shop: shop.control.post(
         "/events", json={"type": "customer.created", "overrides": {"nothing": 1}}
     ),

@@ -89,7 +89,9 @@ def world(open_world: Open) -> World:
 def test_a_request_that_waited_for_a_world_that_is_gone_changes_nothing(world: World, end: str) -> None:
     """It was answered 201, for a record that no world has."""
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(world.api.post, "/v2/customers", json=customer_body(), headers={"X-Sandbox-Delay": "4000"})
+        waiting = pool.submit(
+            world.api.post, "/v2/customers", json=customer_body(), headers={"X-Sandbox-Delay": "4000"}
+        )
         sleep(0.3)
         if end == "reset":
             done(world.control.post("/reset"))
