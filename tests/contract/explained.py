@@ -47,8 +47,9 @@ def measure(url: str, folder: Path, most: int, *options: str, phases: tuple[str,
         token = control.get("/credentials").raise_for_status().json()["jwt"]
         run(url, phases, folder / "events.ndjson", *options, token=token)
         found = [request for request in _refusals(control) if not request["path"].startswith("/_sandbox")]
-        for request in Random(1).sample(found, min(most, len(found))):
-            _paste(control, request, folder, measured)
+        # The oldest first: what is pasted has the journal forget from that end.
+        for place in sorted(Random(1).sample(range(len(found)), min(most, len(found))), reverse=True):
+            _paste(control, found[place], folder, measured)
     return measured
 
 
@@ -70,7 +71,10 @@ def _paste(control: httpx2.Client, request: Json, folder: Path, measured: Measur
     if code not in KINDS or not KINDS[code].is_listed:
         measured.unlisted[code] += 1
         return
-    shown = control.get(f"/requests/{request['id']}").raise_for_status().json()["request"]
+    answer = control.get(f"/requests/{request['id']}")
+    if answer.status_code == 404:  # forgotten since
+        return
+    shown = answer.raise_for_status().json()["request"]
     nearest = shown["explanation"]["nearest"]
     statuses = [] if nearest is None else pasted(nearest["curl"], folder)
     if statuses and all(200 <= status < 300 for status in statuses):
