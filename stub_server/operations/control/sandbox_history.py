@@ -40,7 +40,7 @@ def list_steps(call: Call, query: Body) -> Reply:
     else:
         matching = [step for step in newer if _matches(step, table, ident and ident.lower(), cause)]
         total, chosen = len(matching), matching[first : first + limit]
-    return reply.value({"steps": [_shown(step) for step in chosen], "pagination": Page(page, limit, total).body()})
+    return reply.value({"steps": [shown_step(step) for step in chosen], "pagination": Page(page, limit, total).body()})
 
 
 async def rewind_sandbox(call: Call, body: Body) -> Reply:
@@ -60,7 +60,8 @@ async def rewind_sandbox(call: Call, body: Body) -> Reply:
     return reply.value({"sandbox": shown(call, entry), "undone": undone})
 
 
-def _shown(step: Step) -> Body:
+def shown_step(step: Step) -> Body:
+    """A step in a list."""
     changes = list(islice(_changes(step), MOST_SHOWN))
     count = _count(step)
     return {
