@@ -13,13 +13,13 @@ import orjson
 from ...calls.call import CONTROL, Call
 from ...calls.reply import Reply, Streamed
 from ...calls.server import Server
+from ...calls.steps import shown_step
 from ...engine.scheduler import tick
 from ...engine.step import Step
 from ...journal.showing import row
 from ...kernel.clock import iso
 from ...kernel.problem import Limited, Missing
 from ...worlds.entry import Entry
-from .sandbox_history import shown_step
 
 PAUSE = 0.05  # seconds between two looks
 ALIVE = 15.0  # seconds after which a silent stream says that it is alive
