@@ -1,6 +1,6 @@
 """Builds response bodies: stored records are inserted as the JSON they are stored as, the rest is serialised."""
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -32,6 +32,16 @@ class Reply:
         """Add a Location header; returns the reply itself."""
         self.headers = (*self.headers, (b"location", path.encode()))
         return self
+
+
+class Streamed(Reply):
+    """A 200 whose body goes on: `chunks` are sent as they come. An async operation alone may answer with it."""
+
+    __slots__ = ("chunks",)
+
+    def __init__(self, chunks: AsyncIterator[bytes], media: bytes) -> None:
+        super().__init__(200, (), None, ((b"cache-control", b"no-store"),), media)
+        self.chunks = chunks
 
 
 @lru_cache(maxsize=512)

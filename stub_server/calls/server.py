@@ -43,6 +43,8 @@ class Server:
     """Set when the server stops: a request that waits for something waits no longer."""
     certifying: set[str] = field(default_factory=set)
     """The sandboxes in which a receiver is being certified."""
+    followers: set[Any] = field(default_factory=set)
+    """The readers of streams."""
 
     @property
     def sender(self) -> Sender:

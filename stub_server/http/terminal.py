@@ -12,7 +12,7 @@ from connexion.spec import Specification
 from starlette.types import Receive, Scope, Send
 
 from ..calls.call import Call
-from ..calls.reply import Reply
+from ..calls.reply import Reply, Streamed
 from ..contract.document import JSON, Document, Operation
 from ..contract.schema import Schemas
 from ..contract.violation import ContractViolation
@@ -23,6 +23,7 @@ from .errors import render
 from .fitting import takes_of
 from .requests import Requests
 from .router import CALL
+from .streaming import send_stream
 
 # Said for the API only: overlays do not apply to the control contract.
 _OVERLAYS = " An overlay (--overlay) adds one; --unknown-fields ignore drops it."
@@ -161,6 +162,9 @@ class Terminal(SpecMiddleware):
             return
         if bound.is_async:
             reply = await bound.answer(call, values, arguments)
+            if isinstance(reply, Streamed):
+                await send_stream(reply, scope, receive, send)
+                return
         else:
             reply = bound.answer_at_once(call, values, arguments)
         call.record()

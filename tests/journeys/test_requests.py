@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 import orjson
 import pytest
+from haralyzer import HarEntry, HarParser
 
 from stub_server.contract.secrets import REDACTED
 
@@ -281,6 +282,14 @@ def test_har_has_the_same_requests_oldest_first(world: World) -> None:
     assert f"{world.live.url}/s/{world.name}/v2/plans?limit=1&x=a%20b" == read["request"]["url"]
     assert [{"name": "limit", "value": "1"}, {"name": "x", "value": "a b"}] == read["request"]["queryString"]
     assert (201, "Created") == (wrote["response"]["status"], wrote["response"]["statusText"])
+    parsed = HarParser(answer.json())
+    entries = [HarEntry(entry) for entry in parsed.har_data["entries"]]
+    assert ("1.2", "stub-server") == (parsed.version, parsed.creator["name"])
+    assert [(200, "GET", "application/json"), (201, "POST", "application/json")] == [
+        (entry.response.status, entry.request.method, entry.response.mimeType) for entry in entries
+    ]
+    assert entries[0].startTime <= entries[1].startTime
+    assert orjson.loads(entries[1].request.text) == orjson.loads(wrote["request"]["postData"]["text"])
     assert wrote["response"]["content"]["size"] == len(wrote["response"]["content"]["text"].encode())
     assert world.credentials["private_key"] not in answer.text
 

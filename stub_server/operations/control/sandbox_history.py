@@ -1,30 +1,20 @@
 """The steps that changed a sandbox, and going back."""
 
-from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import NamedTuple
 
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
+from ...calls.steps import parts_of, shown_step
 from ...calls.worlds import shown
 from ...contract.formats import date_time_ms
 from ...engine.past import check_kept, step_at, step_before
 from ...engine.rewinding import rewind
 from ...engine.scheduler import check_standing
-from ...engine.step import Part, Step
-from ...kernel.clock import iso
+from ...engine.step import Step
 from ...kernel.page import Page
 from ...kernel.record import Body
 from ...worlds.history import go_back
-
-MOST_SHOWN = 200  # changes of a step, and events
-
-
-class _Change(NamedTuple):
-    resource: str
-    id: str
-    change: str
 
 
 def list_steps(call: Call, query: Body) -> Reply:
@@ -40,7 +30,7 @@ def list_steps(call: Call, query: Body) -> Reply:
     else:
         matching = [step for step in newer if _matches(step, table, ident and ident.lower(), cause)]
         total, chosen = len(matching), matching[first : first + limit]
-    return reply.value({"steps": [_shown(step) for step in chosen], "pagination": Page(page, limit, total).body()})
+    return reply.value({"steps": [shown_step(step) for step in chosen], "pagination": Page(page, limit, total).body()})
 
 
 async def rewind_sandbox(call: Call, body: Body) -> Reply:
@@ -60,36 +50,6 @@ async def rewind_sandbox(call: Call, body: Body) -> Reply:
     return reply.value({"sandbox": shown(call, entry), "undone": undone})
 
 
-def _shown(step: Step) -> Body:
-    changes = list(islice(_changes(step), MOST_SHOWN))
-    count = _count(step)
-    return {
-        "step": step.number,
-        "at": iso(step.at),
-        "cause": step.cause._asdict(),
-        "changes": [change._asdict() for change in changes],
-        "events": [{"id": event.id, "type": event.type} for event in step.events[:MOST_SHOWN]],
-        "omitted": count - len(changes) + max(0, len(step.events) - MOST_SHOWN),
-    }
-
-
-def _parts(step: Step) -> Iterable[Part | Step]:
-    """What a step changed, merchant by merchant."""
-    return (step,) if step.restored is None else step.restored.parts
-
-
-def _changes(step: Step) -> Iterator[_Change]:
-    for part in _parts(step):
-        for table, record, before in part.puts:
-            yield _Change(table, record.id, "created" if before is None else "updated")
-        for drop in part.drops:
-            yield _Change(drop.table, drop.record.id, "deleted")
-
-
-def _count(step: Step) -> int:
-    return sum(len(part.puts) + len(part.drops) for part in _parts(step))
-
-
 def _matches(step: Step, table: str | None, ident: str | None, cause: str | None) -> bool:
     if cause is not None and cause not in step.cause:
         return False
@@ -98,6 +58,6 @@ def _matches(step: Step, table: str | None, ident: str | None, cause: str | None
     return any(
         (table is None or name == table) and (ident is None or record.id == ident)
         for name, record in chain.from_iterable(
-            chain(((put[0], put[1]) for put in part.puts), part.drops) for part in _parts(step)
+            chain(((put[0], put[1]) for put in part.puts), part.drops) for part in parts_of(step)
         )
     )

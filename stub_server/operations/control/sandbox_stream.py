@@ -1,0 +1,138 @@
+"""What happens in a sandbox, as it happens: requests, steps, events, deliveries and the clock, as an event stream.
+
+Nothing is queued for a reader: he has a position in what is kept anyway, so one who is slow costs nobody anything.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from itertools import islice, takewhile
+from typing import Any
+
+import orjson
+
+from ...calls.call import CONTROL, Call
+from ...calls.reply import Reply, Streamed
+from ...calls.server import Server
+from ...calls.steps import shown_step
+from ...engine.scheduler import tick
+from ...engine.step import Step
+from ...journal.showing import row
+from ...kernel.clock import iso
+from ...kernel.problem import Limited, Missing
+from ...worlds.entry import Entry
+
+PAUSE = 0.05  # seconds between two looks
+ALIVE = 15.0  # seconds after which a silent stream says that it is alive
+MOST_READERS = 16
+_AT_ONCE = 100  # requests, steps and events of one look, of each
+_SHOWN = ("id", "webhookId", "event_id", "event_type", "status")
+
+
+async def follow_sandbox(call: Call) -> Reply:
+    """200 with a stream that ends with the sandbox or the server."""
+    server = call.server
+    if len(server.followers) >= MOST_READERS:
+        told = f"{MOST_READERS} readers follow sandboxes of this server already, the most at once."
+        raise Limited(told, headers={"Retry-After": "5"})
+    entry = server.sandboxes.entry(call.sandbox.name)
+    given = call.headers.get(b"last-event-id")
+    place = Place(entry) if given is None else Place.of(entry, given.decode("latin-1"))
+    return Streamed(_follow(server, call.sandbox.name, place), b"text/event-stream")
+
+
+class Place:
+    """How far somebody has read: how many requests, steps and events, and of the next step how many parts."""
+
+    def __init__(self, entry: Entry) -> None:
+        world = entry.world
+        self.incarnation = entry.incarnation
+        self.requests, self.events = world.journal.appended, world.events.raised
+        self.step, self.part = world.log.number, 0
+
+    @classmethod
+    def of(cls, entry: Entry, ident: str) -> "Place":
+        """The place that an id names; in a world that began meanwhile, its beginning."""
+        place = cls(entry)
+        incarnation, requests, step, part, events = ident.rsplit("-", 4)
+        if incarnation == entry.incarnation:
+            place.requests, place.events = min(int(requests), place.requests), min(int(events), place.events)
+            place.step, place.part = min((int(step), int(part)), (place.step, 0))
+        else:
+            place.requests = place.step = 0
+            place.events = entry.origin_events
+        return place
+
+    def __str__(self) -> str:
+        return f"{self.incarnation}-{self.requests}-{self.step}-{self.part}-{self.events}"
+
+    def read(self, entry: Entry, clocks: frozenset[str]) -> Iterator[bytes]:
+        """What is new, as messages; the place moves on with each."""
+        yield from self._steps(entry, clocks)
+        log = entry.world.events
+        self.events = max(min(self.events, log.raised), log.raised - len(log))
+        for event in log.after(self.events, _AT_ONCE):
+            self.events += 1
+            yield self._message("event", event.payload())
+        journal = entry.world.journal
+        self.requests = max(self.requests, journal.appended - len(journal))
+        first = self.requests - (journal.appended - len(journal))
+        for trace in islice(journal, first, first + _AT_ONCE):
+            self.requests += 1
+            if not trace.path.startswith(CONTROL):
+                yield self._message("request", row(trace))
+
+    def _steps(self, entry: Entry, clocks: frozenset[str]) -> Iterator[bytes]:
+        new = list(takewhile(lambda step: step.number > self.step, reversed(entry.world.log)))
+        for step in new[: -_AT_ONCE - 1 : -1]:
+            parts = list(_parts(step, clocks))
+            for kind, data in parts[self.part :]:
+                self.part += 1
+                if self.part >= len(parts):
+                    self.step, self.part = step.number, 0
+                yield self._message(kind, data)
+        if not new and self.step != entry.world.log.number:  # what came between is not kept
+            self.step, self.part = entry.world.log.number, 0
+
+    def _message(self, kind: str, data: Any) -> bytes:
+        body = data if isinstance(data, bytes) else orjson.dumps(data)
+        return b"event: %b\nid: %b\ndata: %b\n\n" % (kind.encode(), str(self).encode(), body)
+
+
+async def _follow(server: Server, name: str, place: Place) -> AsyncIterator[bytes]:
+    loop = asyncio.get_running_loop()
+    clocks = frozenset(o.id for o in server.control.operations.values() if o.tag == "Sandbox clock")
+    server.followers.add(place)
+    try:
+        yield b"retry: 1000\n\n"
+        silent = loop.time()
+        while not server.closing.is_set():
+            try:
+                entry = server.sandboxes.entry(name)
+            except Missing:
+                return
+            if entry.incarnation != place.incarnation:
+                return
+            if not entry.world.is_broken:
+                tick(entry.world)
+            messages = list(place.read(entry, clocks))
+            for message in messages:
+                yield message
+            if messages:
+                silent = loop.time()
+            elif loop.time() - silent > ALIVE:
+                silent = loop.time()
+                yield b": alive\n\n"
+            await asyncio.sleep(0 if len(messages) >= _AT_ONCE else PAUSE)
+    finally:
+        server.followers.discard(place)
+
+
+def _parts(step: Step, clocks: frozenset[str]) -> Iterator[tuple[str, Any]]:
+    """A step, the deliveries that it opened or tried, and the clock where it was moved."""
+    yield "step", shown_step(step)
+    for table, record, _ in step.puts:
+        if table == "webhook_logs":
+            public = orjson.loads(record.public)
+            yield "delivery", {name: public[name] for name in _SHOWN}
+    if step.cause.operation in clocks:
+        yield "clock", {"now": iso(step.clock.now), "frozen": step.clock.frozen}

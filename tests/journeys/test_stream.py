@@ -1,0 +1,233 @@
+"""What happens in a sandbox, as it happens: the stream, its readers, and that nobody waits for them."""
+
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import orjson
+import pytest
+
+from stub_server.http import streaming
+from stub_server.operations.control import sandbox_stream
+
+from ..conftest import Serve
+from ..support.live import FROZEN, NO_TLS, Live, running
+from ..support.make import Json, created, customer_body
+from ..support.wire import connect
+from .steps import done, refused
+
+NOW = "2027-03-01T12:00:00.000Z"
+Message = tuple[str, str, Any]
+
+
+class Reader:
+    """One who follows a world, over a socket of his own."""
+
+    def __init__(self, live: Live, name: str, last: str | None = None) -> None:
+        self._socket = connect(live.port)
+        head = f"GET /s/{name}/_sandbox/stream HTTP/1.1\r\nHost: localhost\r\n"
+        self._socket.sendall((head + (f"Last-Event-ID: {last}\r\n" if last else "") + "\r\n").encode())
+        self._socket.settimeout(10)
+        self._file = self._socket.makefile("rb")
+        self.status = int(self._file.readline().split()[1])
+        while self._file.readline() not in (b"\r\n", b""):
+            pass
+        self._text = b""
+        if self.status == 200:
+            assert b"retry: 1000\n\n" == self._chunk()
+
+    def _chunk(self) -> bytes:
+        """A piece of the body; none at the end of it."""
+        size = int(self._file.readline() or b"0", 16)
+        data = self._file.read(size)
+        self._file.readline()
+        return data
+
+    def __iter__(self) -> Iterator[Message]:
+        """Kind, id and data of each message, up to the end of the stream."""
+        while chunk := self._chunk():
+            self._text += chunk
+            while b"\n\n" in self._text:
+                block, _, self._text = self._text.partition(b"\n\n")
+                fields = dict(line.split(b": ", 1) for line in block.splitlines() if not line.startswith(b":"))
+                if fields:
+                    yield fields[b"event"].decode(), fields[b"id"].decode(), orjson.loads(fields[b"data"])
+
+    def until(self, kind: str) -> list[Message]:
+        """The messages up to the next one of a kind."""
+        found = []
+        for message in self:
+            found.append(message)
+            if message[0] == kind:
+                return found
+        raise AssertionError(f"the stream ended without {kind}")
+
+    def close(self) -> None:
+        """Leave."""
+        self._file.close()
+        self._socket.close()
+
+
+class World:
+    """A world of its own, and those who follow it."""
+
+    def __init__(self, live: Live) -> None:
+        answer = httpx2.post(f"{live.url}/_sandbox/sandboxes", json={"now": NOW}, verify=NO_TLS, timeout=30)
+        made = created(answer)["sandbox"]
+        self.live, self.name = live, made["name"]
+        headers = {"Authorization": f"Bearer {made['credentials']['private_key']}"}
+        self.api = httpx2.Client(base_url=made["base_url"], headers=headers, timeout=30, verify=NO_TLS)
+        self.control = httpx2.Client(base_url=f"{made['base_url']}/_sandbox", timeout=30, verify=NO_TLS)
+        self._readers: list[Reader] = []
+
+    def read(self, last: str | None = None) -> Reader:
+        """A new reader."""
+        reader = Reader(self.live, self.name, last)
+        self._readers.append(reader)
+        return reader
+
+    def customer(self) -> Json:
+        """A new customer."""
+        return dict(created(self.api.post("/v2/customers", json=customer_body()))["customer"])
+
+    def close(self) -> None:
+        """Everybody leaves."""
+        for reader in self._readers:
+            reader.close()
+        self.api.close()
+        self.control.close()
+
+
+@pytest.fixture(scope="module")
+def live(serve: Serve) -> Live:
+    """A server whose worlds are followed."""
+    return serve(seed=37)
+
+
+@pytest.fixture
+def world(live: Live) -> Iterator[World]:
+    """A new frozen world."""
+    made = World(live)
+    yield made
+    made.close()
+    live.app.sandboxes.forget(made.name)
+
+
+def test_a_request_its_step_its_event_and_its_delivery_are_told(world: World) -> None:
+    created(world.api.post("/v2/webhooks", json={"url": "https://receiver.example/hooks", "events": ["customer.*"]}))
+    reader = world.read()
+    customer = world.customer()
+    told = reader.until("request")
+    assert ["step", "delivery"] == [kind for kind, _, _ in told[:2]]
+    by_kind = {kind: data for kind, _, data in told}
+    log = done(world.api.get("/v2/webhooks/logs"))["logs"][0]
+    assert {"resource": "customers", "id": customer["id"], "change": "created"} in told[0][2]["changes"]
+    assert ("customer.created", customer["id"]) == (
+        by_kind["event"]["type"],
+        by_kind["event"]["data"]["customer"]["id"],
+    )
+    assert (log["id"], log["event_id"]) == (told[1][2]["id"], by_kind["event"]["id"])
+    assert ("createCustomer", 201) == (by_kind["request"]["operationId"], by_kind["request"]["status"])
+    assert done(world.control.get("/requests", params={"operationId": "createCustomer"}))["requests"] == [
+        by_kind["request"]
+    ]
+
+
+def test_the_clock_is_told_when_it_is_moved(world: World) -> None:
+    reader = world.read()
+    world.control.post("/clock/advance", json={"seconds": 60})
+    assert {"now": "2027-03-01T12:01:00.000Z", "frozen": True} == reader.until("clock")[-1][2]
+
+
+def test_the_last_id_resumes_after_its_message(world: World) -> None:
+    """Nothing is lost, and nothing told twice."""
+    reader = world.read()
+    first = world.customer()
+    told = reader.until("request")
+    reader.close()
+    second = world.customer()
+    again = world.read(told[0][1])
+    resumed = again.until("request") + again.until("request")
+    rest = [data for kind, _, data in resumed if kind == "event"]
+    assert [first["id"], second["id"]] == [event["data"]["customer"]["id"] for event in rest]
+    assert ["createCustomer"] * 2 == [data["operationId"] for kind, _, data in resumed if kind == "request"]
+    (step,) = [data for kind, _, data in resumed if kind == "step"]
+    assert told[0][2]["step"] + 1 == step["step"]
+
+
+def test_a_stream_ends_with_a_reset_and_its_id_reads_the_new_world_from_its_beginning(world: World) -> None:
+    reader = world.read()
+    world.customer()
+    last = reader.until("request")[-1][1]
+    done(world.control.post("/reset"))
+    assert [] == [kind for kind, _, _ in reader if kind != "step"]
+    customer = world.customer()
+    told = world.read(last).until("request")
+    assert customer["id"] in [data["data"]["customer"]["id"] for kind, _, data in told if kind == "event"]
+
+
+def test_a_stream_ends_when_its_world_is_deleted(world: World) -> None:
+    reader = world.read()
+    assert 204 == world.control.delete(f"/sandboxes/{world.name}").status_code
+    assert [] == list(reader)
+
+
+def test_a_stream_ends_when_the_server_stops() -> None:
+    with running(FROZEN) as server:
+        reader = Reader(server, "default")
+        server.app.server.closing.set()
+        assert [] == list(reader)
+        reader.close()
+
+
+@pytest.mark.parametrize("last", ["x", "1-2-3", "19aa-1-1-1-1-", "../../etc"])
+def test_an_id_that_was_never_given_is_refused(world: World, last: str) -> None:
+    refused(world.control.get("/stream", headers={"Last-Event-ID": last}), 422, "validation_error")
+
+
+def test_an_id_from_the_future_means_now(world: World) -> None:
+    reader = world.read()
+    world.customer()
+    incarnation = reader.until("request")[-1][1].rsplit("-", 4)[0]
+    ahead = world.read(f"{incarnation}-999999-999999-0-999999")
+    world.api.get("/v2/plans")
+    assert ["request"] == [kind for kind, _, _ in ahead.until("request")]
+
+
+def test_only_so_many_read_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox_stream, "MOST_READERS", len(world.live.app.server.followers) + 1)
+    reader = world.read()
+    answer = world.control.get("/stream")
+    refused(answer, 429, "rate_limited")
+    assert "5" == answer.headers["Retry-After"]
+    reader.close()
+    until = time.monotonic() + 10
+    while world.live.app.server.followers and time.monotonic() < until:
+        world.api.get("/v2/plans")
+        time.sleep(0.05)
+    assert 200 == world.read().status
+
+
+def test_a_reader_who_does_not_read_slows_nobody_and_is_cut_off(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Megabytes are told to him; others are answered all the while."""
+    monkeypatch.setattr(streaming, "PATIENCE", 0.5)
+    with socket.socket() as stalled:
+        stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        stalled.connect(("127.0.0.1", world.live.port))
+        followers = world.live.app.server.followers
+        others = set(followers)
+        stalled.sendall(f"GET /s/{world.name}/_sandbox/stream HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        until = time.monotonic() + 10
+        while not followers - others and time.monotonic() < until:
+            time.sleep(0.01)
+        (his,) = followers - others
+        body = {"name": "x", "metadata": {f"key_{number}": "v" * 400 for number in range(15)}}
+        customer = world.customer()
+        answered = 0
+        while his in followers and time.monotonic() < until + 20:
+            assert 200 == world.api.put(f"/v2/customers/{customer['id']}", json=body).status_code
+            answered += 1
+        assert his not in followers
+        assert answered > 0
