@@ -1,4 +1,4 @@
-"""Schemathesis, every check on, finds nothing in the control surface: in faults and events, and in time."""
+"""Schemathesis, every check on, finds nothing in the control surface: in faults and events, in time, and in the journal."""
 
 import subprocess
 import sys
@@ -18,8 +18,10 @@ OPERATIONS = {
         "listSteps", "rewindSandbox", "createSnapshot", "listSnapshots", "getSnapshot", "deleteSnapshot",
         "restoreSnapshot",
     ),
+    "the journal": ("listRequests", "deleteRequests", "getRequest", "getRequestsHar", "verifyRequests"),
 }  # fmt: skip
-PHASES = {"faults and events": "examples,coverage,fuzzing", "time": "examples,coverage,fuzzing,stateful"}
+PHASES = {"faults and events": "examples,coverage,fuzzing", "time": "examples,coverage,fuzzing,stateful",
+          "the journal": "examples,coverage,fuzzing"}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", OPERATIONS)
