@@ -1,4 +1,4 @@
-"""Schemathesis, every check on, finds nothing in the control surface: in faults and events, in time, and in the journal."""
+"""Schemathesis, every check on, finds nothing in the control surface: faults and events, time, the journal."""
 
 import subprocess
 import sys
