@@ -1,6 +1,6 @@
 """One call of an operation: its caller, its sandbox, and the methods that handlers use."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
@@ -64,6 +64,9 @@ class Call:
     operation: Operation | None = None
     path_values: tuple[str, ...] = ()
     body_bytes = b""
+    parts: Sequence[bytes] = ()
+    joined: bytes | None = None
+    """The answer's body, in parts and joined: the journal keeps the parts, which the store has anyway."""
     warnings: tuple[str, ...] = ()
     after_validation: Callable[[Any], Awaitable[None]] | None = None
     """Applies fault rules on the body, and turns to the past."""

@@ -84,7 +84,11 @@ class Edge:
                     message["headers"].extend(cors.answer_headers(origin))
                 trace.sent_headers = message["headers"]
             else:
-                trace.answer = message.get("body")  # the whole of it: what comes in parts is none of the journal's
+                body = message.get("body")  # the whole of it: what comes in pieces is none of the journal's
+                if body is not None and body is call.joined:
+                    trace.parts, trace.length = call.parts, len(body)
+                else:
+                    trace.answer = body
             await send(message)
 
         try:

@@ -38,7 +38,7 @@ class Recorder:
             trace.size = OVERHEAD + 4 * len(trace.path) + len(trace.query)
             journal.append(trace)
             return
-        headers, body, answer, query = call.headers, call.body_bytes, trace.answer, trace.query
+        headers, body, query = call.headers, call.body_bytes, trace.query
         if b"authorization" in headers:
             if trace.status == 401:
                 trace.caller = recognised(call, headers[b"authorization"])
@@ -48,15 +48,12 @@ class Recorder:
         if len(headers) != len(sent):
             headers = _joined(sent, headers)
         if trace.operation not in self._plain or (body and b"_key" in body) or (query and b"_key=" in query):
-            body, answer = self._redact(trace, headers, body, answer)
-            trace.answer = answer
+            body, trace.answer = self._redact(trace, headers, body, trace.answer)
         trace.packed = packed = b"\n".join((*headers, *headers.values()))
-        size = OVERHEAD + 4 * len(trace.path) + len(query) + len(packed)
+        size = OVERHEAD + 4 * len(trace.path) + len(query) + len(packed) + trace.length
         if body:
             trace.body = body
             size += len(body)
-        if answer:
-            size += len(answer)
         if call.has_recorded:
             size += EACH * (len(trace.events) + len(trace.deliveries))
         if trace.simulated is not None:  # with headers of a rule, which clients choose

@@ -211,5 +211,6 @@ async def _send(send: Send, call: Call, reply: Reply, body: bytes) -> None:
         headers += [(b"content-type", reply.media), (b"content-length", b"%d" % len(body))]
     if call.warnings:
         headers.append((b"x-sandbox-warnings", ", ".join(call.warnings[:20]).encode("latin-1", "replace")))
+    call.parts, call.joined = reply.parts, body
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if call.trace.method == "HEAD" else body})

@@ -18,16 +18,15 @@ class Trace:
     so on say when a stage began, in ns of the machine's counter, 0 for one that was not reached.
 
     Set when it ends, secrets left out: `packed` (the headers, names and then values) and `body` as they came,
-    `sent_headers` and `answer` as they went. A body is None where none was kept: the journal keeps none, it was never
-    read, or the connection ended without an answer, whose `status` is then 0. `size` is about how many bytes all of it
-    keeps alive.
+    `sent_headers` and `parts`, which make up the answer of `length` bytes, as they went. A body is None where none was
+    kept: the journal keeps none, it was never read, or the connection ended without an answer, whose `status` is then
+    0. `size` is about how many bytes all of it keeps alive.
 
     A path or query that is longer than any of the API is kept cut.
     """
 
     # What was never set. To set it for every request would cost more than slots save.
     after: int | None = None
-    answer: bytes | None = None
     auth_at: int = 0
     body: bytes | None = None
     caller: Any = None
@@ -35,8 +34,10 @@ class Trace:
     deliveries: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     micros: int = 0
+    length: int = 0
     operation: str | None = None
     packed: bytes = b""
+    parts: Sequence[bytes] | None = None
     respond_at: int = 0
     rule_at: int = 0
     sent_headers: Sequence[tuple[bytes, bytes]] = ()
@@ -59,6 +60,15 @@ class Trace:
     def close(self) -> None:
         """Measure the duration."""
         self.micros = (perf_counter_ns() - self.began) // 1000
+
+    @property
+    def answer(self) -> bytes | None:
+        """The body of the answer."""
+        return None if self.parts is None else b"".join(self.parts)
+
+    @answer.setter
+    def answer(self, body: bytes | None) -> None:
+        self.parts, self.length = (None, 0) if body is None else ((body,), len(body))
 
     @property
     def headers(self) -> list[tuple[str, str]]:
