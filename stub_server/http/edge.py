@@ -85,10 +85,10 @@ class Edge:
                 trace.sent_headers = message["headers"]
             else:
                 body = message.get("body")  # the whole of it: what comes in pieces is none of the journal's
-                if body is not None and body is call.joined:
-                    trace.parts, trace.length = call.parts, len(body)
-                else:
+                if body is None or body is not call.joined:
                     trace.answer = body
+                else:
+                    trace.parts, trace.length = call.parts, len(body)
             await send(message)
 
         try:
