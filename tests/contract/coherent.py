@@ -5,6 +5,9 @@ from zlib import crc32
 
 from stub_server.domain.documents import Disagreement, infer
 
+_TYPES = (None, "cpf", "cnpj", "passport")
+_HOLDERS = (None, "individual", "company")
+
 
 def coherent(body: Any) -> Any:
     """A body whose customer, most of the time, leaves out what its document contradicts."""
@@ -14,7 +17,9 @@ def coherent(body: Any) -> Any:
         customer = coherent(body["customer"])
         return body if customer is body["customer"] else body | {"customer": customer}
     document = body.get("document")
-    if not isinstance(document, str) or crc32(document.encode("utf-8", "replace")) % 8 == 0:
+    # What is meant to be refused stays as it was made.
+    is_valid = body.get("document_type") in _TYPES and body.get("type") in _HOLDERS
+    if not is_valid or not isinstance(document, str) or crc32(document.encode("utf-8", "replace")) % 8 == 0:
         return body
     try:
         infer(document, body.get("document_type"), body.get("type"))
