@@ -84,7 +84,7 @@ class Edge:
                     message["headers"].extend(cors.answer_headers(origin))
                 trace.sent_headers = message["headers"]
             else:
-                body = message.get("body")  # the whole of it: what comes in pieces is none of the journal's
+                body: bytes | None = message.get("body")  # what comes in pieces is none of the journal's
                 if body is None or body is not call.joined:
                     trace.answer = body
                 else:
