@@ -14,7 +14,7 @@ STAMP := $(VENV)/.installed
 export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint bench contract explain judges soak mutants
+.PHONY: help setup run test lint bench contract crash explain judges soak mutants
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ bench: $(STAMP) ## measure it against stock Connexion, bare Starlette and the fl
 
 soak: $(STAMP) ## ten minutes of everything at once: memory, refusals, waits (ARGS='--minutes 1')
 	@$(BIN)/python -m tests.soak $(ARGS)
+
+crash: $(STAMP) ## kill a process three hundred times and look at what its store has (ARGS='--kills 50')
+	@$(BIN)/python -m tests.crash $(ARGS)
 
 contract: $(STAMP) ## let schemathesis judge a running sandbox by its contract
 	@$(BIN)/python -m tests.contract $(ARGS)

@@ -3,9 +3,11 @@
 import logging
 import secrets
 from functools import cache, partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import orjson
 from connexion.middleware import ConnexionMiddleware
 
 from .calls.call import CONTROL
@@ -13,7 +15,7 @@ from .calls.server import Server
 from .calls.tokens import Tokens
 from .contract import bundle, conformity
 from .contract.document import Document
-from .contract.formats import formats
+from .contract.formats import Format, formats
 from .contract.schema import Schemas
 from .contract.source import ContractError, read
 from .contract.violation import ContractViolation
@@ -23,6 +25,7 @@ from .domain.documents import is_document, is_document_unchecked
 from .engine.rules import Rules
 from .events.sender import Sender
 from .explain.explaining import Explainer
+from .files.directory import Directory
 from .http.auth import Gate, Security
 from .http.console import Pages
 from .http.edge import Edge
@@ -42,6 +45,7 @@ from .store.spec import Check
 from .store.tables import Layout, table_specs
 from .version import __version__
 from .worlds.entry import Origin
+from .worlds.keeping import Keeper
 from .worlds.sandboxes import Sandboxes
 
 PACKAGE = Path(__file__).parent
@@ -55,7 +59,7 @@ def data_dir(name: str) -> Path:
 
 
 def create_app(settings: Settings | None = None) -> Edge:
-    """The whole server. Raises ContractError or ScenarioError, with place and reason, for input that cannot be used."""
+    """The whole server. Raises ContractError, ScenarioError, StoreError or BadFile for what cannot be used."""
     settings = settings or Settings()
     # Connexion logs every operation it adds, which no user needs.
     logging.getLogger("connexion").setLevel(logging.WARNING)
@@ -73,7 +77,27 @@ def create_app(settings: Settings | None = None) -> Edge:
                 check_fit(operation, handler)
     known = formats(is_document if settings.check_digits else is_document_unchecked)
     schemas = Schemas(document.raw, known, open_objects=settings.ignore_unknown)
-    secret = settings.signing_secret(secrets.token_bytes(32))
+    directory = None if settings.store is None else Directory(settings.store, always=settings.sync == "always")
+    try:
+        return _served(settings, document, control, shipped, schemas, known, directory)
+    except BaseException:
+        if directory is not None:
+            directory.close()
+        raise
+
+
+def _served(
+    settings: Settings,
+    document: Document,
+    control: Document,
+    shipped: Document | None,
+    schemas: Schemas,
+    known: dict[str, Format],
+    directory: Directory | None,
+) -> Edge:
+    """The server of these contracts, and of the worlds in a directory."""
+    fresh = secrets.token_bytes(32)
+    secret = settings.signing_secret(fresh if directory is None else directory.secret(fresh))
     tokens = Tokens(secret, lambda: wall_ms() / 1000)
     running = document.lifecycles["Subscription"].sets["running"]
     sending = document.lifecycles["WebhookLogEntry"].sets["open"]
@@ -99,7 +123,13 @@ def create_app(settings: Settings | None = None) -> Edge:
         rules, seeding, settings.scenario, settings.seed, settings.now, settings.history, settings.journal, secret
     )
     try:
-        sandboxes = Sandboxes(origin, open_names=settings.loopback, bell=courier.ring)
+        sandboxes = Sandboxes(
+            origin,
+            open_names=settings.loopback,
+            bell=courier.ring,
+            keeper=Keeper(directory, "" if directory is None else _fingerprint(document, settings)),
+            restored=None if settings.restore is None else settings.restore.read_bytes(),
+        )
     except ContractViolation as error:  # an overlay may ask of answers what no record has
         raise ContractError(f"the contract does not fit the records of this server: {error}") from None
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback)
@@ -145,6 +175,12 @@ def create_app(settings: Settings | None = None) -> Edge:
         hosts=settings.hosts,
         rate_limit=None if settings.rate_limit is None else RateLimit(*settings.rate_limit),
     )
+
+
+def _fingerprint(document: Document, settings: Settings) -> str:
+    """What records are held to, in one word."""
+    held_to = [document.raw["components"]["schemas"], settings.check_digits, __version__]
+    return sha256(orjson.dumps(held_to, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def _console(document: Document, control: Document, url: str) -> Any:

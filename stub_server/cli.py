@@ -11,6 +11,7 @@ import click
 
 from .commands.explain import explain
 from .commands.faults import faults
+from .commands.file_verbs import export, import_
 from .commands.init import init
 from .commands.options import BaseUrl, Unusable
 from .commands.travel_verbs import fork, rewind, snapshot, worlds
@@ -115,7 +116,18 @@ def main() -> None:
 )
 @click.option("--history", type=click.IntRange(0), default=10_000, help="Steps that a world keeps; 0 keeps none.")
 @click.option("--journal", type=click.IntRange(0, 1_000_000), default=2_000, help="Requests kept; 0 keeps no bodies.")
-@click.option("--store", default="memory", metavar="memory|URL", help="Where records are kept.")
+@click.option("--store", default="memory", metavar="memory|DIR", help="Where sandboxes are kept across restarts.")
+@click.option(
+    "--sync",
+    type=click.Choice(["interval", "always"]),
+    default="interval",
+    help="With --store: reach the disk every 100 ms or before each answer.",
+)
+@click.option(
+    "--restore",
+    type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
+    help="Begin the default sandbox with an exported file.",
+)
 @click.option(
     "--cors-origin",
     "cors_origins",
@@ -153,8 +165,8 @@ def serve(
     **plain: Any,
 ) -> None:
     """Start the sandbox."""
-    if store != "memory":
-        raise Unusable(f"--store {store.partition(':')[0]}: this version keeps its records in memory only.")
+    if "://" in store:
+        raise Unusable(f"--store {store.partition(':')[0]}: this version keeps sandboxes in memory or in a directory.")
     if not reload:
         # Objects made at start stay, so collecting would be wasted. The server turns the collector on.
         gc.disable()
@@ -166,6 +178,7 @@ def serve(
         ignore_unknown=unknown_fields == "ignore",
         reject_unknown_query=unknown_query == "reject",
         check_digits=check_digits == "on",
+        store=None if store == "memory" else Path(store),
         secret=jwt_secret.encode() if jwt_secret else None,
     )
     try:
@@ -263,5 +276,5 @@ def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) ->
         click.echo(line)
 
 
-for verb in (certify, explain, faults, listen, worlds, fork, snapshot, rewind, init):
+for verb in (certify, explain, faults, listen, worlds, fork, snapshot, rewind, init, export, import_):
     main.add_command(verb)

@@ -16,6 +16,8 @@ from rich.console import Console
 from . import banner
 from .app import PACKAGE, create_app, data_dir
 from .contract.source import ContractError
+from .files.directory import StoreError
+from .files.package import BadFile
 from .http.edge import Edge
 from .http.watch import Limits
 from .http.wire import protocol
@@ -110,11 +112,15 @@ def with_port(settings: Settings, listener: socket.socket) -> Settings:
 
 
 def build(settings: Settings) -> Edge:
-    """The application. Raises CannotServe for a contract, overlay or scenario that cannot be used."""
+    """The application. Raises CannotServe for a contract, overlay, scenario, store or file that cannot be used."""
     try:
         return create_app(settings)
     except (ContractError, ScenarioError) as error:
         raise CannotServe(" ".join(str(error).split())) from None
+    except StoreError as error:  # a list of what does not fit has a line for each
+        raise CannotServe(str(error)) from None
+    except BadFile as error:
+        raise CannotServe("\n  ".join((f"--restore {settings.restore}: it cannot be used.", *error.reasons))) from None
 
 
 def run(app: Edge, settings: Settings, listener: socket.socket) -> None:

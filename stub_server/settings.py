@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 class Settings:
     """All settings. `now` is ms and freezes the clock; `secret` replaces the one that the seed gives on loopback.
 
-    `rate_limit` is (requests of a caller, seconds).
+    `rate_limit` is (requests of a caller, seconds). `store` is the directory in which worlds outlive the process, and
+    `restore` a file that the default one is of.
     """
 
     host: str = "127.0.0.1"
@@ -29,6 +30,9 @@ class Settings:
     webhook_schedule: str = "standard"
     history: int = 10_000
     journal: int = 2_000
+    store: Path | None = None
+    sync: str = "interval"
+    restore: Path | None = None
     log: str = "requests"
     cors_origins: tuple[str, ...] = ()
     allow_hosts: tuple[str, ...] = ()

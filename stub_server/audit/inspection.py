@@ -31,8 +31,12 @@ PAUSE = None
 
 
 class Law(NamedTuple):
-    """`look` yields one text per record looked at, empty when it keeps the law, and PAUSE in between."""
+    """`look` yields one text per record looked at, empty when it keeps the law, and PAUSE in between.
+
+    `of_files`: a world that breaks it cannot come from a file. Others users may break, by what they write or by flags.
+    """
 
     name: str
     look: Callable[[Inspected], Iterator[str | None]]
     seeds_only: bool = False
+    of_files: bool = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 from ..engine.sandbox import Sandbox
@@ -30,6 +30,15 @@ def check(sandbox: Sandbox, seeded: bool) -> list[Finding]:
     only then are laws with `seeds_only` checked; otherwise they pass with no records checked.
     """
     return at_once(checking(sandbox, seeded))
+
+
+def broken(sandbox: Sandbox) -> Iterator[str]:
+    """What breaks laws in a world that came from a file, of all its merchants."""
+    for store in sandbox.stores.values():
+        for law in (*LAWS, *CHRONOLOGY):
+            if law.of_files and not law.seeds_only:
+                found = law.look(Inspected(sandbox, store, BUDGET))
+                yield from (f"{law.name}: {violation}" for violation in found if violation)
 
 
 def checking(sandbox: Sandbox, seeded: bool) -> Generator[None, None, list[Finding]]:

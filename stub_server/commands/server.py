@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import httpx2
+
+from ..files.package import MEDIA
 
 PATIENCE = 60.0  # seconds: a certification takes up to half of them
 
@@ -17,11 +20,11 @@ class Away(Exception):
 
 
 class Refused(Exception):
-    """The server refuses; the message is its own."""
+    """The server refuses; the message and the reasons are its own."""
 
-    def __init__(self, message: str, code: str | None) -> None:
+    def __init__(self, message: str, code: str | None, reasons: Sequence[str] = ()) -> None:
         super().__init__(message)
-        self.code = code
+        self.code, self.reasons = code, tuple(reasons)
 
 
 class RunningServer:
@@ -52,15 +55,41 @@ class RunningServer:
         """Read from the API; answers the body. Raises Away, Refused."""
         return await self._ask("GET", self._base + path, headers={"Authorization": f"Bearer {token}"}, **options)
 
+    async def download(self, path: str, query: Mapping[str, bool]) -> bytes:
+        """Read a file from the control surface. Raises Away, Refused."""
+        response = await self._send("GET", path, query)
+        if response.headers.get("content-type") != MEDIA:
+            self._body_of(response)  # which refuses, unless this is no sandbox
+            raise Away(f"what answers at {self.url} is no sandbox of this kind.")
+        return response.content
+
+    async def upload(self, path: str, file: bytes, query: Mapping[str, bool]) -> Any:
+        """Send a file to the control surface; answers the body. Raises Away, Refused."""
+        return self._body_of(await self._send("POST", path, query, content=file, headers={"Content-Type": MEDIA}))
+
+    async def _send(self, method: str, path: str, query: Mapping[str, bool], **options: Any) -> httpx2.Response:
+        options["headers"] = {**self._headers, **options.get("headers", {})}
+        options["params"] = {name: str(value).lower() for name, value in query.items()}
+        try:
+            return await self._client.request(method, f"{self._base}/_sandbox{path}", **options)
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            raise self._away(error) from None
+
     async def _ask(self, method: str, url: str, **options: Any) -> Any:
         try:
             response = await self._client.request(method, url, **options)
-            body = None if response.status_code == 204 else response.json()
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            why = str(error) or type(error).__name__
-            raise Away(
-                f"no sandbox answers at {self.url} ({why}). Start one with stub-server, or give --server."
-            ) from None
+            raise self._away(error) from None
+        return self._body_of(response)
+
+    def _away(self, error: Exception) -> Away:
+        why = str(error) or type(error).__name__
+        return Away(f"no sandbox answers at {self.url} ({why}). Start one with stub-server, or give --server.")
+
+    def _body_of(self, response: httpx2.Response) -> Any:
+        """The body of an answer. Raises Away, Refused."""
+        try:
+            body = None if response.status_code == 204 else response.json()
         except ValueError:
             raise Away(f"what answers at {self.url} is no sandbox of this kind.") from None
         if response.is_success:
@@ -71,4 +100,4 @@ class RunningServer:
             raise Away(message)
         if code == "admin_key_required":
             raise Refused("the server asks for its admin key: give --admin-key.", code)
-        raise Refused(message, code)
+        raise Refused(message, code, [str(detail.get("message")) for detail in said.get("details", ())])

@@ -29,7 +29,10 @@ class Response(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """One operation as the contract describes it. `scheme` is None if it needs no credential."""
+    """One operation as the contract describes it. `scheme` is None if it needs no credential.
+
+    `upload` is the media type of a body that is a file and no JSON.
+    """
 
     id: str
     method: str
@@ -41,6 +44,7 @@ class Operation(NamedTuple):
     parameters: tuple[Parameter, ...]
     body: Json | None
     body_required: bool
+    upload: str | None
     responses: Mapping[int, Response]
     raw: Json
 
@@ -135,7 +139,8 @@ class Document:
             emits=tuple(raw.get("x-emits", ())),
             parameters=tuple(self._parameter(p) for p in raw.get("parameters", ())),
             body=body["content"].get(JSON, {}).get("schema") if body else None,
-            body_required=bool(body and body.get("required")),
+            body_required=bool(body and body.get("required") and JSON in body["content"]),
+            upload=next(iter(body["content"])) if body and JSON not in body["content"] else None,
             responses={code: self._response(code, r) for code, r in _by_status(raw["responses"], where)},
             raw=raw,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Protocol
 from weakref import WeakKeyDictionary
@@ -55,7 +55,7 @@ class Log:
     The oldest steps go when there are too many; what they did stays done. `is_kept` is False of a past that is lived.
     """
 
-    __slots__ = ("__weakref__", "_budget", "_most", "_steps", "number", "size")
+    __slots__ = ("__weakref__", "_budget", "_most", "_steps", "number", "size", "writer")
     is_kept = True  # whether a step's size is asked for
 
     def __init__(self, most: int, budget: Budget) -> None:
@@ -63,10 +63,13 @@ class Log:
         self._most, self._budget = most, budget
         self._steps: deque[Step] = deque()
         self.size = self.number = 0
+        self.writer: Callable[[Step], None] | None = None  # writes steps down where they outlive the process
 
     def append(self, step: Step) -> None:
-        """Keep a step; it must be the next one."""
+        """Keep a step, after it was written down; it must be the next one."""
         assert step.number == self.number + 1  # a draft that another step has overtaken was refused before
+        if self.writer is not None:
+            self.writer(step)
         steps, budget, size = self._steps, self._budget, step.size
         if not steps and self._most:
             budget.join(self)
@@ -79,6 +82,12 @@ class Log:
             size = self.size
         if budget.used > budget.most:
             budget.make_room()
+
+    def refill(self, steps: Sequence[Step]) -> None:
+        """Keep steps that were taken elsewhere, the newest of which is that of `number`."""
+        self.number -= len(steps)
+        for step in steps:
+            self.append(step)
 
     def _forget(self) -> None:
         size = self._steps.popleft().size
@@ -94,7 +103,7 @@ class Log:
 
     def close(self) -> None:
         """Give the memory of a world that is no more back to the others. A step that it still takes is not kept."""
-        self._most = 0
+        self._most, self.writer = 0, None
         while self._steps:
             self._forget()
 

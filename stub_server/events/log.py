@@ -1,7 +1,7 @@
 """The event log of a sandbox: append-only, one entry per event, its payload written when somebody asks."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -76,6 +76,15 @@ class EventLog:
         self.raised += 1
         while len(self._events) > KEPT or self._bytes > KEPT_BYTES:
             self._bytes -= self._events.popleft().size
+
+    @classmethod
+    def of(cls, events: Iterable[Event], raised: int) -> "EventLog":
+        """A log of these events, the newest of so many."""
+        log = cls()
+        for event in events:
+            log.append(event)
+        log.raised = raised
+        return log
 
     def outgoing(self, coming: Sequence[Event]) -> tuple[Event, ...]:
         """The oldest events, which go when new ones come."""

@@ -1,30 +1,52 @@
-"""Reads the bodies of requests: whole and bounded; of a refused one as much as comes in a moment."""
+"""Reads the bodies of requests: whole and bounded, files one at a time; of a refused one what comes in a moment."""
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 from starlette.types import Receive
 
 from ..calls.call import LARGEST_BODY, Call
-from ..kernel.problem import Malformed, Refusal, TooLarge
+from ..kernel.problem import Malformed, Refusal, TooLarge, Unsupported
 
 PATIENCE = 0.1  # seconds that the body of a refused request is waited for
+LARGEST_FILE = 256 * 1024 * 1024  # bytes
 _BEFORE_THE_BODY = ("route", "auth")
 
 
-async def read_body(receive: Receive, length: bytes | None) -> bytes:
+class Uploads:
+    """One per server. Who comes while a file is read and dealt with waits, as long as a body may take to come."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+
+    @asynccontextmanager
+    async def taken(self, call: Call, receive: Receive, media: str) -> AsyncIterator[None]:
+        """Have the file as the call's body until the block ends. Raises Unsupported, TooLarge."""
+        told = call.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if told != media.encode():
+            raise Unsupported(f"Send the file with Content-Type: {media}.")
+        async with self._turn:
+            call.body_bytes = await read_body(receive, call.headers.get(b"content-length"), LARGEST_FILE)
+            try:
+                yield
+            finally:
+                call.body_bytes = b""
+
+
+async def read_body(receive: Receive, length: bytes | None, most: int = LARGEST_BODY) -> bytes:
     """The whole body, however it is chunked. Raises TooLarge as soon as it is."""
-    if length is not None and length.isdigit() and int(length) > LARGEST_BODY:
-        raise _too_large()
+    if length is not None and length.isdigit() and int(length) > most:
+        raise _too_large(most)
     message = await receive()
     if message["type"] == "http.disconnect":
         raise _cut_short()
     data: bytes = message.get("body", b"")
     if not message.get("more_body"):
-        if len(data) > LARGEST_BODY:
-            raise _too_large()
+        if len(data) > most:
+            raise _too_large(most)
         return data
     parts, size = [data], len(data)
     while message.get("more_body"):
@@ -33,8 +55,8 @@ async def read_body(receive: Receive, length: bytes | None) -> bytes:
             raise _cut_short()
         parts.append(message.get("body", b""))
         size += len(parts[-1])
-        if size > LARGEST_BODY:
-            raise _too_large()
+        if size > most:
+            raise _too_large(most)
     return b"".join(parts)
 
 
@@ -43,8 +65,8 @@ def _cut_short() -> Malformed:
     return Malformed("The client left before its body was complete.")
 
 
-def _too_large() -> TooLarge:
-    return TooLarge(f"The body is larger than {LARGEST_BODY} bytes, the most that the sandbox reads.")
+def _too_large(most: int) -> TooLarge:
+    return TooLarge(f"The body is larger than {most} bytes, the most that the sandbox reads.")
 
 
 async def read_late(call: Call, receive: Receive) -> None:

@@ -10,6 +10,7 @@ from ..engine.sandbox import BROKEN
 from ..engine.scheduler import tick
 from ..kernel.problem import Forbidden, Unavailable
 from ..kernel.trace import Trace
+from ..worlds.catching_up import catch_up
 from . import cors
 from .bodies import read_late
 from .choice import Choice
@@ -73,11 +74,13 @@ class Edge:
         trace = call.begin()
         scope["path"] = call.path or "/"
         stamp = (b"x-request-id", trace.id.encode())
-        origin, limits = call.origin, Headers()
+        origin, limits, keeper = call.origin, Headers(), self.sandboxes.keeper
         is_control, is_kept = call.path.startswith(CONTROL), True
 
         async def reply(message: Message) -> None:
             if message["type"] == "http.response.start":
+                if keeper.is_behind and message["status"] < 500:
+                    await keeper.settled()
                 trace.status = message["status"]
                 message["headers"] += (stamp, cors.VARY, *limits)
                 if origin is not None and self._door.lets_read(call, origin):
@@ -127,9 +130,12 @@ class Edge:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
+                await catch_up(self.sandboxes.worlds())
+                self.sandboxes.keeper.start(self.sandboxes.lane)
                 self.server.courier.start(self.sandboxes.worlds())
             else:
                 await self.server.courier.stop()
+                await self.sandboxes.keeper.stop()
             await send({"type": message["type"] + ".complete"})
             if message["type"] == "lifespan.shutdown":
                 return

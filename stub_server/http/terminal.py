@@ -18,7 +18,7 @@ from ..contract.schema import Schemas
 from ..contract.violation import ContractViolation
 from ..engine.step import ReplyKey
 from . import idempotency
-from .bodies import read_body
+from .bodies import Uploads, read_body
 from .errors import render
 from .fitting import takes_of
 from .requests import Requests
@@ -115,6 +115,7 @@ class Terminal(SpecMiddleware):
         self._documents, self._schemas, self._ignore_unknown = documents, schemas, ignore_unknown
         self._reject_unknown_query = reject_unknown_query
         self._shipped = shipped
+        self._uploads = Uploads()
         self._bound: dict[str, dict[str, Bound]] = {}
 
     def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
@@ -153,6 +154,12 @@ class Terminal(SpecMiddleware):
         trace.step, trace.validate_at = "validate", perf_counter_ns()
         if requests.has_body:
             call.body_bytes = await read_body(receive, call.headers.get(b"content-length"))
+        elif bound.operation.upload is not None:
+            values, arguments = requests.read(call)
+            async with self._uploads.taken(call, receive, bound.operation.upload):
+                reply = await bound.answer(call, values, arguments)
+            await _send(send, call, reply, b"".join(reply.parts))
+            return
         values, arguments = requests.read(call)
         if call.after_validation is not None:
             await call.after_validation(arguments.get("body"))

@@ -168,6 +168,10 @@ class Timers:
         """Every timer, in the order of time."""
         return [Timer(*timer) for timer in sorted(self._live.values())]
 
+    def by_number(self) -> dict[int, TimerData]:
+        """Every timer by its number."""
+        return dict(self._live)
+
     def due_by(self, until: int) -> Iterator[Timer]:
         """The timers that are due at an instant or before, in no order."""
         return (Timer(*timer) for timer in self._live.values() if timer[0] <= until)

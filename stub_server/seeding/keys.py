@@ -20,11 +20,12 @@ MAIN: Body = {
     "name": "Loja principal",
     "description": "Chave do site, com todas as permissões.",
 }
+MAIN_ID = named_uuid("api_key", "main")
 
 
-def pair_of(secret: bytes, seed: int, key: str, world: str = DEFAULT) -> tuple[str, str]:
-    """Public and private half of a named key: others in every world, so that a key tells the world it is of."""
-    names = (str(seed), "api_key", key) if world == DEFAULT else (str(seed), "api_key", key, world)
+def pair_of(secret: bytes, seed: int, ident: str, world: str = DEFAULT) -> tuple[str, str]:
+    """Public and private half of a seeded key, by its id: others in every world, so that a key tells whose it is."""
+    names = (str(seed), "api_key", ident) if world == DEFAULT else (str(seed), "api_key", ident, world)
     return (
         "pk_sandbox_" + derived_text(secret, 24, *names, "public"),
         "sk_sandbox_" + derived_text(secret, 40, *names, "private"),
@@ -37,7 +38,7 @@ def plan_keys(
     """Plan the main key, which holds all `scopes`, and the scenario's; answers the main key's two halves."""
     store, now = script.store, script.end
     begun = date_time_ms(store.merchant.created_at)
-    halves = pair_of(secret, seed, "main")
+    halves = pair_of(secret, seed, MAIN_ID)
     script.add(
         begun + 10 * MINUTE + int(rng.random() * HOUR), _cut, script, "main", MAIN | {"scopes": [*scopes]}, halves
     )
@@ -55,7 +56,7 @@ def plan_keys(
             # To the end of the day in Brasília, three hours into the next one of UTC.
             fields["expires_at"] = iso((now // DAY + fields["expires_in_days"]) * DAY + 3 * HOUR - 1)
         fields.pop("expires_in_days", None)
-        script.add(created, _cut, script, spec.key, fields, pair_of(secret, seed, spec.key))
+        script.add(created, _cut, script, spec.key, fields, pair_of(secret, seed, named_uuid("api_key", spec.key)))
         if spec.state == "inactive":
             last = created + (now - created) // 3
             script.add(last + HOUR, _switch_off, script, spec.key)
@@ -89,4 +90,4 @@ def _use(script: Script, used: Sequence[tuple[str, int, int]], latest: int) -> N
         store.set_usage(ident, (count, iso(last)))
         requests += count
     if len(store.orders):
-        store.set_usage(named_uuid("api_key", "main"), (2 * len(store.orders) + requests, iso(latest)))
+        store.set_usage(MAIN_ID, (2 * len(store.orders) + requests, iso(latest)))

@@ -51,6 +51,7 @@ class Seeding:
 
     def __init__(self, fixtures: Path, document: Document, schemas: Schemas) -> None:
         """`document` is the contract as served, `schemas` its schemas: what a file says is held against them."""
+        self.fixtures = fixtures
         self._files, self._requests = Files(fixtures), RequestSchemas(schemas)
         self._scopes = [scope["name"] for scope in document.scopes if scope["assignable"]]
         self._catalogue: Catalogue | None = None

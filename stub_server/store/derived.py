@@ -1,6 +1,6 @@
 """Everything that is derived from the records of a table, made from many of them at once."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -18,15 +18,20 @@ def rebuilt(table: Table, rows: Mapping[int, Record] | None = None) -> Table:
     rows = table.rows if rows is None else rows
     twin.rows = {key: rows[key] for key in sorted(rows)}
     twin.keys = {record.id: key for key, record in twin.rows.items()}
-    uniques = [(twin.unique[name], plain(extract)) for name, extract in twin.spec.unique.items()]
-    for row in map(twin.parse, twin.rows.values()):
+    add(twin, _claiming(twin, map(twin.parse, twin.rows.values())))
+    settle(twin)
+    return twin
+
+
+def _claiming(table: Table, rows: Iterable[Row]) -> Iterator[Row]:
+    """Rows, each of which gets its unique values on the way."""
+    uniques = [(table.unique[name], plain(extract)) for name, extract in table.spec.unique.items()]
+    for row in rows:
         for held, extract in uniques:
             value = extract(row.public, row.hidden)
             if value is not None:
                 held[value] = row.id
-    add(twin, map(twin.parse, twin.rows.values()))
-    settle(twin)
-    return twin
+        yield row
 
 
 def add(table: Table, rows: Iterable[Row]) -> None:

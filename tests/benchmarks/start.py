@@ -43,10 +43,14 @@ def plain() -> dict[str, str]:
 
 
 @contextmanager
-def started(command: Path) -> Iterator[tuple[int, int, str]]:
+def started(command: Path, *flags: str) -> Iterator[tuple[int, int, str]]:
     """A server on a free port: its process, its port, and a token that it takes."""
     process = subprocess.Popen(
-        [command, "serve", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=plain()
+        [command, "serve", "--port", "0", *flags],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=plain(),
     )
     try:
         assert process.stdout is not None

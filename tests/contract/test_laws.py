@@ -84,6 +84,9 @@ def test_the_refusals_that_can_occur_are_listed_and_no_others(entry: str, name: 
         assert {401, 403} <= statuses
     if operation.body is not None:
         assert {400, 413, 415, 422} <= statuses
+    elif operation.upload is not None:  # a file is no JSON that could be malformed
+        assert {413, 415, 422} <= statuses
+        assert 400 not in statuses
     else:
         assert {400, 413, 415}.isdisjoint(statuses)
     if any(p.place == "query" for p in operation.parameters):

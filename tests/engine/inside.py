@@ -1,6 +1,7 @@
 """Requests without a network: the application is called as a server calls it, so thousands take a moment."""
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
@@ -37,18 +38,30 @@ class Inside:
         """Let the loop go."""
         self._loop.close()
 
-    def ask(
-        self, method: str, target: str, body: object = None, token: str | None = None, idem: str | None = None
-    ) -> Answer:
-        """One request and its answer."""
-        return self._loop.run_until_complete(self._ask(method, target, body, token, idem))
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Have something done on the loop."""
+        return self._loop.run_until_complete(work)
 
-    async def _ask(self, method: str, target: str, body: object, token: str | None, idem: str | None) -> Answer:
+    def ask(
+        self,
+        method: str,
+        target: str,
+        body: object = None,
+        token: str | None = None,
+        idem: str | None = None,
+        media: str = "application/json",
+    ) -> Answer:
+        """One request and its answer. A body that is bytes is sent as it is."""
+        return self._loop.run_until_complete(self._ask(method, target, body, token, idem, media))
+
+    async def _ask(
+        self, method: str, target: str, body: object, token: str | None, idem: str | None, media: str
+    ) -> Answer:
         url = urlsplit(target)
-        content = b"" if body is None else orjson.dumps(body)
+        content = b"" if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
         headers = [(b"host", b"127.0.0.1:4600")]
         if body is not None:
-            headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(content))]
+            headers += [(b"content-type", media.encode()), (b"content-length", b"%d" % len(content))]
         if token is not None:
             headers.append((b"authorization", b"Bearer " + token.encode()))
         if idem is not None:

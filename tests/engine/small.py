@@ -38,7 +38,7 @@ def small_server(scenario: str = "empty") -> Iterator[Edge]:
         each.start()
     try:
         app = create_app(replace(FROZEN, scenario=scenario))
-        app.sandboxes._budget.most = 1 << 34
+        app.sandboxes.default.log._budget.most = 1 << 34
         yield app
     finally:
         for each in undo:
@@ -48,7 +48,7 @@ def small_server(scenario: str = "empty") -> Iterator[Edge]:
 def origin(app: Edge) -> Sandbox:
     """The world as it is seeded, apart from the server; `serve` has the server answer from it."""
     sandboxes = app.sandboxes
-    return sandboxes._make(NAME, sandboxes.scenario, sandboxes.seed, None)
+    return sandboxes._maker.make(NAME, sandboxes.scenario, sandboxes.seed, None)
 
 
 def serve(app: Edge, world: Sandbox) -> None:

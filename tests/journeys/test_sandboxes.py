@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from stub_server.kernel import clock
-from stub_server.worlds import sandboxes
+from stub_server.worlds import entries
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live
@@ -181,9 +181,9 @@ def test_a_world_with_a_time_to_live_is_dropped(
     make(name="brief", ttl_seconds=60)
     make(name="lasting")
     wall = clock.wall_ms
-    monkeypatch.setattr(sandboxes, "wall_ms", lambda: wall() + 59_000)
+    monkeypatch.setattr(entries, "wall_ms", lambda: wall() + 59_000)
     assert 200 == worlds.get("/sandboxes/brief").status_code
-    monkeypatch.setattr(sandboxes, "wall_ms", lambda: wall() + 61_000)
+    monkeypatch.setattr(entries, "wall_ms", lambda: wall() + 61_000)
     assert ["lasting", "default"] == [world["name"] for world in worlds.get("/sandboxes").json()["sandboxes"]]
     refused(worlds.get("/sandboxes/brief"), 404, "sandbox_not_found")
     make(name="brief")
@@ -193,7 +193,7 @@ def test_past_the_limit_the_longest_unused_mention_makes_room(
     worlds: httpx2.Client, make: Make, server: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Worlds that were asked for stay; when only such are left, the next one is refused with the limit."""
-    monkeypatch.setattr(sandboxes, "MOST", 5)
+    monkeypatch.setattr(entries, "MOST", 5)
     make(name="asked")
 
     def mention(name: str) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from stub_server.seeding.keys import pair_of
+from stub_server.seeding.keys import MAIN_ID, pair_of
 from stub_server.seeding.own_keys import derive_keys
 from stub_server.worlds.keyring import Keyring
 
@@ -58,7 +58,7 @@ def test_seeded_keys_differ_by_sandbox_and_records_do_not(live: Live, worlds: tu
     assert len(set().union(*listed)) == 3 * len(listed[0]) > 3
     assert len({tuple(sorted(names.values())) for names in listed}) == 1
     secret = live.settings.signing_secret(b"")
-    assert (default["public_key"], default["private_key"]) == pair_of(secret, live.settings.seed, "main")
+    assert (default["public_key"], default["private_key"]) == pair_of(secret, live.settings.seed, MAIN_ID)
 
 
 def test_the_same_name_and_seed_give_the_same_keys(live: Live, worlds: tuple[Door, Door]) -> None:

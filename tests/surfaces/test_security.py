@@ -10,13 +10,14 @@ from stub_server.calls.call import LARGEST_BODY
 from stub_server.contract import user_file
 from stub_server.engine import journal, log, replies
 from stub_server.events import log as events
+from stub_server.files import package
 from stub_server.http.requests import DEEPEST, MOST_VALUES
 from stub_server.http.watch import Limits
 from stub_server.http.wire import LARGEST_HEAD
 from stub_server.operations.control.sandbox import MOST_MERCHANTS
 from stub_server.settings import Settings
 from stub_server.store import tables
-from stub_server.worlds import sandboxes
+from stub_server.worlds import entries
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
@@ -50,7 +51,7 @@ def test_its_figures_are_those_of_the_code() -> None:
         "Body": (f"{LARGEST_BODY // MIB} MiB, {limits.body} s, {DEEPEST} levels",),
         "Values of a body": (f"{MOST_VALUES:,}",),
         "Connections": (f"`--max-connections` {settings.max_connections}",),
-        "Worlds": (f"{sandboxes.MOST:,}",),
+        "Worlds": (f"{entries.MOST:,}",),
         "Merchants of a world": (str(MOST_MERCHANTS),),
         "Steps": (
             f"{settings.history:,}",
@@ -65,6 +66,7 @@ def test_its_figures_are_those_of_the_code() -> None:
             f"{journal.MOST_BYTES // MIB} MiB a world",
             f"{journal.MOST_BYTES_IN_ALL // MIB} MiB in all",
         ),
+        "Files": (f"{package.MOST_BYTES // MIB} MiB packed and unpacked",),
         "User files": (f"{user_file.MOST_BYTES // MIB} MB, {user_file.DEEPEST} levels",),
     }
     assert [] == [(name, figure) for name, told in figures.items() for figure in told if figure not in row(name)]

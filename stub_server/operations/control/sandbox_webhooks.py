@@ -23,4 +23,7 @@ async def drain_webhooks(call: Call, body: Body | None) -> Reply:
 
 def resume_webhooks(call: Call) -> Reply:
     """200 with how many deliveries were held and are due now."""
-    return reply.value({"resumed": call.server.courier.resume(call.sandbox)})
+    resumed = call.server.courier.resume(call.sandbox)
+    sandboxes = call.server.sandboxes
+    sandboxes.keeper.note(sandboxes.entry(call.sandbox.name))
+    return reply.value({"resumed": resumed})

@@ -1,0 +1,114 @@
+"""The verbs `export` and `import`; exit codes 0 done, 1 refused, 2 usage or no server."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .options import Unusable, of_a_server
+
+_SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
+
+
+@click.command("export", context_settings=_SETTINGS)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(dir_okay=False, writable=True, allow_dash=True, path_type=Path),
+    metavar="FILE",
+    help="Where it goes, - for standard output; without it to SANDBOX.world.",
+)
+@click.option("--history", is_flag=True, help="With the steps that are kept, so that earlier moments can be had.")
+@click.option("--no-secrets", is_flag=True, help="Without signing keys, digests of API keys and saved replies.")
+@of_a_server
+@_as_json
+def export(
+    output: Path | None,
+    history: bool,
+    no_secrets: bool,
+    server: str,
+    sandbox: str,
+    admin_key: str | None,
+    as_json: bool,
+) -> None:
+    """Write a sandbox of a running server to one file, which `import` and `serve --restore` read."""
+    from .server import RunningServer
+
+    async def asked(running: RunningServer) -> bytes:
+        return await running.download("/export", {"history": history, "secrets": not no_secrets})
+
+    file = _ask(server, sandbox, admin_key, asked)
+    to = output or Path(f"{sandbox}.world")
+    if str(to) == "-":
+        sys.stdout.buffer.write(file)
+        return
+    try:
+        to.write_bytes(file)
+    except OSError as error:
+        raise Unusable(f"{to}: {error.strerror or error}.") from None
+    holds = "no secrets" if no_secrets else "signing keys and saved replies: keep it to yourself"
+    _tell(
+        {"sandbox": sandbox, "file": str(to), "bytes": len(file), "secrets": not no_secrets},
+        f"{to} is the sandbox {sandbox}, {len(file):,} bytes. It holds {holds}.",
+        as_json=as_json,
+    )
+
+
+@click.command("import", context_settings=_SETTINGS)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True, path_type=Path))
+@click.option("--deliver", is_flag=True, help="Deliver to webhooks what happens in it from now on.")
+@of_a_server
+@_as_json
+def import_(file: Path, deliver: bool, server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
+    """Put the sandbox of FILE (- for standard input) in the place of one of a running server."""
+    from .server import RunningServer
+
+    try:
+        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    except OSError as error:
+        raise Unusable(f"{file}: {error.strerror or error}.") from None
+
+    async def asked(running: RunningServer) -> dict[str, Any]:
+        found: dict[str, Any] = await running.upload("/import", data, {"deliver": deliver})
+        return found
+
+    made = _ask(server, sandbox, admin_key, asked)
+    shown = made["sandbox"]
+    text = (
+        f"{shown['name']} is the sandbox of {file}: step {shown['step']}, {shown['records']} records, {shown['now']}.\n"
+        f"  address   {shown['base_url']}\n"
+        f"  API key   {shown['credentials']['private_key']}"
+    )
+    _tell(made, text, as_json=as_json)
+
+
+def _ask(server: str, sandbox: str, admin_key: str | None, call: Callable[[Any], Awaitable[Any]]) -> Any:
+    """Ask a running server."""
+    import asyncio
+
+    from .server import Away, Refused, RunningServer
+
+    async def asked() -> Any:
+        async with RunningServer(server, sandbox, admin_key) as running:
+            return await call(running)
+
+    try:
+        return asyncio.run(asked())
+    except Away as error:
+        raise Unusable(str(error)) from None
+    except Refused as error:
+        click.echo(f"Error: {error}", err=True)
+        for reason in error.reasons if len(error.reasons) > 1 else ():
+            click.echo(f"  {reason}", err=True)
+        sys.exit(1)
+
+
+def _tell(answer: dict[str, Any], text: str, *, as_json: bool) -> None:
+    import json
+
+    click.echo(json.dumps(answer, ensure_ascii=False) if as_json else text)

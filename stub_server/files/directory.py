@@ -1,0 +1,294 @@
+"""A directory in which worlds outlive the process: whole states in files, steps since then in SQLite.
+
+A step is written to the page cache before its answer: the end of the process loses nothing, and what the end of the
+machine may lose is bounded by `Syncing`. A state is written beside and synced before anything refers to it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
+
+import orjson
+
+from ..version import __version__
+from .syncing import Syncing
+
+VERSION = 1  # of the directory, and of the states in it
+BUSY = 5.0  # seconds that a write waits for one of the housekeeping
+LOT = 50  # steps that are deleted at once
+_END = b'{"end":'
+_TABLES = """
+create table if not exists worlds (
+    id integer primary key autoincrement, name text not null unique, base text not null, step integer not null,
+    contract text not null, parent text, mentioned integer not null, created_at integer not null,
+    last_used_at integer not null, expires_at integer, held integer, incarnation text not null,
+    origin_events integer not null, noted integer not null
+);
+create table if not exists steps (
+    world integer not null, number integer not null, line blob not null, primary key (world, number)
+);
+create table if not exists facts (name text primary key, value text not null);
+"""
+
+
+class StoreError(Exception):
+    """A directory that cannot be used, with the reason."""
+
+
+class Unwritten(Exception):
+    """The directory takes no changes, with the reason. What was to be written is not there."""
+
+
+class Kept(NamedTuple):
+    """What is kept of a world beside its state. `step` is its base's; `held` is None where nothing is delivered.
+
+    `noted` is the newest step when this was written: what a later one says of deliveries held back stands above it.
+    """
+
+    name: str
+    base: str
+    step: int
+    contract: str
+    parent: str | None
+    mentioned: bool
+    created_at: int
+    last_used_at: int
+    expires_at: int | None
+    held: int | None
+    incarnation: str
+    origin_events: int
+    noted: int
+
+
+class Directory:
+    """One per server, and one server per directory. To be used by one thread, but for `write_base`."""
+
+    def __init__(self, path: Path, *, always: bool) -> None:
+        """`always` has every step on the disk before its answer. Raises StoreError."""
+        self.path, self._bases = path, path / "states"
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._bases.mkdir(mode=0o700, exist_ok=True)
+            self._lock = _locked(path / "lock")
+            try:
+                self._open(always=always)
+            except BaseException:
+                self._lock.close()
+                raise
+        except OSError as error:
+            raise StoreError(f"--store {path}: {error.strerror or error}.") from None
+        except sqlite3.Error as error:
+            raise StoreError(f"--store {path}: this is no store of sandboxes ({error}).") from None
+
+    def _open(self, *, always: bool) -> None:
+        file = self.path / "worlds"
+        file.touch(0o600)  # what SQLite puts beside it gets the same rights
+        self._database = sqlite3.connect(file, BUSY, isolation_level=None, check_same_thread=False)
+        (version,) = self._database.execute("pragma user_version").fetchone()
+        if version > VERSION:
+            self._database.close()
+            raise StoreError(
+                f"--store {self.path}: it was written by a newer version of the server: its format is {version}, and "
+                f"this one ({__version__}) reads up to {VERSION}."
+            )
+        self._database.execute("pragma journal_mode=wal")
+        self._database.execute(f"pragma synchronous={'full' if always else 'normal'}")
+        self._database.execute("pragma wal_autocheckpoint=0")
+        self._database.executescript(f"begin; {_TABLES} pragma user_version={VERSION}; commit")
+        self._database.execute("delete from steps where world not in (select id from worlds)")
+        self._database.execute("delete from steps where number <= (select step from worlds where id = world)")
+        bases = {name for (name,) in self._database.execute("select base from worlds")}
+        for leftover in self._bases.iterdir():
+            if leftover.name not in bases:
+                leftover.unlink()
+        self._number = max((int(name) for name in bases), default=0)
+        self._stale: list[tuple[int, int]] = []
+        self._pending: list[tuple[int, int, bytes]] = []
+        self.syncing = Syncing(file)
+
+    def close(self) -> None:
+        """Have everything on the disk, and let the directory go."""
+        self.syncing.close()
+        self._database.close()
+        self._lock.close()
+
+    def secret(self, fresh: bytes) -> bytes:
+        """The random bytes that this directory's server signs with; `fresh` from now on, where there are none."""
+        self._database.execute("insert or ignore into facts values ('secret', ?)", (fresh.hex(),))
+        (value,) = self._database.execute("select value from facts where name = 'secret'").fetchone()
+        return bytes.fromhex(value)
+
+    # -- worlds
+
+    def worlds(self) -> list[tuple[int, Kept]]:
+        """Every world that is kept, with its number, in the order in which they were made."""
+        rows = self._database.execute("select * from worlds order by id").fetchall()
+        return [(number, Kept(*rest)._replace(mentioned=bool(rest[6]))) for number, *rest in rows]
+
+    def enter(self, kept: Kept) -> int:
+        """Keep a world, in place of the one of its name; answers its number. Raises Unwritten."""
+        with self._changing():
+            self._drop(kept.name)
+            statement = "insert into worlds values (null, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # the members of Kept
+            number = self._database.execute(statement, kept).lastrowid
+        assert number is not None
+        return number
+
+    def drop(self, name: str) -> None:
+        """Keep a world no longer. Raises Unwritten."""
+        with self._changing():
+            self._drop(name)
+
+    def _drop(self, name: str) -> None:
+        found = self._database.execute("select id, base from worlds where name = ?", (name,)).fetchone()
+        if found is not None:
+            self._database.execute("delete from worlds where id = ?", (found[0],))
+            self._stale.append((found[0], 1 << 62))
+            self.discard(found[1])
+
+    def note(self, number: int, kept: Kept) -> None:
+        """Keep what no step says of a world, but for its base. Raises Unwritten."""
+        values = kept.last_used_at, kept.held, kept.incarnation, kept.origin_events, kept.noted, number
+        statement = (
+            "update worlds set last_used_at = ?, held = ?, incarnation = ?, origin_events = ?, noted = ? where id = ?"
+        )
+        with self._changing():
+            self._database.execute(statement, values)
+
+    # -- steps
+
+    def append(self, world: int, number: int, line: bytes) -> None:
+        """Have a step written with the next change, or by `flush`."""
+        self._pending.append((world, number, line))
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there are steps that are not written yet."""
+        return bool(self._pending)
+
+    def flush(self) -> None:
+        """Write the steps that are not written yet. Raises Unwritten: then they still are not."""
+        with self._changing():
+            pass
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """All of several changes or none: steps that are not written yet, then the block. Raises Unwritten."""
+        database, count = self._database, len(self._pending)
+        try:
+            database.execute("begin immediate")
+            try:
+                database.executemany("insert into steps values (?, ?, ?)", self._pending)
+                yield
+                database.execute("commit")
+            except BaseException:
+                if database.in_transaction:
+                    database.execute("rollback")
+                raise
+        except sqlite3.Error as error:
+            raise Unwritten(str(error)) from None
+        del self._pending[:count]
+        self.syncing.is_behind = True
+
+    def count(self, world: int) -> int:
+        """How many steps of a world there are since its base."""
+        (count,) = self._database.execute("select count(*) from steps where world = ?", (world,)).fetchone()
+        return int(count)
+
+    def steps(self, world: int) -> Iterator[bytes]:
+        """The steps of a world since its base, line by line."""
+        for (line,) in self._database.execute("select line from steps where world = ? order by number", (world,)):
+            yield line
+
+    def tidied(self) -> Iterator[None]:
+        """Delete steps that no world needs any more, with a pause after each lot of them."""
+        while self._stale:
+            world, last = self._stale[-1]
+            (first,) = self._database.execute("select min(number) from steps where world = ?", (world,)).fetchone()
+            if first is None or first > last:
+                self._stale.remove((world, last))
+                continue
+            most = min(last, first + LOT)
+            with self._changing():
+                self._database.execute("delete from steps where world = ? and number <= ?", (world, most))
+            yield
+
+    # -- states
+
+    def next_base(self) -> str:
+        """The name for one more state."""
+        self._number += 1
+        return str(self._number)
+
+    def write_base(self, name: str, lines: Iterable[bytes]) -> int:
+        """Write a state down, in whatever thread; it is on the disk when this is done. Answers its bytes."""
+        file, seal, size = self._bases / name, 0, 0
+        with file.open("xb", buffering=1 << 20) as out:
+            os.chmod(file, 0o600)
+            for line in lines:
+                out.write(line + b"\n")
+                seal = crc32(line, seal)
+                size += len(line) + 1
+            out.write(orjson.dumps({"end": seal}) + b"\n")
+            out.flush()
+            os.fsync(out.fileno())
+        self._sync_names()
+        return size
+
+    def _sync_names(self) -> None:
+        if hasattr(os, "O_DIRECTORY"):  # elsewhere a name is written with its file
+            names = os.open(self._bases, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(names)
+            finally:
+                os.close(names)
+
+    def read_base(self, name: str) -> Iterator[bytes]:
+        """The lines of a state. Raises StoreError at its end when they are not those that were written."""
+        seal = 0
+        try:
+            with (self._bases / name).open("rb", buffering=1 << 20) as file:
+                for line in file:
+                    if line.startswith(_END):
+                        if orjson.loads(line)["end"] != seal:
+                            break
+                        return
+                    line = line[:-1]
+                    seal = crc32(line, seal)
+                    yield line
+        except OSError as error:
+            raise StoreError(f"--store {self.path}: states/{name}: {error.strerror or error}.") from None
+        raise StoreError(f"--store {self.path}: states/{name} is damaged. Without its world, remove it from the store.")
+
+    def rebase(self, world: int, base: str, step: int, contract: str) -> None:
+        """Have a world begin with a later state: its steps up to there are not needed any more."""
+        with self._changing():
+            (before,) = self._database.execute("select base from worlds where id = ?", (world,)).fetchone()
+            values = base, step, contract, world
+            self._database.execute("update worlds set base = ?, step = ?, contract = ? where id = ?", values)
+        self._stale.append((world, step))
+        self.discard(before)
+
+    def discard(self, base: str) -> None:
+        """A state is not needed any more. On the disk it stays until what refers to another one is there too."""
+        self.syncing.after_next(lambda: (self._bases / base).unlink(missing_ok=True))
+
+
+def _locked(path: Path) -> sqlite3.Connection:
+    """A lock that the system takes back when the process ends, however it does. Raises StoreError."""
+    lock = sqlite3.connect(path, 0, isolation_level=None, check_same_thread=False)
+    try:
+        lock.execute("begin exclusive")
+    except sqlite3.OperationalError as error:
+        lock.close()
+        if "locked" not in str(error):
+            raise
+        message = f"--store {path.parent}: another server uses this directory. Stop it, or give each one its own."
+        raise StoreError(message) from None
+    return lock

@@ -1,0 +1,119 @@
+"""Whether a world from elsewhere can live here: its lines, its records against the served contract, its laws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ..audit.invariants import broken
+from ..contract.formats import formats
+from ..contract.schema import Schemas, Validator
+from ..contract.source import read
+from ..contract.violation import ContractViolation
+from ..engine.jobs import JOBS
+from ..engine.rules import Rules
+from ..engine.sandbox import Sandbox
+from ..engine.step import Step
+from ..kernel.clock import parse_iso
+from ..kernel.record import Record, place
+from ..kernel.timers import SENDING
+from ..store.table import Table
+from .package import BadFile
+from .state import WorldState
+
+SHOWN = 50  # reasons of a refusal
+
+
+class Shapes:
+    """Holds the lines of a file to their schemas, `world-file.yaml` of the fixtures, read when first needed."""
+
+    def __init__(self, fixtures: Path) -> None:
+        self._path = fixtures / "world-file.yaml"
+        self._schemas: Schemas | None = None
+        self._compiled: dict[str, Validator] = {}
+
+    def check(self, kind: str, body: Any) -> None:
+        """Raises BadFile."""
+        validator = self._compiled.get(kind) or self._compile(kind)
+        if not validator.is_valid(body):
+            error = validator.first_error(body)
+            where = "".join(f".{step}" for step in error.instance_path) if error is not None else ""
+            told = "" if error is None else f": {error.message[:200]}"
+            raise BadFile("damaged", f"The file is damaged: {kind}{where[:200]}{told}.")
+
+    def _compile(self, kind: str) -> Validator:
+        if self._schemas is None:
+            self._schemas = Schemas(read(self._path), formats(lambda text: True))
+        if not kind.islower() or kind not in read(self._path)["components"]["schemas"]:
+            raise BadFile("damaged", f"The file is damaged: it has a line of an unknown kind, {kind[:40]!r}.")
+        validator = self._compiled[kind] = self._schemas.component(kind, request=True)
+        return validator
+
+
+def misfits(rules: Rules, state: WorldState, steps: Iterable[Step]) -> list[str]:
+    """What of a state, and of what its steps replaced, does not fit the contract that this server serves."""
+    found: list[str] = []
+    for reason in _reasons(rules, state, steps):
+        found.append(reason)
+        if len(found) >= SHOWN:
+            break
+    return found
+
+
+def _reasons(rules: Rules, state: WorldState, steps: Iterable[Step]) -> Iterator[str]:
+    if state.home not in state.owned:
+        yield f"merchant {state.home}: the sandbox's own merchant is missing"
+    for owned in state.owned.values():
+        for name, rows in owned.rows.items():
+            for record in rows.values():
+                yield from _misfit(rules, name, record)
+    for event in state.events:
+        if event.type not in rules.payload_keys:
+            yield f"event {event.id}: the contract has no event {event.type[:80]!r}"
+    for timer in state.timers.values():
+        if timer[2] not in JOBS and timer[2] != SENDING:
+            yield f"timer {timer[1]}: there is no job {timer[2][:80]!r}"
+    for step in steps:
+        for name, record, before in step.puts:
+            yield from _misfit(rules, name, record)
+            if before is not None:
+                yield from _misfit(rules, name, before)
+        for name, record in step.drops:
+            yield from _misfit(rules, name, record)
+
+
+def _misfit(rules: Rules, name: str, record: Record) -> Iterator[str]:
+    spec = rules.layout.tables.get(name)
+    if spec is None:
+        yield f"{name[:40]} {record.id}: there is no such table"
+        return
+    public = orjson.loads(record.public)
+    try:
+        rules.layout.checks[spec.schema](public)
+    except ContractViolation as error:
+        yield f"{name} {record.id}: {error}"
+        return
+    if public["id"] != record.id or record.key != place(parse_iso(public[spec.created]), record.id):
+        yield f"{name} {record.id}: its id or its time of creation is another inside"
+
+
+def check_built(world: Sandbox) -> list[str]:
+    """What is wrong with a world that was built of records that each fit: unique keys, and laws of all together."""
+    for store in world.stores.values():
+        for table in store.tables.values():
+            found = list(_clashes(table))
+            if found:
+                return found[:SHOWN]
+    return list(islice(broken(world), SHOWN))
+
+
+def _clashes(table: Table) -> Iterator[str]:
+    for row in table.all_rows():
+        for name, extract in table.spec.unique.items():
+            value = extract(row.public, row.hidden)
+            if value is not None and table.unique[name].get(value) != row.id:
+                yield f"{table.name} {row.id}: {name} is that of another record"

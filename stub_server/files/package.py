@@ -1,0 +1,144 @@
+"""The file that carries one world: lines of JSON, packed with gzip and sealed, read no further than is promised."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from ..version import __version__
+
+FORMAT, VERSION = "stub.world", 1
+MEDIA = "application/vnd.stub.world+gzip"
+MOST_BYTES = 256 * 1024 * 1024  # packed, and unpacked
+LONGEST_LINE = 16 * 1024 * 1024  # reading one holds up everybody
+_PIECE, _UNPACKED = 64 * 1024, 1024 * 1024  # bytes that are given to zlib at once, and that it gives back
+_NOTE = "Holds signing keys and saved replies: whoever has this file can sign as this sandbox does."
+_NO_SECRETS = "Holds no keys and no saved replies: whoever imports it gets keys of his own."
+
+
+class BadFile(ValueError):
+    """A file that cannot be used. `kind` is foreign, damaged, newer, too_large or unfit; `reasons` say why."""
+
+    def __init__(self, kind: str, *reasons: str) -> None:
+        super().__init__(reasons[0] if len(reasons) == 1 else f"{len(reasons)} reasons: {reasons[0]}")
+        self.kind, self.reasons = kind, reasons
+
+
+def pack(lines: Iterable[bytes], *, secrets: bool) -> bytes:
+    """The file of these lines. Raises BadFile when it would be too large to be read."""
+    file, seal, size, count = io.BytesIO(), sha256(), 0, 0
+    header = {"format": FORMAT, "version": VERSION, "server": __version__, "secrets": secrets}
+    header["note"] = _NOTE if secrets else _NO_SECRETS
+    with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+        for line in _after(orjson.dumps({"header": header}), lines):
+            size += len(line) + 1
+            if size > MOST_BYTES:
+                raise BadFile("too_large", f"The sandbox takes more than {_told()}, the most that a file holds.")
+            count += 1
+            seal.update(line)
+            seal.update(b"\n")
+            packed.write(line + b"\n")
+        packed.write(orjson.dumps({"end": {"lines": count, "sha256": seal.hexdigest()}}) + b"\n")
+    return file.getvalue()
+
+
+def _after(first: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from lines
+
+
+def unpack(data: bytes, check: Callable[[str, Any], None]) -> Iterator[tuple[str, Any]]:
+    """The header and then the lines of a file, (kind, body) each, as they are read; the last one proves them whole.
+
+    `check` holds a line to its schema and raises BadFile. Raises BadFile.
+    """
+    if data[:2] != b"\x1f\x8b":
+        raise BadFile("foreign", "This is no file of a sandbox: it is not packed with gzip.")
+    seal, count, is_first = sha256(), 0, True
+    for line in _lines(data):
+        kind, body = _parsed(line, is_first)
+        if is_first:
+            _check_header(kind, body)
+        check(kind, body)
+        if kind == "end":
+            if body != {"lines": count, "sha256": seal.hexdigest()}:
+                raise _damaged("its lines are not those that it was made of")
+            count = -1
+            continue
+        if count < 0:
+            raise _damaged("something follows its end")
+        is_first, count = False, count + 1
+        seal.update(line)
+        seal.update(b"\n")
+        yield kind, body
+    if count >= 0:
+        raise _damaged("it has no end")
+
+
+def _check_header(kind: str, body: Any) -> None:
+    is_ours = kind == "header" and isinstance(body, dict) and body.get("format") == FORMAT
+    version = body.get("version") if is_ours else None
+    if not isinstance(version, int):
+        raise BadFile("foreign", "This is no file of a sandbox: its first line does not say so.")
+    if version > VERSION:
+        raise BadFile(
+            "newer",
+            f"The file was made by a newer server ({str(body.get('server'))[:40]}): its format is {version}, and this "
+            f"one ({__version__}) reads up to {VERSION}.",
+        )
+
+
+def _parsed(line: bytes, is_first: bool) -> tuple[str, Any]:
+    try:
+        value = orjson.loads(line)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict) or len(value) != 1:
+        if is_first:
+            raise BadFile("foreign", "This is no file of a sandbox: its first line does not say so.")
+        raise _damaged("a line is not JSON of one member")
+    return next(iter(value.items()))
+
+
+def _lines(data: bytes) -> Iterator[bytes]:
+    """The lines of what was packed, unpacked bit by bit: a small file may unpack to a very large one."""
+    unpacker, size, rest = zlib.decompressobj(31), 0, b""
+    for piece in _pieces(data, unpacker):
+        size += len(piece)
+        if size > MOST_BYTES:
+            raise BadFile("too_large", f"The file unpacks to more than {_told()}, the most that is read.")
+        *lines, rest = (rest + piece).split(b"\n")
+        if max(map(len, (rest, *lines))) > LONGEST_LINE:
+            raise _damaged("a line is longer than any of ours")
+        yield from lines
+    if not unpacker.eof:
+        raise _damaged("it breaks off")
+    if rest or unpacker.unused_data:
+        raise _damaged("something follows its end")
+
+
+def _pieces(data: bytes, unpacker: Any) -> Iterator[bytes]:
+    whole = memoryview(data)
+    try:
+        for start in range(0, len(data), _PIECE):
+            if unpacker.eof:
+                raise _damaged("something follows its end")
+            yield unpacker.decompress(whole[start : start + _PIECE], _UNPACKED)
+            while unpacker.unconsumed_tail:
+                yield unpacker.decompress(unpacker.unconsumed_tail, _UNPACKED)
+    except zlib.error as error:
+        raise _damaged(f"it cannot be unpacked ({error})") from None
+
+
+def _damaged(reason: str) -> BadFile:
+    return BadFile("damaged", f"The file is damaged: {reason}.")
+
+
+def _told() -> str:
+    return f"{MOST_BYTES // (1024 * 1024)} MiB unpacked"

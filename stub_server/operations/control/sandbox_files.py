@@ -1,0 +1,41 @@
+"""A sandbox as a file: taken from here, and put in the place of another."""
+
+from ...calls import reply
+from ...calls.call import Call
+from ...calls.reply import Reply
+from ...calls.worlds import shown
+from ...files.carrying import file_of
+from ...files.package import MEDIA, BadFile
+from ...files.state import capture
+from ...kernel.problem import Conflict, Invalid, detail
+from ...kernel.record import Body
+
+_MOST_SHOWN = 1_000  # characters of a reason
+
+
+async def export_sandbox(call: Call, query: Body) -> Reply:
+    """200 with the file. Others are served while it is packed."""
+    sandbox = call.sandbox
+    state, steps = capture(sandbox), list(sandbox.log) if query["history"] else []
+    try:
+        file = await call.server.sandboxes.lane.beside(lambda: file_of(state, steps, secrets=query["secrets"]))
+    except BadFile as error:
+        raise Conflict(str(error), code="sandbox_too_large", details=[_detail(error, str(error))]) from None
+    named = (b"content-disposition", f'attachment; filename="{sandbox.name}.world"'.encode())
+    return Reply(200, (file,), headers=(named,), media=MEDIA.encode())
+
+
+async def import_sandbox(call: Call, query: Body) -> Reply:
+    """200 with the sandbox, which is now the one of the file; 422 for a file that cannot be used changes nothing."""
+    sandboxes = call.server.sandboxes
+    try:
+        entry = await sandboxes.import_(call.sandbox.name, call.body_bytes, deliver=query["deliver"])
+    except BadFile as error:
+        details = [_detail(error, reason) for reason in error.reasons]
+        raise Invalid(str(error)[:_MOST_SHOWN], code="unusable_file", details=details) from None
+    call.sandbox = entry.world
+    return reply.value({"sandbox": shown(call, entry)})
+
+
+def _detail(error: BadFile, reason: str) -> dict[str, str]:
+    return detail("file", error.kind, reason[:_MOST_SHOWN])

@@ -1,0 +1,151 @@
+"""The worlds that there are: found by name, used, listed and dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+from itertools import count
+
+from ..engine.sandbox import DEFAULT, Sandbox
+from ..kernel.clock import wall_ms
+from ..kernel.problem import Conflict, Missing, detail
+from .entry import Entry
+from .inbox import Inbox
+from .keeping import Keeper
+from .keyring import Keyring
+from .names import folded, made_up
+
+MOST = 1_000
+
+
+class Entries:
+    """Worlds by name, and never more than fit."""
+
+    def __init__(self, bell: Callable[[Sandbox], None], keeper: Keeper) -> None:
+        self._bell, self.keeper, self.keyring = bell, keeper, Keyring()
+        self._entries: dict[str, Entry] = {}
+        self.default: Sandbox  # the world that is there from the start
+        self._named, self._turns = 0, count(1)  # how many names were made up, and how often worlds were used
+
+    # -- finding
+
+    def find(self, name: str) -> Sandbox | None:
+        """A world that exists already."""
+        entry = self._entries.get(name) or self._entries.get(folded(name))
+        return None if entry is None or self._has_expired(entry) else entry.world
+
+    def choose(self, name: str) -> Sandbox | None:
+        """A world that exists already, which somebody uses now."""
+        entry = self._entries.get(name) or self._entries.get(folded(name))
+        if entry is None or self._has_expired(entry):
+            return None
+        entry.last_used_at, entry.turn = wall_ms(), next(self._turns)
+        return entry.world
+
+    def entry(self, name: str) -> Entry:
+        """What is known of a world that exists. Raises Missing."""
+        entry = self._entries.get(folded(name))
+        if entry is None or self._has_expired(entry):
+            raise Missing(f"There is no sandbox {name[:63]}.", code="sandbox_not_found")
+        return entry
+
+    def inbox(self, world: Sandbox) -> Inbox:
+        """What has arrived for a world. Raises Missing when it was dropped meanwhile."""
+        return self.entry(world.name).inbox
+
+    def entries(self, pattern: str = "*") -> list[Entry]:
+        """The worlds whose name matches a glob, those made last first."""
+        for entry in list(self._entries.values()):
+            self._has_expired(entry)
+        return [entry for name, entry in reversed(self._entries.items()) if fnmatchcase(name, pattern)]
+
+    def seeded_owner(self, unique: str, value: str) -> str | None:
+        """The world that was seeded with an API key: everybody may know that one. Of made keys nothing is told."""
+        world = self.find(self.keyring.world_of(value) or "")
+        if world is None or world.store.api_keys.holder(unique, value) not in world.seeded_keys:
+            return None
+        return world.name
+
+    def names(self) -> Iterator[str]:
+        """The names of the worlds that exist."""
+        return iter(list(self._entries))
+
+    def worlds(self) -> list[Sandbox]:
+        """The worlds that exist."""
+        return [entry.world for entry in self._entries.values()]
+
+    # -- coming and going
+
+    def put(self, entry: Entry) -> None:
+        """Have a world, in place of the one of its name."""
+        world = entry.world
+        before = self._entries.get(world.name)
+        self._entries[world.name] = entry
+        if before is not None:
+            self._leave(before)
+        if world.name == DEFAULT:
+            self.default = world
+        self.keyring.adopt(world)
+        world.bell = self._bell
+        self._bell(world)
+
+    def delete(self, name: str) -> None:
+        """Drop a world. Raises Missing, and Conflict for the default one."""
+        entry = self.entry(name)
+        if entry.world.name == DEFAULT:
+            message = "The default sandbox stays. POST /_sandbox/reset begins it anew."
+            raise Conflict(message, code="sandbox_protected", details=[detail("name", "sandbox_protected", message)])
+        self.forget(entry.world.name)
+
+    def forget(self, name: str) -> None:
+        """Drop a world, if it is there; the next mention of its name makes it anew. The default one stays."""
+        if name != DEFAULT and name in self._entries:
+            self.keeper.leave(name)
+            self._leave(self._entries.pop(name))
+
+    def _leave(self, entry: Entry) -> None:
+        """Let go of a world: what it still had to do is not done any more."""
+        entry.world.is_gone = True
+        entry.world.log.close()
+        entry.world.journal.clear()
+        self._bell(entry.world)
+        entry.clear()
+        self.keyring.forget(entry.world.name)
+
+    def _has_expired(self, entry: Entry) -> bool:
+        """Whether a world's time is over; it is dropped then."""
+        if entry.expires_at is None or entry.expires_at > wall_ms():
+            return False
+        self.forget(entry.world.name)
+        return True
+
+    # -- names and room for more
+
+    def free_name(self, name: str | None, prefix: str) -> str:
+        """A name as it was asked for, or a new one. Raises Conflict for one that is taken."""
+        if name is None:
+            while True:
+                self._named += 1
+                made = made_up(prefix, self._named)
+                if made not in self._entries:
+                    return made
+        name = folded(name)
+        if self.find(name) is not None:
+            message = f"There is a sandbox {name} already. DELETE /_sandbox/sandboxes/{name} drops it."
+            raise Conflict(message, code="duplicate_sandbox", details=[detail("name", "duplicate_sandbox", message)])
+        return name
+
+    def make_room(self) -> None:
+        """Past the limit the longest unused of those that a mention made goes. Raises Conflict when there is none."""
+        for entry in list(self._entries.values()):  # whose time is over gives its memory back to the next one
+            self._has_expired(entry)
+        if len(self._entries) < MOST:
+            return
+        mentioned = [entry for entry in self._entries.values() if entry.mentioned]
+        if not mentioned:
+            message = (
+                f"There are {MOST} sandboxes, the most that a server keeps. DELETE /_sandbox/sandboxes/NAME frees one, "
+                "and one that is made with ttl_seconds frees itself."
+            )
+            raise Conflict(message, code="too_many_sandboxes", details=[detail("name", "too_many_sandboxes", message)])
+        self.forget(min(mentioned, key=lambda entry: entry.turn).world.name)

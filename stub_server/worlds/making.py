@@ -1,0 +1,54 @@
+"""Makes worlds of scenarios: at once at the server's start, later beside the requests of others."""
+
+from __future__ import annotations
+
+from ..engine.journal import Journal
+from ..engine.log import Budget, Log
+from ..engine.sandbox import Sandbox
+from ..kernel.clock import Clock
+from ..kernel.ids import Ids
+from ..kernel.problem import Missing
+from ..kernel.slices import Lane
+from ..scenarios.scenario import ScenarioError
+from ..seeding.own_keys import derive_keys, mark_seeded
+from .entry import Origin
+
+
+class Maker:
+    """One per server. Budgets are shared by the logs and by the journals of all worlds."""
+
+    def __init__(self, origin: Origin, for_logs: Budget, for_journals: Budget, lane: Lane) -> None:
+        self._origin, self._for_logs, self._for_journals, self._lane = origin, for_logs, for_journals, lane
+
+    def empty(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
+        """A world without records; without `now` (ms) its clock is as at the server's start."""
+        origin = self._origin
+        clock, ids = Clock(origin.now if now is None else now), Ids(seed, origin.secret, name)
+        log, journal = Log(origin.history, self._for_logs), Journal(origin.journal, self._for_journals)
+        return Sandbox(name, seed, scenario, origin.rules, clock, ids, log, journal=journal)
+
+    def make(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
+        """A freshly seeded world. Raises ScenarioError."""
+        sandbox = self.empty(name, scenario, seed, now)
+        self._origin.seeding.fill(sandbox, self._origin.secret)
+        return self._own(sandbox)
+
+    async def begin(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
+        """`make` for a request, beside those of others, who go on being served.
+
+        A scenario that cannot be used, or not any more, is refused. Raises Missing.
+        """
+        try:
+            sandbox = self.empty(name, scenario, seed, now)
+            if self._origin.seeding.copy(sandbox, self._origin.secret):  # one like it is kept: that takes no time
+                return self._own(sandbox)
+            return await self._lane.beside(lambda: self.make(name, scenario, seed, now))
+        except ScenarioError as error:
+            raise Missing(str(error), code="scenario_not_found") from None
+
+    def _own(self, sandbox: Sandbox) -> Sandbox:
+        """A world that has just been filled, with seeded keys of its own."""
+        mark_seeded(sandbox)
+        derive_keys(sandbox, self._origin.secret)
+        sandbox.held = sandbox.events.raised
+        return sandbox

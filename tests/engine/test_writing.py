@@ -1,0 +1,126 @@
+"""A world and its steps as lines: whoever reads them has the same world, the same steps and the same future."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import orjson
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from stub_server.engine.log import Budget
+from stub_server.engine.sandbox import Sandbox
+from stub_server.engine.step import Step
+from stub_server.files.building import build
+from stub_server.files.carrying import Customs, file_of
+from stub_server.files.directory import Directory
+from stub_server.files.reading import Reader
+from stub_server.files.state import capture
+from stub_server.files.writing import state_lines, step_line
+from stub_server.worlds.entry import Entry
+from stub_server.worlds.inbox import Inbox
+from stub_server.worlds.keeping import Keeper
+from stub_server.worlds.snapshots import Snapshots
+
+from .inside import Inside
+from .shop import Shop, Turn, at_rest, shop_in
+from .small import NAME, origin, serve
+from .state import Facts, same, stale, state, whole
+from .test_folding import CODA, TURNS
+
+EXAMPLES = 12
+
+
+def read(inside: Inside, lines: Iterable[bytes]) -> tuple[Sandbox, list[Step]]:
+    """The world of these lines, and their steps."""
+    reader = Reader(None, 1 << 30)
+    for line in lines:
+        ((kind, body),) = orjson.loads(line).items()
+        reader.read(kind, body)
+    world = inside.app.sandboxes._maker.empty(NAME, reader.state.scenario, reader.state.seed, None)
+    build(world, reader.state, inside.app.sandboxes._origin.secret, reader.state.clock)
+    world.log.refill(reader.steps)
+    return world, reader.steps
+
+
+def test_a_world_that_is_written_and_read_is_the_same(inside: Inside, hooks: tuple[str, ...], tmp_path: Path) -> None:
+    """Random sequences over the whole surface: as a state, as an origin with steps, as a file, in a directory."""
+    examples = 0
+
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate,),
+    )
+    @given(turns=st.lists(TURNS, min_size=40, max_size=70), cut=st.floats(0, 1))
+    def sequence(turns: list[Turn], cut: float) -> None:
+        nonlocal examples
+        examples += 1
+        directory = Directory(tmp_path / str(examples), always=False)
+        keeper = Keeper(directory)
+        shop = shop_in(inside, hooks)
+        keeper.enter(entry := _entry(shop.world), keeper.prepare_at_once(shop.world))
+        assert entry.world.log.writer is not None
+        for turn in turns:
+            shop.play(turn)
+        number = shop.world.log.number
+        assert 200 == inside.ask("POST", "/_sandbox/rewind", {"to_step": round(number * cut)}).status
+        for turn in CODA:
+            shop.play(turn)
+        inside.ask("GET", "/v2/orders", token=shop.keys[-1] if shop.keys else None)  # usage that no step has recorded
+        look_at(inside, shop)
+        expected = state(shop.world)
+        keeper.close()
+        assert entry.world.log.writer is None
+        reopened(inside, tmp_path / str(examples), expected)
+
+    sequence()
+    assert EXAMPLES == examples
+
+
+def look_at(inside: Inside, shop: Shop) -> None:
+    """Read a world from its state, from its origin with its steps, and from a file with its history."""
+    world, kept, expected = shop.world, list(shop.world.log), state(shop.world)
+    read_back, _ = read(inside, state_lines(capture(world)))
+    same(expected, state(read_back))
+    assert {} == stale(read_back)
+    secret, history = inside.app.sandboxes._origin.secret, 1 << 30
+    file = file_of(capture(world), kept)
+    customs = Customs(inside.app.sandboxes._origin.seeding.fixtures, secret)
+    admitted, steps = customs.admit(file, NAME, history, partial(inside.app.sandboxes._maker.empty, NAME, now=None))
+    admitted.log.refill(steps)
+    running_on = {"clock": admitted.clock.state} if not admitted.clock.frozen else {}
+    same(expected | running_on, state(admitted))
+    assert admitted.clock.now == world.recorded_clock.now
+    assert kept == list(admitted.log)
+    kept = at_rest(shop)
+    folded, steps = read(inside, [*state_lines(capture(origin(inside.app))), *map(step_line, kept)])
+    assert kept == steps
+    same(whole(inside, world), whole(inside, folded))
+    assert {} == stale(folded)
+    for step in reversed(steps):
+        folded.unfold(step)
+    same(state(origin(inside.app)), state(folded))
+    serve(inside.app, world)
+
+
+def reopened(inside: Inside, path: Path, expected: Facts) -> None:
+    """Read a world from its directory, written step by step: with all its steps, and with the newest alone."""
+    sandboxes = inside.app.sandboxes
+    for history in (10_000, 7, 0):
+        keeper = Keeper(Directory(path, always=False))
+        try:
+            origin_ = replace(sandboxes._origin, history=history)
+            (entry,) = keeper.read(sandboxes._maker, origin_, sandboxes._belongings)
+            same(expected, state(entry.world))
+            assert {} == stale(entry.world)
+        finally:
+            keeper.close()
+
+
+def _entry(world: Sandbox) -> Entry:
+    return Entry(world, None, False, 0, 0, None, Inbox(Budget()), Snapshots(Budget()), "0-1", world.events.raised)

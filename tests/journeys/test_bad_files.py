@@ -1,0 +1,206 @@
+"""Files that cannot be imported: each is 422 with the reason, and nothing has changed."""
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import httpx2
+import orjson
+import pytest
+
+from stub_server.app import create_app
+from stub_server.files import package
+from stub_server.kernel.clock import DAY
+
+from ..conftest import Serve
+from ..engine.inside import Inside
+from ..support.files import HEADERS, changed, exported, imported, lines, sealed
+from ..support.live import FROZEN, Live
+from ..support.make import created, customer_body
+from ..support.overlays import overlay, updated
+
+Spoil = Callable[[bytes], bytes]
+
+
+def _without_end(file: bytes) -> bytes:
+    text = gzip.decompress(file)
+    return gzip.compress(text[: text.rindex(b'{"end"')])
+
+
+def _other_bytes(file: bytes) -> bytes:
+    return gzip.compress(gzip.decompress(file).replace(b'"version":1,"public"', b'"version":2,"public"', 1))
+
+
+def _header(file: bytes, **members: object) -> bytes:
+    return changed(file, "header", lambda body: body.update(members))
+
+
+def _set(kind: str, table: str | None = None, **members: object) -> Spoil:
+    return lambda file: changed(file, kind, lambda body: body.update(members), table)
+
+
+def _inside(kind: str, table: str | None, part: str, **members: object) -> Spoil:
+    return lambda file: changed(file, kind, lambda body: body[part].update(members), table)
+
+
+def _lacking(part: str, member: str, table: str) -> Spoil:
+    return lambda file: changed(file, "record", lambda body: body[part].pop(member), table)
+
+
+def _twice(file: bytes) -> bytes:
+    """Two customers with one document."""
+    found = lines(file)
+    first, second = [body for kind, body in found if kind == "record" and body["table"] == "customers"][:2]
+    second["public"]["document"] = first["public"]["document"]
+    second["public"]["document_type"] = first["public"]["document_type"]
+    second["public"]["type"] = first["public"]["type"]
+    return sealed(found)
+
+
+def _overdue(file: bytes) -> bytes:
+    """A clock that stands where every order that is pending should have expired."""
+    found = [line for line in lines(file) if line[0] != "step"]
+    found[1][1]["clock"]["now"] += 400 * DAY
+    return sealed(found)
+
+
+SPOILT: dict[str, tuple[str, Spoil]] = {
+    "nothing": ("foreign", lambda file: b""),
+    "a text": ("foreign", lambda file: b"PK\x03\x04 and so on"),
+    "another gzip": ("foreign", lambda file: gzip.compress(b"hello\n")),
+    "JSON of somebody else": ("foreign", lambda file: gzip.compress(b'{"header":{"format":"other"}}\n')),
+    "a newer format": ("newer", lambda file: _header(file, version=package.VERSION + 1, server="9.0.0")),
+    "half of it": ("damaged", lambda file: file[: len(file) // 2]),
+    "a byte less": ("damaged", lambda file: file[:-1]),
+    "a byte more": ("damaged", lambda file: file + b"\0"),
+    "two files": ("damaged", lambda file: file + file),
+    "a byte flipped": ("damaged", lambda file: file[:5000] + bytes([file[5000] ^ 0x10]) + file[5001:]),
+    "no end": ("damaged", _without_end),
+    "a line changed by hand": ("damaged", _other_bytes),
+    "no world": ("damaged", lambda file: sealed(lines(file)[:1])),
+    "two worlds": ("damaged", lambda file: sealed([*lines(file)[:2], *lines(file)[1:]])),
+    "a line of its own": ("damaged", lambda file: sealed([*lines(file), ("surprise", {})])),
+    "a line of a schema's name": ("damaged", lambda file: sealed([*lines(file), ("Record", {})])),
+    "a record of nobody": ("damaged", lambda file: sealed([lines(file)[0], lines(file)[1], lines(file)[3]])),
+    "a record that is none": ("damaged", _set("record", public=[])),
+    "a version that is none": ("damaged", _set("record", version=-1)),
+    "a clock that is none": ("damaged", _inside("world", None, "clock", now="noon")),
+    "a timer beyond time": ("damaged", _set("timer", due=10**18)),
+    "an event that is none": ("damaged", _set("event", resource="x")),
+    "a step from nowhere": ("damaged", lambda file: sealed([*lines(file), ("step", {"number": 99})])),
+    "a step too far": (
+        "damaged",
+        lambda file: changed(file, "step", lambda body: body.update(number=body["number"] + 1)),
+    ),
+    "a record without what is inside": ("damaged", _lacking("hidden", "customerId", "orders")),
+    "an unknown table": ("unfit", lambda file: changed(file, "record", lambda body: body.update(table="secrets"))),
+    "a member too many": ("unfit", _inside("record", "orders", "public", surprise=1)),
+    "a member less": ("unfit", _lacking("public", "status", "plans")),
+    "another time of creation": ("unfit", lambda file: changed(file, "record", _later, "orders")),
+    "an unknown event": ("unfit", _set("event", type="order.teleported")),
+    "an unknown job": ("unfit", _set("timer", job="order.teleport")),
+    "no merchant": ("unfit", _set("world", home="00000000-0000-4000-8000-000000000000")),
+    "two customers of one document": ("unfit", _twice),
+    "orders pending past their end": ("unfit", _overdue),
+}
+
+
+def _later(body: Any) -> None:
+    body["created"] += 1
+
+
+@pytest.fixture(scope="module")
+def file(live: Live) -> Iterator[bytes]:
+    """A file with a history."""
+    name = "bad-files"
+    with httpx2.Client(base_url=f"{live.url}/s/{name}/_sandbox", timeout=60) as control:
+        token = control.get("/credentials").json()["jwt"]
+        url, headers = f"{live.url}/s/{name}/v2/customers", {"Authorization": f"Bearer {token}"}
+        created(httpx2.post(url, json=customer_body(), headers=headers))
+        yield exported(control, history=True)
+    live.app.sandboxes.forget(name)
+
+
+@pytest.mark.parametrize("what", SPOILT)
+def test_a_file_that_cannot_be_used_is_refused_and_changes_nothing(
+    control: httpx2.Client, file: bytes, what: str
+) -> None:
+    kind, spoil = SPOILT[what]
+    before = exported(control, history=True)
+    answer = control.post("/import", content=spoil(file), headers=HEADERS)
+    assert (422, "unusable_file") == (answer.status_code, answer.json()["code"]), answer.text
+    details = answer.json()["details"]
+    assert {("file", kind)} == {(detail["field"], detail["code"]) for detail in details}, answer.text
+    assert all(detail["message"] for detail in details)
+    assert before == exported(control, history=True)
+
+
+def test_a_sound_file_is_no_bad_one(control: httpx2.Client, file: bytes) -> None:
+    assert 1 == imported(control, sealed(lines(file)))["step"]
+
+
+def test_every_record_that_does_not_fit_is_listed(control: httpx2.Client, file: bytes) -> None:
+    found = lines(file)
+    spoilt = [body for kind, body in found if kind == "record" and body["table"] == "plans"][:3]
+    for body in spoilt:
+        body["public"]["amount"] = "free"
+    details = control.post("/import", content=sealed(found), headers=HEADERS).json()["details"]
+    assert [body["id"] in detail["message"] for body, detail in zip(spoilt, details, strict=True)] == [True] * 3
+
+
+def test_a_file_of_another_contract_is_refused_with_a_list(serve: Serve, file: bytes, tmp_path: Path) -> None:
+    """Where an overlay asks of records what they do not have."""
+    strict = overlay(tmp_path, updated("$.components.schemas.Customer.properties.name", "{ maxLength: 12 }"))
+    server = serve(overlays=(strict,), scenario="empty")
+    answer = httpx2.post(f"{server.url}/_sandbox/import", content=file, headers=HEADERS, timeout=60)
+    assert (422, "unusable_file") == (answer.status_code, answer.json()["code"])
+    assert 50 == len(answer.json()["details"])
+    assert all("customers" in detail["message"] for detail in answer.json()["details"])
+
+
+def test_a_small_file_that_unpacks_to_a_very_large_one_is_refused(control: httpx2.Client) -> None:
+    """A megabyte of zeros is a kilobyte packed: 300 of them, and nobody waits for the last one."""
+    packer = zlib.compressobj(9, wbits=31)
+    head = b'{"header":{"format":"stub.world","version":1,"server":"x","secrets":true}}\n'
+    bomb = packer.compress(head) + b"".join(packer.compress(b"[]\n" * 350_000) for _ in range(300)) + packer.flush()
+    assert len(bomb) < 2 << 20
+    answer = control.post("/import", content=bomb, headers=HEADERS)
+    assert (422, "damaged") == (answer.status_code, answer.json()["details"][0]["code"])
+    packer = zlib.compressobj(9, wbits=31)
+    line = orjson.dumps({"timer": _TIMER}) + b"\n"
+    body = packer.compress(head) + b"".join(packer.compress(line * 1000) for _ in range(3)) + packer.flush()
+    with patch.object(package, "MOST_BYTES", 100_000):
+        answer = control.post("/import", content=body, headers=HEADERS)
+    assert (422, "too_large") == (answer.status_code, answer.json()["details"][0]["code"])
+    packer = zlib.compressobj(9, wbits=31)
+    long = packer.compress(head) + b"".join(packer.compress(b"x" * (1 << 20)) for _ in range(20)) + packer.flush()
+    answer = control.post("/import", content=long, headers=HEADERS)
+    assert "longer than any" in answer.json()["message"]
+
+
+_TIMER = {"due": 0, "number": 1, "job": "order.pay", "merchant": "00000000-0000-4000-8000-000000000000", "subject": ""}
+
+
+def test_a_sandbox_that_is_too_large_for_a_file_says_so(control: httpx2.Client) -> None:
+    with patch.object(package, "MOST_BYTES", 100_000):
+        answer = control.get("/export")
+    assert (409, "sandbox_too_large") == (answer.status_code, answer.json()["code"])
+
+
+def test_a_defect_while_a_world_is_built_changes_nothing(file: bytes) -> None:
+    """The world of a file is built beside the one that it replaces, which goes only when the new one stands."""
+    app = create_app(FROZEN)
+    inside = Inside(app)
+    try:
+        before = app.sandboxes.default
+        with patch("stub_server.files.carrying.build", side_effect=RuntimeError("planted")):
+            answer = inside.ask("POST", "/_sandbox/import", file, media=package.MEDIA)
+        assert 500 == answer.status
+        assert app.sandboxes.default is before
+        assert not before.is_gone
+        assert 200 == inside.ask("POST", "/_sandbox/import", file, media=package.MEDIA).status
+    finally:
+        inside.close()

@@ -1,0 +1,291 @@
+"""A sandbox as a file: what is exported here and imported there is the same sandbox."""
+
+import gzip
+from collections.abc import Iterator
+from hashlib import sha256
+
+import httpx2
+import pytest
+
+from stub_server.events.signing import sign
+
+from ..conftest import Serve
+from ..support.estate import client
+from ..support.files import HEADERS, exported, imported, lines, sealed
+from ..support.live import NO_TLS, Live
+from ..support.make import Json, Maker, created, customer_body, order_body
+from ..support.receiver import Receiver
+from ..support.refusal import refused
+from ..support.wire import answer_on, connect
+from .hooks import CREATED, Hook, drain, event
+
+LISTS = (
+    "/v2/customers?limit=100",
+    "/v2/orders?limit=100&sort=totalAmount",
+    "/v2/orders?limit=100&page=7",
+    "/v2/subscriptions?limit=100",
+    "/v2/plans?limit=100",
+    "/v2/products?limit=100",
+    "/v2/projects?limit=100",
+    "/v2/webhooks?limit=100",
+    "/v2/webhooks/logs?limit=100",
+)
+
+
+class Side:
+    """A sandbox as its user meets it: the API with a token, and the control surface."""
+
+    def __init__(self, live: Live, name: str) -> None:
+        self.name, self.url = name, f"{live.url}/s/{name}"
+        self.control = httpx2.Client(base_url=f"{self.url}/_sandbox", timeout=60, verify=NO_TLS)
+        self.api = client(live, name, self.control.get("/credentials").json()["jwt"])
+
+    def answers(self) -> dict[str, bytes]:
+        """What its lists and its events are."""
+        found = {path: self.api.get(path) for path in LISTS}
+        found["events"] = self.control.get("/events", params={"limit": 100})
+        assert {200} == {answer.status_code for answer in found.values()}
+        return {path: answer.content for path, answer in found.items()}
+
+    def close(self) -> None:
+        """Close its connections."""
+        self.api.close()
+        self.control.close()
+
+
+@pytest.fixture
+def here(live: Live, sandbox_name: str) -> Iterator[Side]:
+    """A sandbox with something in it beside its seed."""
+    side = Side(live, sandbox_name)
+    created(side.api.post("/v2/customers", json=customer_body()))
+    yield side
+    side.close()
+
+
+@pytest.fixture
+def there(live: Live, sandbox_name: str) -> Iterator[Side]:
+    """Another sandbox of the same server."""
+    side = Side(live, f"{sandbox_name}-there")
+    yield side
+    side.close()
+    live.app.sandboxes.forget(side.name)
+
+
+@pytest.fixture
+def far(live: Live, serve: Serve, sandbox_name: str) -> Iterator[Side]:
+    """A sandbox of the same name on another server that has the same seed and shows the same address."""
+    server = serve(base_url=live.url)
+    side = Side(server, sandbox_name)
+    yield side
+    side.close()
+    server.app.sandboxes.forget(side.name)
+
+
+def test_the_same_sandbox_gives_the_same_file(here: Side) -> None:
+    first = here.control.get("/export")
+    assert "application/vnd.stub.world+gzip" == first.headers["content-type"]
+    assert f'attachment; filename="{here.name}.world"' == first.headers["content-disposition"]
+    here.answers()
+    assert first.content == exported(here.control)
+    created(here.api.post("/v2/customers", json=customer_body()))
+    assert first.content != exported(here.control)
+
+
+def test_a_file_says_what_it_is(here: Side) -> None:
+    header, world = (body for _, body in lines(exported(here.control))[:2])
+    assert ("stub.world", 1, True) == (header["format"], header["version"], header["secrets"])
+    assert header["note"].startswith("Holds signing keys and saved replies")
+    assert (here.name, "default", 42, 1) == (world["name"], world["scenario"], world["seed"], world["step"])
+
+
+def test_an_imported_sandbox_answers_as_the_one_that_was_exported(here: Side, there: Side) -> None:
+    """Also what is made next: ids, codes and times come from where the other's had come to."""
+    body = imported(there.control, exported(here.control))
+    assert (there.name, None, 1) == (body["name"], body["parent"], body["step"])
+    assert here.answers() == there.answers()
+    shown = [side.control.get("/clock").json() for side in (here, there)]
+    assert 1 == len({(clock["now"], clock["frozen"], clock["next_due"], clock["pending_timers"]) for clock in shown})
+    body = customer_body()
+    assert here.api.post("/v2/customers", json=body).content == there.api.post("/v2/customers", json=body).content
+    for side in (here, there):
+        assert 200 == side.control.post("/clock/advance", json={"days": 40}).status_code
+    assert here.answers() == there.answers()
+
+
+def test_a_file_that_went_to_another_server_and_is_exported_there_is_the_same(here: Side, far: Side) -> None:
+    file = exported(here.control, history=True)
+    imported(far.control, file)
+    assert file == exported(far.control, history=True)
+
+
+def test_an_export_and_import_in_the_middle_of_thirteen_months_changes_no_byte(here: Side, far: Side) -> None:
+    """One sandbox lives on where it is, the other one is carried elsewhere on the way."""
+
+    def month(side: Side) -> None:
+        assert 200 == side.control.post("/clock/advance", json={"days": 30}).status_code
+        sample = here.control.get("/credentials").json()["sample"]
+        order = created(side.api.post("/v2/orders/pix", json=order_body(sample["projectId"], sample["planId"])))
+        assert 200 == side.control.post(f"/orders/{order['id']}/pay").status_code
+
+    for _ in range(6):
+        month(here)
+    imported(far.control, exported(here.control))
+    for _ in range(7):
+        month(here)
+        month(far)
+    assert here.answers() == far.answers()
+    assert exported(here.control) == exported(far.control)
+    assert far.control.get("/invariants").json()["ok"]
+
+
+def test_seeded_keys_are_derived_anew_and_made_keys_serve_under_the_prefix(here: Side, there: Side) -> None:
+    made = created(here.api.post("/api-keys", json={"name": "k", "scopes": ["customers:read"]}))["api_key"]
+    own = {side.name: side.control.get("/credentials").json()["private_key"] for side in (here, there)}
+    imported(there.control, exported(here.control))
+    assert own[there.name] == there.control.get("/credentials").json()["private_key"]
+
+    def status(side: Side, key: str, *, bare: bool = False) -> int:
+        url = (side.url.rpartition("/s/")[0] if bare else side.url) + "/v2/customers"
+        return httpx2.get(url, headers={"Authorization": f"Bearer {key}"}, verify=NO_TLS).status_code
+
+    assert (200, 401) == (status(there, own[there.name]), status(there, own[here.name]))
+    assert (200, 200) == (status(there, made["private_key"]), status(here, made["private_key"]))
+    here.api.delete(f"/api-keys/{made['id']}")
+    assert 401 == status(here, made["private_key"], bare=True)  # bare it finds the one that made it
+
+
+def test_a_retry_is_replayed_where_the_sandbox_was_carried(here: Side, there: Side) -> None:
+    sample = here.control.get("/credentials").json()["sample"]
+    body, key = order_body(sample["projectId"], sample["planId"]), {"Idempotency-Key": "once"}
+    first = here.api.post("/v2/orders/pix", json=body, headers=key)
+    imported(there.control, exported(here.control))
+    again = there.api.post("/v2/orders/pix", json=body, headers=key)
+    assert ("true", first.content) == (again.headers["idempotent-replayed"], again.content)
+
+
+def test_a_file_without_secrets_has_none_and_is_given_new_ones(here: Side, there: Side, receiver: Receiver) -> None:
+    headers = [{"name": "X-Token", "value": "a-secret-of-the-receivers"}]
+    body = {"url": receiver.url, "events": ["*"], "headers": headers}
+    hook = created(here.api.post("/v2/webhooks", json=body))["webhook"]
+    assert 200 == here.api.post(f"/v2/webhooks/{hook['id']}/test").status_code
+    made = created(here.api.post("/api-keys", json={"name": "k", "scopes": ["customers:read"]}))
+    key = made["api_key"]["private_key"]
+    own = here.control.get("/credentials").json()["private_key"]
+    with_secrets, without = (gzip.decompress(exported(here.control, secrets=told)).decode() for told in (True, False))
+    digest = sha256(key.encode()).hexdigest()
+    for secret in (hook["signing_key"], digest, "a-secret-of-the-receivers"):
+        assert secret in with_secrets
+        assert secret not in without
+    for text in (with_secrets, without):  # of API keys the server itself keeps digests alone
+        assert own not in text
+        assert key not in text
+    assert "whsec_" not in without
+    sample = here.control.get("/credentials").json()["sample"]
+    order = order_body(sample["projectId"], sample["planId"])
+    created(here.api.post("/v2/orders/pix", json=order, headers={"Idempotency-Key": "told-to-nobody"}))
+    assert b"told-to-nobody" in gzip.decompress(exported(here.control, history=True))
+    assert b"told-to-nobody" not in gzip.decompress(exported(here.control, secrets=False, history=True))
+    assert '"reply"' not in without
+    imported(there.control, exported(here.control, secrets=False, history=True))
+    receiver.requests.clear()
+    assert 200 == there.api.post(f"/v2/webhooks/{hook['id']}/test").status_code
+    (request,) = receiver.requests
+    stamp, signed = int(request.headers["webhook-timestamp"]), request.headers["webhook-signature"]
+    assert sign(hook["signing_key"], request.headers["webhook-id"], stamp, request.body) != signed
+    used = httpx2.get(f"{there.url}/v2/customers", headers={"Authorization": f"Bearer {key}"}, verify=NO_TLS)
+    assert 401 == used.status_code
+    assert 201 == there.api.post("/v2/customers", json=customer_body()).status_code
+
+
+@pytest.mark.parametrize("history", [True, False])
+def test_steps_are_carried_where_they_are_asked_for(here: Side, there: Side, *, history: bool) -> None:
+    for _ in range(3):
+        created(here.api.post("/v2/customers", json=customer_body()))
+    assert 4 == imported(there.control, exported(here.control, history=history))["step"]
+    fork = f"/sandboxes/{there.name}/fork"
+    answer = there.control.post(fork, json={"name": f"{there.name}-2", "step": 2})
+    if history:
+        assert 2 == answer.json()["sandbox"]["step"]
+        assert 204 == there.control.delete(f"/sandboxes/{there.name}-2").status_code
+    else:
+        assert (409, "step_not_kept") == (answer.status_code, answer.json()["code"])
+    assert 201 == there.control.post(fork, json={"name": f"{there.name}-2", "step": 4}).status_code
+    assert 204 == there.control.delete(f"/sandboxes/{there.name}-2").status_code
+
+
+def test_an_import_tells_nobody_until_it_is_resumed(
+    here: Side, there: Side, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    receiver.status = 500
+    hook(events=CREATED)
+    event(here.api)
+    drain(control)
+    imported(there.control, exported(here.control))
+    event(there.api)
+    assert {"due": 0, "in_flight": 0, "held": 1} == drain(there.control)["deliveries"]
+    assert 1 == len(receiver.requests)
+    receiver.status = 200
+    assert {"resumed": 1} == there.control.post("/webhooks/resume").json()
+    assert drain(there.control)["complete"]
+    assert 2 == len(receiver.requests)
+
+
+def test_an_import_that_delivers_tells_of_what_is_new_under_ids_of_its_own(
+    here: Side, there: Side, hook: Hook, receiver: Receiver
+) -> None:
+    hook(events=CREATED)
+    imported(there.control, exported(here.control), deliver=True)
+    for side in (here, there):
+        event(side.api)
+        assert drain(side.control)["complete"]
+    ids = [request.headers["webhook-id"] for request in receiver.requests]
+    assert 2 == len(set(ids))
+
+
+def test_a_running_clock_runs_on_from_the_instant_of_the_file(serve: Serve, here: Side, sandbox_name: str) -> None:
+    side = Side(serve(now=None), f"{sandbox_name}-run")
+    try:
+        found = lines(exported(here.control))
+        found[1][1]["clock"]["frozen"] = False
+        imported(side.control, sealed(found))
+        first = side.control.get("/clock").json()
+        assert not first["frozen"]
+        assert "2026-11-20T14:3" in first["now"]
+        assert first["now"] < side.control.get("/clock").json()["now"]
+    finally:
+        side.close()
+
+
+def test_an_import_is_no_step_and_reset_begins_with_what_it_was_seeded_with(here: Side, there: Side) -> None:
+    assert 200 == here.control.post("/reset", json={"scenario": "empty", "seed": 7}).status_code
+    imported(there.control, exported(here.control))
+    event(there.api)
+    reset: Json = there.control.post("/reset").json()
+    assert ("empty", 7) == (reset["scenario"], reset["seed"])
+
+
+def test_a_merchant_who_was_made_here_is_there(here: Side, there: Side, make_customer: Maker) -> None:
+    ident = "1c1d2e3f-4a5b-4c6d-8e7f-001122334455"
+    created(here.control.post("/tokens", json={"merchant_id": ident}))
+    imported(there.control, exported(here.control))
+    token = created(there.control.post("/tokens", json={"merchant_id": ident}))["token"]
+    answer = httpx2.get(f"{there.url}/v2/customers", headers={"Authorization": f"Bearer {token}"}, verify=NO_TLS)
+    assert (200, []) == (answer.status_code, answer.json()["customers"])
+    assert "1" == str(there.control.get(f"/sandboxes/{there.name}").json()["sandbox"]["step"] - 1)
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_comes(live: Live, here: Side) -> None:
+    head = f"POST /s/{here.name}/_sandbox/import HTTP/1.1\r\nHost: 127.0.0.1:{live.port}\r\n"
+    head += f"Content-Type: {HEADERS['Content-Type']}\r\nContent-Length: {(256 << 20) + 1}\r\n\r\n"
+    with connect(live.port) as connection:
+        connection.sendall(head.encode())
+        refused(answer_on(connection), 413, "payload_too_large")
+
+
+def test_only_a_file_is_taken(here: Side) -> None:
+    answer = here.control.post("/import", json={})
+    assert (415, "unsupported_media_type") == (answer.status_code, answer.json()["code"])
+    answer = here.control.post("/import?deliver=perhaps", content=b"x", headers=HEADERS)
+    assert (422, "validation_error") == (answer.status_code, answer.json()["code"])
+    answer = here.control.get("/export?history=perhaps")
+    assert (422, "validation_error") == (answer.status_code, answer.json()["code"])

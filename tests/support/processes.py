@@ -1,0 +1,102 @@
+"""The server as a process of its own, which can be killed: `with Process(…) as server`."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+import httpx2
+
+from .live import NO_TLS
+from .make import Json
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 60
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port: int = taken.getsockname()[1]
+        return port
+
+
+class Process:
+    """A server with a directory, or with whatever flags. `module` is run in place of the command."""
+
+    def __init__(self, *flags: str, module: str = "stub_server", env: Mapping[str, str] | None = None) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._command = [sys.executable, "-m", module, "serve", "--port", str(self.port), "--log", "quiet", *flags]
+        self._env = {**os.environ, **(env or {})}
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Serve, until the first request was answered."""
+        self._process = subprocess.Popen(
+            self._command, cwd=ROOT, env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if re.match(r"curl ", line):
+                httpx2.get(f"{self.url}/_sandbox/health", timeout=PATIENCE, verify=NO_TLS).raise_for_status()
+                return
+        raise AssertionError(self.said())
+
+    def refused(self) -> str:
+        """What it says when it does not start."""
+        done = subprocess.run(
+            self._command, cwd=ROOT, env=self._env, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+        assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
+        return done.stderr
+
+    def said(self) -> str:
+        """What it has written to its standard error, once it has ended."""
+        assert self._process is not None
+        return self._process.communicate(timeout=PATIENCE)[1]
+
+    def kill(self) -> None:
+        """End it at once, whatever it does."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.communicate(timeout=PATIENCE)
+
+    def stop(self) -> None:
+        """Have it end in order."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+        _, said = self._process.communicate(timeout=PATIENCE)
+        assert self._process.returncode == 0, said
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it does not run any more."""
+        return self._process is not None and self._process.poll() is not None
+
+    def __enter__(self) -> "Process":
+        if self._process is None or self.has_ended:
+            self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self.has_ended:
+            self.kill()
+
+    def control(self, sandbox: str = "default") -> httpx2.Client:
+        """The control surface of a sandbox."""
+        return httpx2.Client(base_url=f"{self.url}/s/{sandbox}/_sandbox", timeout=PATIENCE, verify=NO_TLS)
+
+    def api(self, sandbox: str = "default") -> httpx2.Client:
+        """The API of a sandbox with a token of today."""
+        with self.control(sandbox) as control:
+            credentials: Json = control.get("/credentials").json()
+        headers = {"Authorization": f"Bearer {credentials['jwt']}"}
+        return httpx2.Client(base_url=f"{self.url}/s/{sandbox}", headers=headers, timeout=PATIENCE, verify=NO_TLS)

@@ -1,0 +1,94 @@
+"""`stub-server export` and `import`: what they write, print and answer, and how they exit."""
+
+import json
+from pathlib import Path
+
+import httpx2
+import pytest
+from click.testing import CliRunner, Result
+
+from stub_server.cli import main
+
+from ..support.files import exported, lines, sealed
+from ..support.live import Live
+from ..support.make import Maker
+
+HELP = Path(__file__).with_name("help")
+
+
+@pytest.fixture
+def to(live: Live, sandbox_name: str) -> list[str]:
+    """The flags that name the test's sandbox."""
+    return ["--server", live.url, "--sandbox", sandbox_name]
+
+
+def run(*args: str, given: bytes | None = None) -> Result:
+    """What the command says and how it exits."""
+    return CliRunner().invoke(main, list(args), input=given)
+
+
+@pytest.mark.parametrize("verb", ["export", "import"])
+def test_the_help_of_a_verb_is_as_it_was(verb: str) -> None:
+    """Whoever changes it changes the file beside this test too, and sees what users will."""
+    said = CliRunner().invoke(main, [verb, "--help"], terminal_width=100)
+    assert (HELP / f"{verb}.txt").read_text() == said.output
+
+
+def test_a_sandbox_is_written_to_a_file_and_read_from_it(
+    to: list[str], control: httpx2.Client, make_customer: Maker, tmp_path: Path
+) -> None:
+    make_customer()
+    file = tmp_path / "bug.world"
+    said = run("export", "-o", str(file), *to)
+    assert (0, exported(control)) == (said.exit_code, file.read_bytes())
+    assert f"{file} is the sandbox {to[-1]}, {file.stat().st_size:,} bytes. It holds signing keys" in said.output
+    assert 200 == control.post("/reset").status_code
+    said = run("import", str(file), *to)
+    assert 0 == said.exit_code, said.output
+    assert said.output.startswith(f"{to[-1]} is the sandbox of {file}: step 1, ")
+    assert control.get("/credentials").json()["private_key"] in said.output
+    assert file.read_bytes() == exported(control)
+
+
+def test_a_file_can_be_piped(to: list[str], control: httpx2.Client) -> None:
+    said = run("export", "-o", "-", "--history", *to)
+    assert (0, exported(control, history=True)) == (said.exit_code, said.stdout_bytes), said.stderr
+    assert 0 == run("import", "-", *to, given=said.stdout_bytes).exit_code
+
+
+def test_without_a_name_the_file_is_called_as_the_sandbox(
+    to: list[str], control: httpx2.Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = json.loads(run("export", "--no-secrets", "--json", *to).stdout)
+    file = tmp_path / f"{to[-1]}.world"
+    size = file.stat().st_size
+    assert {"sandbox": to[-1], "file": file.name, "bytes": size, "secrets": False} == told
+    assert exported(control, secrets=False) == file.read_bytes()
+    shown = json.loads(run("import", str(file), "--deliver", "--json", *to).stdout)["sandbox"]
+    assert to[-1] == shown["name"]
+
+
+def test_a_file_that_cannot_be_used_exits_1_with_the_reasons(
+    to: list[str], control: httpx2.Client, tmp_path: Path
+) -> None:
+    file, data = tmp_path / "bad.world", exported(control)
+    file.write_bytes(data[:-9])
+    said = run("import", str(file), *to)
+    assert (1, "Error: The file is damaged: it breaks off.\n") == (said.exit_code, said.stderr)
+    found = lines(data)
+    for _, body in [line for line in found if line[0] == "record" and line[1]["table"] == "plans"][:2]:
+        body["public"]["surprise"] = 1
+    file.write_bytes(sealed(found))
+    said = run("import", str(file), *to)
+    assert 1 == said.exit_code
+    assert 2 == said.stderr.count("\n  plans ")
+
+
+def test_what_is_not_there_exits_2(to: list[str], tmp_path: Path) -> None:
+    assert 2 == run("import", str(tmp_path / "nothing"), *to).exit_code
+    assert 2 == run("export", "-o", str(tmp_path / "no" / "where"), *to).exit_code
+    away = run("export", "-o", "-", "--server", "http://127.0.0.1:9")
+    assert (2, True) == (away.exit_code, "no sandbox answers" in away.stderr)
+    refused = run("export", "-o", "-", "--server", to[1], "--sandbox", "Not a name")
+    assert (1, True) == (refused.exit_code, "name of a sandbox" in refused.stderr)

@@ -1,0 +1,359 @@
+"""--store DIR: what was answered is there after a restart, however the process ended; what a start refuses."""
+
+import os
+import sqlite3
+import stat
+import time
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import httpx2
+import orjson
+import pytest
+
+from stub_server.app import create_app
+from stub_server.http.edge import Edge
+from stub_server.worlds import keeping
+
+from ..engine.inside import Inside
+from ..engine.state import same
+from ..engine.state import state as facts
+from ..support.files import exported, lines, sealed
+from ..support.live import FROZEN, NO_TLS
+from ..support.make import created, customer_body, order_body
+from ..support.overlays import overlay, updated
+from ..support.processes import Process
+from ..support.receiver import receiving
+
+NOW = ("--now", "2026-11-20T14:32:05.123Z")
+LISTS = ("/v2/customers", "/v2/orders", "/v2/subscriptions", "/v2/webhooks", "/v2/webhooks/logs", "/api-keys")
+
+
+def store(folder: Path, *flags: str) -> Process:
+    """A server over a directory; its clock stands unless told."""
+    return Process("--store", str(folder / "store"), "--base-url", "http://127.0.0.1:4600", *flags)
+
+
+def told(server: Process, sandbox: str = "default") -> dict[str, Any]:
+    """What a server says of a sandbox."""
+    with server.api(sandbox) as api, server.control(sandbox) as control:
+        found: dict[str, Any] = {path: api.get(path, params={"limit": 100}).json() for path in LISTS}
+        found["events"] = control.get("/events", params={"limit": 100}).json()
+        found["clock"] = {k: v for k, v in control.get("/clock").json().items() if k in ("frozen", "pending_timers")}
+        shown = control.get(f"/sandboxes/{sandbox}").json()["sandbox"]
+        members = ("name", "scenario", "seed", "parent", "step", "records", "created_at", "expires_at")
+        found["sandbox"] = {name: shown[name] for name in members}
+        found["keys"] = {name: shown["credentials"][name] for name in ("public_key", "private_key", "sample")}
+        return found
+
+
+def file_of(server: Process, sandbox: str) -> bytes:
+    """A sandbox as a file."""
+    with server.control(sandbox) as control:
+        return exported(control)
+
+
+def place(api: httpx2.Client, sample: dict[str, str], **headers: str) -> httpx2.Response:
+    """A new order."""
+    return api.post("/v2/orders/pix", json=order_body(sample["projectId"], sample["planId"]), headers=headers)
+
+
+@pytest.mark.parametrize("how", ["kill", "stop"])
+def test_what_was_answered_is_there_after_a_restart(tmp_path: Path, how: str) -> None:
+    """Records, ids to come, saved replies, keys, forks with their parents, times to live and the events feed."""
+    with store(tmp_path, *NOW) as server:
+        with server.api() as api, server.control() as control:
+            sample = control.get("/credentials").json()["sample"]
+            order = created(place(api, sample))
+            assert 200 == control.post(f"/orders/{order['id']}/pay").status_code
+            assert 200 == control.post("/clock/advance", json={"days": 40}).status_code
+            order = created(place(api, sample, **{"Idempotency-Key": "once"}))
+            key = created(api.post("/api-keys", json={"name": "k", "scopes": ["orders:read"]}))["api_key"]
+            created(control.post("/sandboxes/default/fork", json={"name": "twin", "ttl_seconds": 3600}))
+            created(control.post("/sandboxes", json={"name": "gone"}))
+            assert 204 == control.delete("/sandboxes/gone").status_code
+            created(place(api, sample))
+            feed = control.get("/events/feed").json()["next"]
+        with server.api("mentioned") as other:
+            created(other.post("/v2/customers", json=customer_body()))
+        names = ("default", "twin", "mentioned")
+        before = {name: told(server, name) for name in names}
+        files = {name: file_of(server, name) for name in names}
+        getattr(server, how)()
+    with server, server.control() as control, server.api() as api:
+        assert before == {name: told(server, name) for name in names}
+        assert files == {name: file_of(server, name) for name in names}
+        listed = control.get("/sandboxes").json()["sandboxes"]
+        assert ["mentioned", "twin", "default"] == [sandbox["name"] for sandbox in listed]
+        again = place(api, sample, **{"Idempotency-Key": "once"})
+        assert ("true", order["id"]) == (again.headers["idempotent-replayed"], again.json()["id"])
+        headers = {"Authorization": f"Bearer {key['private_key']}"}
+        assert 200 == httpx2.get(f"{server.url}/v2/orders", headers=headers, verify=NO_TLS).status_code
+        created(api.post("/v2/customers", json=customer_body()))
+        followed = control.get("/events/feed", params={"since": feed}).json()
+        assert (False, ["customer.created"]) == (followed["began_anew"], [e["type"] for e in followed["events"]])
+
+
+def test_reset_import_and_steps_after_them_are_kept(tmp_path: Path) -> None:
+    with store(tmp_path, *NOW) as server:
+        with server.control() as control:
+            file = exported(control)
+            assert 200 == control.post("/reset", json={"scenario": "empty", "seed": 7}).status_code
+        with server.api() as api:
+            created(api.post("/v2/customers", json=customer_body()))
+        with server.control("carried") as control:
+            headers = {"Content-Type": "application/vnd.stub.world+gzip"}
+            assert 200 == control.post("/import", content=file, headers=headers).status_code
+        with server.api("carried") as api:
+            created(api.post("/v2/customers", json=customer_body()))
+        before = [told(server, name) for name in ("default", "carried")]
+        server.kill()
+    with server:
+        assert before == [told(server, name) for name in ("default", "carried")]
+        assert ["empty", "default"] == [found["sandbox"]["scenario"] for found in before]
+
+
+def test_steps_can_be_had_after_a_restart(tmp_path: Path) -> None:
+    with store(tmp_path, *NOW) as server:
+        with server.api() as api:
+            for _ in range(5):
+                created(api.post("/v2/customers", json=customer_body()))
+        server.kill()
+    with server, server.control() as control:
+        body = {"name": "earlier", "step": 3}
+        made = created(control.post("/sandboxes/default/fork", json=body))["sandbox"]
+        now = control.get("/sandboxes/default").json()["sandbox"]
+        assert (3, 2) == (made["step"], now["records"] - made["records"])
+
+
+def test_a_rewind_is_kept_and_can_be_undone_after_a_restart(tmp_path: Path) -> None:
+    with store(tmp_path, *NOW) as server:
+        with server.api() as api, server.control() as control:
+            for _ in range(4):
+                created(api.post("/v2/customers", json=customer_body()))
+            full = exported(control)
+            assert 200 == control.post("/rewind", json={"to_step": 2}).status_code
+            feed = control.get("/events/feed").json()["next"]
+            before = told(server)
+        server.kill()
+    with server, server.control() as control:
+        assert before == told(server)
+        assert not control.get("/events/feed", params={"since": feed}).json()["began_anew"]
+        assert 200 == control.post("/rewind", json={"to_step": 4}).status_code
+        records = [line for line in lines(full) if line[0] == "record"]
+        assert records == [line for line in lines(exported(control)) if line[0] == "record"]
+
+
+def test_a_whole_state_is_written_now_and_then_and_its_steps_go(tmp_path: Path) -> None:
+    """Of the steps that it holds none is left, so that the directory is bounded and starts are fast."""
+    settings = replace(FROZEN, scenario="empty", history=100, store=tmp_path / "store")
+
+    async def start(app: Edge) -> None:
+        app.sandboxes.keeper.start(app.sandboxes.lane)
+
+    with patch.object(keeping, "LEAST", 100_000):
+        app = create_app(settings)
+        inside = Inside(app)
+        inside.run(start(app))
+        own = app.server.ready_token(app.sandboxes.default)
+        for _ in range(300):
+            assert 201 == inside.ask("POST", "/v2/customers", customer_body(), own).status
+        deadline = time.monotonic() + 30
+        while (left := _left(tmp_path))[0] > 0 and left[1] != left[0] + 1 and time.monotonic() < deadline:
+            inside.ask("GET", "/_sandbox/health")
+        inside.run(app.sandboxes.keeper.stop())
+        expected = facts(app.sandboxes.default)
+        inside.close()
+    base, first, count = _left(tmp_path)
+    assert base > 0
+    assert (base + 1, 300 - base) == (first, count)
+    app = create_app(settings)
+    same(expected, facts(app.sandboxes.default))
+    assert 1 == len(list((tmp_path / "store" / "states").iterdir()))
+    app.sandboxes.keeper.close()
+
+
+def _left(folder: Path) -> tuple[int, int, int]:
+    """The step of the whole state, the oldest step that is still there, and how many there are."""
+    with closing(sqlite3.connect(folder / "store" / "worlds")) as database:
+        (found,) = database.execute("select step, min(number), count(*) from worlds, steps").fetchall()
+    base, first, count = found
+    return base, first, count
+
+
+def test_deliveries_go_on_after_a_restart_and_what_was_held_stays_held(tmp_path: Path) -> None:
+    with receiving() as receiver:
+        receiver.status = 500
+        with store(tmp_path) as server:
+            with server.api() as api, server.control() as control:
+                hook = {"url": receiver.url, "events": ["customer.created"]}
+                created(api.post("/v2/webhooks", json=hook))
+                created(api.post("/v2/customers", json=customer_body()))
+                control.post("/webhooks/drain")
+                created(control.post("/sandboxes/default/fork", json={"name": "silent"}))
+                created(control.post("/sandboxes/default/fork", json={"name": "resumed"}))
+            with server.api("silent") as api, server.api("resumed") as other, server.control("resumed") as control:
+                created(api.post("/v2/customers", json=customer_body()))
+                created(other.post("/v2/customers", json=customer_body()))
+                receiver.status = 200
+                receiver.requests.clear()
+                assert {"resumed": 1} == control.post("/webhooks/resume").json()
+                control.post("/webhooks/drain")
+                assert 1 == len(receiver.requests)
+            server.kill()
+        with server, server.control("silent") as silent, server.control("resumed") as resumed:
+            with server.control() as control:
+                control.post("/clock/advance", json={"seconds": 10})
+                assert control.post("/webhooks/drain").json()["complete"]
+                assert 2 == len(receiver.requests)  # the parent's retry
+            assert 1 == silent.get("/health").json()["deliveries"]["held"]
+            with server.api("resumed") as api:
+                created(api.post("/v2/customers", json=customer_body()))
+            assert resumed.post("/webhooks/drain").json()["complete"]
+            assert 0 == resumed.get("/health").json()["deliveries"]["held"]
+            assert len(receiver.requests) >= 3
+
+
+def test_a_running_clock_catches_up_and_each_overdue_delivery_gets_one_attempt(tmp_path: Path) -> None:
+    """The machine was off for a month: the bills of the time were made at their instants, and told once."""
+    with receiving() as receiver:
+        receiver.status = 500
+        with store(tmp_path) as server:
+            with server.api() as api, server.control() as control:
+                sample = control.get("/credentials").json()["sample"]
+                hook = {"url": receiver.url, "events": ["customer.created"]}
+                created(api.post("/v2/webhooks", json=hook))
+                created(api.post("/v2/customers", json=customer_body()))
+                order = created(place(api, sample))
+                assert 200 == control.post(f"/orders/{order['id']}/pay").status_code
+                control.post("/webhooks/drain")
+                since = control.get("/clock").json()["now"]
+            server.kill()
+        _pass(tmp_path / "store" / "worlds", 30 * 86_400_000)
+        receiver.requests.clear()
+        with server, server.control() as control, server.api() as api:
+            assert control.get("/clock").json()["now"] > since
+            assert control.post("/webhooks/drain").json()["complete"]
+            assert 1 == len(receiver.requests)
+            (log,) = api.get("/v2/webhooks/logs", params={"status": "retrying"}).json()["logs"]
+            assert 2 == log["attempt_count"]
+            told = control.get("/events", params={"limit": 100}).json()["events"]
+            due = [event for event in told if event["type"] == "order.expired" and event["timestamp"] > since]
+            assert due, [event["type"] for event in told]
+            assert 200 == control.get("/invariants").status_code
+
+
+def _pass(database: Path, ms: int) -> None:
+    """Let time pass in a directory whose server is off: the running clock of its world is so much further ahead."""
+    with sqlite3.connect(database) as rows:
+        found = rows.execute("select world, number, line from steps order by number desc limit 1").fetchall()
+        ((world, number, line),) = found
+        step = orjson.loads(line)
+        step["step"]["clock"]["offset"] += ms
+        rows.execute("update steps set line = ? where world = ? and number = ?", (orjson.dumps(step), world, number))
+    rows.close()
+
+
+def test_a_directory_in_use_is_refused_and_free_again_after_a_kill(tmp_path: Path) -> None:
+    with store(tmp_path, *NOW) as server:
+        assert "another server uses this directory" in store(tmp_path).refused()
+        server.kill()
+    with store(tmp_path, *NOW) as other:
+        other.stop()
+
+
+def test_a_directory_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    with store(tmp_path, *NOW) as server:
+        server.stop()
+    with sqlite3.connect(tmp_path / "store" / "worlds") as database:
+        database.execute("pragma user_version = 99")
+    database.close()
+    assert "written by a newer version" in server.refused()
+
+
+def test_what_is_no_directory_of_ours_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("a file")
+    assert "--store" in store(tmp_path).refused()
+    (tmp_path / "store").unlink()
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "worlds").write_text("no database at all, but long enough to be looked at" * 40)
+    assert "no store of sandboxes" in store(tmp_path).refused()
+
+
+def test_a_state_that_is_damaged_stops_the_start(tmp_path: Path) -> None:
+    with store(tmp_path, *NOW) as server:
+        server.stop()
+    (state,) = (tmp_path / "store" / "states").iterdir()
+    data = state.read_bytes()
+    state.write_bytes(data[:5000] + bytes([data[5000] ^ 1]) + data[5001:])
+    assert "damaged" in server.refused() or "cannot be read" in server.refused()
+    state.write_bytes(data[:-100])
+    assert "damaged" in server.refused()
+    state.unlink()
+    assert "No such file" in server.refused()
+
+
+def test_records_that_do_not_fit_the_served_contract_stop_the_start_with_a_list(tmp_path: Path) -> None:
+    with store(tmp_path, *NOW) as server:
+        server.stop()
+    strict = overlay(tmp_path, updated("$.components.schemas.Customer.properties.name", "{ maxLength: 12 }"))
+    said = store(tmp_path, "--overlay", str(strict)).refused()
+    assert "the sandbox default does not fit the contract that is served:" in said
+    assert 50 == said.count("\n  customers ")
+    with server:
+        server.stop()
+
+
+def test_a_directory_is_its_owners_alone(tmp_path: Path) -> None:
+    with store(tmp_path, *NOW) as server:
+        for path in (tmp_path / "store", *(tmp_path / "store").rglob("*")):
+            assert not stat.S_IMODE(os.stat(path).st_mode) & 0o077 or path.name.startswith("lock"), path
+        server.kill()
+
+
+def test_tokens_of_a_server_for_others_serve_after_a_restart(tmp_path: Path) -> None:
+    """Its secret is random, and kept."""
+    flags = ("--host", "0.0.0.0", "--admin-key", "k", *NOW)  # noqa: S104 - what is tested
+    with store(tmp_path, *flags) as server:
+        headers = {"X-Sandbox-Admin-Key": "k"}
+        url = f"{server.url}/_sandbox/credentials"
+        before = httpx2.get(url, headers=headers, verify=NO_TLS).json()
+        server.kill()
+    with server:
+        after = httpx2.get(url, headers=headers, verify=NO_TLS).json()
+        assert before["private_key"] == after["private_key"]
+        for credential in (before["jwt"], before["private_key"]):
+            own = {"Authorization": f"Bearer {credential}"}
+            assert 200 == httpx2.get(f"{server.url}/v2/customers", headers=own, verify=NO_TLS).status_code
+
+
+def test_every_answer_waits_for_the_disk_where_that_is_asked_for(tmp_path: Path) -> None:
+    with store(tmp_path, *NOW, "--sync", "always") as server:
+        with server.api() as api:
+            created(api.post("/v2/customers", json=customer_body()))
+        before = told(server)
+        server.kill()
+    with server:
+        assert before == told(server)
+
+
+def test_a_server_begins_with_a_file(tmp_path: Path) -> None:
+    with Process(*NOW) as server:
+        with server.api() as api, server.control() as control:
+            created(api.post("/v2/customers", json=customer_body()))
+            file = exported(control, history=True)
+        server.kill()
+    (tmp_path / "bug.world").write_bytes(file)
+    with Process("--restore", str(tmp_path / "bug.world")) as other, other.control() as control:
+        shown = control.get("/sandboxes/default").json()["sandbox"]
+        assert (1, True) == (shown["step"], shown["frozen"])
+        assert file == exported(control, history=True)
+    (tmp_path / "bug.world").write_bytes(file[:-20])
+    assert "it breaks off" in other.refused()
+    found = lines(file)
+    found[3][1]["public"]["surprise"] = 1
+    (tmp_path / "bug.world").write_bytes(sealed(found))
+    assert "\n  " in other.refused()
