@@ -23,22 +23,24 @@ _PARAMETER = "The contract does not accept the value."
 
 
 def another_route(s: Situation) -> Iterator[Attempt]:
-    """404: the operations whose paths are most like the one that was sent."""
+    """404: the paths that the one which was sent may be a slip of."""
     asked = s.attempt.question
-    for operation, path in islice(alike(s.document, asked.method, asked.path), _ROUTES):
-        changes = [Change("path", asked.path, path, "The API has no such path.")]
-        if operation.method != asked.method:
-            changes.append(Change("method", asked.method, operation.method, f"The path has {operation.method}."))
-        yield s.attempt.asking(*changes, path=path, method=operation.method)
+    for _, path in islice(alike(s.document, asked.method, asked.path), _ROUTES):
+        yield s.attempt.asking(Change("path", asked.path, path, "The API has no such path."), path=path)
 
 
 def another_method(s: Situation) -> Iterator[Attempt]:
-    """405: the methods that the path has, first one that sends a body where one was sent, and reads where none was."""
+    """405: the methods that the path has, first one that sends a body where one was sent, and reads where none was.
+
+    None of them deletes: nobody asked for that.
+    """
     if s.routed is None:
         return
     asked, has_body, operations = s.attempt.question, bool(s.attempt.question.body), s.routed.operations
     methods = sorted(operations, key=lambda method: ((operations[method].body is None) == has_body, method != _SAFE))
     for method in methods:
+        if method == "DELETE":
+            continue
         change = Change("method", asked.method, method, f"The path answers {', '.join(sorted(methods))}.")
         yield s.attempt.asking(change, method=method)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 from typing import NamedTuple
@@ -9,7 +10,8 @@ from typing import NamedTuple
 from ..contract.document import Document, Operation
 
 _LONGEST = 300
-_DEEPEST = 12
+_CLOSE = 0.75  # how similar a segment is to the one that it may be a slip of
+_VERSION = re.compile(r"api|v[0-9]+").fullmatch
 
 
 class Routed(NamedTuple):
@@ -44,21 +46,21 @@ def filled(template: str, values: dict[str, str]) -> str:
     return template
 
 
-def alike(document: Document, method: str, path: str) -> Iterable[tuple[Operation, str]]:
-    """Operations whose paths are like one that does not exist, the most similar first, each with its path.
+def alike(document: Document, method: str, path: str) -> list[tuple[Operation, str]]:
+    """Operations of a method whose paths one that does not exist may be a slip of, the most similar first.
 
-    What stands where a parameter is stays there.
+    Each comes with its path, in which what stands where a parameter is stays. Another resource is none: nobody who
+    mistypes the address of one record should be shown how to delete another.
     """
-    sent = [part for part in path[:_LONGEST].split("/") if part]
-    if len(sent) > _DEEPEST:
-        return []
+    sent = _unversioned(path[:_LONGEST].strip("/").split("/"))
     found = []
     for number, operation in enumerate(document.operations.values()):
         parts = operation.path.split("/")[1:]
-        spelled = _spelled(parts, sent)
-        likeness = SequenceMatcher(None, "/".join(sent), "/".join(spelled)).ratio()
-        found.append((operation.method != method, -likeness, number, operation, "/" + "/".join(spelled)))
-    return [(entry[3], entry[4]) for entry in sorted(found)]
+        spelled = _spelled(_unversioned(parts), sent)
+        if spelled is not None and operation.method == ("GET" if method == "HEAD" else method):
+            whole = "/" + "/".join(parts[: len(parts) - len(spelled)] + spelled)
+            found.append((-SequenceMatcher(None, "/".join(sent), "/".join(spelled)).ratio(), number, operation, whole))
+    return [(entry[2], entry[3]) for entry in sorted(found)]
 
 
 def _templates(document: Document) -> Iterable[str]:
@@ -79,15 +81,24 @@ def _fits(parts: list[str], segments: list[str]) -> dict[str, str] | None:
     return values
 
 
-def _spelled(parts: list[str], sent: list[str]) -> list[str]:
-    """A template with what was sent at its parameters, as far as that can be told."""
-    offset = len(parts) - len(sent)
+def _unversioned(segments: list[str]) -> list[str]:
+    """A path's segments without what comes before its resource."""
+    start = 0
+    while start < len(segments) - 1 and _VERSION(segments[start]):
+        start += 1
+    return segments[start:]
+
+
+def _spelled(parts: list[str], sent: list[str]) -> list[str] | None:
+    """A template with what was sent at its parameters; None where a literal segment is another word."""
+    if len(parts) != len(sent):
+        return None
     spelled = []
-    for place, part in enumerate(parts):
-        if not part.startswith("{"):
+    for part, given in zip(parts, sent, strict=True):
+        if part.startswith("{"):
+            spelled.append(given)
+        elif SequenceMatcher(None, part, given.lower()).ratio() >= _CLOSE:
             spelled.append(part)
-            continue
-        at = place - offset if 0 <= place - offset < len(sent) else place
-        given = sent[at] if at < len(sent) and sent[at] not in parts else "-"
-        spelled.append(given)
+        else:
+            return None
     return spelled

@@ -13,7 +13,7 @@ from ..support import forge
 from ..support.estate import ELSEWHERE, Estate, client
 from ..support.explained import explanation, pasted
 from ..support.live import NO_TLS, Live
-from ..support.make import Json, created, make_order, make_project
+from ..support.make import Json, created, customer_body, make_order, make_project
 from ..support.requests import JSON, OPERATIONS, UNKNOWN, ask, body_of
 from .steps import archive, done
 from .test_every_conflict import CAUSES, DECLARED, Answer, buyer_of_another_type
@@ -331,6 +331,28 @@ def test_a_body_that_was_too_large_is_explained_without_a_nearest_request(shop: 
     refusal = shop.api.post(CUSTOMERS, content=b" " * 1_048_577, headers={"Content-Type": JSON})
     found = explanation(shop.control, refusal)
     assert ("contract", None) == (found["kind"], found["nearest"])
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("DELETE", "/v2/subscriptions/11111111-1111-4111-8111-111111111111"),
+        ("DELETE", "/v2/invoices/1"),
+        ("POST", "/v2/orders/11111111-1111-4111-8111-111111111111/refund"),
+        ("POST", "/v2/customers/11111111-1111-4111-8111-111111111111/delete"),
+        ("GET", "/v2/payments"),
+    ],
+)
+def test_a_path_that_is_like_none_is_not_taken_for_another_resource(shop: Estate, method: str, path: str) -> None:
+    """Somebody who pasted what stood here deleted a plan."""
+    found = explanation(shop.control, shop.api.request(method, path))
+    assert ("contract", None) == (found["kind"], found["nearest"])
+
+
+def test_a_method_that_a_path_lacks_is_not_taken_for_a_deletion(shop: Estate) -> None:
+    customer = created(shop.api.post(CUSTOMERS, json=customer_body()))["customer"]["id"]
+    found = explanation(shop.control, shop.api.patch(f"{CUSTOMERS}/{customer}"))
+    assert "DELETE" not in str(found["nearest"])
 
 
 def test_a_wide_body_is_explained_without_a_nearest_request(shop: Estate) -> None:
