@@ -60,7 +60,7 @@ def add_rule(rule: str, server: str, sandbox: str, admin_key: str | None, as_jso
         made: Rule = (await running.control("POST", "/faults", json=body))["fault"]
         return made
 
-    made = answer_of(server, sandbox, admin_key, ask)
+    made = answer_of(server, sandbox, admin_key, ask, may_be_new=True)
     click.echo(json.dumps(made, ensure_ascii=False) if as_json else line(made))
 
 

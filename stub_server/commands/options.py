@@ -41,14 +41,26 @@ class BaseUrl(click.ParamType[str]):
         return str(value)
 
 
-def answer_of(server: str, sandbox: str, admin_key: str | None, ask: Callable[[RunningServer], Awaitable[Any]]) -> Any:
-    """What a running server answers. A refusal ends the command with 1, a server that is away with 2."""
+def answer_of(
+    server: str,
+    sandbox: str,
+    admin_key: str | None,
+    ask: Callable[[RunningServer], Awaitable[Any]],
+    *,
+    may_be_new: bool = False,
+) -> Any:
+    """What a running server answers of a sandbox. Unless that `may_be_new` it is there: a slip must not make another.
+
+    A refusal ends the command with 1, a server that is away with 2.
+    """
     import asyncio
 
     from .server import Away, Refused, RunningServer
 
     async def asked() -> Any:
         async with RunningServer(server, sandbox, admin_key) as running:
+            if not may_be_new:
+                await running.check_sandbox()
             return await ask(running)
 
     try:

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 
 import httpx2
 
+from ..engine.sandbox import DEFAULT
 from ..files.package import MEDIA
 
 PATIENCE = 60.0  # seconds: a certification takes up to half of them
@@ -32,6 +33,7 @@ class RunningServer:
 
     def __init__(self, url: str, sandbox: str, admin_key: str | None) -> None:
         self.url = url.rstrip("/")
+        self._sandbox = sandbox
         self._base = f"{self.url}/s/{quote(sandbox, safe='')}"
         self._headers = {} if admin_key is None else {"X-Sandbox-Admin-Key": admin_key}
         # Without certificates to check, reading the machine's authorities is not worth a quarter of a second.
@@ -46,6 +48,19 @@ class RunningServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._client.aclose()
+
+    async def check_sandbox(self) -> None:
+        """Whether the sandbox is there, without making it. Raises Away, Refused."""
+        if self._sandbox == DEFAULT:
+            return
+        path = f"/_sandbox/sandboxes/{quote(self._sandbox, safe='')}"
+        try:
+            await self._ask("GET", self.url + path, headers=self._headers)
+        except Refused as refusal:
+            if refusal.code != "sandbox_not_found":
+                raise
+            message = f"{refusal} `stub-server worlds` lists those that there are, `stub-server fork NAME` makes one."
+            raise Refused(message, refusal.code) from None
 
     async def control(self, method: str, path: str, **options: Any) -> Any:
         """Ask the control surface; answers the body. Raises Away, Refused."""

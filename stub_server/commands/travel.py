@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from ..engine.sandbox import DEFAULT
 from .server import RunningServer
 
 Body = dict[str, Any]
@@ -112,7 +113,10 @@ def told_restored(found: Body) -> str:
     """How things stand, and how to undo it."""
     sandbox = found["sandbox"]
     before = sandbox["step"] - 1
-    return f"{sandbox['name']} shows {sandbox['now']} again. `stub-server rewind --to-step {before}` undoes that."
+    where = "" if sandbox["name"] == DEFAULT else f" --sandbox {sandbox['name']}"
+    return (
+        f"{sandbox['name']} shows {sandbox['now']} again. `stub-server rewind --to-step {before}{where}` undoes that."
+    )
 
 
 def told_rewound(found: Body) -> str:

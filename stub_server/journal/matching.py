@@ -12,6 +12,7 @@ import orjson
 from ..calls.call import CONTROL
 from ..contract.formats import range_end_ms
 from ..faults.match import glob
+from ..kernel.problem import Invalid, detail
 from ..kernel.record import Body
 from ..kernel.trace import Trace
 from .filters import has_status
@@ -20,6 +21,8 @@ from .showing import body_of, joined, plain
 NEAREST = 3
 MOST_DIFFERENCES = 20  # of one request
 MOST_IDS = 100  # of requests that match
+MOST_VALUES = 1_000  # that are expected of a request, with those in its bodies
+LONGEST_GLOB = 200  # characters
 _SHOWN = 500  # characters of a value
 _TARGET = ("operationId", "method", "path")
 _AWAY = 100  # how much farther a request to another target is than one that differs in a value
@@ -31,8 +34,11 @@ class Expectation:
     """The body of a verification. Objects match as subsets; texts are globs with `*` and `?`."""
 
     def __init__(self, body: Body) -> None:
-        """`body` as the contract has it."""
-        self._request, self._response = body.get("request", {}), body.get("response", {})
+        """`body` as the contract has it. Raises Invalid for more than can be looked at for every request."""
+        _check_size(body)
+        self._request, self._response = dict(body.get("request", {})), body.get("response", {})
+        if "method" in self._request:
+            self._request["method"] = self._request["method"].upper()
         self._times: Mapping[str, int] = body.get("times", {"at_least": 1})
         self._since = range_end_ms(body["since"]) if "since" in body else None
         self._looks_at_control = self._request.get("path", "").startswith(CONTROL)
@@ -103,6 +109,23 @@ class Expectation:
             yield from differences(request["body"], body_of(trace.body), "request.body")
         if "body" in response:
             yield from differences(response["body"], body_of(trace.answer), "response.body")
+
+
+def _check_size(body: Body) -> None:
+    values: list[Any] = [body]
+    count = 0
+    while values:
+        value = values.pop()
+        count += 1
+        if count > MOST_VALUES:
+            raise _too_much(f"At most {MOST_VALUES} values can be expected.")
+        if isinstance(value, str) and len(value) > LONGEST_GLOB and ("*" in value or "?" in value):
+            raise _too_much(f"A glob has at most {LONGEST_GLOB} characters.")
+        values.extend(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
+
+
+def _too_much(message: str) -> Invalid:
+    return Invalid(message, details=[detail("request", "max", message)])
 
 
 def differences(expected: Any, actual: Any, where: str) -> Iterator[Difference]:

@@ -313,6 +313,7 @@ def test_what_is_expected_and_happened_holds(world: World) -> None:
     for body in (
         {"request": {"operationId": "create*"}},
         {"request": {"method": "P?ST"}, "times": {"at_least": 2}},
+        {"request": {"method": "post"}, "times": {"at_least": 2}},
         {
             "request": {"path": "/v2/plans", "query": {"limit": "5"}, "header": {"x-TEAM": "bl*"}},
             "times": {"exactly": 1},
@@ -324,6 +325,22 @@ def test_what_is_expected_and_happened_holds(world: World) -> None:
         {"since": "2027-03-01T12:00:00.001Z", "times": {"exactly": 0}},
     ):
         assert world.verify(**body)["ok"], body
+
+
+@pytest.mark.parametrize(
+    ("expected", "says"),
+    [
+        ({"request": {"operationId": "createCustommer"}, "times": {"exactly": 0}}, "Did you mean createCustomer?"),
+        ({"request": {"body": {"x": "*a" * 101}}}, "A glob has at most 200 characters."),
+        ({"response": {"body": {"x": [*range(1_000)]}}}, "At most 1000 values can be expected."),
+    ],
+    ids=["operation", "glob", "values"],
+)
+def test_what_nothing_can_match_or_takes_too_long_is_refused(world: World, expected: Json, says: str) -> None:
+    """A slip held for ever; a glob of 400,000 characters held the server up for two seconds."""
+    answer = world.control.post("/requests/verify", json=expected)
+    assert (422, "validation_error") == (answer.status_code, answer.json()["code"])
+    assert says in answer.json()["message"]
 
 
 def test_what_is_expected_and_did_not_happen_is_409_with_the_nearest_misses(world: World) -> None:

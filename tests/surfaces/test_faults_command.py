@@ -12,8 +12,9 @@ from ..support.live import Live
 
 
 @pytest.fixture
-def to(live: Live, sandbox_name: str) -> list[str]:
-    """The flags that name the test's sandbox."""
+def to(live: Live, sandbox_name: str, control: httpx2.Client) -> list[str]:
+    """The flags that name the test's sandbox, which is there."""
+    assert 200 == control.get("/health").status_code
     return ["--server", live.url, "--sandbox", sandbox_name]
 
 
@@ -141,3 +142,12 @@ Options:
 def test_help_says_what_each_command_takes(command: tuple[str, ...]) -> None:
     said = faults(*command, "--help")
     assert (0, HELP[command]) == (said.exit_code, said.output)
+
+
+def test_a_slip_in_the_name_of_a_sandbox_makes_none(live: Live) -> None:
+    """Of four mistyped names there were four more sandboxes, and each command said that all was well."""
+    runner = CliRunner()
+    for args in (["faults", "list"], ["explain", "last"], ["rewind", "--to-step", "0"], ["snapshot"], ["fork", "copy"]):
+        told = runner.invoke(main, [*args, "--server", live.url, "--sandbox", "slip"])
+        assert (1, True) == (told.exit_code, "There is no sandbox slip." in told.stderr), args
+    assert live.app.sandboxes.find("slip") is None

@@ -17,8 +17,9 @@ VERBS = ("worlds", "fork", "snapshot", "rewind")
 
 
 @pytest.fixture
-def to(live: Live, sandbox_name: str) -> list[str]:
-    """The flags that name the test's sandbox."""
+def to(live: Live, sandbox_name: str, control: httpx2.Client) -> list[str]:
+    """The flags that name the test\'s sandbox, which is there."""
+    assert 200 == control.get("/health").status_code
     return ["--server", live.url, "--sandbox", sandbox_name]
 
 
@@ -91,7 +92,7 @@ def test_a_fork_is_told_with_its_address_and_key(
 
 
 def test_snapshots_are_made_listed_restored_and_deleted(
-    to: list[str], control: httpx2.Client, make_customer: Maker
+    to: list[str], control: httpx2.Client, make_customer: Maker, sandbox_name: str
 ) -> None:
     assert "The sandbox has no snapshot.\n" == done("snapshot", *to)
     make_customer()
@@ -100,7 +101,7 @@ def test_snapshots_are_made_listed_restored_and_deleted(
     assert "One customer more" in done("snapshot", *to).splitlines()[1]
     make_customer()
     said = done("snapshot", "clean", "--restore", *to)
-    assert "`stub-server rewind --to-step 2` undoes that." in said
+    assert f"`stub-server rewind --to-step 2 --sandbox {sandbox_name}` undoes that." in said
     assert "1 steps are undone" in done("rewind", "--to-step", "2", *to)
     assert 3 == asked("snapshot", "clean", *to)["snapshot"]["step"] - 1
     assert ["clean"] == [entry["name"] for entry in asked("snapshot", *to)["snapshots"]]
