@@ -259,7 +259,7 @@ def test_a_reader_beside_a_stalled_one_misses_nothing(world: World, monkeypatch:
     monkeypatch.setattr(streaming, "PATIENCE", 0.5)
     followers = world.live.app.server.followers
     others = set(followers)
-    with stalled(world) , ThreadPoolExecutor(1) as beside:
+    with stalled(world), ThreadPoolExecutor(1) as beside:
         (his,) = followers - others
         reader = world.read()
         told = beside.submit(reader.until_request, "listPlans")
@@ -331,3 +331,14 @@ def test_without_history_steps_are_told_as_gaps() -> None:
         assert ["gap", "event", "request"] == [kind for kind, _, _ in told]
         assert {"of": "step", "missed": 1} == told[0][2]
         world.close()
+
+
+def test_events_after_a_rewind_are_told_to_who_was_ahead(world: World) -> None:
+    """A rewind takes events back, and their numbers are given again."""
+    for _ in range(3):
+        world.customer()
+    incarnation, requests, step, part, events = last_of(world)
+    done(world.control.post("/rewind", json={"to_step": 1}))
+    new = [world.customer()["id"] for _ in range(4)]
+    told = told_after(world, f"{incarnation}-{requests}-{step}-{part}-{events}")
+    assert new == [data["data"]["customer"]["id"] for kind, _, data in told if kind == "event"]

@@ -94,6 +94,8 @@ class Place:
         new = list(takewhile(lambda step: step.number > self.step, reversed(log)))
         for step in new[: -_AT_ONCE - 1 : -1]:
             parts = list(_parts(step, clocks))
+            if step.restored is not None:  # events are counted on from an earlier number
+                self.events = min(self.events, step.restored.raised_after)
             if self.part >= len(parts):  # an id may name a part that there is not
                 self.step, self.part = step.number, 0
                 continue
