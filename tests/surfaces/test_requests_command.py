@@ -64,6 +64,7 @@ def test_each_filter_chooses(to: list[str], api: httpx2.Client, control: httpx2.
     control.post("/clock/advance", json={"seconds": 60})
     late = control.get("/clock").json()["now"]
     api.get("/v2/products")
+    caller = asked("list", "--limit", "1", *to)["requests"][0]["caller"]
     everything = ["listProducts", "listPlans", "getOrder", "createCustomer"]
     for flags, expected in (
         ((), everything),
@@ -72,7 +73,8 @@ def test_each_filter_chooses(to: list[str], api: httpx2.Client, control: httpx2.
         (("--path", "/v2/p*"), everything[:2]),
         (("--status", "4xx"), everything[2:3]),
         (("--code", "not_found"), everything[2:3]),
-        (("--caller", "token"), everything),
+        (("--caller", caller["kind"]), everything),
+        (("--caller", caller["merchant_id"]), everything),
         (("--caller", "private_key"), []),
         (("--since", late), everything[:1]),
         (("--until", "2000-01-01T00:00:00Z"), []),
