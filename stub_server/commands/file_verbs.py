@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import Unusable, of_a_server
+from .options import Unusable, answer_of, of_a_server
+
+if TYPE_CHECKING:
+    from .server import RunningServer
 
 _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
@@ -37,12 +39,11 @@ def export(
     as_json: bool,
 ) -> None:
     """Write a sandbox of a running server to one file, which `import` and `serve --restore` read."""
-    from .server import RunningServer
 
     async def asked(running: RunningServer) -> bytes:
         return await running.download("/export", {"history": history, "secrets": not no_secrets})
 
-    file = _ask(server, sandbox, admin_key, asked)
+    file = answer_of(server, sandbox, admin_key, asked)
     to = output or Path(f"{sandbox}.world")
     if str(to) == "-":
         sys.stdout.buffer.write(file)
@@ -66,8 +67,6 @@ def export(
 @_as_json
 def import_(file: Path, deliver: bool, server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
     """Put the sandbox of FILE (- for standard input) in the place of one of a running server."""
-    from .server import RunningServer
-
     try:
         data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     except OSError as error:
@@ -77,7 +76,7 @@ def import_(file: Path, deliver: bool, server: str, sandbox: str, admin_key: str
         found: dict[str, Any] = await running.upload("/import", data, {"deliver": deliver})
         return found
 
-    made = _ask(server, sandbox, admin_key, asked)
+    made = answer_of(server, sandbox, admin_key, asked)
     shown = made["sandbox"]
     text = (
         f"{shown['name']} is the sandbox of {file}: step {shown['step']}, {shown['records']} records, {shown['now']}.\n"
@@ -85,27 +84,6 @@ def import_(file: Path, deliver: bool, server: str, sandbox: str, admin_key: str
         f"  API key   {shown['credentials']['private_key']}"
     )
     _tell(made, text, as_json=as_json)
-
-
-def _ask(server: str, sandbox: str, admin_key: str | None, call: Callable[[Any], Awaitable[Any]]) -> Any:
-    """Ask a running server."""
-    import asyncio
-
-    from .server import Away, Refused, RunningServer
-
-    async def asked() -> Any:
-        async with RunningServer(server, sandbox, admin_key) as running:
-            return await call(running)
-
-    try:
-        return asyncio.run(asked())
-    except Away as error:
-        raise Unusable(str(error)) from None
-    except Refused as error:
-        click.echo(f"Error: {error}", err=True)
-        for reason in error.reasons if len(error.reasons) > 1 else ():
-            click.echo(f"  {reason}", err=True)
-        sys.exit(1)
 
 
 def _tell(answer: dict[str, Any], text: str, *, as_json: bool) -> None:

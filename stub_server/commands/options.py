@@ -66,7 +66,8 @@ def answer_of(
     try:
         return asyncio.run(asked())
     except Refused as error:
-        raise click.ClickException(str(error)) from None  # exit code 1
+        reasons = error.reasons if len(error.reasons) > 1 else ()
+        raise click.ClickException("\n  ".join([str(error), *reasons])) from None  # exit code 1
     except Away as error:
         raise Unusable(str(error)) from None
 

@@ -21,11 +21,13 @@ class Away(Exception):
 
 
 class Refused(Exception):
-    """The server refuses; the message and the reasons are its own."""
+    """The server refuses; the message, the reasons and the whole body are its own."""
 
-    def __init__(self, message: str, code: str | None, reasons: Sequence[str] = ()) -> None:
+    def __init__(
+        self, message: str, code: str | None, reasons: Sequence[str] = (), body: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(message)
-        self.code, self.reasons = code, tuple(reasons)
+        self.code, self.reasons, self.body = code, tuple(reasons), dict(body or {})
 
 
 class RunningServer:
@@ -70,10 +72,10 @@ class RunningServer:
         """Read from the API; answers the body. Raises Away, Refused."""
         return await self._ask("GET", self._base + path, headers={"Authorization": f"Bearer {token}"}, **options)
 
-    async def download(self, path: str, query: Mapping[str, bool]) -> bytes:
-        """Read a file from the control surface. Raises Away, Refused."""
+    async def download(self, path: str, query: Mapping[str, Any], media: str = MEDIA) -> bytes:
+        """Read a file of a media type from the control surface. Raises Away, Refused."""
         response = await self._send("GET", path, query)
-        if response.headers.get("content-type") != MEDIA:
+        if response.headers.get("content-type") != media:
             self._body_of(response)  # which refuses, unless this is no sandbox
             raise Away(f"what answers at {self.url} is no sandbox of this kind.")
         return response.content
@@ -82,9 +84,9 @@ class RunningServer:
         """Send a file to the control surface; answers the body. Raises Away, Refused."""
         return self._body_of(await self._send("POST", path, query, content=file, headers={"Content-Type": MEDIA}))
 
-    async def _send(self, method: str, path: str, query: Mapping[str, bool], **options: Any) -> httpx2.Response:
+    async def _send(self, method: str, path: str, query: Mapping[str, Any], **options: Any) -> httpx2.Response:
         options["headers"] = {**self._headers, **options.get("headers", {})}
-        options["params"] = {name: str(value).lower() for name, value in query.items()}
+        options["params"] = dict(query)
         try:
             return await self._client.request(method, f"{self._base}/_sandbox{path}", **options)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
@@ -115,4 +117,4 @@ class RunningServer:
             raise Away(message)
         if code == "admin_key_required":
             raise Refused("the server asks for its admin key: give --admin-key.", code)
-        raise Refused(message, code, [str(detail.get("message")) for detail in said.get("details", ())])
+        raise Refused(message, code, [str(detail.get("message")) for detail in said.get("details", ())], said)

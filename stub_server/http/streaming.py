@@ -13,7 +13,10 @@ PATIENCE = 5.0  # seconds that a reader may take none of what is sent
 
 
 async def send_stream(reply: Streamed, scope: Scope, receive: Receive, send: Send) -> None:
-    """Send what comes until it ends or the reader leaves. One who does not read is cut off."""
+    """Send what comes until it ends or the reader leaves. One who does not read is cut off.
+
+    An empty chunk is not sent: it gives the chance to notice that the reader has left.
+    """
     headers = [*reply.headers, (b"content-type", reply.media)]
     left: asyncio.Future[None] = asyncio.ensure_future(_left(receive))
     try:
@@ -22,8 +25,9 @@ async def send_stream(reply: Streamed, scope: Scope, receive: Receive, send: Sen
             async for chunk in reply.chunks:
                 if left.done():
                     return
-                async with asyncio.timeout(PATIENCE):
-                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                if chunk:
+                    async with asyncio.timeout(PATIENCE):
+                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
     except TimeoutError:
         left.cancel()

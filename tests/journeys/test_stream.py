@@ -3,6 +3,9 @@
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -64,6 +67,15 @@ class Reader:
                 return found
         raise AssertionError(f"the stream ended without {kind}")
 
+    def until_request(self, operation: str) -> list[Message]:
+        """The messages up to the next request of an operation."""
+        found = []
+        for message in self:
+            found.append(message)
+            if message[0] == "request" and message[2]["operationId"] == operation:
+                return found
+        raise AssertionError(f"the stream ended without {operation}")
+
     def close(self) -> None:
         """Leave."""
         self._file.close()
@@ -98,6 +110,21 @@ class World:
             reader.close()
         self.api.close()
         self.control.close()
+
+
+@contextmanager
+def stalled(world: World) -> Iterator[None]:
+    """One who follows a world and reads nothing."""
+    followers = world.live.app.server.followers
+    before = len(followers)
+    with socket.socket() as his:
+        his.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        his.connect(("127.0.0.1", world.live.port))
+        his.sendall(f"GET /s/{world.name}/_sandbox/stream HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        until = time.monotonic() + 10
+        while len(followers) == before and time.monotonic() < until:
+            time.sleep(0.01)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -203,9 +230,8 @@ def test_only_so_many_read_at_once(world: World, monkeypatch: pytest.MonkeyPatch
     refused(answer, 429, "rate_limited")
     assert "5" == answer.headers["Retry-After"]
     reader.close()
-    until = time.monotonic() + 10
+    until = time.monotonic() + 10  # sooner than a silent stream says that it is alive
     while world.live.app.server.followers and time.monotonic() < until:
-        world.api.get("/v2/plans")
         time.sleep(0.05)
     assert 200 == world.read().status
 
@@ -213,16 +239,11 @@ def test_only_so_many_read_at_once(world: World, monkeypatch: pytest.MonkeyPatch
 def test_a_reader_who_does_not_read_slows_nobody_and_is_cut_off(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Megabytes are told to him; others are answered all the while."""
     monkeypatch.setattr(streaming, "PATIENCE", 0.5)
-    with socket.socket() as stalled:
-        stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-        stalled.connect(("127.0.0.1", world.live.port))
-        followers = world.live.app.server.followers
-        others = set(followers)
-        stalled.sendall(f"GET /s/{world.name}/_sandbox/stream HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        until = time.monotonic() + 10
-        while not followers - others and time.monotonic() < until:
-            time.sleep(0.01)
+    followers = world.live.app.server.followers
+    others = set(followers)
+    with stalled(world):
         (his,) = followers - others
+        until = time.monotonic() + 10
         body = {"name": "x", "metadata": {f"key_{number}": "v" * 400 for number in range(15)}}
         customer = world.customer()
         answered = 0
@@ -231,3 +252,93 @@ def test_a_reader_who_does_not_read_slows_nobody_and_is_cut_off(world: World, mo
             answered += 1
         assert his not in followers
         assert answered > 0
+
+
+def test_a_reader_beside_a_stalled_one_misses_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One takes nothing and is cut off; the other is told each request, step and event once and in order."""
+    monkeypatch.setattr(streaming, "PATIENCE", 0.5)
+    followers = world.live.app.server.followers
+    others = set(followers)
+    with stalled(world), ThreadPoolExecutor(1) as beside:
+        (his,) = followers - others
+        reader = world.read()
+        told = beside.submit(reader.until_request, "listPlans")
+        body = {"name": "x", "metadata": {f"key_{number}": "v" * 400 for number in range(15)}}
+        customer = world.customer()
+        asked = []
+        until = time.monotonic() + 30
+        while his in followers and time.monotonic() < until:
+            answer = world.api.put(f"/v2/customers/{customer['id']}", json=body)
+            assert 200 == answer.status_code
+            asked.append(answer.headers["x-request-id"])
+        assert his not in followers
+        done(world.api.get("/v2/plans"))
+        found = told.result(30)
+    by_kind = {kind: [data for name, _, data in found if name == kind] for kind in ("request", "step", "event")}
+    assert asked == [row["id"] for row in by_kind["request"] if row["operationId"] == "updateCustomer"]
+    numbers = [step["step"] for step in by_kind["step"]]
+    assert list(range(1, len(numbers) + 1)) == numbers
+    assert ["customer.created"] + ["customer.updated"] * len(asked) == [event["type"] for event in by_kind["event"]]
+
+
+def told_after(world: World, last: str) -> list[Message]:
+    """What a reader who resumes is told, up to a request that is made now."""
+    reader = world.read(last)
+    done(world.api.get("/v2/plans"))
+    return reader.until_request("listPlans")
+
+
+@pytest.mark.parametrize("part", [1, 2, 999_999])
+def test_an_id_of_a_part_that_a_step_has_not_does_not_hold_the_steps_up(world: World, part: int) -> None:
+    """A customer without webhooks has one part; what comes after it is told."""
+    incarnation = last_of(world)[0]
+    world.customer()
+    world.customer()
+    told = told_after(world, f"{incarnation}-0-0-{part}-0")
+    assert [2] == [data["step"] for kind, _, data in told if kind == "step"]
+
+
+def last_of(world: World) -> tuple[str, int, int, int, int]:
+    """The incarnation of a world, and where somebody stands who begins to read now."""
+    place = sandbox_stream.Place(world.live.app.sandboxes.entry(world.name))
+    return place.incarnation, place.requests, place.step, place.part, place.events
+
+
+def test_what_is_no_longer_kept_is_told_as_a_gap(world: World) -> None:
+    """The part that an id names belongs to a step that is gone, so the next one is told from its beginning."""
+    incarnation, requests, step, _, events = last_of(world)
+    for _ in range(3):
+        world.customer()
+    kept = world.live.app.sandboxes.entry(world.name).world
+    kept.log.forget(1)
+    kept.journal.forget(1)
+    gone = kept.log.oldest - 1 - step
+    missed = kept.journal.appended - len(kept.journal) - requests
+    told = told_after(world, f"{incarnation}-{requests}-{step}-1-{events}")
+    gaps = [data for kind, _, data in told if kind == "gap"]
+    assert [{"of": "step", "missed": gone}, {"of": "request", "missed": missed}] == gaps
+    assert list(range(gone + 1, 4)) == [data["step"] for kind, _, data in told if kind == "step"]
+    assert 3 == len([kind for kind, _, _ in told if kind == "event"])
+
+
+def test_without_history_steps_are_told_as_gaps() -> None:
+    """Requests and events are told all the same."""
+    with running(replace(FROZEN, history=0)) as server:
+        world = World(server)
+        reader = world.read()
+        world.customer()
+        told = reader.until("request")
+        assert ["gap", "event", "request"] == [kind for kind, _, _ in told]
+        assert {"of": "step", "missed": 1} == told[0][2]
+        world.close()
+
+
+def test_events_after_a_rewind_are_told_to_who_was_ahead(world: World) -> None:
+    """A rewind takes events back, and their numbers are given again."""
+    for _ in range(3):
+        world.customer()
+    incarnation, requests, step, part, events = last_of(world)
+    done(world.control.post("/rewind", json={"to_step": 1}))
+    new = [world.customer()["id"] for _ in range(4)]
+    told = told_after(world, f"{incarnation}-{requests}-{step}-{part}-{events}")
+    assert new == [data["data"]["customer"]["id"] for kind, _, data in told if kind == "event"]

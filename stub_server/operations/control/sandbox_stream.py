@@ -69,29 +69,46 @@ class Place:
         """What is new, as messages; the place moves on with each."""
         yield from self._steps(entry, clocks)
         log = entry.world.events
-        self.events = max(min(self.events, log.raised), log.raised - len(log))
+        kept_from = log.raised - len(log)
+        self.events, missed = max(min(self.events, log.raised), kept_from), kept_from - self.events
+        yield from self._gap("event", missed)
         for event in log.after(self.events, _AT_ONCE):
             self.events += 1
             yield self._message("event", event.payload())
         journal = entry.world.journal
-        self.requests = max(self.requests, journal.appended - len(journal))
-        first = self.requests - (journal.appended - len(journal))
+        kept_from = journal.appended - len(journal)
+        self.requests, missed = max(self.requests, kept_from), kept_from - self.requests
+        yield from self._gap("request", missed)
+        first = self.requests - kept_from
         for trace in islice(journal, first, first + _AT_ONCE):
             self.requests += 1
             if not trace.path.startswith(CONTROL):
                 yield self._message("request", row(trace))
 
     def _steps(self, entry: Entry, clocks: frozenset[str]) -> Iterator[bytes]:
-        new = list(takewhile(lambda step: step.number > self.step, reversed(entry.world.log)))
+        log = entry.world.log
+        kept_from = log.oldest - 1
+        if self.step < kept_from:
+            missed, self.step, self.part = kept_from - self.step, kept_from, 0
+            yield from self._gap("step", missed)
+        new = list(takewhile(lambda step: step.number > self.step, reversed(log)))
         for step in new[: -_AT_ONCE - 1 : -1]:
             parts = list(_parts(step, clocks))
+            if step.restored is not None:  # events are counted on from an earlier number
+                self.events = min(self.events, step.restored.raised_after)
+            if self.part >= len(parts):  # an id may name a part that there is not
+                self.step, self.part = step.number, 0
+                continue
             for kind, data in parts[self.part :]:
                 self.part += 1
-                if self.part >= len(parts):
+                if self.part == len(parts):
                     self.step, self.part = step.number, 0
                 yield self._message(kind, data)
-        if not new and self.step != entry.world.log.number:  # what came between is not kept
-            self.step, self.part = entry.world.log.number, 0
+
+    def _gap(self, kind: str, missed: int) -> Iterator[bytes]:
+        """Say how many messages of a kind are passed over, as what they told of is no longer kept."""
+        if missed > 0:
+            yield self._message("gap", {"of": kind, "missed": missed})
 
     def _message(self, kind: str, data: Any) -> bytes:
         body = data if isinstance(data, bytes) else orjson.dumps(data)
@@ -122,6 +139,8 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncIterator[byte
             elif loop.time() - silent > ALIVE:
                 silent = loop.time()
                 yield b": alive\n\n"
+            else:
+                yield b""  # whoever sends it looks whether the reader is still there
             await asyncio.sleep(0 if len(messages) >= _AT_ONCE else PAUSE)
     finally:
         server.followers.discard(place)

@@ -1,0 +1,133 @@
+"""What `requests` asks a running server, and how it tells people what the journal holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from .server import Refused, RunningServer
+
+HAR = "application/har+json"
+LAST = "last"
+_PAGE = 100
+_LONGEST = 60  # characters of a path in a list
+
+Body = dict[str, Any]
+
+
+async def listed(server: RunningServer, query: Mapping[str, Any], limit: int) -> Body:
+    """The newest requests that a query means, at most `limit`."""
+    found: dict[str, Body] = {}  # by id: requests that come meanwhile move others to the next page
+    size = min(limit, _PAGE)
+    page = 1
+    while True:
+        answer = await server.control("GET", "/requests", params={**query, "limit": size, "page": page})
+        found |= {request["id"]: request for request in answer["requests"]}
+        if len(found) >= limit or not answer["pagination"]["has_next"]:
+            return {"requests": list(found.values())[:limit]}
+        page += 1
+
+
+async def shown(server: RunningServer, ident: str) -> Body | None:
+    """One request whole; None where the last one is meant and there is none."""
+    if ident == LAST:
+        newest = (await listed(server, {}, 1))["requests"]
+        if not newest:
+            return None
+        ident = newest[0]["id"]
+    found: Body = (await server.control("GET", f"/requests/{quote(ident, safe='')}"))["request"]
+    return found
+
+
+async def verified(server: RunningServer, expected: Body) -> Body:
+    """The report about what was expected, whether it holds or not."""
+    try:
+        report: Body = await server.control("POST", "/requests/verify", json=expected)
+    except Refused as error:
+        if error.code != "verification_failed":
+            raise
+        report = error.body
+    return report
+
+
+# -- for people
+
+
+def told_list(found: Body) -> str:
+    """A line for each request."""
+    rows = [("ID", "AT", "METHOD", "STATUS", "PATH", "OPERATION", "CODE")]
+    rows += [
+        (
+            r["id"],
+            r["at"],
+            printable(r["method"]),
+            _status(r),
+            _cut(printable(r["path"])),
+            r["operationId"] or "-",
+            printable(r["code"] or "-"),
+        )
+        for r in found["requests"]
+    ]
+    if len(rows) == 1:
+        return "No request is kept that is meant."
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def told(request: Body) -> str:
+    """A request with its answer and what it did."""
+    target = request["path"] + (f"?{request['query']}" if request["query"] else "")
+    caller = request["caller"]
+    lines = [
+        printable(f"{request['method']} {target}"),
+        f"answered  {_status(request)} {printable(request['code'] or '')}".rstrip(),
+        f"id        {request['id']}",
+        f"at        {request['at']}, {request['duration_us']} µs",
+        f"caller    {'nobody' if caller is None else printable(caller['kind'] + ' ' + caller['subject'])}",
+        "stages    " + ", ".join(f"{stage['step']} {stage['outcome']}" for stage in request["trace"]),
+    ]
+    lines += [f"step      {request['step']}"] if request["step"] is not None else []
+    lines += [f"simulated {printable(request['simulated'])}"] if request["simulated"] else []
+    for label, ids in (("events", request["events"]), ("deliver.", request["deliveries"])):
+        lines += [f"{label:<9} {', '.join(ids)}"] if ids else []
+    lines += [f"warning   {printable(warning)}" for warning in request["warnings"]]
+    for part in ("request", "response"):
+        lines += ["", part]
+        lines += [f"  {printable(name)}: {printable(value)}" for name, value in request[part]["headers"].items()]
+        if request[part]["body"] is not None:
+            text = json.dumps(request[part]["body"], ensure_ascii=False, indent=2)
+            lines += ["", *["  " + printable(line) for line in text.split("\n")]]
+    if request["explanation"] is not None:
+        lines += ["", printable(request["explanation"]["summary"])]
+        lines += [f"`stub-server explain {request['id']}` tells more."]
+    lines += ["", request["curl"]] if request["curl"] is not None else []
+    return "\n".join(lines)
+
+
+def told_report(report: Body) -> str:
+    """Whether it holds, and the nearest misses where it does not."""
+    ((how, number),) = report["expected"].items()
+    count = f"{report['matched']} {'request matches' if report['matched'] == 1 else 'requests match'}"
+    head = "It holds" if report["ok"] else "It does not hold"
+    lines = [f"{head}: {count}, expected {'are' if number != 1 else 'is'} {how.replace('_', ' ')} {number}."]
+    for miss in report["nearest"]:
+        lines.append(f"nearest   {miss['id']}")
+        for difference in miss["differences"]:
+            wanted, was = (json.dumps(difference[name], ensure_ascii=False) for name in ("expected", "actual"))
+            lines.append(printable(f"          {difference['where']}: expected {wanted}, was {was}"))
+    return "\n".join(lines)
+
+
+def printable(text: str) -> str:
+    """Text of a stranger for a terminal: what would move the cursor is escaped."""
+    return "".join([sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text])
+
+
+def _status(request: Body) -> str:
+    return "-" if request["status"] is None else str(request["status"])
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

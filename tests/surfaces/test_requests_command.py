@@ -1,0 +1,222 @@
+"""`stub-server requests`: the journal listed, shown, exported, verified and forgotten from the shell."""
+
+import json
+from pathlib import Path
+
+import httpx2
+import pytest
+from click.testing import CliRunner, Result
+
+from stub_server.cli import main
+
+from ..support.explained import pasted
+from ..support.live import Live
+from ..support.make import Json, Maker
+
+HELP = Path(__file__).with_name("help")
+UNKNOWN = "00000000-0000-4000-8000-000000000000"
+
+
+@pytest.fixture
+def to(live: Live, sandbox_name: str) -> list[str]:
+    """The flags that name the test's sandbox."""
+    return ["--server", live.url, "--sandbox", sandbox_name]
+
+
+def requests(*args: str, given: str | None = None) -> Result:
+    """What the command says and how it exits."""
+    return CliRunner().invoke(main, ["requests", *args], input=given)
+
+
+def asked(*args: str) -> Json:
+    """What it prints as JSON, of a command that does what it was asked to."""
+    said = requests(*args, "--json")
+    assert 0 == said.exit_code, said.output
+    found: Json = json.loads(said.stdout)
+    return found
+
+
+@pytest.mark.parametrize("verb", ["", "list", "show", "har", "verify", "clear"])
+def test_the_help_of_a_verb_is_as_it_was(verb: str) -> None:
+    """Whoever changes it changes the file beside this test too, and sees what users will."""
+    said = CliRunner().invoke(main, ["requests", *verb.split(), "--help"], terminal_width=100)
+    assert (HELP / f"{' '.join(['requests', *verb.split()]).replace(' ', '-')}.txt").read_text() == said.output
+
+
+def test_requests_are_listed_newest_first(to: list[str], api: httpx2.Client) -> None:
+    refused = api.get(f"/v2/orders/{UNKNOWN}")
+    accepted = api.get("/v2/plans")
+    said = requests("list", *to)
+    assert 0 == said.exit_code, said.output
+    head, *rows = [line.split() for line in said.output.splitlines()]
+    assert ["ID", "AT", "METHOD", "STATUS", "PATH", "OPERATION", "CODE"] == head
+    assert [
+        [accepted.headers["x-request-id"], "GET", "200", "/v2/plans", "listPlans", "-"],
+        [refused.headers["x-request-id"], "GET", "404", f"/v2/orders/{UNKNOWN}", "getOrder", "not_found"],
+    ] == [[row[0], *row[2:]] for row in rows]
+    assert ["listPlans"] == [row["operationId"] for row in asked("list", "--limit", "1", *to)["requests"]]
+
+
+def test_each_filter_chooses(to: list[str], api: httpx2.Client, control: httpx2.Client, make_customer: Maker) -> None:
+    make_customer()
+    api.get(f"/v2/orders/{UNKNOWN}")
+    api.get("/v2/plans", params={"search": "needle"})
+    control.post("/clock/advance", json={"seconds": 60})
+    late = control.get("/clock").json()["now"]
+    api.get("/v2/products")
+    caller = asked("list", "--limit", "1", *to)["requests"][0]["caller"]
+    everything = ["listProducts", "listPlans", "getOrder", "createCustomer"]
+    for flags, expected in (
+        ((), everything),
+        (("--operation", "getOrder"), everything[2:3]),
+        (("--method", "POST"), everything[3:]),
+        (("--path", "/v2/p*"), everything[:2]),
+        (("--status", "4xx"), everything[2:3]),
+        (("--code", "not_found"), everything[2:3]),
+        (("--caller", caller["kind"]), everything),
+        (("--caller", caller["merchant_id"]), everything),
+        (("--caller", "private_key"), []),
+        (("--since", late), everything[:1]),
+        (("--until", "2000-01-01T00:00:00Z"), []),
+        (("--contains", "needle"), everything[1:2]),
+        (("--control",), ["listProducts", "advanceClock", *everything[1:]]),
+        (("--method", "GET", "--limit", "2"), everything[:2]),
+    ):
+        assert expected == [row["operationId"] for row in asked("list", *flags, *to)["requests"]], flags
+    assert "No request is kept that is meant.\n" == requests("list", "--status", "5xx", *to).output
+
+
+def test_more_than_a_page_is_listed(to: list[str], api: httpx2.Client) -> None:
+    sent = [api.get("/v2/plans").headers["x-request-id"] for _ in range(103)]
+    assert sent[::-1] == [row["id"] for row in asked("list", "--limit", "200", *to)["requests"]]
+    assert sent[:1:-1] == [row["id"] for row in asked("list", "--limit", "101", *to)["requests"]]
+
+
+def test_a_request_is_shown_whole_and_can_be_sent_again(to: list[str], make_customer: Maker, tmp_path: Path) -> None:
+    made = make_customer(name="Ana Souza")
+    shown = asked("show", "last", *to)
+    assert ("createCustomer", 201, made["id"]) == (
+        shown["operationId"],
+        shown["status"],
+        shown["response"]["body"]["customer"]["id"],
+    )
+    said = requests("show", shown["id"], *to)
+    assert 0 == said.exit_code, said.output
+    lines = said.output.splitlines()
+    assert ["POST /v2/customers", "answered  201", f"id        {shown['id']}"] == lines[:3]
+    assert f"events    {shown['events'][0]}" in lines
+    assert '    "name": "Ana Souza",' in lines
+    assert "  authorization: [redacted]" in lines
+    assert [409] == pasted(lines[-1], tmp_path)
+
+
+def test_a_refused_request_is_shown_with_why(to: list[str], api: httpx2.Client) -> None:
+    refused = api.get(f"/v2/orders/{UNKNOWN}")
+    said = requests("show", "last", *to).output
+    assert "answered  404 not_found\n" in said
+    assert refused.json()["message"] + "\n" in said
+    assert f"`stub-server explain {refused.headers['x-request-id']}` tells more.\n" in said
+
+
+def test_a_path_cannot_move_the_cursor(to: list[str], api: httpx2.Client) -> None:
+    api.get("/v2/%1b%5b2J%0aforged")
+    assert "/v2/\\u001b[2J\\u000aforged" in requests("list", *to).output
+    assert "GET /v2/\\u001b[2J\\u000aforged\n" in requests("show", "last", *to).output
+
+
+def test_an_archive_is_written_to_a_file(to: list[str], api: httpx2.Client, tmp_path: Path) -> None:
+    api.get("/v2/plans")
+    api.get("/v2/products")
+    file = tmp_path / "calls.har"
+    told = asked("har", "-o", str(file), *to)
+    assert {"sandbox": to[-1], "file": str(file), "bytes": file.stat().st_size} == told
+    urls = [entry["request"]["url"] for entry in json.loads(file.read_bytes())["log"]["entries"]]
+    assert ["/v2/plans", "/v2/products"] == [url.partition(to[-1])[2] for url in urls]
+    said = requests("har", "-o", "-", "--operation", "listPlans", *to)
+    assert 1 == len(json.loads(said.stdout_bytes)["log"]["entries"])
+
+
+def test_without_a_name_the_archive_is_called_as_the_sandbox(
+    to: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = requests("har", *to)
+    size = (tmp_path / f"{to[-1]}.har").stat().st_size
+    assert (0, f"{to[-1]}.har holds the requests of {to[-1]}, {size:,} bytes.\n") == (said.exit_code, said.output)
+
+
+@pytest.mark.parametrize("way", ["argument", "file", "stdin"])
+def test_what_holds_exits_0(to: list[str], make_customer: Maker, way: str, tmp_path: Path) -> None:
+    make_customer()
+    expected = json.dumps({"request": {"operationId": "createCustomer"}, "times": {"exactly": 1}})
+    file = tmp_path / "expected.json"
+    file.write_text(expected)
+    argument = {"argument": expected, "file": f"@{file}", "stdin": "-"}[way]
+    said = requests("verify", argument, *to, given=expected)
+    assert (0, "It holds: 1 request matches, expected is exactly 1.\n") == (said.exit_code, said.output)
+
+
+def test_what_does_not_hold_exits_1_with_the_nearest_misses(to: list[str], make_customer: Maker) -> None:
+    make_customer(name="Ana")
+    ident = asked("show", "last", *to)["id"]
+    expected = json.dumps({"request": {"operationId": "createCustomer", "body": {"name": "Bia"}}})
+    said = requests("verify", expected, *to)
+    assert 1 == said.exit_code
+    assert [
+        "It does not hold: 0 requests match, expected is at least 1.",
+        f"nearest   {ident}",
+        '          request.body.name: expected "Bia", was "Ana"',
+    ] == said.output.splitlines()
+    as_json = requests("verify", expected, "--json", *to)
+    report = json.loads(as_json.stdout)
+    assert (1, False, [ident]) == (as_json.exit_code, report["ok"], [miss["id"] for miss in report["nearest"]])
+
+
+def test_all_requests_are_forgotten(to: list[str], api: httpx2.Client) -> None:
+    api.get("/v2/plans")
+    assert (0, "Every request is forgotten.\n") == ((done := requests("clear", *to)).exit_code, done.output)
+    assert [] == asked("list", *to)["requests"]
+    assert {"deleted": "all"} == asked("clear", *to)
+    none = requests("show", "last", *to)
+    assert (1, "Error: no request is kept.\n") == (none.exit_code, none.stderr)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("show", "req_000000000000000000000000"), "The journal has no request of this id"),
+        (("list", "--status", "9xx"), "status"),
+        (("list", "--operation", "nothing"), "operationId"),
+        (("har", "-o", "-", "--since", "yesterday"), "since"),
+        (("verify", '{"times": {"often": 1}, "since": 3}'), "\n  "),
+    ],
+)
+def test_what_the_sandbox_refuses_exits_1(to: list[str], args: tuple[str, ...], said: str) -> None:
+    found = requests(*args, *to)
+    assert (1, True, "") == (found.exit_code, said in found.stderr, found.stdout), found.output
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("verify", "[1]"), "What is expected is a JSON object"),
+        (("verify", "{half"), "What is expected is a JSON object"),
+        (("verify", '{"since": NaN}'), "What is expected is a JSON object"),
+        (("verify", '{"since": "\\ud800"}'), "What is expected is a JSON object"),
+        (("verify", "[" * 100_000), "What is expected is a JSON object"),
+        (("verify", "@/no/such/file"), "/no/such/file: No such file or directory."),
+        (("list", "--limit", "0"), "--limit"),
+        (("show",), "ID|last"),
+        *[
+            ((*verb, "--server", "http://127.0.0.1:9"), "no sandbox answers at http://127.0.0.1:9")
+            for verb in (("list",), ("show", "last"), ("har", "-o", "-"), ("verify", "{}"), ("clear",))
+        ],
+    ],
+)
+def test_what_cannot_be_meant_or_asked_exits_2(args: tuple[str, ...], said: str) -> None:
+    found = requests(*args)
+    assert (2, True, "") == (found.exit_code, said in found.stderr, found.stdout), found.output
+
+
+def test_a_file_that_cannot_be_written_exits_2(to: list[str], tmp_path: Path) -> None:
+    assert 2 == requests("har", "-o", str(tmp_path / "no" / "where"), *to).exit_code
