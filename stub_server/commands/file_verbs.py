@@ -76,7 +76,7 @@ def import_(file: Path, deliver: bool, server: str, sandbox: str, admin_key: str
         found: dict[str, Any] = await running.upload("/import", data, {"deliver": deliver})
         return found
 
-    made = answer_of(server, sandbox, admin_key, asked)
+    made = answer_of(server, sandbox, admin_key, asked, may_be_new=True)
     shown = made["sandbox"]
     text = (
         f"{shown['name']} is the sandbox of {file}: step {shown['step']}, {shown['records']} records, {shown['now']}.\n"

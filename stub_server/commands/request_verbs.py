@@ -72,7 +72,7 @@ def show_request(ident: str, server: str, sandbox: str, admin_key: str | None, a
     found = answer_of(server, sandbox, admin_key, lambda running: journal.shown(running, ident))
     if found is None:
         raise click.ClickException("no request is kept.")
-    _tell(found, journal.told(found), as_json=as_json)
+    _tell(found, journal.told(found, sandbox), as_json=as_json)
 
 
 @requests.command("har", context_settings=_SETTINGS)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from ..engine.sandbox import DEFAULT
 from .server import Refused, RunningServer
 
 HAR = "application/har+json"
@@ -76,8 +77,9 @@ def told_list(found: Body) -> str:
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
-def told(request: Body) -> str:
+def told(request: Body, sandbox: str) -> str:
     """A request with its answer and what it did."""
+    where = "" if sandbox == DEFAULT else f" --sandbox {sandbox}"
     target = request["path"] + (f"?{request['query']}" if request["query"] else "")
     caller = request["caller"]
     lines = [
@@ -101,7 +103,7 @@ def told(request: Body) -> str:
             lines += ["", *["  " + printable(line) for line in text.split("\n")]]
     if request["explanation"] is not None:
         lines += ["", printable(request["explanation"]["summary"])]
-        lines += [f"`stub-server explain {request['id']}` tells more."]
+        lines += [f"`stub-server explain {request['id']}{where}` tells more."]
     lines += ["", request["curl"]] if request["curl"] is not None else []
     return "\n".join(lines)
 

@@ -147,7 +147,14 @@ def test_help_says_what_each_command_takes(command: tuple[str, ...]) -> None:
 def test_a_slip_in_the_name_of_a_sandbox_makes_none(live: Live) -> None:
     """Of four mistyped names there were four more sandboxes, and each command said that all was well."""
     runner = CliRunner()
-    for args in (["faults", "list"], ["explain", "last"], ["rewind", "--to-step", "0"], ["snapshot"], ["fork", "copy"]):
+    for args in (
+        ["faults", "list"],
+        ["explain", "last"],
+        ["rewind", "--to-step", "0"],
+        ["snapshot"],
+        ["fork", "copy"],
+        ["requests", "list"],
+    ):
         told = runner.invoke(main, [*args, "--server", live.url, "--sandbox", "slip"])
         assert (1, True) == (told.exit_code, "There is no sandbox slip." in told.stderr), args
     assert live.app.sandboxes.find("slip") is None

@@ -17,8 +17,9 @@ HELP = Path(__file__).with_name("help")
 
 
 @pytest.fixture
-def to(live: Live, sandbox_name: str) -> list[str]:
-    """The flags that name the test's sandbox."""
+def to(live: Live, sandbox_name: str, control: httpx2.Client) -> list[str]:
+    """The flags that name the test's sandbox, which is there."""
+    assert 200 == control.get("/clock").status_code
     return ["--server", live.url, "--sandbox", sandbox_name]
 
 
@@ -90,5 +91,7 @@ def test_what_is_not_there_exits_2(to: list[str], tmp_path: Path) -> None:
     assert 2 == run("export", "-o", str(tmp_path / "no" / "where"), *to).exit_code
     away = run("export", "-o", "-", "--server", "http://127.0.0.1:9")
     assert (2, True) == (away.exit_code, "no sandbox answers" in away.stderr)
-    refused = run("export", "-o", "-", "--server", to[1], "--sandbox", "Not a name")
+    missing = run("export", "-o", "-", "--server", to[1], "--sandbox", f"{to[-1]}-slip")
+    assert (1, True, b"") == (missing.exit_code, "stub-server worlds" in missing.stderr, missing.stdout_bytes)
+    refused = run("import", "-", "--server", to[1], "--sandbox", "Not a name", given=b"")
     assert (1, True) == (refused.exit_code, "name of a sandbox" in refused.stderr)

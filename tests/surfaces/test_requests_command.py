@@ -18,8 +18,9 @@ UNKNOWN = "00000000-0000-4000-8000-000000000000"
 
 
 @pytest.fixture
-def to(live: Live, sandbox_name: str) -> list[str]:
-    """The flags that name the test's sandbox."""
+def to(live: Live, sandbox_name: str, control: httpx2.Client) -> list[str]:
+    """The flags that name the test's sandbox, which is there."""
+    assert 200 == control.get("/clock").status_code
     return ["--server", live.url, "--sandbox", sandbox_name]
 
 
@@ -115,7 +116,7 @@ def test_a_refused_request_is_shown_with_why(to: list[str], api: httpx2.Client) 
     said = requests("show", "last", *to).output
     assert "answered  404 not_found\n" in said
     assert refused.json()["message"] + "\n" in said
-    assert f"`stub-server explain {refused.headers['x-request-id']}` tells more.\n" in said
+    assert f"`stub-server explain {refused.headers['x-request-id']} --sandbox {to[-1]}` tells more.\n" in said
 
 
 def test_a_path_cannot_move_the_cursor(to: list[str], api: httpx2.Client) -> None:
