@@ -41,8 +41,8 @@ def without(text: str, value: str) -> str:
 
 
 def _equal(text: str, at: int, value: str) -> int:
-    """How many characters a text has from a place on in common with a value."""
-    end = 0
+    """How many characters a text has from a place on in common with a value, whose beginning stands there."""
+    end = min(_SHOWN, len(value))
     while end + _BLOCK <= len(value) and text[at + end : at + end + _BLOCK] == value[end : end + _BLOCK]:
         end += _BLOCK
     while end < len(value) and at + end < len(text) and text[at + end] == value[end]:

@@ -133,7 +133,7 @@ class Secrets:
         if len(values) > _MOST or len(values) * size > _MOST_COMPARED:
             return [body and REDACTED.encode() for body in bodies]
         if self._own:
-            values.append(self._own)
+            values.append(orjson.dumps(self._own)[1:-1].decode())
         return [body and _replaced(body, values) for body in stripped]
 
     def _stripped(self, body: bytes, walk: _Walk) -> bytes:
