@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
+from urllib.parse import unquote
 
 import orjson
 
 from .document import Document
+from .redaction import REDACTED, has_shape, shapeless, without
 from .source import Json
 
-REDACTED = "[redacted]"
 SECRET_HEADERS = (
     "authorization", "x-sandbox-admin-key", "cookie", "proxy-authorization", "x-api-key", "api-key", "x-auth-token"
 )  # fmt: skip
 MARK = "x-secret"
+LARGEST, MOST_VALUES, DEEPEST = 32_768, 4_000, 200  # bytes, values and levels of messages that are looked through
+LARGEST_SEARCHED = 262_144  # bytes of a body in which signs of a secret are searched for
 _ASIDE = frozenset(("examples", "example", "links", "description"))
-_ALWAYS = frozenset((*SECRET_HEADERS, "admin_key"))
+_ALWAYS = frozenset((*SECRET_HEADERS, "admin_key", "private_key", "signing_key", "password", "token", "jwt"))
 _MOST = 50  # secrets of a message that are looked for in others
+_MOST_COMPARED = 2_097_152  # bytes of messages, times the secrets that are looked for in them
 _SHORTEST = 8  # characters of a secret that is also looked for in other texts
-_SHOWN = 12  # of them that are enough to know it by: refusals repeat values cut short
-# Values that are recognised wherever they stand: private keys, signing keys and tokens of this server.
-_VALUES = re.compile(
-    r"(?<![A-Za-z0-9])(?:sk_[a-z]+_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{16,}|eyJ[\w-]+\.[\w-]+\.[\w-]*)", re.ASCII
-)
-_MEMBERS = re.compile(r"(?i)((?:^|[?&])(?:(?:private|signing|admin)_key|authorization|token|jwt)=)[^&]+")
+_SHORTEST_ADMIN_KEY = 4
+_MOST_MEMBERS = 50  # of a query that is looked through
+# What every secret in a body has, in lower case: a name, the look of a value, or letters written as escapes.
+_STEMS = ("_key", "-key", "authorization", "cookie", "password", "token", "jwt")
+_IN_BODIES = ("sk_", "whsec_", "eyj", "\\u00")
+_RARE = "\\zjxqwkvh_"
+
+
+class TooMuch(Exception):
+    """A message is too deep or has too many values to be looked through."""
 
 
 class Secrets:
     """The secrets of some contracts: members that are marked `x-secret`, and headers that carry credentials."""
 
-    def __init__(self, *documents: Document) -> None:
+    def __init__(self, *documents: Document, admin_key: bytes | None = None) -> None:
+        """`admin_key` is the server's, left out wherever it stands."""
         self._documents = documents
+        self._admin_key = None if admin_key is None or len(admin_key) < _SHORTEST_ADMIN_KEY else admin_key
+        self._own = "" if self._admin_key is None else self._admin_key.decode("latin-1")
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -46,71 +56,136 @@ class Secrets:
         """The ids of operations whose requests or answers have secrets, or headers that may be some."""
         return frozenset(ident for document in self._documents for ident in _carriers(document))
 
+    @cached_property
+    def _signs(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """What a body has that names a secret or has the look of one, by the rarest letter in it."""
+        signs = (*_IN_BODIES, *_STEMS, *sorted(n for n in self.names if not any(stem in n for stem in _STEMS)))
+        groups: dict[str, tuple[str, ...]] = {}
+        for sign in signs:
+            letter = next((letter for letter in _RARE if letter in sign), sign[0])
+            groups[letter] = (*groups.get(letter, ()), sign)
+        return tuple(groups.items())
+
+    def suspects(self, path: str, query: bytes, headers: bytes, body: bytes) -> bool:
+        """Whether a request may have a secret: fast, and true too often rather than too seldom."""
+        if len(body) > LARGEST_SEARCHED:
+            return True
+        own = self._admin_key
+        if own is not None and (own in headers or own in body or own in query or self._own in path):
+            return True
+        # Texts are searched faster than bytes, and one letter much faster than three.
+        text = path + headers.decode("latin-1")
+        if "?" in text or "%" in text or ("J" in text and "eyJ" in text):
+            return True
+        if "_" in text and ("sk_" in text or "whsec_" in text):
+            return True
+        if query and (b"%" in query or self._has_sign(query)):
+            return True
+        return body != b"" and self._has_sign(body)
+
+    def _has_sign(self, given: bytes) -> bool:
+        text = given.decode("latin-1").lower()
+        for letter, signs in self._signs:
+            if letter in text:
+                for sign in signs:
+                    if sign in text:
+                        return True
+        return text[:1] not in "{[" and "%" in text
+
+    def text(self, text: str) -> str:
+        """A text, decoded from Latin-1, without the values of this server; none of it if they are percent-encoded."""
+        found = shapeless(text.replace(self._own, REDACTED) if self._own else text)
+        if "%" in found:
+            decoded = unquote(found, "latin-1")
+            if has_shape(decoded) or (self._own and self._own in decoded):
+                return REDACTED
+        return found
+
+    def query(self, query: str) -> str:
+        """A query without the values of members that are secret; none of it if it has very many."""
+        if query.count("&") >= _MOST_MEMBERS:
+            return REDACTED
+        return "&".join(self._member(member) for member in query.split("&"))
+
+    def line(self, text: bytes) -> bytes:
+        """A path or the value of a header, either of which may have a query, without secrets."""
+        before, mark, query = text.decode("latin-1").partition("?")
+        return (self.text(before) + mark + (self.query(query) if mark else "")).encode("latin-1")
+
+    def _member(self, member: str) -> str:
+        name, mark, _ = member.partition("=")
+        return f"{name}={REDACTED}" if mark and unquote(name).lower() in self.names else self.text(member)
+
     def without(self, *bodies: bytes | None) -> list[bytes | None]:
         """Messages that belong together without their secrets: what is one in one of them is not in another either.
 
-        One that is no JSON and names a secret is left out as a whole.
+        One that is no JSON and names a secret is left out as a whole; all are where they are too much to look through.
         """
-        found: set[str] = set()
-        stripped = [body and self._stripped(body, found) for body in bodies]
-        values = [value for value in found if len(value) >= _SHORTEST]
-        if len(values) > _MOST:
+        size = sum(len(body) for body in bodies if body)
+        walk = _Walk(self.names)
+        try:
+            if any(len(body) > LARGEST for body in bodies if body):
+                raise TooMuch
+            stripped = [body and self._stripped(body, walk) for body in bodies]
+        except TooMuch:
             return [body and REDACTED.encode() for body in bodies]
+        values = [orjson.dumps(value)[1:-1].decode() for value in sorted(walk.found) if len(value) >= _SHORTEST]
+        if len(values) > _MOST or len(values) * size > _MOST_COMPARED:
+            return [body and REDACTED.encode() for body in bodies]
+        if self._own:
+            values.append(orjson.dumps(self._own)[1:-1].decode())
         return [body and _replaced(body, values) for body in stripped]
 
-    def _stripped(self, body: bytes, found: set[str]) -> bytes:
+    def _stripped(self, body: bytes, walk: _Walk) -> bytes:
         try:
             value = orjson.loads(body)
         except ValueError:
-            text = body.decode("latin-1").lower()
-            return REDACTED.encode() if any(name in text for name in self.names) else body
-        return orjson.dumps(self._walked(value, found))
+            return REDACTED.encode() if self._names_one(body.decode("latin-1")) else body
+        return orjson.dumps(walk(value, DEEPEST))
 
-    def _walked(self, node: Any, found: set[str]) -> Any:
+    def _names_one(self, text: str) -> bool:
+        """Whether a text that is no JSON names a secret, or hides values in escapes."""
+        lowered = unquote(text.lower(), "latin-1")
+        return "\\u00" in lowered or any(name in lowered for name in self.names) or self.text(text) == REDACTED
+
+
+class _Walk:
+    """A walk through messages that belong together: takes the members of some names out of them."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self._names, self._left = names, MOST_VALUES
+        self.found: set[str] = set()
+
+    def __call__(self, node: Any, levels: int) -> Any:
+        """A value without these members. Raises TooMuch."""
+        if isinstance(node, dict | list):
+            self._left -= 1 + len(node)
+            if self._left < 0 or levels == 0:
+                raise TooMuch
         if isinstance(node, list):
-            return [self._walked(item, found) for item in node]
+            return [self(item, levels - 1) for item in node]
         if not isinstance(node, dict):
             return node
-        is_header = str(node.get("name")).lower() in SECRET_HEADERS
+        is_header = str(node.get("name")).lower() in SECRET_HEADERS if "value" in node else False
         return {
-            name: _taken(member, found)
-            if name.lower() in self.names or (is_header and name == "value")
-            else self._walked(member, found)
+            name: self._taken(member)
+            if name.lower() in self._names or (is_header and name == "value")
+            else self(member, levels - 1)
             for name, member in node.items()
         }
 
-
-def plain(text: bytes) -> bytes:
-    """A path, query or header without what looks like a secret of this server."""
-    return _MEMBERS.sub(rf"\1{REDACTED}", _VALUES.sub(REDACTED, text.decode("latin-1"))).encode("latin-1")
-
-
-def _taken(value: Any, found: set[str]) -> Any:
-    if isinstance(value, str):
-        found.add(value)
-    return value if value is None else REDACTED
+    def _taken(self, value: Any) -> Any:
+        if isinstance(value, str):
+            self.found.add(value)
+        return value if value is None else REDACTED
 
 
-def _replaced(body: bytes, values: Iterable[str]) -> bytes:
+def _replaced(body: bytes, values: list[str]) -> bytes:
     """A body without certain texts, nor their beginnings, which refusals repeat."""
     text = body.decode("utf-8", "surrogateescape")
     for value in values:
-        text = "".join(_pieces(text, value))
-    return _VALUES.sub(REDACTED, text).encode("utf-8", "surrogateescape")
-
-
-def _pieces(text: str, value: str) -> Iterator[str]:
-    """A text with every occurrence of the beginning of a value, as far as they are equal, taken out."""
-    done, at = 0, text.find(value[:_SHOWN])
-    while at >= 0:
-        yield text[done:at]
-        yield REDACTED
-        done = at + next(
-            (i for i, (one, two) in enumerate(zip(text[at : at + len(value)], value, strict=False)) if one != two),
-            len(value),
-        )
-        at = text.find(value[:_SHOWN], done)
-    yield text[done:]
+        text = without(text, value)
+    return shapeless(text).encode("utf-8", "surrogateescape")
 
 
 def _marked(node: Json) -> Iterator[str]:

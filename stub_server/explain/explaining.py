@@ -42,6 +42,8 @@ log = logging.getLogger("stub_server")
 _LIVES = frozenset(("Sandbox orders", "Sandbox subscriptions"))
 """Tags of the control operations whose requests are repaired: they act on one world and nothing else."""
 SHOWN = 400  # characters of a value that is shown in a change
+_WITHOUT_A_WORLD = frozenset(("host_not_allowed", "delivery_not_allowed", "sandbox_not_found"))
+"""Codes of requests that are refused before a world is chosen: the default one holds and explains them."""
 _WISHED = ("prefer", "simulate")
 
 
@@ -71,7 +73,7 @@ class Explainer:
             return None
         sent = sent_of(entry)
         async with self._turn:
-            return await self._explained(server, _meant(server, world, sent), sent)
+            return await self._explained(server, world, sent)
 
     async def _explained(self, server: Server, world: Sandbox, sent: Sent) -> Body:
         kind = _kind_of(sent)
@@ -116,15 +118,10 @@ class Explainer:
         }
 
 
-def _meant(server: Server, world: Sandbox, sent: Sent) -> Sandbox:
-    """The world that a request was for: one that was refused before a world was chosen still has its prefix."""
-    named = server.sandboxes.find(sent.path[3:].partition("/")[0]) if sent.path.startswith("/s/") else None
-    return named or world
-
-
 def _in_world(sent: Sent) -> str:
-    """The path in its world."""
-    return sent.path[sent.path.find("/", 3) :] if sent.path.startswith("/s/") else sent.path
+    """The path in its world: a request that was refused before a world was chosen still has its prefix."""
+    has_prefix = sent.code in _WITHOUT_A_WORLD and sent.path.startswith("/s/")
+    return "/" + sent.path[3:].partition("/")[2] if has_prefix else sent.path
 
 
 def _of_lives(control: Document) -> Document:
@@ -198,8 +195,9 @@ def _first_changes(sent: Sent, name: str, base: str) -> list[Change]:
     if name == AUTH and sent.code not in ("host_not_allowed", "delivery_not_allowed"):
         ready = "Bearer <the ready token>"
         changes.append(Change("header.Authorization", sent.caller, ready, "It is valid and has every scope."))
-    if sent.code == "sandbox_not_found":
-        changes.append(Change("path", sent.path, base + _in_world(sent), "This sandbox exists."))
+    path = _in_world(sent)
+    if sent.code == "sandbox_not_found" or path != sent.path:
+        changes.append(Change("path", sent.path, base + path, "This sandbox exists and holds the refusal."))
     for header, why in DROPPED.items():
         if header in sent.headers and (header != "host" or sent.code == "host_not_allowed"):
             shown = "-".join(part.capitalize() for part in header.split("-"))

@@ -52,7 +52,7 @@ class Edge:
         self._door = Door(server, cors.Origins(cors_origins, loopback=server.loopback))
         self._choose = Choice(server.sandboxes, server.tokens, self._hosts, loopback=server.loopback)
         self._rate_limit = rate_limit
-        self._recorder = Recorder(server.document, server.control)
+        self._recorder = Recorder(server.document, server.control, admin_key=server.admin_key)
         self.listener: Callable[[Trace, Sequence[str]], None] | None = None  # told of every request once it is answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -122,8 +122,10 @@ class Edge:
             trace.close()
             if is_kept and (not is_control or changes_something(call)):
                 self._recorder.record(call, scope["headers"])
+            else:
+                self._recorder.pass_by(call)
             if self.listener is not None:
-                self.listener(trace, call.warnings)
+                self.listener(trace, trace.warnings)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """What is done when the server starts and when it stops: deliveries are sent in between."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..calls.call import Call
 from ..contract.document import Document
-from ..contract.secrets import REDACTED, SECRET_HEADERS, Secrets, plain
-from ..kernel.trace import Trace
+from ..contract.redaction import REDACTED
+from ..contract.secrets import SECRET_HEADERS, Secrets
 from .auth import recognised
 from .errors import Headers
 from .inbox import inbox_at
@@ -24,9 +24,18 @@ def changes_something(call: Call) -> bool:
 class Recorder:
     """One per server."""
 
-    def __init__(self, *contracts: Document) -> None:
-        self._contracts, self._secrets = contracts, Secrets(*contracts)
-        self._plain: frozenset[str] = frozenset()  # operations without secrets, found out with the first request
+    def __init__(self, *contracts: Document, admin_key: bytes | None = None) -> None:
+        """`admin_key` is the server's."""
+        self._secrets = Secrets(*contracts, admin_key=admin_key)
+        self._carriers: frozenset[str] | None = None  # operations with secrets, found out with the first request
+
+    def pass_by(self, call: Call) -> None:
+        """Leave secrets out of what the log tells of a request that is not kept."""
+        trace = call.trace
+        if call.warnings:
+            trace.warnings = call.warnings
+        if self._secrets.suspects(trace.path, trace.query, b"", b""):
+            self._redact_line(call)
 
     def record(self, call: Call, sent: Headers) -> None:
         """Keep a request that has ended; `sent` are its headers as they came, where a name may stand twice."""
@@ -34,6 +43,7 @@ class Recorder:
         if call.warnings:
             trace.warnings = call.warnings
         if not journal.keeps_bodies:
+            self.pass_by(call)
             trace.answer, trace.sent_headers = None, ()
             trace.size = OVERHEAD + 4 * len(trace.path) + len(trace.query)
             journal.append(trace)
@@ -47,9 +57,16 @@ class Recorder:
             headers |= dict.fromkeys(_SECRET.intersection(headers), _REDACTED)
         if len(headers) != len(sent):
             headers = _joined(sent, headers)
-        if trace.operation not in self._plain or (body and b"_key" in body) or (query and b"_key=" in query):
-            body, trace.answer = self._redact(trace, headers, body, trace.answer)
-        trace.packed = packed = b"\n".join((*headers, *headers.values()))
+        if self._carriers is None:
+            self._carriers = self._secrets.operations
+        packed = b"\n".join((*headers, *headers.values()))
+        if trace.operation in self._carriers or self._secrets.suspects(trace.path, query, packed, body):
+            self._redact_line(call)
+            query = trace.query
+            packed = b"\n".join((*headers, *(self._secrets.line(value) for value in headers.values())))
+            kept, trace.answer = self._secrets.without(body, trace.answer)
+            body = kept or b""
+        trace.packed = packed
         size = OVERHEAD + 4 * len(trace.path) + len(query) + len(packed) + trace.length
         if body:
             trace.body = body
@@ -61,20 +78,14 @@ class Recorder:
         trace.size = size
         journal.append(trace)
 
-    def _redact(
-        self, trace: Trace, headers: dict[bytes, bytes], body: bytes, answer: bytes | None
-    ) -> tuple[bytes, bytes | None]:
-        """Leave secrets out of a request that may hold some, or of which it is not known what it was for."""
-        if not self._plain:
-            self._plain = frozenset(i for each in self._contracts for i in each.operations) - self._secrets.operations
-        if trace.operation in self._plain and b"_key" not in body and b"_key=" not in trace.query:
-            return body, answer
-        trace.path = plain(trace.path.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
-        trace.query = plain(trace.query)
-        for name, value in headers.items():
-            headers[name] = plain(value)
-        kept, answered = self._secrets.without(body, answer)
-        return kept or b"", answered
+    def _redact_line(self, call: Call) -> None:
+        """Leave secrets out of what came in the first line of a request, and of what repeats it."""
+        trace, secrets = call.trace, self._secrets
+        trace.path = secrets.line(trace.path.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+        trace.query = secrets.query(trace.query.decode("latin-1")).encode("latin-1")
+        if call.warnings:
+            trace.warnings = [secrets.text(warning) for warning in call.warnings]
+        trace.sent_headers = [(name, secrets.line(value)) for name, value in trace.sent_headers]
 
 
 def _joined(sent: Headers, redacted: dict[bytes, bytes]) -> dict[bytes, bytes]:

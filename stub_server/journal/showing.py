@@ -10,7 +10,7 @@ import orjson
 from ..calls.call import Caller
 from ..calls.curl import command
 from ..calls.server import Server
-from ..contract.secrets import REDACTED
+from ..contract.redaction import REDACTED
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import iso
 from ..kernel.record import Body

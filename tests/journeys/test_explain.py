@@ -221,6 +221,28 @@ def test_an_unknown_sandbox_is_replaced_by_one_that_exists(
     assert [200] == pasted(found["nearest"]["curl"], tmp_path)
 
 
+def test_a_request_is_explained_in_the_world_that_holds_it(shop: Estate, live: Live) -> None:
+    """A path that looks like another world's prefix is none: nothing of that world is shown."""
+    held = f"/s/{shop.sandbox}"
+    with httpx2.Client(base_url=f"{live.url}/s/stranger", verify=NO_TLS, timeout=60) as stranger:
+        refusal = stranger.get(f"{held}/v2/custommers")
+        assert "route_not_found" == refusal.json()["code"]
+        with httpx2.Client(base_url=f"{live.url}/s/stranger/_sandbox", verify=NO_TLS, timeout=60) as control:
+            found = explanation(control, refusal)
+    assert None is found["nearest"], found
+
+
+def test_what_was_refused_before_a_world_was_chosen_is_explained_in_the_default_one(shop: Estate, live: Live) -> None:
+    """It holds the refusal: the world that the path names may be another's."""
+    path = f"/s/{shop.sandbox}/v2/plans"
+    refusal = httpx2.get(f"{live.url}{path}", headers={"Host": "evil.example.com"}, verify=NO_TLS)
+    with httpx2.Client(base_url=f"{live.url}/s/default/_sandbox", verify=NO_TLS, timeout=60) as control:
+        nearest = explanation(control, refusal)["nearest"]
+    assert shop.sandbox not in nearest["curl"]
+    (change,) = [change for change in nearest["changes"] if change["where"] == "path"]
+    assert (path, f"{live.url}/v2/plans") == (change["from"], change["to"])
+
+
 # -- what an explanation says
 
 

@@ -9,7 +9,7 @@ import httpx2
 import orjson
 import pytest
 
-from stub_server.contract.secrets import REDACTED
+from stub_server.contract.redaction import REDACTED
 from stub_server.engine.journal import Journal
 from stub_server.kernel.trace import Trace
 
@@ -292,3 +292,95 @@ def test_what_is_no_secret_of_such_an_operation_is_kept(world: World) -> None:
     expected = answer.json()
     expected["webhook"]["signing_key"] = REDACTED
     assert (body, expected) == (orjson.loads(trace.body or b""), orjson.loads(trace.answer or b""))
+
+
+JSON = {"Content-Type": "application/json"}
+
+
+def test_no_secret_is_kept_of_an_operation_that_has_none(world: World) -> None:
+    """Wherever somebody puts it, in any case, and written as escapes."""
+    own, token = world.credentials["private_key"], world.credentials["jwt"]
+    for headers in (
+        {"Referer": f"https://shop.example/?key={own}"},
+        {"Referer": "https://shop.example/?password=hunter2hunter2"},
+        {"X-Forwarded-Authorization": f"Bearer {token}"},
+        {"Idempotency-Key": own},
+        {"X-Note": own.replace("_", "%5F")},
+    ):
+        world.send("GET", "/v2/plans", headers=headers)
+    for query in (f"a={own}", f"a={token}", f"{own}=1", "Password=hunter2hunter2", f"a={own.replace('_', '%5F')}"):
+        world.send("GET", f"/v2/plans?{query}")
+    world.send("GET", f"/v2/plans/{own.replace('_', '%5F')}")
+    for content in (
+        '{"Private_Key": "hunter2hunter2"}', '{"private\\u005fkey": "hunter2hunter2"}', '{"cookie": "hunter2hunter2"}',
+        '{"metadata": {"PASSWORD": "hunter2hunter2"}}', f'{{"name": "{own}"}}', f'{{"name": "{token}"}}',
+        '{"name": "' + own.replace("_", "\\u005f") + '"}',
+    ):  # fmt: skip
+        world.send("POST", "/v2/customers", content=content, headers=JSON)
+    found = everything(world)
+    assert 18 == len(world.journal)
+    hidden = own.replace("_", "%5F"), own.replace("_", "\\u005f")
+    secrets = (own, own[11:], own[11:30], token, token[-40:], "hunter2", *hidden)
+    assert [] == [secret for secret in secrets if secret in found]
+
+
+def test_the_admin_key_is_kept_nowhere(serve: Serve) -> None:
+    live = serve(seed=29, admin_key="correct-horse")
+    headers = {"X-Sandbox-Admin-Key": "correct-horse", "X-Note": "is correct-horse"}
+    for path in ("/v2/correct-horse", "/v2/plans?a=correct-horse", "/v2/plans?a=correct%2Dhorse"):
+        httpx2.get(live.url + path, headers=headers, verify=NO_TLS, timeout=30)
+    httpx2.post(f"{live.url}/v2/nowhere", json={"a": ["correct-horse"]}, headers=headers, verify=NO_TLS, timeout=30)
+    journal = live.app.sandboxes.default.journal
+    kept = str([{name: getattr(trace, name) for name in vars(trace)} for trace in journal])
+    assert 4 == len(journal)
+    assert "correct" not in kept
+    assert REDACTED in kept
+
+
+@pytest.mark.parametrize("depth", [250, 300, 900, 1_100])
+def test_a_request_with_a_deep_body_is_kept_without_it(world: World, depth: int) -> None:
+    content = '{"token":1,"a":' + "[" * depth + "]" * depth + "}"
+    answer, trace = world.kept("POST", "/v2/nowhere", content=content, headers=JSON)
+    assert (404, REDACTED.encode()) == (answer.status_code, trace.body)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[" + "{}," * 10_000 + '{"token": 1}]',
+        '[{"private_key":"aaaa"},"' + "a" * 1_000_000 + '"]',
+        "x" * 300_000,
+    ],
+)
+def test_a_body_that_is_too_much_to_look_through_is_not_kept(world: World, content: str) -> None:
+    _, trace = world.kept("POST", "/v2/nowhere", content=content, headers={"Content-Type": "text/plain"})
+    assert (REDACTED.encode(), "/v2/nowhere") == (trace.body, trace.path)
+
+
+def test_without_bodies_too_no_secret_is_in_a_path_or_query(serve: Serve) -> None:
+    world = opened(serve(seed=29, journal=0))
+    own = world.credentials["private_key"]
+    _, trace = world.kept("GET", f"/v2/{own}?a={own}")
+    assert (f"/v2/{REDACTED}", f"a={REDACTED}".encode()) == (trace.path, trace.query)
+
+
+def test_the_log_is_told_no_secret(live: Live, world: World) -> None:
+    """Neither of a request that is kept nor of one that is not; warnings repeat names of members."""
+    told: list[tuple[str, list[str]]] = []
+    edge = live.app
+    before, edge.listener = edge.listener, lambda trace, warnings: told.append((trace.path, list(warnings)))
+    own = world.credentials["private_key"]
+    try:
+        world.send("GET", f"/v2/plans/{own}")
+        world.send("GET", f"/_sandbox/requests/{own}")
+        world.send("GET", f"/v2/plans?{own[:20]}=1")
+        limit = monotonic() + 10
+        while len(told) < 3 and monotonic() < limit:  # it is told when the client has its answer already
+            sleep(0.01)
+    finally:
+        edge.listener = before
+    assert [
+        (f"/v2/plans/{REDACTED}", []),
+        (f"/_sandbox/requests/{REDACTED}", []),
+        ("/v2/plans", [f"unknown_query_parameter:{REDACTED}"]),
+    ] == told

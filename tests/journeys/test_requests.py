@@ -8,7 +8,7 @@ import orjson
 import pytest
 from haralyzer import HarEntry, HarParser
 
-from stub_server.contract.secrets import REDACTED
+from stub_server.contract.redaction import REDACTED
 
 from ..conftest import Serve
 from ..support.explained import pasted

@@ -3,9 +3,11 @@
 from typing import Any
 
 import orjson
+import pytest
 
 from stub_server.contract.document import Document
-from stub_server.contract.secrets import REDACTED, Secrets, plain
+from stub_server.contract.redaction import REDACTED, has_shape, shapeless
+from stub_server.contract.secrets import DEEPEST, LARGEST, LARGEST_SEARCHED, MOST_VALUES, Secrets
 from stub_server.kernel.record import Body
 
 KEY = "whsec_" + "A" * 40
@@ -95,6 +97,106 @@ def test_messages_of_very_many_secrets_are_left_out_as_a_whole() -> None:
     )
 
 
+TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl"
+WHOLE = [REDACTED.encode()]
+
+
 def test_paths_and_queries_are_stripped() -> None:
     expected = f"/v2/{REDACTED}?private_key={REDACTED}&x=1&token={REDACTED}&token_type=y"
-    assert expected.encode() == plain(f"/v2/{PRIVATE}?private_key=abc&x=1&token=q&token_type=y".encode())
+    asked = f"/v2/{PRIVATE}?private_key=abc&x=1&token=q&token_type=y"
+    assert expected.encode() == Secrets(contract()).line(asked.encode())
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (f"q=sk%5Fsandbox_{'a1B2' * 10}&x=1", f"{REDACTED}&x=1"),
+        ("Pass%77ord=x&Cookie=y&a=b", f"Pass%77ord={REDACTED}&Cookie={REDACTED}&a=b"),
+        (f"{PRIVATE}=1", f"{REDACTED}=1"),
+        ("a=1&" * 60, REDACTED),
+    ],
+)
+def test_queries_are_read_percent_decoded(query: str, expected: str) -> None:
+    assert expected == Secrets(contract()).query(query)
+
+
+@pytest.mark.parametrize("value", [PRIVATE, KEY, TOKEN, f"session_{TOKEN}", PRIVATE[:20]])
+def test_a_value_of_this_server_is_known_in_any_text(value: str) -> None:
+    assert has_shape(value)
+    assert has_shape(value.replace("_", "%5F").replace("e", "%65"))
+    assert value not in shapeless(f"a-{value}?b")
+
+
+def test_a_word_that_begins_like_a_token_is_read_once() -> None:
+    """The search for the next one goes on behind it: to begin again in it would take time with its square."""
+    word = "-eyJ" * 1_000
+    assert word == shapeless(word)
+    assert f"-{REDACTED} x" == shapeless(f"{word}.a.b x")
+
+
+def test_members_are_known_in_any_case_and_written_as_escapes() -> None:
+    secrets = Secrets(contract())
+    for body in (b'{"pass\\u0077ord": "x"}', b'{"PassWord": "x"}', b'{"Private_Key": "x"}', b'{"cookie": "x"}'):
+        assert secrets.suspects("/", b"", b"", body)
+    assert [b'{"password":"[redacted]"}', b"a"] == secrets.without(b'{"pass\\u0077ord": "x"}', b"a")
+    assert WHOLE == secrets.without(b"pass%77ord=x")
+    assert WHOLE == secrets.without(b'{"pass\\u0077ord": "x"')
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        (f"/{PRIVATE}", b"", b"", b""),
+        ("/", f"q={TOKEN}".encode(), b"", b""),
+        ("/", b"q=%73k", b"", b""),
+        ("/", b"Password=x", b"", b""),
+        ("/", b"", f"referer\nhttps://x/{KEY}".encode(), b""),
+        ("/", b"", b"referer\nhttps://x/?password=x", b""),
+        ("/", b"", b"", f'"{PRIVATE}"'.encode()),
+        ("/", b"", b"", b'{"api_pass": 1}'),
+        ("/", b"", b"", b"a=%73k"),
+        ("/", b"", b"", b"x" * (LARGEST_SEARCHED + 1)),
+    ],
+)
+def test_every_part_of_a_request_is_searched(request_: tuple[str, bytes, bytes, bytes]) -> None:
+    assert Secrets(contract()).suspects(*request_)
+
+
+def test_an_ordinary_request_is_not_looked_through() -> None:
+    headers = b"host\nauthorization\naccept\nlocalhost:4600\n[redacted]\n*/*"
+    body = b'{"name": "Ana", "metadata": {"crm_id": "100%", "a": "S\xc3\xa3o"}}'
+    assert not Secrets(contract(), admin_key=b"hunter22").suspects("/v2/customers/x_y", b"limit=1", headers, body)
+
+
+def test_the_admin_key_is_left_out_everywhere() -> None:
+    secrets = Secrets(contract(), admin_key=b"hunter2")
+    assert secrets.suspects("/hunter2", b"", b"", b"")
+    assert secrets.suspects("/", b"a=hunter2", b"", b"")
+    assert secrets.suspects("/", b"", b"x\nhunter2", b"")
+    assert secrets.suspects("/", b"", b"", b"[hunter2]")
+    assert f"/a/{REDACTED}?b={REDACTED}".encode() == secrets.line(b"/a/hunter2?b=hunter2")
+    assert REDACTED == secrets.query("b=%68unter2")
+    assert [f'{{"a":"{REDACTED}"}}'.encode()] == secrets.without(b'{"a": "hunter2"}')
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'"' + b"a" * LARGEST + b'"',
+        b"[" + b"{}," * MOST_VALUES + b"{}]",
+        b'{"a":' * (DEEPEST + 1) + b"1" + b"}" * (DEEPEST + 1),
+        b"[" * 900 + b"]" * 900,
+    ],
+)
+def test_what_is_too_much_to_look_through_is_left_out_with_what_belongs_to_it(body: bytes) -> None:
+    assert WHOLE * 2 == Secrets(contract()).without(body, b"{}")
+
+
+def test_secrets_that_begin_alike_are_taken_out_as_far_as_they_are_equal() -> None:
+    value = "a" * 40
+    assert f'"{REDACTED}{REDACTED}b"'.encode() == without_raw({"api_pass": value}, "a" * 60 + "b")
+
+
+def without_raw(request: Any, answer: Any) -> bytes | None:
+    """An answer without the secrets of its request, as bytes."""
+    return Secrets(contract()).without(orjson.dumps(request), orjson.dumps(answer))[1]
