@@ -8,12 +8,13 @@ from itertools import islice
 
 from ..engine.log import Budget
 from ..engine.sandbox import Sandbox
-from ..files.carrying import MOST_SNAPSHOTS as MOST
+from ..files.carrying import MOST_SNAPSHOTS
 from ..files.pinned import Pinned
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Conflict, Missing, detail
 from ..kernel.slices import at_once
 
+MOST = MOST_SNAPSHOTS  # what is made here can be imported elsewhere
 MOST_BYTES = 256 * 1024 * 1024
 MOST_BYTES_IN_ALL = 1024 * 1024 * 1024
 OVERHEAD = (
