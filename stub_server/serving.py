@@ -16,8 +16,8 @@ from rich.console import Console
 from . import banner
 from .app import PACKAGE, create_app, data_dir
 from .contract.source import ContractError
-from .files.directory import StoreError
 from .files.package import BadFile
+from .files.states import StoreError
 from .http.edge import Edge
 from .http.watch import Limits
 from .http.wire import protocol

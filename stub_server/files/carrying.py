@@ -3,37 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step
 from ..kernel.clock import ClockState, wall_ms
+from ..kernel.record import Body
 from .building import build
 from .fitting import Shapes, check_built, misfits
 from .package import BadFile, pack, unpack
+from .pinned import Pinned, Shared, head_line, pin, strangers
 from .reading import Reader, Unreadable
 from .secrets import adopted, blanked
-from .state import WorldState
+from .state import WorldState, capture
 from .writing import Change, as_it_is, state_lines, step_line, use_line
+
+MOST_SNAPSHOTS = 20
 
 
 class Carried(NamedTuple):
-    """What was read of a file: the state, and the newest steps that led there."""
+    """What was read of a file: the state, the newest steps that led there, and what each snapshot is called and was."""
 
     state: WorldState
     steps: Sequence[Step]
+    snapshots: Sequence[tuple[Body, WorldState]]
 
 
-def file_of(state: WorldState, steps: Sequence[Step], *, secrets: bool = True) -> bytes:
+class Admitted(NamedTuple):
+    """What a file brings: a world, its newest steps, which its log has not yet, and its snapshots."""
+
+    world: Sandbox
+    steps: Sequence[Step]
+    snapshots: Sequence[Pinned]
+
+
+def file_of(
+    state: WorldState, steps: Sequence[Step], snapshots: Sequence[Pinned] = (), *, secrets: bool = True
+) -> bytes:
     """The file of a state that nobody else has; with the newest steps that led there it holds the way as well.
 
     Raises BadFile for a world that is too large.
     """
-    return pack(_lines(state, steps, secrets=secrets), secrets=secrets)
+    return pack(_lines(state, steps, snapshots, secrets=secrets), secrets=secrets)
 
 
-def _lines(state: WorldState, steps: Sequence[Step], *, secrets: bool) -> Iterator[bytes]:
+def _lines(state: WorldState, steps: Sequence[Step], snapshots: Sequence[Pinned], *, secrets: bool) -> Iterator[bytes]:
     change: Change = as_it_is if secrets else blanked
     if not secrets:
         state.replies.clear()
@@ -47,6 +63,12 @@ def _lines(state: WorldState, steps: Sequence[Step], *, secrets: bool) -> Iterat
     for merchant_id, used in sorted(unrecorded.items()):
         for key, usage in sorted(used.items()):
             yield use_line(merchant_id, key, usage)
+    for name, description, now, created_at, world in snapshots:
+        pinned = capture(world)
+        if not secrets:
+            pinned.replies.clear()
+        yield head_line(name, description, now, created_at)
+        yield from state_lines(pinned, change)
 
 
 class Customs:
@@ -55,40 +77,61 @@ class Customs:
     def __init__(self, fixtures: Path, secret: bytes) -> None:
         self._shapes, self._secret = Shapes(fixtures), secret
 
-    def admit(
-        self, data: bytes, name: str, keep: int, empty: Callable[[str, int], Sandbox]
-    ) -> tuple[Sandbox, Sequence[Step]]:
-        """The world of a file, under a name, and at most so many of its newest steps, which its log has not yet.
+    def admit(self, data: bytes, name: str, keep: int, empty: Callable[[str, int], Sandbox]) -> Admitted:
+        """What a file brings, under a name, with at most so many of its steps.
 
         `empty` makes a world without records of a scenario and a seed. Raises BadFile.
         """
-        state, steps = self._read(data, name, keep)
+        state, steps, snapshots = self._read(data, name, keep)
         world = empty(state.scenario, state.seed)
+        self._judge(world, state, steps, partial(build, world, state, self._secret, resumed(state.clock)))
+        shared, pinned = Shared(), []
+        shared.share(state)
+        for told, was in snapshots:
+            where = f"snapshot {told['name']}: "
+            for reason in strangers(state, was):
+                raise BadFile("damaged", f"The file is damaged: {where}{reason}.")
+            shared.share(was)
+            copy = empty(was.scenario, was.seed)
+            self._judge(copy, was, (), partial(pin, copy, was, self._secret), where)
+            pinned.append(Pinned(told["name"], told["description"], told["now"], told["created_at"], copy))
+        return Admitted(world, steps, pinned)
+
+    @staticmethod
+    def _judge(
+        world: Sandbox, state: WorldState, steps: Sequence[Step], fill: Callable[[], None], where: str = ""
+    ) -> None:
+        """Fill a world with a state that fits. Raises BadFile."""
         reasons = misfits(world.rules, state, steps)
+        if not reasons:
+            try:
+                fill()
+                reasons = check_built(world)
+            except (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError) as error:
+                message = f"The file is damaged: {where}its records do not go together ({error!r})."
+                raise BadFile("damaged", message) from None
         if reasons:
-            raise BadFile("unfit", *reasons)
-        try:
-            build(world, state, self._secret, resumed(state.clock))
-            reasons = check_built(world)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError) as error:
-            raise BadFile("damaged", f"The file is damaged: its records do not go together ({error!r}).") from None
-        if reasons:
-            raise BadFile("unfit", *reasons)
-        return world, steps
+            raise BadFile("unfit", *(where + reason for reason in reasons))
 
     def _read(self, data: bytes, name: str, keep: int) -> Carried:
-        reader: Reader | None = None
-        for kind, body in unpack(data, self._shapes.check):
-            if reader is None:
-                reader = Reader(adopted(self._secret, name, anew=not body["secrets"]), keep)
-                continue
-            try:
-                reader.read(kind, body)
-            except Unreadable as error:
-                raise BadFile("damaged", f"The file is damaged: {error}.") from None
+        snapshots: dict[str, tuple[Body, Reader]] = {}
+        reading = unpack(data, self._shapes.check)
+        _, header = next(reading)  # a file without one is refused
+        rewrite = adopted(self._secret, name, anew=not header["secrets"])
+        reader = own = Reader(rewrite, keep)
         try:
-            assert reader is not None  # a file without a header was refused
-            return Carried(reader.state, reader.steps[-keep:] if keep else ())
+            for kind, body in reading:
+                if kind == "snapshot":
+                    if body["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
+                        raise Unreadable(f"a snapshot {body['name']} too many")
+                    reader = Reader(rewrite)
+                    snapshots[body["name"]] = body, reader
+                elif reader is not own and kind in ("step", "use"):
+                    raise Unreadable(f"a line {kind!r} in a snapshot")
+                else:
+                    reader.read(kind, body)
+            states = [(told, of.state) for told, of in snapshots.values()]
+            return Carried(own.state, own.steps[-keep:] if keep else (), states)
         except Unreadable as error:
             raise BadFile("damaged", f"The file is damaged: {error}.") from None
 

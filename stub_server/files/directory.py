@@ -6,23 +6,19 @@ machine may lose is bounded by `Syncing`. A state is written beside and synced b
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
-from zlib import crc32
-
-import orjson
 
 from ..version import __version__
+from .states import States, StoreError
 from .syncing import Syncing
 
 VERSION = 1  # of the directory, and of the states in it
 BUSY = 5.0  # seconds that a write waits for one of the housekeeping
 LOT = 50  # steps that are deleted at once
-_END = b'{"end":'
 _TABLES = """
 create table if not exists worlds (
     id integer primary key autoincrement, name text not null unique, base text not null, step integer not null,
@@ -33,12 +29,12 @@ create table if not exists worlds (
 create table if not exists steps (
     world integer not null, number integer not null, line blob not null, primary key (world, number)
 );
+create table if not exists snapshots (
+    id integer primary key autoincrement, world integer not null, name text not null, description text,
+    now integer not null, created_at integer not null, base text not null, contract text not null, unique (world, name)
+);
 create table if not exists facts (name text primary key, value text not null);
 """
-
-
-class StoreError(Exception):
-    """A directory that cannot be used, with the reason."""
 
 
 class Unwritten(Exception):
@@ -66,15 +62,26 @@ class Kept(NamedTuple):
     noted: int
 
 
-class Directory:
+class KeptSnapshot(NamedTuple):
+    """What is kept of a snapshot beside its state, the base. Times are ms; `contract` is what it was held to."""
+
+    name: str
+    description: str | None
+    now: int
+    created_at: int
+    base: str
+    contract: str
+
+
+class Directory(States):
     """One per server, and one server per directory. To be used by one thread, but for `write_base`."""
 
     def __init__(self, path: Path, *, always: bool) -> None:
         """`always` has every step on the disk before its answer. Raises StoreError."""
-        self.path, self._bases = path, path / "states"
+        super().__init__(path)
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._bases.mkdir(mode=0o700, exist_ok=True)
+            self.begin()
             self._lock = _locked(path / "lock")
             try:
                 self._open(always=always)
@@ -103,13 +110,13 @@ class Directory:
         self._database.executescript(f"begin; {_TABLES} pragma user_version={VERSION}; commit")
         self._database.execute("delete from steps where world not in (select id from worlds)")
         self._database.execute("delete from steps where number <= (select step from worlds where id = world)")
-        bases = {name for (name,) in self._database.execute("select base from worlds")}
-        for leftover in self._bases.iterdir():
-            if leftover.name not in bases:
-                leftover.unlink()
-        self._number = max((int(name) for name in bases), default=0)
+        self._database.execute("delete from snapshots where world not in (select id from worlds)")
+        bases = self._database.execute("select base from worlds union select base from snapshots")
+        self.sweep({name for (name,) in bases})
         self._stale: list[tuple[int, int]] = []
         self._pending: list[tuple[int, int, bytes]] = []
+        self._freed: list[str] = []  # states that nothing refers to once the change that goes on is written
+        self._ended: list[int] = []  # and worlds that are gone then
         self.syncing = Syncing(file)
 
     def close(self) -> None:
@@ -131,13 +138,15 @@ class Directory:
         rows = self._database.execute("select * from worlds order by id").fetchall()
         return [(number, Kept(*rest)._replace(mentioned=bool(rest[6]))) for number, *rest in rows]
 
-    def enter(self, kept: Kept) -> int:
-        """Keep a world, in place of the one of its name; answers its number. Raises Unwritten."""
+    def enter(self, kept: Kept, snapshots: Iterable[KeptSnapshot] = ()) -> int:
+        """Keep a world with its snapshots, in place of the one of its name; answers its number. Raises Unwritten."""
         with self._changing():
             self._drop(kept.name)
             statement = "insert into worlds values (null, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # the members of Kept
             number = self._database.execute(statement, kept).lastrowid
-        assert number is not None
+            assert number is not None
+            for snapshot in snapshots:
+                self._enter_snapshot(number, snapshot)
         return number
 
     def drop(self, name: str) -> None:
@@ -149,8 +158,10 @@ class Directory:
         found = self._database.execute("select id, base from worlds where name = ?", (name,)).fetchone()
         if found is not None:
             self._database.execute("delete from worlds where id = ?", (found[0],))
-            self._stale.append((found[0], 1 << 62))
-            self.discard(found[1])
+            for base in (found[1], *(kept.base for kept in self.snapshots(found[0]))):
+                self._freed.append(base)
+            self._database.execute("delete from snapshots where world = ?", (found[0],))
+            self._ended.append(found[0])
 
     def note(self, number: int, kept: Kept) -> None:
         """Keep what no step says of a world, but for its base. Raises Unwritten."""
@@ -160,6 +171,36 @@ class Directory:
         )
         with self._changing():
             self._database.execute(statement, values)
+
+    # -- snapshots
+
+    def snapshots(self, world: int) -> list[KeptSnapshot]:
+        """The snapshots of a world, in the order in which they were made."""
+        statement = (
+            "select name, description, now, created_at, base, contract from snapshots where world = ? order by id"
+        )
+        return [KeptSnapshot(*row) for row in self._database.execute(statement, (world,))]
+
+    def enter_snapshot(self, world: int, kept: KeptSnapshot) -> None:
+        """Keep a snapshot of a world, in place of the one of its name. Raises Unwritten."""
+        with self._changing():
+            self._enter_snapshot(world, kept)
+
+    def _enter_snapshot(self, world: int, kept: KeptSnapshot) -> None:
+        self._drop_snapshot(world, kept.name)
+        self._database.execute("insert into snapshots values (null, ?, ?, ?, ?, ?, ?, ?)", (world, *kept))
+
+    def drop_snapshot(self, world: int, name: str) -> None:
+        """Keep a snapshot no longer. Raises Unwritten."""
+        with self._changing():
+            self._drop_snapshot(world, name)
+
+    def _drop_snapshot(self, world: int, name: str) -> None:
+        which = world, name
+        found = self._database.execute("select base from snapshots where world = ? and name = ?", which).fetchone()
+        if found is not None:
+            self._database.execute("delete from snapshots where world = ? and name = ?", which)
+            self._freed.append(found[0])
 
     # -- steps
 
@@ -181,6 +222,7 @@ class Directory:
     def _changing(self) -> Iterator[None]:
         """All of several changes or none: steps that are not written yet, then the block. Raises Unwritten."""
         database, count = self._database, len(self._pending)
+        self._freed, self._ended = [], []
         try:
             database.execute("begin immediate")
             try:
@@ -195,6 +237,9 @@ class Directory:
             raise Unwritten(str(error)) from None
         del self._pending[:count]
         self.syncing.is_behind = True
+        self._stale.extend((world, 1 << 62) for world in self._ended)
+        for base in self._freed:
+            self.discard(base)
 
     def count(self, world: int) -> int:
         """How many steps of a world there are since its base."""
@@ -218,53 +263,6 @@ class Directory:
             with self._changing():
                 self._database.execute("delete from steps where world = ? and number <= ?", (world, most))
             yield
-
-    # -- states
-
-    def next_base(self) -> str:
-        """The name for one more state."""
-        self._number += 1
-        return str(self._number)
-
-    def write_base(self, name: str, lines: Iterable[bytes]) -> int:
-        """Write a state down, in whatever thread; it is on the disk when this is done. Answers its bytes."""
-        file, seal, size = self._bases / name, 0, 0
-        with file.open("xb", buffering=1 << 20) as out:
-            os.chmod(file, 0o600)
-            for line in lines:
-                out.write(line + b"\n")
-                seal = crc32(line, seal)
-                size += len(line) + 1
-            out.write(orjson.dumps({"end": seal}) + b"\n")
-            out.flush()
-            os.fsync(out.fileno())
-        self._sync_names()
-        return size
-
-    def _sync_names(self) -> None:
-        if hasattr(os, "O_DIRECTORY"):  # elsewhere a name is written with its file
-            names = os.open(self._bases, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(names)
-            finally:
-                os.close(names)
-
-    def read_base(self, name: str) -> Iterator[bytes]:
-        """The lines of a state. Raises StoreError at its end when they are not those that were written."""
-        seal = 0
-        try:
-            with (self._bases / name).open("rb", buffering=1 << 20) as file:
-                for line in file:
-                    if line.startswith(_END):
-                        if orjson.loads(line)["end"] != seal:
-                            break
-                        return
-                    line = line[:-1]
-                    seal = crc32(line, seal)
-                    yield line
-        except OSError as error:
-            raise StoreError(f"--store {self.path}: states/{name}: {error.strerror or error}.") from None
-        raise StoreError(f"--store {self.path}: states/{name} is damaged. Without its world, remove it from the store.")
 
     def rebase(self, world: int, base: str, step: int, contract: str) -> None:
         """Have a world begin with a later state: its steps up to there are not needed any more."""

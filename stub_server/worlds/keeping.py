@@ -4,47 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TypeAlias
 
-from ..engine.sandbox import SILENT, Sandbox
+from ..engine.sandbox import Sandbox
 from ..engine.step import Step
-from ..files.directory import Directory, Kept, Unwritten
+from ..files.directory import Directory, Kept, KeptSnapshot, Unwritten
 from ..files.state import capture
 from ..files.writing import state_lines, step_line
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Unavailable
 from ..kernel.slices import Lane
+from .base import Base, Followed, held_of, pinning
 from .entry import Entry, Origin
 from .inbox import Inbox
 from .making import Maker
 from .reopening import reopened
-from .snapshots import Snapshots
+from .snapshots import Snapshot, Snapshots
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a whole state is written, of worlds whose state is smaller
 log = logging.getLogger("stub_server")
 Belongings: TypeAlias = Callable[[], tuple[Inbox, Snapshots]]
 """What a world has beside its state, empty."""
-
-
-@dataclass(slots=True)
-class Base:
-    """A whole state in the directory: its name there, the step that it is of, and its bytes."""
-
-    name: str
-    step: int
-    size: int
-
-
-@dataclass(slots=True)
-class Followed:
-    """A world whose steps are written: its number in the directory, and the bytes of steps since its state."""
-
-    entry: Entry
-    number: int
-    base: Base
-    size: int = 0
 
 
 class Keeper:
@@ -78,7 +59,7 @@ class Keeper:
     def _reopened(
         self, directory: Directory, number: int, kept: Kept, maker: Maker, origin: Origin, belongings: Belongings
     ) -> Entry:
-        world, size, since = reopened(directory, number, kept, maker, origin, self._contract)
+        world, size, since, held = reopened(directory, number, kept, maker, origin, self._contract)
         entry = Entry(
             world,
             kept.parent,
@@ -90,35 +71,45 @@ class Keeper:
             kept.incarnation,
             kept.origin_events,
         )
+        for snapshot in held:
+            entry.snapshots.keep(snapshot)
         self._follow(entry, number, Base(kept.base, kept.step, size), since)
         return entry
 
     # -- worlds that come and go
 
-    async def prepare(self, world: Sandbox, lane: Lane) -> Base | None:
+    async def prepare(self, world: Sandbox, lane: Lane, snapshots: Sequence[Snapshot] = ()) -> Base | None:
         """Write the state of a world that nobody can reach yet, beside the requests of others."""
         if self._directory is None:
             return None
-        return await lane.beside(self._writing(self._directory, world))
+        return await lane.beside(self._writing(self._directory, world, snapshots))
 
-    def prepare_at_once(self, world: Sandbox) -> Base | None:
+    def prepare_at_once(self, world: Sandbox, snapshots: Sequence[Snapshot] = ()) -> Base | None:
         """The same where nobody is served yet."""
-        return None if self._directory is None else self._writing(self._directory, world)()
+        return None if self._directory is None else self._writing(self._directory, world, snapshots)()
 
-    def _writing(self, directory: Directory, world: Sandbox) -> Callable[[], Base]:
+    def _writing(self, directory: Directory, world: Sandbox, snapshots: Sequence[Snapshot] = ()) -> Callable[[], Base]:
         state, name = capture(world), directory.next_base()
-        return lambda: Base(name, state.step, directory.write_base(name, state_lines(state, part=bytes.decode)))
+        others = [pinning(directory, snapshot, self._contract) for snapshot in snapshots]
+
+        def write() -> Base:
+            size = directory.write_base(name, state_lines(state, part=bytes.decode))
+            return Base(name, state.step, size, tuple([pin() for pin in others]))
+
+        return write
 
     def discard(self, base: Base | None) -> None:
         """The world of a state is not wanted after all."""
         if self._directory is not None and base is not None:
             self._directory.discard(base.name)
+            for kept in base.snapshots:
+                self.discard_snapshot(kept)
 
     def enter(self, entry: Entry, base: Base | None) -> None:
         """Keep a world from now on, in place of the one of its name. Raises Unavailable."""
         if self._directory is None or base is None:
             return
-        number = self._written(lambda directory: directory.enter(self._kept(entry, base)))
+        number = self._written(lambda directory: directory.enter(self._kept(entry, base), base.snapshots))
         self._follow(entry, number, base, 0)
 
     def leave(self, name: str) -> None:
@@ -144,11 +135,39 @@ class Keeper:
             entry.created_at,
             entry.last_used_at,
             entry.expires_at,
-            _held(entry.world),
+            held_of(entry.world),
             entry.incarnation,
             entry.origin_events,
             entry.world.log.number,
         )
+
+    # -- snapshots
+
+    async def prepare_snapshot(self, snapshot: Snapshot, lane: Lane) -> KeptSnapshot | None:
+        """Write the state of a snapshot that nobody knows of yet. Raises Unavailable."""
+        if self._directory is None:
+            return None
+        try:
+            return await lane.beside(pinning(self._directory, snapshot, self._contract))
+        except OSError as error:
+            raise _unwritten(error) from None
+
+    def discard_snapshot(self, kept: KeptSnapshot | None) -> None:
+        """A snapshot that was prepared is not wanted after all."""
+        if self._directory is not None and kept is not None:
+            self._directory.discard(kept.base)
+
+    def enter_snapshot(self, world: str, kept: KeptSnapshot | None) -> None:
+        """Keep a snapshot from now on, in place of the one of its name. Raises Unavailable."""
+        followed = self._followed.get(world)
+        if followed is not None and kept is not None:
+            self._written(lambda directory: directory.enter_snapshot(followed.number, kept))
+
+    def leave_snapshot(self, world: str, name: str) -> None:
+        """Keep a snapshot no longer. Raises Unavailable."""
+        followed = self._followed.get(world)
+        if followed is not None:
+            self._written(lambda directory: directory.drop_snapshot(followed.number, name))
 
     # -- steps
 
@@ -276,9 +295,5 @@ async def _gently(directory: Directory) -> None:
         await asyncio.sleep(0)
 
 
-def _held(world: Sandbox) -> int | None:
-    return None if world.held == SILENT else world.held
-
-
-def _unwritten(error: Unwritten) -> Unavailable:
+def _unwritten(error: Exception) -> Unavailable:
     return Unavailable(f"The store cannot be written ({error}). Until it can, nothing that changes is answered.")

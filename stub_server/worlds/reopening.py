@@ -1,25 +1,29 @@
-"""Makes a world of what an earlier process has left in the directory."""
+"""Makes a world and its snapshots of what an earlier process has left in the directory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import orjson
 
 from ..engine.sandbox import SILENT, Sandbox
 from ..files.building import build
-from ..files.directory import Directory, Kept, StoreError
+from ..files.directory import Directory, Kept
 from ..files.fitting import misfits
+from ..files.pinned import Pinned, Shared, pin
 from ..files.reading import Reader, Unreadable
 from ..files.secrets import adopted
+from ..files.state import WorldState
+from ..files.states import StoreError
 from .entry import Origin
 from .making import Maker
+from .snapshots import Snapshot, snapshot_of
 
 
 def reopened(
     directory: Directory, number: int, kept: Kept, maker: Maker, origin: Origin, contract: str
-) -> tuple[Sandbox, int, int]:
-    """A world, the bytes of its whole state, and those of the steps since. Raises StoreError.
+) -> tuple[Sandbox, int, int, list[Snapshot]]:
+    """A world, the bytes of its whole state, those of the steps since, and its snapshots. Raises StoreError.
 
     Records that were held to another contract than `contract` are held to the one that is served.
     """
@@ -39,7 +43,29 @@ def reopened(
     build(world, state, origin.secret, state.clock)
     world.log.refill(steps)
     world.held = _held(kept, reader)
-    return world, size, since
+    return world, size, since, list(_snapshots(directory, number, kept.name, state, maker, origin, contract))
+
+
+def _snapshots(
+    directory: Directory, number: int, name: str, state: WorldState, maker: Maker, origin: Origin, contract: str
+) -> Iterator[Snapshot]:
+    """The snapshots of a world whose state is given. Raises StoreError."""
+    shared = Shared()
+    shared.share(state)
+    for kept in directory.snapshots(number):
+        where = f"--store {directory.path}: the snapshot {kept.name} of the sandbox {name}"
+        reader = Reader(adopted(origin.secret, name, anew=False))
+        try:
+            _read(reader, directory.read_base(kept.base))
+            was = reader.state
+        except (Unreadable, ValueError) as error:
+            raise StoreError(f"{where} cannot be read: {error}.") from None
+        if kept.contract != contract and (reasons := misfits(origin.rules, was, ())):
+            raise StoreError(f"{where} does not fit the contract that is served:\n  " + "\n  ".join(reasons))
+        shared.share(was)
+        world = maker.empty(name, was.scenario, was.seed, None)
+        pin(world, was, origin.secret)
+        yield snapshot_of(Pinned(kept.name, kept.description, kept.now, kept.created_at, world))
 
 
 def _read(reader: Reader, lines: Iterable[bytes]) -> int:

@@ -10,21 +10,22 @@ from ..engine.journal import MOST_BYTES_IN_ALL as MOST_JOURNAL_BYTES
 from ..engine.log import Budget
 from ..engine.past import state_at
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
-from ..engine.step import Step
 from ..files.carrying import Customs
+from ..files.package import BadFile
 from ..kernel.clock import SECOND, wall_ms
 from ..kernel.problem import Conflict, Missing
 from ..kernel.slices import Lane
 from ..seeding.own_keys import derive_keys
+from .base import Base
 from .entries import Entries
 from .entry import Entry, Origin
 from .inbox import MOST_BYTES_IN_ALL, Inbox
-from .keeping import Base, Keeper
+from .keeping import Keeper
 from .making import Maker
 from .names import NAMING, folded, is_name
 from .prepared import Prepared
 from .snapshots import MOST_BYTES_IN_ALL as MOST_SNAPSHOT_BYTES
-from .snapshots import Snapshots
+from .snapshots import Snapshot, Snapshots, snapshot_of
 
 
 class Sandboxes(Entries):
@@ -56,8 +57,11 @@ class Sandboxes(Entries):
         for entry in sorted(self._entries.values(), key=lambda entry: entry.last_used_at):
             entry.turn = next(self._turns)
         if restored is not None:
-            world = _imported(*self._admission(DEFAULT, restored)(), deliver=False)
-            self._enter(world, None, self.keeper.prepare_at_once(world))
+            world, snapshots = self._admission(DEFAULT, restored)()
+            before = self._entries.get(DEFAULT)
+            _check_room(Snapshots(self._for_snapshots) if before is None else before.snapshots, snapshots)
+            entry = self._enter(world, None, self.keeper.prepare_at_once(world, snapshots))
+            _fill(entry, snapshots)
         elif DEFAULT not in self._entries:
             world = self._maker.make(DEFAULT, origin.scenario, origin.seed, None)
             self._enter(world, None, self.keeper.prepare_at_once(world))
@@ -140,24 +144,35 @@ class Sandboxes(Entries):
         Raises Missing, and BadFile for a file that cannot be used.
         """
         name = self.entry(name).world.name
-        world, steps = await self.lane.beside(self._admission(name, file))
-        return await self._replace(name, _imported(world, steps, deliver=deliver))
+        world, snapshots = await self.lane.beside(self._admission(name, file))
+        if deliver:
+            world.speak()
+        return await self._replace(name, world, snapshots)
 
-    async def _replace(self, name: str, world: Sandbox) -> Entry:
-        """Have another world of the same name. Raises Missing."""
-        async with Prepared(self.keeper, world, self.lane) as prepared:
+    async def _replace(self, name: str, world: Sandbox, brought: Sequence[Snapshot] = ()) -> Entry:
+        """Have another world of the same name, with the snapshots that it brings. Raises Missing, BadFile."""
+        async with Prepared(self.keeper, world, self.lane, brought) as prepared:
             before = self.entry(name)  # it may have been dropped meanwhile
+            _check_room(before.snapshots, brought)
             inbox, snapshots = self._belongings()
             entry = replace(before, world=world, parent=None, inbox=inbox, snapshots=snapshots)
             self._name_events(entry)
             self.keeper.enter(entry, prepared.taken())
             self.put(entry)
+            _fill(entry, brought)
             return entry
 
-    def _admission(self, name: str, file: bytes) -> Callable[[], tuple[Sandbox, Sequence[Step]]]:
-        """Reads and judges a file, in whatever thread."""
+    def _admission(self, name: str, file: bytes) -> Callable[[], tuple[Sandbox, list[Snapshot]]]:
+        """Reads and judges a file, in whatever thread: a world that tells nobody, and its snapshots."""
         empty = partial(self._maker.empty, name, now=None)
-        return partial(self._customs.admit, file, name, self._origin.history, empty)
+
+        def admitted() -> tuple[Sandbox, list[Snapshot]]:
+            world, steps, pinned = self._customs.admit(file, name, self._origin.history, empty)
+            world.log.refill(steps)
+            world.held = SILENT
+            return world, [snapshot_of(told) for told in pinned]
+
+        return admitted
 
     def _enter(
         self, world: Sandbox, parent: str | None, base: Base | None, *, mentioned: bool = False, ttl: int | None = None
@@ -197,10 +212,14 @@ class Sandboxes(Entries):
         return f"{self._started:x}-{self._begun}"
 
 
-def _imported(world: Sandbox, steps: Sequence[Step], *, deliver: bool) -> Sandbox:
-    """The world of a file with its steps, of which nobody is told, or of what happens from now on alone."""
-    world.log.refill(steps)
-    world.held = SILENT
-    if deliver:
-        world.speak()
-    return world
+def _check_room(before: Snapshots, brought: Sequence[Snapshot]) -> None:
+    """Refuse a file whose snapshots do not fit in the place of those that were there. Raises BadFile."""
+    try:
+        before.check_room_instead(brought)
+    except Conflict as error:
+        raise BadFile("too_large", error.message) from None
+
+
+def _fill(entry: Entry, brought: Sequence[Snapshot]) -> None:
+    for snapshot in brought:
+        entry.snapshots.keep(snapshot)

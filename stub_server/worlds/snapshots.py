@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from itertools import islice
 
 from ..engine.log import Budget
 from ..engine.sandbox import Sandbox
+from ..files.carrying import MOST_SNAPSHOTS
+from ..files.pinned import Pinned
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Conflict, Missing, detail
+from ..kernel.slices import at_once
 
-MOST = 20
+MOST = MOST_SNAPSHOTS  # what is made here can be imported elsewhere
 MOST_BYTES = 256 * 1024 * 1024
 MOST_BYTES_IN_ALL = 1024 * 1024 * 1024
 OVERHEAD = (
@@ -24,7 +27,7 @@ _LOT = 1_000  # records measured between two pauses
 class Snapshot:
     """A state with a name: a copy of the world that nobody changes, after step `number`.
 
-    `created_at` is the machine's time in ms, `size` about how many bytes it may keep alive.
+    `created_at` is the machine's time in ms, `now` the sandbox's, `size` about how many bytes it may keep alive.
     """
 
     name: str
@@ -32,7 +35,13 @@ class Snapshot:
     number: int
     created_at: int
     size: int
+    now: int
     pinned: Sandbox
+
+    @property
+    def told(self) -> Pinned:
+        """As files carry it."""
+        return Pinned(self.name, self.description, self.now, self.created_at, self.pinned)
 
     @property
     def records(self) -> int:
@@ -58,6 +67,10 @@ class Snapshots:
             raise Missing(f"There is no snapshot {name[:63]} in this sandbox.", code="snapshot_not_found")
         return found
 
+    def oldest(self) -> list[Snapshot]:
+        """All of them, in the order in which they were made."""
+        return list(self._held.values())
+
     def newest(self) -> list[Snapshot]:
         """All of them, those made last first."""
         return list(reversed(self._held.values()))
@@ -73,9 +86,16 @@ class Snapshots:
         if self._budget.used - given + size > self._budget.most:
             raise _too_many(f"The snapshots of all sandboxes have at most {self._budget.most >> 20} MiB together.")
 
+    def check_room_instead(self, snapshots: Iterable[Snapshot]) -> None:
+        """Refuse snapshots that are to come in place of all of these when they do not fit. Raises Conflict."""
+        size = sum([snapshot.size for snapshot in snapshots])
+        if size > MOST_BYTES:
+            raise _too_many(f"The snapshots of a sandbox have at most {MOST_BYTES >> 20} MiB together.")
+        if self._budget.used - self._size + size > self._budget.most:
+            raise _too_many(f"The snapshots of all sandboxes have at most {self._budget.most >> 20} MiB together.")
+
     def keep(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot, in place of the one of the same name. Raises Conflict."""
-        self.check_room(snapshot.name, snapshot.size)
+        """Keep a snapshot for which there is room, in place of the one of the same name."""
         self._let_go(snapshot.name)
         self._held[snapshot.name] = snapshot
         self._size += snapshot.size
@@ -101,6 +121,17 @@ class Snapshots:
 def taken(world: Sandbox, name: str, description: str | None) -> Generator[None, None, Snapshot]:
     """A snapshot of a world as it is at the call, measured with pauses."""
     pinned, number = world.fork(world.name), world.log.number
+    size = yield from _measured(pinned)
+    return Snapshot(name, description, number, wall_ms(), size, pinned.clock.now, pinned)
+
+
+def snapshot_of(told: Pinned) -> Snapshot:
+    """A snapshot that was made elsewhere or earlier."""
+    name, description, now, created_at, pinned = told
+    return Snapshot(name, description, pinned.log.number, created_at, at_once(_measured(pinned)), now, pinned)
+
+
+def _measured(pinned: Sandbox) -> Generator[None, None, int]:
     size = 0
     for store in pinned.stores.values():
         for table in store.tables.values():
@@ -108,7 +139,7 @@ def taken(world: Sandbox, name: str, description: str | None) -> Generator[None,
             while lot := list(islice(records, _LOT)):
                 size += sum([len(record.public) + len(record.hidden) + OVERHEAD for record in lot])
                 yield
-    return Snapshot(name, description, number, wall_ms(), size, pinned)
+    return size
 
 
 def _too_many(message: str) -> Conflict:

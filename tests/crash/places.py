@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from stub_server.files.directory import Directory
+from stub_server.files.states import States
 from stub_server.files.syncing import Syncing
 from stub_server.worlds import keeping
 
@@ -52,9 +53,9 @@ def _between(owner: Any, name: str) -> Callable[[int], None]:
 
 def _in_a_state(count: int) -> None:
     """In the middle of a state that is being written."""
-    real, left = Directory.write_base, [2 + count % 4]
+    real, left = States.write_base, [2 + count % 4]
 
-    def write(self: Directory, name: str, lines: Iterable[bytes]) -> int:
+    def write(self: States, name: str, lines: Iterable[bytes]) -> int:
         left[0] -= 1
 
         def cut() -> Iterator[bytes]:
@@ -65,7 +66,7 @@ def _in_a_state(count: int) -> None:
 
         return real(self, name, cut())
 
-    Directory.write_base = write  # type: ignore[method-assign]
+    States.write_base = write  # type: ignore[method-assign]
 
 
 PLACES: dict[str, Callable[[int], None]] = {

@@ -91,7 +91,7 @@ def look_at(inside: Inside, shop: Shop) -> None:
     secret, history = inside.app.sandboxes._origin.secret, 1 << 30
     file = file_of(capture(world), kept)
     customs = Customs(inside.app.sandboxes._origin.seeding.fixtures, secret)
-    admitted, steps = customs.admit(file, NAME, history, partial(inside.app.sandboxes._maker.empty, NAME, now=None))
+    admitted, steps, _ = customs.admit(file, NAME, history, partial(inside.app.sandboxes._maker.empty, NAME, now=None))
     admitted.log.refill(steps)
     running_on = {"clock": admitted.clock.state} if not admitted.clock.frozen else {}
     same(expected | running_on, state(admitted))

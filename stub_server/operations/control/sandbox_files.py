@@ -16,9 +16,11 @@ _MOST_SHOWN = 1_000  # characters of a reason
 async def export_sandbox(call: Call, query: Body) -> Reply:
     """200 with the file. Others are served while it is packed."""
     sandbox = call.sandbox
+    sandboxes, secrets = call.server.sandboxes, query["secrets"]
     state, steps = capture(sandbox), list(sandbox.log) if query["history"] else []
+    snapshots = [snapshot.told for snapshot in sandboxes.entry(sandbox.name).snapshots.oldest()]
     try:
-        file = await call.server.sandboxes.lane.beside(lambda: file_of(state, steps, secrets=query["secrets"]))
+        file = await sandboxes.lane.beside(lambda: file_of(state, steps, snapshots, secrets=secrets))
     except BadFile as error:
         raise Conflict(str(error), code="sandbox_too_large", details=[_detail(error, str(error))]) from None
     named = (b"content-disposition", f'attachment; filename="{sandbox.name}.world"'.encode())

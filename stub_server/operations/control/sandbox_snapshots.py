@@ -10,6 +10,7 @@ from ...kernel.clock import iso
 from ...kernel.page import Page
 from ...kernel.record import Body
 from ...worlds.history import go_back
+from ...worlds.prepared import keep_snapshot
 from ...worlds.snapshots import Snapshot, Snapshots, taken
 
 
@@ -19,11 +20,10 @@ async def create_snapshot(call: Call, body: Body) -> Reply:
     while True:
         entry = sandboxes.entry(call.sandbox.name)
         entry.snapshots.check_room(name)
-        world = entry.world
-        snapshot = await sandboxes.lane.in_slices(taken(world, name, body.get("description")))
-        if not world.is_gone:  # else it was reset meanwhile, and what there is now is meant
-            break
-    entry.snapshots.keep(snapshot)
+        snapshot = await sandboxes.lane.in_slices(taken(entry.world, name, body.get("description")))
+        entry.snapshots.check_room(name, snapshot.size)
+        if await keep_snapshot(sandboxes.keeper, sandboxes.lane, entry, snapshot):
+            break  # else it was reset meanwhile, and what there is now is meant
     answer = reply.value({"snapshot": _shown(snapshot)}, 201)
     return answer.located(f"{call.prefix}/_sandbox/snapshots/{name}")
 
@@ -43,7 +43,10 @@ def get_snapshot(call: Call, name: str) -> Reply:
 
 def delete_snapshot(call: Call, name: str) -> Reply:
     """204; the snapshot is gone."""
-    _snapshots(call).drop(name)
+    held = _snapshots(call)
+    held.get(name)
+    call.server.sandboxes.keeper.leave_snapshot(call.sandbox.name, name)
+    held.drop(name)
     return Reply(204, ())
 
 
@@ -67,7 +70,7 @@ def _shown(snapshot: Snapshot) -> Body:
         "name": snapshot.name,
         "description": snapshot.description,
         "step": snapshot.number,
-        "now": iso(snapshot.pinned.clock.now),
+        "now": iso(snapshot.now),
         "records": snapshot.records,
         "created_at": iso(snapshot.created_at),
     }

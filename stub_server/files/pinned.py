@@ -1,0 +1,71 @@
+"""Snapshots as lines: a line `snapshot` that says what it is called, then the lines of its state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import orjson
+
+from ..engine.sandbox import SILENT, Sandbox
+from ..events.log import Event
+from ..kernel.record import Record
+from .building import build
+from .state import WorldState
+
+
+class Pinned(NamedTuple):
+    """A state with a name. `now` is the instant (ms) that its clock showed, `created_at` the machine's."""
+
+    name: str
+    description: str | None
+    now: int
+    created_at: int
+    world: Sandbox
+
+
+def head_line(name: str, description: str | None, now: int, created_at: int) -> bytes:
+    """What a snapshot is called: its state follows."""
+    told = {"name": name, "description": description, "now": now, "created_at": created_at}
+    return orjson.dumps({"snapshot": told})
+
+
+class Shared:
+    """What the states of one world have in common, once in memory: restoring compares versions by identity."""
+
+    def __init__(self) -> None:
+        self._records: dict[Record, Record] = {}
+        self._events: dict[str, Event] = {}
+
+    def share(self, state: WorldState) -> None:
+        """Have a state hold what an earlier one holds, where they are equal."""
+        records, events = self._records, self._events
+        for owned in state.owned.values():
+            for rows in owned.rows.values():
+                for key, record in rows.items():
+                    rows[key] = records.setdefault(record, record)
+        for place, event in enumerate(state.events):
+            held = events.setdefault(event.id, event)
+            if held == event:
+                state.events[place] = held
+
+
+def pin(world: Sandbox, state: WorldState, secret: bytes) -> None:
+    """Fill an empty world with a snapshot's state; nobody is told of it."""
+    build(world, state, secret, state.clock)
+    world.held = SILENT
+
+
+def strangers(state: WorldState, snapshot: WorldState) -> Iterator[str]:
+    """What shows that a snapshot is not of the world whose state is given."""
+    for name in ("scenario", "seed", "home", "seeded_keys"):
+        if getattr(state, name) != getattr(snapshot, name):
+            yield f"its {name} is another than the sandbox's"
+    pairs: list[tuple[str, Any, Any]] = [
+        ("step", snapshot.step, state.step),
+        ("timers_set", snapshot.timers_last, state.timers_last),
+        *(("position", mine, own) for mine, own in zip(snapshot.position, state.position, strict=True)),
+    ]
+    for name, mine, own in pairs:
+        if mine > own:
+            yield f"its {name} is beyond the sandbox's"
