@@ -33,6 +33,8 @@ class Recorder:
         trace, journal = call.trace, call.sandbox.journal
         if call.warnings:
             trace.warnings = call.warnings
+        if call.prefix:
+            trace.is_prefixed = True
         if not journal.keeps_bodies:
             trace.answer, trace.sent_headers = None, ()
             trace.size = OVERHEAD + 4 * len(trace.path) + len(trace.query)
