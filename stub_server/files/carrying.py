@@ -30,11 +30,12 @@ def file_of(state: WorldState, steps: Sequence[Step], *, secrets: bool = True) -
 
     Raises BadFile for a world that is too large.
     """
-    return pack(_lines(state, steps, secrets=secrets), secrets=secrets)
-
-
-def _lines(state: WorldState, steps: Sequence[Step], *, secrets: bool) -> Iterator[bytes]:
     change: Change = as_it_is if secrets else blanked
+    return pack(world_lines(state, steps, change, secrets=secrets), secrets=secrets)
+
+
+def world_lines(state: WorldState, steps: Sequence[Step], change: Change, *, secrets: bool) -> Iterator[bytes]:
+    """The lines of a state and of the newest steps that led there."""
     if not secrets:
         state.replies.clear()
         steps = [step._replace(saved=None, forgotten_replies=()) for step in steps]
@@ -64,16 +65,7 @@ class Customs:
         """
         state, steps = self._read(data, name, keep)
         world = empty(state.scenario, state.seed)
-        reasons = misfits(world.rules, state, steps)
-        if reasons:
-            raise BadFile("unfit", *reasons)
-        try:
-            build(world, state, self._secret, resumed(state.clock))
-            reasons = check_built(world)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError) as error:
-            raise BadFile("damaged", f"The file is damaged: its records do not go together ({error!r}).") from None
-        if reasons:
-            raise BadFile("unfit", *reasons)
+        settle(world, Carried(state, steps), self._secret, resumed(state.clock))
         return world, steps
 
     def _read(self, data: bytes, name: str, keep: int) -> Carried:
@@ -91,6 +83,20 @@ class Customs:
             return Carried(reader.state, reader.steps[-keep:] if keep else ())
         except Unreadable as error:
             raise BadFile("damaged", f"The file is damaged: {error}.") from None
+
+
+def settle(world: Sandbox, carried: Carried, secret: bytes, clock: ClockState) -> None:
+    """Fill an empty world with what was read, if it can live here. Its log has no steps yet. Raises BadFile."""
+    reasons = misfits(world.rules, carried.state, carried.steps)
+    if reasons:
+        raise BadFile("unfit", *reasons)
+    try:
+        build(world, carried.state, secret, clock)
+        reasons = check_built(world)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError) as error:
+        raise BadFile("damaged", f"The file is damaged: its records do not go together ({error!r}).") from None
+    if reasons:
+        raise BadFile("unfit", *reasons)
 
 
 def resumed(clock: ClockState) -> ClockState:
