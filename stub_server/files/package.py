@@ -58,9 +58,7 @@ def _after(first: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
     yield from lines
 
 
-def unpack(
-    data: bytes, check: Callable[[str, Any], None], expected: str = FORMAT
-) -> Iterator[tuple[str, Any]]:
+def unpack(data: bytes, check: Callable[[str, Any], None], expected: str = FORMAT) -> Iterator[tuple[str, Any]]:
     """The header and then the lines of a file, (kind, body) each, as they are read; the last one proves them whole.
 
     `check` holds a line to its schema and raises BadFile. Raises BadFile.

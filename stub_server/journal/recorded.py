@@ -36,7 +36,7 @@ def chosen(world: Sandbox) -> Chosen:
     """The newest requests of a world whose state before them is kept. Raises Conflict where there are none."""
     journal, log = world.journal, world.log
     if not journal.keeps_bodies:
-        raise unkept("The journal of this server keeps no bodies (--journal 0): there is nothing to record.", "requests")
+        raise unkept("The journal of this server keeps no bodies (--journal 0): nothing can be recorded.", "requests")
     every = list(journal)
     begun = next((n for n in range(len(every), 0, -1) if _begins_anew(every[n - 1])), 0)
     # In the order in which they changed something: one that waited is kept when it has ended.

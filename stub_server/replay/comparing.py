@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from difflib import unified_diff
 from typing import Any
 
@@ -13,7 +14,7 @@ from ..kernel.record import Body
 
 _ASIDE = frozenset(("date", "x-request-id", "ratelimit", "ratelimit-policy"))
 # Times of the machine in answers of the control surface.
-_TIMES = frozenset(("created_at", "last_used_at", "expires_at", "offset_ms", "offset"))
+_TIMES = frozenset(("created_at", "last_used_at", "expires_at", "offset_seconds"))
 _DERIVED = re.compile(r"pk_sandbox_[A-Za-z0-9]+|v1,[A-Za-z0-9+/=]{40,}")
 _CONTROL = "/_sandbox"
 
@@ -24,24 +25,25 @@ class Comparing:
     def __init__(self, *, other_secret: bool) -> None:
         self._other_secret = other_secret
 
-    def difference(self, recorded: Body, replayed: Body) -> str:
-        """What differs, as a diff; empty where nothing does."""
-        before, after = self._told(recorded), self._told(replayed)
+    def difference(self, recorded: Body, replayed: Body, *, is_running: bool) -> str:
+        """What differs, as a diff; empty where nothing does.
+
+        A clock that `is_running` goes on while a request is served: what controls show of it is the machine's.
+        """
+        before, after = self._told(recorded, is_running), self._told(replayed, is_running)
         if before == after:
             return ""
         lines = unified_diff(before, after, "recorded", "replayed", lineterm="", n=2)
         return "\n".join(lines)
 
-    def _told(self, request: Body) -> list[str]:
+    def _told(self, request: Body, is_running: bool) -> list[str]:
         """An answer line by line. JSON of equal bytes is shown indented, other JSON too: bytes are a line besides."""
         answer, control = request["answer"] or "", request["path"].startswith(_CONTROL)
         parsed: Any = None
-        try:
+        with suppress(ValueError):
             parsed = orjson.loads(answer.encode("latin-1"))
-        except ValueError:
-            pass
         if control and parsed is not None:
-            parsed = _timeless(parsed)
+            parsed = _timeless(parsed, _TIMES | {"now"} if is_running else _TIMES)
             answer = orjson.dumps(parsed).decode()
         headers = [(name, value) for name, value in request["answer_headers"] if name not in _ASIDE]
         if REDACTED in answer or control:  # how long a secret is tells nothing
@@ -68,7 +70,7 @@ def _is_plain(parsed: Any, answer: str, control: bool) -> bool:
     return control or orjson.dumps(parsed) == answer.encode("latin-1")
 
 
-def _timeless(node: Any) -> Any:
+def _timeless(node: Any, times: frozenset[str]) -> Any:
     if isinstance(node, dict):
-        return {name: "[time]" if name in _TIMES else _timeless(member) for name, member in node.items()}
-    return [_timeless(item) for item in node] if isinstance(node, list) else node
+        return {name: "[time]" if name in times else _timeless(member, times) for name, member in node.items()}
+    return [_timeless(item, times) for item in node] if isinstance(node, list) else node

@@ -142,7 +142,7 @@ class Session:
             answered = await self._send(request, credential)
             if _is_simulated(request):
                 return None
-            diff = self._comparing.difference(request, answered)
+            diff = self._comparing.difference(request, answered, is_running=not self._world().clock.frozen)
             if not diff:
                 return ""
             first = first or diff

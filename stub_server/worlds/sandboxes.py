@@ -143,9 +143,7 @@ class Sandboxes(Entries):
         world, steps = await self.lane.beside(self._admission(name, file))
         return await self._replace(name, _imported(world, steps, deliver=deliver))
 
-    async def put_in_place(
-        self, name: str, scenario: str, seed: int, fill: Callable[[Sandbox], None]
-    ) -> Sandbox:
+    async def put_in_place(self, name: str, scenario: str, seed: int, fill: Callable[[Sandbox], None]) -> Sandbox:
         """Have a world that `fill` makes of one without records, in the place of another. Raises Missing."""
         name = (await self.mention(name)).name
         world = self._maker.empty(name, scenario, seed, None)
