@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+import orjson
 
 from ..delivery.courier import Courier
 from ..delivery.posting import Posting
@@ -12,8 +15,9 @@ from ..engine.sandbox import Sandbox
 from ..engine.scheduler import tick
 from ..events.sender import Delivery, Sender
 from ..files.recording import step_for
+from ..kernel.clock import iso
 from ..kernel.record import Body
-from ..kernel.timers import Timer
+from ..kernel.timers import SENDING, Timer
 from .clockwork import Timepiece
 
 _TURNS = 200  # that others get before an attempt that the recording does not know is given up
@@ -28,7 +32,8 @@ class Receivers:
 
     def __init__(self, steps: Iterable[Body], timepiece: Timepiece, world: Callable[[], Sandbox]) -> None:
         self._timepiece, self._world = timepiece, world
-        self.request = ""  # the id of the request that is being served
+        self._request = ""  # the id of the request that is being served
+        self._fired: set[tuple[str, str]] = set()  # attempts that its answer names, by instant and delivery
         self._steps: dict[int, Body] = {}
         self._answers: dict[str, Body] = {}
         for step in steps:
@@ -36,6 +41,23 @@ class Receivers:
                 self._steps[step["number"]] = step
             else:
                 self._answers[step["cause"]["id"]] = step
+
+    def begin(self, request: Body) -> None:
+        """A request of the recording is served from here on."""
+        self._request, self._fired = request["id"], set()
+        if request["operation"] == "advanceClock" and request["status"] == 200:
+            with suppress(ValueError, KeyError, TypeError):
+                fired = orjson.loads(request["answer"].encode("latin-1"))["fired"]
+                self._fired = {(job["at"], job["resource"]) for job in fired if job["job"] == SENDING}
+
+    def under_way(self, world: Sandbox) -> int:
+        """How many attempts were under way: the next one, unless it was made while the clock advanced."""
+        told = self._steps.get(world.log.number + 1)
+        if told is None or world is not self._world() or (world.clock.frozen and told["at"] != world.clock.now):
+            return 0
+        timers, subject = world.timers.by_number(), told["cause"]["id"]
+        dues = [timers[number][0] for number in told.get("taken", ()) if number in timers]
+        return 0 if any((iso(due), subject) in self._fired for due in dues) else 1
 
     def until(self, number: int) -> None:
         """Have the attempts that ended before a request, up to the step before it. Raises Diverged."""
@@ -71,13 +93,15 @@ class Receivers:
 
     def answer(self) -> AttemptOutcome | None:
         """What a receiver answered to the attempt that the present request makes."""
-        step = self._answers.get(self.request)
+        step = self._answers.get(self._request)
         for put in () if step is None else step.get("puts", ()):
             if put["table"] != "webhook_logs" or not put["hidden"]["attempts"]:
                 continue
             attempt, public, hidden = put["hidden"]["attempts"][-1], put["public"], put["hidden"]
             if attempt["trigger"] == AUTOMATIC or step is None:
                 continue
+            while self._world().log.number + 1 < step["number"] and self.take_waiting():
+                pass  # others ended while this one was on its way
             self._timepiece.show(self._world(), step["at"])
             return AttemptOutcome(
                 status=public["response_status"],
@@ -120,6 +144,10 @@ class _Posting(Posting):
             await asyncio.sleep(0)
         world.timers.pass_over(timer)
         return None
+
+    def in_flight(self, world: Sandbox) -> int:
+        """How many attempts were under way then."""
+        return self.receivers.under_way(world)
 
     async def ended(self) -> None:
         """Have the next attempt that has ended, for whoever waits for one. Raises TimeoutError without one."""

@@ -155,7 +155,7 @@ class Session:
         world = self._world()
         world.ids.requests_from(self._ids)
         self._ids.tell(request["id"])
-        self._receivers.request = request["id"]
+        self._receivers.begin(request)
         self.timepiece.show(world, request["at"], request["wall"])
         is_control = request["path"].startswith(_CONTROL)
         rules = world.faults
