@@ -106,11 +106,18 @@ def _begins_anew(trace: Trace) -> bool:
 
 
 def _is_whole(trace: Trace) -> bool:
-    """Whether a request is known as it came, but for its secrets."""
+    """Whether a request is known as it came, but for its secrets.
+
+    The body of one that changed nothing may never have been read: then it had no part in the answer.
+    """
     if len(trace.path) > LONGEST or len(trace.query) > LONGEST or not trace.packed:
         return False
     said = dict(trace.headers)
-    return trace.body is not None or (said.get("content-length", "0") == "0" and "transfer-encoding" not in said)
+    return (
+        trace.after is None
+        or trace.body is not None
+        or (said.get("content-length", "0") == "0" and "transfer-encoding" not in said)
+    )
 
 
 def _is_outside(step: Step) -> bool:
