@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
@@ -29,23 +30,22 @@ def _of_the_machine() -> int:
     return time.time_ns() // 1_000_000
 
 
-_source = _of_the_machine
+_source: ContextVar[Callable[[], int]] = ContextVar("_source", default=_of_the_machine)
 
 
 def wall_ms() -> int:
     """The machine's time in milliseconds since 1970. Nowhere else is the wall clock read."""
-    return _source()
+    return _source.get()()
 
 
 @contextmanager
 def wall_from(source: Callable[[], int]) -> Iterator[None]:
-    """Have another source for the machine's time, in the whole process: a recording is replayed at its own time."""
-    global _source
-    before, _source = _source, source
+    """Have another source for the machine's time in what is done here: a recording is replayed at its own time."""
+    token = _source.set(source)
     try:
         yield
     finally:
-        _source = before
+        _source.reset(token)
 
 
 @lru_cache(maxsize=32)  # a step writes its own instant several times

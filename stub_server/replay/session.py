@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
-from starlette.types import Message
 
 from ..app import create_app, data_dir
 from ..contract.secrets import REDACTED
@@ -164,10 +163,10 @@ class Session:
         body = _named(request).encode("latin-1")
         parts: list[bytes] = []
 
-        async def receive() -> Message:
+        async def receive() -> Body:
             return {"type": "http.request", "body": body, "more_body": False}
 
-        async def send(message: Message) -> None:
+        async def send(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.body":
                 parts.append(message.get("body", b""))
 
@@ -217,12 +216,13 @@ def _is_simulated(request: Body) -> bool:
 
 
 def _seen(request: Body) -> int:
-    """The step that a request found. A snapshot waits for its turn, while attempts to deliver end."""
-    if request["operation"] == "createSnapshot" and request["status"] == 201:
-        step: int = orjson.loads(request["answer"].encode("latin-1"))["snapshot"]["step"]
-        return step
+    """The step that a request found. Snapshots and forks wait for their turn, while attempts to deliver end."""
     number: int = request["before"]
-    return number
+    made = {"createSnapshot": "snapshot", "forkSandbox": "sandbox"}.get(request["operation"] or "")
+    if made is None or request["status"] != 201:
+        return number
+    seen: int = orjson.loads(request["answer"].encode("latin-1"))[made]["step"]
+    return max(number, seen)
 
 
 def _is_to_be_sent(request: Body) -> bool:
