@@ -12,9 +12,11 @@ from ..engine.step import Step
 from ..kernel.clock import wall_ms
 from ..kernel.record import Body
 from ..kernel.trace import LONGEST, Trace
+from .showing import plain
 
 _ANEW = ("resetSandbox", "importSandbox")
 """After these the world is another: nothing before them is in its log."""
+_METHOD = 100  # characters
 _SENDING = ("sendTestWebhook", "retryWebhook")
 
 
@@ -73,8 +75,8 @@ def line(trace: Trace, wall: int) -> Body:
         "id": trace.id,
         "at": trace.at,
         "wall": wall,
-        "method": trace.method,
-        "path": trace.path,
+        "method": plain(trace.method),
+        "path": plain(trace.path),
         "query": trace.query.decode("latin-1"),
         "prefixed": trace.is_prefixed,
         "headers": [list(header) for header in trace.headers],
@@ -110,7 +112,7 @@ def _is_whole(trace: Trace) -> bool:
 
     The body of one that changed nothing may never have been read: then it had no part in the answer.
     """
-    if len(trace.path) > LONGEST or len(trace.query) > LONGEST or not trace.packed:
+    if len(trace.path) > LONGEST or len(trace.query) > LONGEST or len(trace.method) > _METHOD or not trace.packed:
         return False
     said = dict(trace.headers)
     return (

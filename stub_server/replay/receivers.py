@@ -76,7 +76,7 @@ class Receivers:
             return False
         try:
             step = step_for(world, told)
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, TypeError, IndexError) as error:
             raise Diverged(f"step {told['number']}, an attempt to deliver, names what is not there ({error})") from None
         world.take(step)
         return True

@@ -221,8 +221,17 @@ def _seen(request: Body) -> int:
     made = {"createSnapshot": "snapshot", "forkSandbox": "sandbox"}.get(request["operation"] or "")
     if made is None or request["status"] != 201:
         return number
-    seen: int = orjson.loads(request["answer"].encode("latin-1"))[made]["step"]
-    return max(number, seen)
+    step = _answered(request, made).get("step")
+    return max(number, step) if isinstance(step, int) else number
+
+
+def _answered(request: Body, member: str) -> Body:
+    """A member of a recorded answer; empty where the answer is not what it was."""
+    try:
+        found = orjson.loads((request["answer"] or "").encode("latin-1"))[member]
+    except (ValueError, KeyError, TypeError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _is_to_be_sent(request: Body) -> bool:
@@ -236,8 +245,11 @@ def _named(request: Body) -> str:
     body: str = request["body"]
     if request["operation"] not in ("forkSandbox", "createSandbox") or request["status"] != 201:
         return body
-    asked = orjson.loads(body.encode("latin-1")) if body else {}
-    if "name" in asked:
+    try:
+        asked = orjson.loads(body.encode("latin-1")) if body else {}
+    except ValueError:
         return body
-    name = orjson.loads(request["answer"].encode("latin-1"))["sandbox"]["name"]
+    name = _answered(request, "sandbox").get("name")
+    if not isinstance(asked, dict) or "name" in asked or not isinstance(name, str):
+        return body
     return orjson.dumps(asked | {"name": name}).decode("latin-1")

@@ -62,6 +62,7 @@ def test_a_changed_answer_is_found_and_shown(control: httpx2.Client, make_custom
         (lambda file: gzip.compress(b'{"hello": 1}\n'), "its first line does not say so"),
         (lambda file: b"PK", "it is not packed with gzip"),
         (lambda file: changed(file, "request", lambda line: line.pop("caller")), "The file is damaged: request"),
+        (lambda file: changed(file, "request", lambda line: line.update(body="→")), "The file is damaged: request"),
         (lambda file: changed(file, "header", lambda line: line.update(version=9)), "made by a newer server"),
     ],
 )
