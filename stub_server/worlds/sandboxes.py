@@ -144,8 +144,9 @@ class Sandboxes(Entries):
         return await self._replace(name, _imported(world, steps, deliver=deliver))
 
     async def put_in_place(self, name: str, scenario: str, seed: int, fill: Callable[[Sandbox], None]) -> Sandbox:
-        """Have a world that `fill` makes of one without records, in the place of another. Raises Missing."""
-        name = (await self.mention(name)).name
+        """Have a world that `fill` makes of one without records, in the place of another, if there is one."""
+        if self.find(name) is None:
+            await self.create(name, None, None, None, None)
         world = self._maker.empty(name, scenario, seed, None)
         fill(world)
         return (await self._replace(name, world)).world

@@ -153,3 +153,24 @@ def test_a_running_clock_shows_what_it_showed(serve: Callable[..., Live], file: 
         assert 200 == api.get("/v2/projects").status_code
         replayed = Replayed(recorded(control, file))
         assert (0, 14) == (replayed.code, replayed.told["same"]), replayed.told
+
+
+def test_a_server_with_an_admin_key_is_replayed_without_it(serve: Callable[..., Live], file: Path) -> None:
+    """Its secret is random too: keys that follow from it are others, and are set aside."""
+    server = serve(host="192.0.2.1", admin_key="open sesame")
+    with clients(server, {"X-Sandbox-Admin-Key": "open sesame"}) as (api, control):
+        made = control.post("/sandboxes", json={"name": "alice"})
+        assert 201 == made.status_code, made.text
+        token = control.post("/tokens", json={}, headers={"X-Sandbox": "alice"}).json()["token"]
+        bearer = {"Authorization": f"Bearer {token}"}
+        key = api.post("/api-keys", json={"name": "Chave", "scopes": ["orders:read"]}, headers=bearer)
+        private_key = key.json()["api_key"]["private_key"]
+        assert 200 == api.get("/v2/orders", headers={"Authorization": f"Bearer {private_key}"}).status_code
+        wrong = {"X-Sandbox": "alice", "X-Sandbox-Admin-Key": "open barley"}
+        assert 403 == control.post("/clock/freeze", headers=wrong).status_code
+        recording = control.get("/export", params={"requests": "true"}, headers={"X-Sandbox": "alice"})
+        assert 200 == recording.status_code, recording.text
+        assert b"open" not in b"".join(str(line).encode() for line in lines(recording.content) if line[0] == "request")
+        file.write_bytes(recording.content)
+        replayed = Replayed(file)
+        assert (0, 4) == (replayed.code, replayed.told.get("same")), (replayed.error, replayed.told)
