@@ -160,6 +160,7 @@ def _served(
         abroad,
         Explainer(document, schemas, control, compiled[CONTROL], Rehearsal(api)).explain,
         loopback=settings.loopback,
+        behaviour=settings.behaviour,
         rate_limit=settings.rate_limit,
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty key would admit everybody
     )

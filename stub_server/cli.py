@@ -14,6 +14,7 @@ from .commands.faults import faults
 from .commands.file_verbs import export, import_
 from .commands.init import init
 from .commands.options import BaseUrl, Unusable
+from .commands.record_verbs import record, replay
 from .commands.request_verbs import requests
 from .commands.travel_verbs import fork, rewind, snapshot, worlds
 from .commands.verbs import certify, listen
@@ -277,5 +278,20 @@ def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) ->
         click.echo(line)
 
 
-for verb in (certify, explain, faults, requests, listen, worlds, fork, snapshot, rewind, init, export, import_):
+for verb in (
+    certify,
+    explain,
+    faults,
+    requests,
+    listen,
+    worlds,
+    fork,
+    snapshot,
+    rewind,
+    init,
+    export,
+    import_,
+    record,
+    replay,
+):
     main.add_command(verb)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 
@@ -66,6 +67,28 @@ class Settings:
         """The hosts that a server on loopback accepts, beside those of this machine."""
         base = (urlsplit(self.base_url).netloc.rpartition("@")[2],) if self.base_url else ()
         return (*base, *self.allow_hosts)
+
+    @property
+    def behaviour(self) -> dict[str, Any]:
+        """What of the settings shapes answers, without secrets: a recording tells it."""
+        return {
+            "base_url": self.url,
+            "host": self.host,
+            "seed": self.seed,
+            "scenario": self.scenario,
+            "now": self.now,
+            "lenient_auth": self.lenient_auth,
+            "ignore_unknown": self.ignore_unknown,
+            "reject_unknown_query": self.reject_unknown_query,
+            "check_digits": self.check_digits,
+            "autopay": self.autopay,
+            "webhook_schedule": self.webhook_schedule,
+            "history": self.history,
+            "rate_limit": self.rate_limit,
+            "has_admin_key": bool(self.admin_key),
+            "has_secret": self.secret is not None or not self.loopback,
+            "has_overlays": bool(self.overlays),
+        }
 
     def signing_secret(self, random_bytes: bytes) -> bytes:
         """The secret of tokens and keys: from `secret`, else from the seed on loopback, else from `random_bytes`."""

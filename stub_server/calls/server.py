@@ -1,7 +1,7 @@
 """What handlers can use of the server: its address, contracts, sandboxes and tokens."""
 
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
@@ -23,7 +23,8 @@ READY_FOR = 30 * 24 * 3600  # seconds
 class Server:
     """One per application. `rate_limit` is so many requests in so many seconds.
 
-    `courier` sends what is due, `sender_abroad` what a page of another machine asks for; `explain` explains refusals.
+    `courier` sends what is due, `sender_abroad` what a page of another machine asks for; `explain` explains refusals;
+    `behaviour` is what of the settings shapes answers.
     """
 
     version: str
@@ -37,6 +38,7 @@ class Server:
     sender_abroad: Sender
     explain: Explain
     loopback: bool
+    behaviour: Mapping[str, Any]
     rate_limit: tuple[int, int] | None = None
     admin_key: bytes | None = field(default=None, repr=False)
     closing: Event = field(default_factory=Event)

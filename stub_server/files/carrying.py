@@ -28,7 +28,7 @@ class Carried(NamedTuple):
 
     state: WorldState
     steps: Sequence[Step]
-    snapshots: Sequence[tuple[Body, WorldState]]
+    snapshots: Sequence[tuple[Body, WorldState]] = ()
 
 
 class Admitted(NamedTuple):
@@ -46,11 +46,22 @@ def file_of(
 
     Raises BadFile for a world that is too large.
     """
-    return pack(_lines(state, steps, snapshots, secrets=secrets), secrets=secrets)
-
-
-def _lines(state: WorldState, steps: Sequence[Step], snapshots: Sequence[Pinned], *, secrets: bool) -> Iterator[bytes]:
     change: Change = as_it_is if secrets else blanked
+
+    def lines() -> Iterator[bytes]:
+        yield from world_lines(state, steps, change, secrets=secrets)
+        for name, description, now, created_at, world in snapshots:
+            pinned = capture(world)
+            if not secrets:
+                pinned.replies.clear()
+            yield head_line(name, description, now, created_at)
+            yield from state_lines(pinned, change)
+
+    return pack(lines(), secrets=secrets)
+
+
+def world_lines(state: WorldState, steps: Sequence[Step], change: Change, *, secrets: bool) -> Iterator[bytes]:
+    """The lines of a state and of the newest steps that led there."""
     if not secrets:
         state.replies.clear()
         steps = [step._replace(saved=None, forgotten_replies=()) for step in steps]
@@ -63,12 +74,6 @@ def _lines(state: WorldState, steps: Sequence[Step], snapshots: Sequence[Pinned]
     for merchant_id, used in sorted(unrecorded.items()):
         for key, usage in sorted(used.items()):
             yield use_line(merchant_id, key, usage)
-    for name, description, now, created_at, world in snapshots:
-        pinned = capture(world)
-        if not secrets:
-            pinned.replies.clear()
-        yield head_line(name, description, now, created_at)
-        yield from state_lines(pinned, change)
 
 
 class Customs:
@@ -84,7 +89,7 @@ class Customs:
         """
         state, steps, snapshots = self._read(data, name, keep)
         world = empty(state.scenario, state.seed)
-        self._judge(world, state, steps, partial(build, world, state, self._secret, resumed(state.clock)))
+        settle(world, Carried(state, steps), self._secret, resumed(state.clock))
         shared, pinned = Shared(), []
         shared.share(state)
         for told, was in snapshots:
@@ -93,25 +98,9 @@ class Customs:
                 raise BadFile("damaged", f"The file is damaged: {where}{reason}.")
             shared.share(was)
             copy = empty(was.scenario, was.seed)
-            self._judge(copy, was, (), partial(pin, copy, was, self._secret), where)
+            _judge(copy, was, (), partial(pin, copy, was, self._secret), where)
             pinned.append(Pinned(told["name"], told["description"], told["now"], told["created_at"], copy))
         return Admitted(world, steps, pinned)
-
-    @staticmethod
-    def _judge(
-        world: Sandbox, state: WorldState, steps: Sequence[Step], fill: Callable[[], None], where: str = ""
-    ) -> None:
-        """Fill a world with a state that fits. Raises BadFile."""
-        reasons = misfits(world.rules, state, steps)
-        if not reasons:
-            try:
-                fill()
-                reasons = check_built(world)
-            except (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError) as error:
-                message = f"The file is damaged: {where}its records do not go together ({error!r})."
-                raise BadFile("damaged", message) from None
-        if reasons:
-            raise BadFile("unfit", *(where + reason for reason in reasons))
 
     def _read(self, data: bytes, name: str, keep: int) -> Carried:
         snapshots: dict[str, tuple[Body, Reader]] = {}
@@ -134,6 +123,25 @@ class Customs:
             return Carried(own.state, own.steps[-keep:] if keep else (), states)
         except Unreadable as error:
             raise BadFile("damaged", f"The file is damaged: {error}.") from None
+
+
+def settle(world: Sandbox, carried: Carried, secret: bytes, clock: ClockState) -> None:
+    """Fill an empty world with what was read, if it can live here. Its log has no steps yet. Raises BadFile."""
+    _judge(world, carried.state, carried.steps, partial(build, world, carried.state, secret, clock))
+
+
+def _judge(world: Sandbox, state: WorldState, steps: Sequence[Step], fill: Callable[[], None], where: str = "") -> None:
+    """Fill a world with a state that fits. Raises BadFile."""
+    reasons = misfits(world.rules, state, steps)
+    if not reasons:
+        try:
+            fill()
+            reasons = check_built(world)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError) as error:
+            message = f"The file is damaged: {where}its records do not go together ({error!r})."
+            raise BadFile("damaged", message) from None
+    if reasons:
+        raise BadFile("unfit", *(where + reason for reason in reasons))
 
 
 def resumed(clock: ClockState) -> ClockState:

@@ -14,6 +14,11 @@ import orjson
 from ..version import __version__
 
 FORMAT, VERSION = "stub.world", 1
+RECORDING = "stub.recording"  # a world and what was asked of it afterwards
+_OTHERS = {
+    FORMAT: "This file holds a sandbox and no requests: `stub-server import` reads it.",
+    RECORDING: "This file is a recording: `stub-server replay` reads it.",
+}
 MEDIA = "application/vnd.stub.world+gzip"
 MOST_BYTES = 256 * 1024 * 1024  # packed, and unpacked
 LONGEST_LINE = 16 * 1024 * 1024  # reading one holds up everybody
@@ -30,10 +35,10 @@ class BadFile(ValueError):
         self.kind, self.reasons = kind, reasons
 
 
-def pack(lines: Iterable[bytes], *, secrets: bool) -> bytes:
+def pack(lines: Iterable[bytes], *, secrets: bool, kind: str = FORMAT) -> bytes:
     """The file of these lines. Raises BadFile when it would be too large to be read."""
     file, seal, size, count = io.BytesIO(), sha256(), 0, 0
-    header = {"format": FORMAT, "version": VERSION, "server": __version__, "secrets": secrets}
+    header = {"format": kind, "version": VERSION, "server": __version__, "secrets": secrets}
     header["note"] = _NOTE if secrets else _NO_SECRETS
     with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
         for line in _after(orjson.dumps({"header": header}), lines):
@@ -53,7 +58,7 @@ def _after(first: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
     yield from lines
 
 
-def unpack(data: bytes, check: Callable[[str, Any], None]) -> Iterator[tuple[str, Any]]:
+def unpack(data: bytes, check: Callable[[str, Any], None], expected: str = FORMAT) -> Iterator[tuple[str, Any]]:
     """The header and then the lines of a file, (kind, body) each, as they are read; the last one proves them whole.
 
     `check` holds a line to its schema and raises BadFile. Raises BadFile.
@@ -64,7 +69,7 @@ def unpack(data: bytes, check: Callable[[str, Any], None]) -> Iterator[tuple[str
     for line in _lines(data):
         kind, body = _parsed(line, is_first)
         if is_first:
-            _check_header(kind, body)
+            _check_header(kind, body, expected)
         check(kind, body)
         if kind == "end":
             if body != {"lines": count, "sha256": seal.hexdigest()}:
@@ -81,8 +86,11 @@ def unpack(data: bytes, check: Callable[[str, Any], None]) -> Iterator[tuple[str
         raise _damaged("it has no end")
 
 
-def _check_header(kind: str, body: Any) -> None:
-    is_ours = kind == "header" and isinstance(body, dict) and body.get("format") == FORMAT
+def _check_header(kind: str, body: Any, expected: str) -> None:
+    said = body.get("format") if kind == "header" and isinstance(body, dict) else None
+    is_ours = said == expected
+    if not is_ours and isinstance(said, str) and said in _OTHERS:
+        raise BadFile("foreign", _OTHERS[said])
     version = body.get("version") if is_ours else None
     if not isinstance(version, int):
         raise BadFile("foreign", "This is no file of a sandbox: its first line does not say so.")

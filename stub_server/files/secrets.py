@@ -28,10 +28,10 @@ def adopted(secret: bytes, name: str, *, anew: bool) -> Rewrite:
             if is_seeded or anew:
                 public_key, private_key = pair_of(secret, state.seed, record.id, name)
                 public = {"public_key": public_key} if is_seeded else {}
-                return _changed(record, public, {"digest": digest(private_key)})
+                return changed(record, public, {"digest": digest(private_key)})
         elif table == "webhooks" and anew:
             drawn = derived_text(secret, 32, str(state.seed), "webhook", record.id, name)
-            return _changed(record, {}, {"signing_keys": [{"key": new_key(drawn.encode()), "until": None}]})
+            return changed(record, {}, {"signing_keys": [{"key": new_key(drawn.encode()), "until": None}]})
         return record
 
     return rewrite
@@ -40,18 +40,19 @@ def adopted(secret: bytes, name: str, *, anew: bool) -> Rewrite:
 def blanked(table: str, record: Record) -> Record:
     """A record as it stands in a file without secrets."""
     if table == "api_keys":
-        return _changed(record, {}, {"digest": ""})
+        return changed(record, {}, {"digest": ""})
     if table == "webhooks":
         headers = [{**header, "value": REDACTED} for header in orjson.loads(record.public)["headers"]]
-        return _changed(record, {"headers": headers}, {"signing_keys": []})
+        return changed(record, {"headers": headers}, {"signing_keys": []})
     if table == "webhook_logs":
         sent = orjson.loads(record.hidden)["request_headers"]
         kept = {name: value if name.startswith(_OURS) else REDACTED for name, value in sent.items()}
-        return _changed(record, {}, {"request_headers": kept})
+        return changed(record, {}, {"request_headers": kept})
     return record
 
 
-def _changed(record: Record, public: Body, hidden: Body) -> Record:
+def changed(record: Record, public: Body, hidden: Body) -> Record:
+    """A record with other members."""
     return record._replace(public=_with(record.public, public), hidden=_with(record.hidden, hidden))
 
 

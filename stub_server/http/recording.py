@@ -42,6 +42,8 @@ class Recorder:
         trace, journal = call.trace, call.sandbox.journal
         if call.warnings:
             trace.warnings = call.warnings
+        if call.prefix:
+            trace.is_prefixed = True
         if not journal.keeps_bodies:
             self.pass_by(call)
             trace.answer, trace.sent_headers = None, ()

@@ -1,7 +1,9 @@
 """The sandbox clock: UTC in whole milliseconds, running or frozen, never going back."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
@@ -24,9 +26,26 @@ _SECONDS = tuple(f":{second:02d}" for second in range(60))
 _THOUSANDTHS = tuple(f".{rest:03d}Z" for rest in range(1_000))
 
 
+def _of_the_machine() -> int:
+    return time.time_ns() // 1_000_000
+
+
+_source: ContextVar[Callable[[], int]] = ContextVar("_source", default=_of_the_machine)
+
+
 def wall_ms() -> int:
     """The machine's time in milliseconds since 1970. Nowhere else is the wall clock read."""
-    return time.time_ns() // 1_000_000
+    return _source.get()()
+
+
+@contextmanager
+def wall_from(source: Callable[[], int]) -> Iterator[None]:
+    """Have another source for the machine's time in what is done here: a recording is replayed at its own time."""
+    token = _source.set(source)
+    try:
+        yield
+    finally:
+        _source.reset(token)
 
 
 @lru_cache(maxsize=32)  # a step writes its own instant several times

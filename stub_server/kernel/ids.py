@@ -93,6 +93,10 @@ class Ids:
         """A new request id. Request ids are not part of a world's state."""
         return "req_" + self._requests.getrandbits(96).to_bytes(12, "big").hex()
 
+    def requests_from(self, source: Random) -> None:
+        """Make request ids of other numbers, such as those of a recording."""
+        self._requests = source
+
     def before(self) -> "Ids":
         """The ids for the seeded past: separate streams, from position 0 on."""
         twin = Ids.__new__(Ids)

@@ -22,6 +22,8 @@ class Trace:
     kept: the journal keeps none, it was never read, or the connection ended without an answer, whose `status` is then
     0. `size` is about how many bytes all of it keeps alive.
 
+    `is_prefixed` says that the sandbox stood before the path, which is the one within it.
+
     A path or query that is longer than any of the API is kept cut.
     """
 
@@ -34,6 +36,7 @@ class Trace:
     deliveries: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     micros: int = 0
+    is_prefixed: bool = False
     length: int = 0
     operation: str | None = None
     packed: bytes = b""

@@ -149,6 +149,14 @@ class Sandboxes(Entries):
             world.speak()
         return await self._replace(name, world, snapshots)
 
+    async def put_in_place(self, name: str, scenario: str, seed: int, fill: Callable[[Sandbox], None]) -> Sandbox:
+        """Have a world that `fill` makes of one without records, in the place of another, if there is one."""
+        if self.find(name) is None:
+            await self.create(name, None, None, None, None)
+        world = self._maker.empty(name, scenario, seed, None)
+        fill(world)
+        return (await self._replace(name, world)).world
+
     async def _replace(self, name: str, world: Sandbox, brought: Sequence[Snapshot] = ()) -> Entry:
         """Have another world of the same name, with the snapshots that it brings. Raises Missing, BadFile."""
         async with Prepared(self.keeper, world, self.lane, brought) as prepared:

@@ -1,0 +1,107 @@
+"""The verbs `record` and `replay`; exit codes 0 done or the same, 1 refused or another answer, 2 wrong usage."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .options import Unusable, answer_of, of_a_server
+
+_SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
+
+
+@click.command(context_settings=_SETTINGS)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(dir_okay=False, writable=True, allow_dash=True, path_type=Path),
+    metavar="FILE",
+    help="Where it goes, - for standard output; without it to SANDBOX.stub.",
+)
+@click.option("--no-secrets", is_flag=True, help="Without signing keys and the replies saved before.")
+@of_a_server
+@_as_json
+def record(
+    output: Path | None, no_secrets: bool, server: str, sandbox: str, admin_key: str | None, as_json: bool
+) -> None:
+    """Write the requests that a sandbox of a running server keeps, and its state before them, to one file."""
+    file = answer_of(
+        server,
+        sandbox,
+        admin_key,
+        lambda running: running.download("/export", {"requests": True, "secrets": not no_secrets}),
+    )
+    to = output or Path(f"{sandbox}.stub")
+    if str(to) == "-":
+        sys.stdout.buffer.write(file)
+        return
+    try:
+        to.write_bytes(file)
+    except OSError as error:
+        raise Unusable(f"{to}: {error.strerror or error}.") from None
+    from ..files.recording import about_of
+
+    about = about_of(file)
+    count, left_out = about["recorded"], about["left_out"]
+    text = f"{to} holds {count:,} requests to the sandbox {sandbox}, {len(file):,} bytes."
+    if left_out:
+        text += f" {left_out:,} more cannot be sent again: they are older than the steps that are kept, or not whole."
+    if not no_secrets:
+        text += " It holds signing keys: keep it to yourself."
+    done = {"sandbox": sandbox, "file": str(to), "bytes": len(file), "requests": count, "left_out": left_out}
+    _tell(done | {"secrets": not no_secrets}, text, as_json=as_json)
+
+
+@click.command(context_settings=_SETTINGS)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True, path_type=Path))
+@click.option(
+    "--overlay",
+    "overlays",
+    type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
+    multiple=True,
+    envvar="STUB_OVERLAY",
+    help="OpenAPI Overlay of the recording's server; repeatable.",
+)
+@_as_json
+def replay(file: Path, overlays: tuple[Path, ...], as_json: bool) -> None:
+    """Send the requests of FILE (- for standard input) again to a fresh sandbox, and compare every answer.
+
+    No server is needed. Exit code 0 if all answers are the same, 1 with a diff of the first that is not.
+    """
+    import asyncio
+
+    from ..contract.source import ContractError
+    from ..files.package import BadFile
+    from ..replay.session import replay as replayed
+    from ..scenarios.scenario import ScenarioError
+
+    try:
+        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        outcome = asyncio.run(replayed(data, overlays))
+    except OSError as error:
+        raise Unusable(f"{file}: {error.strerror or error}.") from None
+    except BadFile as error:
+        raise Unusable("\n  ".join((str(error), *(error.reasons if len(error.reasons) > 1 else ())))) from None
+    except (ContractError, ScenarioError) as error:
+        raise Unusable(str(error)) from None
+    request = outcome.request
+    shown = None if request is None else {name: request[name] for name in ("id", "method", "path", "query")}
+    told = {"ok": request is None, "requests": outcome.requests, "same": outcome.compared, "aside": outcome.aside}
+    text = f"{outcome.compared:,} answers of {outcome.requests:,} requests are the same"
+    text += f", {outcome.aside:,} were left aside." if outcome.aside else "."
+    if request is not None:
+        query = f"?{request['query']}" if request["query"] else ""
+        text += f"\n{request['id']} {request['method']} {request['path']}{query} is answered differently:\n"
+        text += outcome.diff
+    _tell(told | {"request": shown, "diff": outcome.diff or None}, text, as_json=as_json)
+    sys.exit(0 if request is None else 1)
+
+
+def _tell(answer: dict[str, Any], text: str, *, as_json: bool) -> None:
+    import json
+
+    click.echo(json.dumps(answer, ensure_ascii=False) if as_json else text)

@@ -1,0 +1,126 @@
+"""Requests of the journal as a recording holds them: which ones, from which step on, and each as a line."""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+from typing import NamedTuple
+
+from ..calls.call import Caller
+from ..engine.past import unkept
+from ..engine.sandbox import Sandbox
+from ..engine.step import Step
+from ..kernel.clock import wall_ms
+from ..kernel.record import Body
+from ..kernel.trace import LONGEST, Trace
+from .showing import plain
+
+_ANEW = ("resetSandbox", "importSandbox")
+"""After these the world is another: nothing before them is in its log."""
+_METHOD = 100  # characters
+_SENDING = ("sendTestWebhook", "retryWebhook")
+
+
+class Chosen(NamedTuple):
+    """What is recorded: the requests in the order in which they acted, and the step before the first.
+
+    `earlier` are the kept steps up to there; `outside` later ones that a receiver of webhooks had a part in.
+    `left_out` is how many requests the journal has that cannot be sent again, or are older than the steps.
+    """
+
+    start: int
+    traces: list[Trace]
+    earlier: list[Step]
+    outside: list[Step]
+    left_out: int
+
+
+def chosen(world: Sandbox) -> Chosen:
+    """The newest requests of a world whose state before them is kept. Raises Conflict where there are none."""
+    journal, log = world.journal, world.log
+    if not journal.keeps_bodies:
+        raise unkept("The journal of this server keeps no bodies (--journal 0): nothing can be recorded.", "requests")
+    every = list(journal)
+    begun = next((n for n in range(len(every), 0, -1) if _begins_anew(every[n - 1])), 0)
+    # In the order in which they changed something: one that waited is kept when it has ended.
+    ordered = sorted(every[begun:], key=lambda trace: trace.before)
+    found: list[Trace] = []
+    for trace in reversed(ordered):
+        if trace.before < log.oldest - 1 or (trace.after is not None and not _is_whole(trace)):
+            break
+        if _is_whole(trace):
+            found.append(trace)
+    left_out = len(ordered) - len(found)
+    if left_out and not found:
+        message = "The state before the requests that are kept is not kept any more: start with a larger --history."
+        raise unkept(message, "requests")
+    found.reverse()
+    start = found[0].before if found else log.number
+    return Chosen(
+        start,
+        found,
+        [step for step in log if step.number <= start],
+        [step for step in log if step.number > start and _is_outside(step)],
+        left_out,
+    )
+
+
+def wall_of(trace: Trace) -> int:
+    """The machine's time when a request began, in ms."""
+    return wall_ms() - (perf_counter_ns() - trace.began) // 1_000_000
+
+
+def line(trace: Trace, wall: int) -> Body:
+    """A request as a recording holds it; `wall` is the machine's time when it began, in ms."""
+    return {
+        "id": trace.id,
+        "at": trace.at,
+        "wall": wall,
+        "method": plain(trace.method),
+        "path": plain(trace.path),
+        "query": trace.query.decode("latin-1"),
+        "prefixed": trace.is_prefixed,
+        "headers": [list(header) for header in trace.headers],
+        "body": (trace.body or b"").decode("latin-1"),
+        "caller": _caller(trace.caller),
+        "operation": trace.operation,
+        "before": trace.before,
+        "after": trace.after,
+        "status": trace.status,
+        "code": trace.code,
+        "simulated": trace.simulated,
+        "answer_headers": [list(header) for header in trace.answer_headers],
+        "answer": None if trace.answer is None else trace.answer.decode("latin-1"),
+    }
+
+
+def _caller(caller: Caller | None) -> Body | None:
+    if caller is None:
+        return None
+    return {
+        "kind": caller.kind,
+        "key_id": caller.key_id,
+        "claims": None if caller.claims is None else dict(caller.claims),
+    }
+
+
+def _begins_anew(trace: Trace) -> bool:
+    return trace.operation in _ANEW and trace.status == 200
+
+
+def _is_whole(trace: Trace) -> bool:
+    """Whether a request is known as it came, but for its secrets.
+
+    The body of one that changed nothing may never have been read: then it had no part in the answer.
+    """
+    if len(trace.path) > LONGEST or len(trace.query) > LONGEST or len(trace.method) > _METHOD or not trace.packed:
+        return False
+    said = dict(trace.headers)
+    return (
+        trace.after is None
+        or trace.body is not None
+        or (said.get("content-length", "0") == "0" and "transfer-encoding" not in said)
+    )
+
+
+def _is_outside(step: Step) -> bool:
+    return step.cause.kind == "delivery" or step.cause.operation in _SENDING

@@ -1,0 +1,76 @@
+"""Compares an answer with the recorded one, byte for byte but for what belongs to the machine."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from difflib import unified_diff
+from typing import Any
+
+import orjson
+
+from ..contract.redaction import REDACTED
+from ..kernel.record import Body
+
+_ASIDE = frozenset(("date", "x-request-id", "ratelimit", "ratelimit-policy"))
+# Times of the machine in answers of the control surface.
+_TIMES = frozenset(("created_at", "last_used_at", "expires_at", "offset_seconds"))
+_DERIVED = re.compile(r"pk_sandbox_[A-Za-z0-9]+|v1,[A-Za-z0-9+/=]{40,}")
+_CONTROL = "/_sandbox"
+
+
+class Comparing:
+    """`other_secret`: keys and signatures that the server's secret makes are others, and are left out too."""
+
+    def __init__(self, *, other_secret: bool) -> None:
+        self._other_secret = other_secret
+
+    def difference(self, recorded: Body, replayed: Body, *, is_running: bool) -> str:
+        """What differs, as a diff; empty where nothing does.
+
+        A clock that `is_running` goes on while a request is served: what controls show of it is the machine's.
+        """
+        before, after = self._told(recorded, is_running), self._told(replayed, is_running)
+        if before == after:
+            return ""
+        lines = unified_diff(before, after, "recorded", "replayed", lineterm="", n=2)
+        return "\n".join(lines)
+
+    def _told(self, request: Body, is_running: bool) -> list[str]:
+        """An answer line by line. JSON of equal bytes is shown indented, other JSON too: bytes are a line besides."""
+        answer, control = request["answer"] or "", request["path"].startswith(_CONTROL)
+        parsed: Any = None
+        with suppress(ValueError):
+            parsed = orjson.loads(answer.encode("latin-1"))
+        if control and parsed is not None:
+            parsed = _timeless(parsed, _TIMES | {"now"} if is_running else _TIMES)
+            answer = orjson.dumps(parsed).decode()
+        headers = [(name, value) for name, value in request["answer_headers"] if name not in _ASIDE]
+        if REDACTED in answer or control:  # how long a secret is tells nothing
+            headers = [(name, value) for name, value in headers if name != "content-length"]
+        step = "none" if request["after"] is None else f"{request['before']} to {request['after']}"
+        lines = [f"status {request['status']}", f"steps {step}"]
+        lines += [f"{name}: {value}" for name, value in sorted(headers)]
+        if parsed is not None and not answer[:1].isspace():
+            try:
+                shown = orjson.dumps(parsed, option=orjson.OPT_INDENT_2).decode()
+                lines += [*shown.splitlines(), *([] if _is_plain(parsed, answer, control) else [answer])]
+            except TypeError:
+                lines.append(answer)
+        else:
+            lines += answer.splitlines()
+        return [self._derived(line) for line in lines]
+
+    def _derived(self, line: str) -> str:
+        return _DERIVED.sub("[derived]", line) if self._other_secret else line
+
+
+def _is_plain(parsed: Any, answer: str, control: bool) -> bool:
+    """Whether the bytes are those that JSON has when it is written anew: showing them would tell nothing more."""
+    return control or orjson.dumps(parsed) == answer.encode("latin-1")
+
+
+def _timeless(node: Any, times: frozenset[str]) -> Any:
+    if isinstance(node, dict):
+        return {name: "[time]" if name in times else _timeless(member, times) for name, member in node.items()}
+    return [_timeless(item, times) for item in node] if isinstance(node, list) else node

@@ -1,0 +1,169 @@
+"""Receivers of webhooks in a replay: nothing is sent, they answer as the recording says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+import orjson
+
+from ..delivery.courier import Courier
+from ..delivery.posting import Posting
+from ..domain.deliveries import AUTOMATIC, AttemptOutcome
+from ..engine.sandbox import Sandbox
+from ..engine.scheduler import tick
+from ..events.sender import Delivery, Sender
+from ..files.recording import step_for
+from ..kernel.clock import iso
+from ..kernel.record import Body
+from ..kernel.timers import SENDING, Timer
+from .clockwork import Timepiece
+
+_TURNS = 200  # that others get before an attempt that the recording does not know is given up
+
+
+class Diverged(Exception):
+    """The world is not what it was: a step of the recording cannot be its next one."""
+
+
+class Receivers:
+    """What the recording says of deliveries: steps of attempts by number, outcomes of those that a request made."""
+
+    def __init__(self, steps: Iterable[Body], timepiece: Timepiece, world: Callable[[], Sandbox]) -> None:
+        self._timepiece, self._world = timepiece, world
+        self._request = ""  # the id of the request that is being served
+        self._fired: set[tuple[str, str]] = set()  # attempts that its answer names, by instant and delivery
+        self._steps: dict[int, Body] = {}
+        self._answers: dict[str, Body] = {}
+        for step in steps:
+            if step["cause"]["kind"] == "delivery":
+                self._steps[step["number"]] = step
+            else:
+                self._answers[step["cause"]["id"]] = step
+
+    def begin(self, request: Body) -> None:
+        """A request of the recording is served from here on."""
+        self._request, self._fired = request["id"], set()
+        if request["operation"] == "advanceClock" and request["status"] == 200:
+            with suppress(ValueError, KeyError, TypeError):
+                fired = orjson.loads(request["answer"].encode("latin-1"))["fired"]
+                self._fired = {(job["at"], job["resource"]) for job in fired if job["job"] == SENDING}
+
+    def under_way(self, world: Sandbox) -> int:
+        """How many attempts were under way: the next one, unless it was made while the clock advanced."""
+        told = self._steps.get(world.log.number + 1)
+        if told is None or world is not self._world() or (world.clock.frozen and told["at"] != world.clock.now):
+            return 0
+        timers, subject = world.timers.by_number(), told["cause"]["id"]
+        dues = [timers[number][0] for number in told.get("taken", ()) if number in timers]
+        return 0 if any((iso(due), subject) in self._fired for due in dues) else 1
+
+    def until(self, number: int) -> None:
+        """Have the attempts that ended before a request, up to the step before it. Raises Diverged."""
+        world = self._world()
+        for due in sorted(n for n in self._steps if world.log.number < n <= number):
+            step = self._steps[due]
+            self._timepiece.show(world, step["at"])
+            tick(world)
+            if not self.take_next(world):
+                raise Diverged(f"step {due}, an attempt to deliver, does not follow step {world.log.number}")
+
+    def take_next(self, world: Sandbox, subject: str | None = None) -> bool:
+        """Have the next step of a world if it is an attempt that the recording knows, of a delivery if told."""
+        told = self._steps.get(world.log.number + 1)
+        if world is not self._world() or told is None or subject not in (None, told["cause"]["id"]):
+            return False
+        try:
+            step = step_for(world, told)
+        except (KeyError, ValueError, TypeError, IndexError) as error:
+            raise Diverged(f"step {told['number']}, an attempt to deliver, names what is not there ({error})") from None
+        world.take(step)
+        return True
+
+    def take_waiting(self) -> bool:
+        """Have the next attempt while a request waits for what is due; whether there was one."""
+        world = self._world()
+        told = self._steps.get(world.log.number + 1)
+        if told is None:
+            return False
+        self._timepiece.show(world, told["at"])
+        tick(world)
+        return self.take_next(world)
+
+    def answer(self) -> AttemptOutcome | None:
+        """What a receiver answered to the attempt that the present request makes."""
+        step = self._answers.get(self._request)
+        for put in () if step is None else step.get("puts", ()):
+            if put["table"] != "webhook_logs" or not put["hidden"]["attempts"]:
+                continue
+            attempt, public, hidden = put["hidden"]["attempts"][-1], put["public"], put["hidden"]
+            if attempt["trigger"] == AUTOMATIC or step is None:
+                continue
+            while self._world().log.number + 1 < step["number"] and self.take_waiting():
+                pass  # others ended while this one was on its way
+            self._timepiece.show(self._world(), step["at"])
+            return AttemptOutcome(
+                status=public["response_status"],
+                body=public["response_body"],
+                response_headers=hidden["response_headers"],
+                duration_ms=public["duration_ms"],
+                error=public["error"],
+                request_headers=hidden["request_headers"],
+                signature=attempt["signature"],
+                simulated=attempt.get("simulated"),
+            )
+        return None
+
+
+class SilentSender(Sender):
+    """Sends nothing; answers what the recording knows."""
+
+    def __init__(self, version: str, receivers: Receivers) -> None:
+        super().__init__(version, local=False)
+        self._receivers = receivers
+
+    async def attempt(self, delivery: Delivery, timeout: float) -> AttemptOutcome:
+        """What was answered then; of an attempt that the recording does not know, that nobody answered."""
+        found = self._receivers.answer()
+        return AttemptOutcome(None, None, {}, 0, "connection_failed", {}, "") if found is None else found
+
+
+class _Posting(Posting):
+    """Attempts while the clock advances: each is the step of the recording, when its turn comes."""
+
+    receivers: Receivers
+
+    async def deliver(self, world: Sandbox, timer: Timer, timeout: float) -> str | None:
+        """Have the step of an attempt; what the recording does not know is passed over."""
+        if self._attempt(world, timer) is None:
+            return None
+        for _ in range(_TURNS):
+            if self.receivers.take_next(world, timer.subject):
+                return ""
+            await asyncio.sleep(0)
+        world.timers.pass_over(timer)
+        return None
+
+    def in_flight(self, world: Sandbox) -> int:
+        """How many attempts were under way then."""
+        return self.receivers.under_way(world)
+
+    async def ended(self) -> None:
+        """Have the next attempt that has ended, for whoever waits for one. Raises TimeoutError without one."""
+        if not self.receivers.take_waiting():
+            raise TimeoutError
+
+
+class SilentCourier(Courier):
+    """A courier that is open and never goes out."""
+
+    def __init__(self, sender: Sender, receivers: Receivers) -> None:
+        super().__init__(sender, sender)
+        self.posting: _Posting = _Posting(sender, sender, lambda world, timer: None)
+        self.posting.receivers = receivers
+
+    @property
+    def is_open(self) -> bool:
+        """It is asked like one that sends."""
+        return True

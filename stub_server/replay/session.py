@@ -1,0 +1,255 @@
+"""Sends the requests of a recording to a server of this process, in their order and at their times."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import MutableMapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from ..app import create_app, data_dir
+from ..contract.redaction import REDACTED
+from ..engine.sandbox import DEFAULT, SILENT, Sandbox
+from ..faults.rules import Faults
+from ..files.carrying import settle
+from ..files.fitting import Shapes
+from ..files.package import BadFile
+from ..files.recording import Recording, read_recording
+from ..journal.recorded import line
+from ..kernel.clock import wall_from
+from ..kernel.record import Body
+from ..kernel.trace import Trace
+from ..settings import Settings
+from ..version import __version__
+from .callers import Callers
+from .clockwork import RequestIds, Timepiece
+from .comparing import Comparing
+from .receivers import Diverged, Receivers, SilentCourier, SilentSender
+
+# What these answer depends on other machines, or on requests before those of the recording.
+_NOT_SENT = frozenset(("certifyWebhook", "certifyReceiver", "verifyRequests"))
+_ADMIN = b"x-sandbox-admin-key"
+_KEY = "of this replay"
+_PEER = ("127.0.0.1", 50_000)
+_CONTROL = "/_sandbox"
+
+
+class Outcome(NamedTuple):
+    """How a replay ended: the first request whose answer differs, with the diff, if there is one.
+
+    `compared` answers were the same; `aside` requests were not sent, or not compared, because fault rules or other
+    machines had made the answer.
+    """
+
+    requests: int
+    compared: int
+    aside: int
+    request: Body | None = None
+    diff: str = ""
+
+
+def settings_of(about: Body, overlays: Sequence[Path]) -> Settings:
+    """The settings of the recording's server, as far as they shape answers. Raises BadFile."""
+    behaviour = dict(about["behaviour"])
+    if behaviour.pop("has_overlays") and not overlays:
+        raise BadFile("unfit", "The recording is of a contract with overlays: give the same ones with --overlay.")
+    key = _KEY if behaviour.pop("has_admin_key") else None
+    for aside in ("has_secret", "rate_limit"):
+        behaviour.pop(aside)
+    return Settings(**behaviour, overlays=tuple(overlays), admin_key=key, journal=1)
+
+
+async def replay(data: bytes, overlays: Sequence[Path] = ()) -> Outcome:
+    """Read a recording and send its requests again. Raises BadFile, ContractError, ScenarioError."""
+    shapes = Shapes(data_dir("fixtures"))
+    recording = read_recording(data, shapes.check, _SECRET, _MOST_STEPS)
+    session = Session(recording, overlays)
+    with wall_from(session.timepiece):
+        return await session.run()
+
+
+_SECRET = b"replay"
+_MOST_STEPS = 1_000_000
+
+
+class Session:
+    """One recording on one server."""
+
+    def __init__(self, recording: Recording, overlays: Sequence[Path]) -> None:
+        about, state = recording.about, recording.carried.state
+        self.recording, self.timepiece, self.name = recording, Timepiece(), state.name
+        self.timepiece.now = recording.requests[0]["wall"] if recording.requests else 0
+        self._settings = settings_of(about, overlays)
+        with wall_from(self.timepiece):
+            self._edge = create_app(self._settings)
+        rate = about["behaviour"]["rate_limit"]
+        self._receivers = Receivers(recording.outside, self.timepiece, self._world)
+        sender = SilentSender(__version__, self._receivers)
+        server = dataclasses.replace(
+            self._edge.server,
+            courier=SilentCourier(sender, self._receivers),
+            sender_abroad=sender,
+            rate_limit=None if rate is None else tuple(rate),
+        )
+        self._edge.server = server
+        self._callers = Callers(server.tokens, _SECRET, self.name)
+        self._ids = RequestIds(self.name)
+        self._comparing = Comparing(other_secret=about["behaviour"]["has_secret"] or not recording.secrets)
+        self._ended: list[Trace] = []
+        self._edge.listener = lambda trace, warnings: self._ended.append(trace)
+
+    def _world(self) -> Sandbox:
+        return self._edge.server.sandboxes.entry(self.name).world
+
+    async def run(self) -> Outcome:
+        """Send everything, until an answer differs."""
+        carried, held = self.recording.carried, self.recording.about["held"]
+
+        def fill(world: Sandbox) -> None:
+            settle(world, carried, self._settings.signing_secret(b""), carried.state.clock)
+            world.log.refill(carried.steps)
+            world.held = SILENT if held == SILENT else min(held, world.events.raised)
+
+        state = carried.state
+        await self._edge.server.sandboxes.put_in_place(state.name, state.scenario, state.seed, fill)
+        compared = aside = 0
+        for request in self.recording.requests:
+            if not _is_to_be_sent(request):
+                aside += 1
+                continue
+            try:
+                diff = await self._compare(request)
+            except Diverged as error:
+                diff = f"--- recorded\n+++ replayed\n{error}"
+            if diff is None:
+                aside += 1
+            elif diff:
+                return Outcome(len(self.recording.requests), compared, aside, request, diff)
+            else:
+                compared += 1
+        return Outcome(len(self.recording.requests), compared, aside)
+
+    async def _compare(self, request: Body) -> str | None:
+        """The difference that a request's answer makes; None for an answer that fault rules had made."""
+        self._receivers.until(_seen(request))
+        sent = [value for name, value in request["headers"] if name == "authorization"]
+        credentials = [""] if not sent else list(self._callers.credentials(self._world(), request))
+        first: str | None = None
+        for credential in credentials:
+            answered = await self._send(request, credential)
+            if _is_simulated(request):
+                return None
+            diff = self._comparing.difference(request, answered, is_running=not self._world().clock.frozen)
+            if not diff:
+                return ""
+            first = first or diff
+            if answered["status"] != 401:
+                break
+        return first or ""
+
+    async def _send(self, request: Body, credential: str) -> Body:
+        """Send a request; answers it as the journal has it."""
+        world = self._world()
+        world.ids.requests_from(self._ids)
+        self._ids.tell(request["id"])
+        self._receivers.begin(request)
+        self.timepiece.show(world, request["at"], request["wall"])
+        is_control = request["path"].startswith(_CONTROL)
+        rules = world.faults
+        if not is_control:  # what they did then is not known; answers that they made are not compared
+            world.faults = Faults(world.seed)
+        body = _named(request).encode("latin-1")
+        parts: list[bytes] = []
+
+        async def receive() -> Body:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.body":
+                parts.append(message.get("body", b""))
+
+        self._ended.clear()
+        try:
+            await self._edge(self._scope(request, body, credential), receive, send)
+        except ConnectionResetError:  # as then: a request asked for it
+            pass
+        finally:
+            world.faults = rules
+        self._callers.learn(b"".join(parts))
+        return line(self._ended[-1], self.timepiece.now)
+
+    def _scope(self, request: Body, body: bytes, credential: str) -> dict[str, Any]:
+        headers = []
+        for name, value in request["headers"]:
+            told = value.encode("latin-1")
+            if name == "authorization":
+                told = credential.encode("latin-1")
+            elif name == "content-length":
+                told = b"%d" % len(body)
+            elif name.encode() == _ADMIN and value == REDACTED:
+                told = (_KEY if request["code"] != "admin_key_required" else "another").encode()
+            headers.append((name.encode("latin-1"), told))
+        prefix = f"/s/{self.name}" if request["prefixed"] else ""
+        if not prefix and self.name != DEFAULT and all(name != b"x-sandbox" for name, _ in headers):
+            headers.append((b"x-sandbox", self.name.encode()))  # then its credential named it
+        path = prefix + request["path"]
+        return {
+            "type": "http",
+            "http_version": "1.1",
+            "method": request["method"],
+            "scheme": "http",
+            "path": path,
+            "raw_path": path.encode("utf-8", "surrogatepass"),
+            "query_string": request["query"].encode("latin-1"),
+            "root_path": "",
+            "headers": headers,
+            "client": _PEER,
+            "extensions": {},
+        }
+
+
+def _is_simulated(request: Body) -> bool:
+    """Whether fault rules had a part in the answer. What headers of the request ask for, they ask for again."""
+    return "fault:" in (request["simulated"] or "") or request["status"] == 0
+
+
+def _seen(request: Body) -> int:
+    """The step that a request found. Snapshots and forks wait for their turn, while attempts to deliver end."""
+    number: int = request["before"]
+    made = {"createSnapshot": "snapshot", "forkSandbox": "sandbox"}.get(request["operation"] or "")
+    if made is None or request["status"] != 201:
+        return number
+    step = _answered(request, made).get("step")
+    return max(number, step) if isinstance(step, int) else number
+
+
+def _answered(request: Body, member: str) -> Body:
+    """A member of a recorded answer; empty where the answer is not what it was."""
+    try:
+        found = orjson.loads((request["answer"] or "").encode("latin-1"))[member]
+    except (ValueError, KeyError, TypeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _is_to_be_sent(request: Body) -> bool:
+    if request["operation"] in _NOT_SENT or (request["status"] == 429 and request["code"] == "rate_limited"):
+        return False
+    return not (_is_simulated(request) and request["after"] is None)
+
+
+def _named(request: Body) -> str:
+    """The body of a request; where the server made a sandbox's name up, it is asked for now."""
+    body: str = request["body"]
+    if request["operation"] not in ("forkSandbox", "createSandbox") or request["status"] != 201:
+        return body
+    try:
+        asked = orjson.loads(body.encode("latin-1")) if body else {}
+    except ValueError:
+        return body
+    name = _answered(request, "sandbox").get("name")
+    if not isinstance(asked, dict) or "name" in asked or not isinstance(name, str):
+        return body
+    return orjson.dumps(asked | {"name": name}).decode("latin-1")

@@ -1,0 +1,176 @@
+"""Record and replay: what was asked of a sandbox is asked again elsewhere, and every answer is the same."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from ..support.files import changed, exported, lines
+from ..support.live import Live
+from ..support.make import Maker
+from ..support.receiver import Receiver
+from ..support.recordings import Replayed, Session, recorded
+from .hooks import clients
+
+REQUESTS = 500
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where a recording goes."""
+    return tmp_path / "bug.stub"
+
+
+def test_a_session_of_five_hundred_requests_replays_byte_for_byte(
+    api: httpx2.Client, control: httpx2.Client, receiver: Receiver, live: Live, file: Path
+) -> None:
+    """Clock jumps, forks, rewinds, keys, refusals, retries under a key, and webhooks of a receiver that is gone."""
+    session = Session(api, control, receiver.url, 14)
+    session.run(REQUESTS)
+    for name in session.forks:
+        live.app.sandboxes.forget(name)
+    assert {200, 201, 400, 401, 403, 404, 409, 503} <= session.statuses
+    assert receiver.requests
+    replayed = Replayed(recorded(control, file))
+    assert (0, True, 0) == (replayed.code, replayed.told["ok"], replayed.told["aside"]), replayed.told["diff"]
+    assert REQUESTS <= replayed.told["same"] == replayed.told["requests"]
+
+
+def test_a_changed_answer_is_found_and_shown(control: httpx2.Client, make_customer: Maker, file: Path) -> None:
+    make_customer(name="Rui Prado")
+
+    def spoil(request: dict[str, str]) -> None:
+        request["answer"] = request["answer"].replace("Rui Prado", "Rui Preto")
+
+    file.write_bytes(changed(recorded(control, file).read_bytes(), "request", spoil))
+    replayed = Replayed(file)
+    assert (1, "POST", "/v2/customers") == (
+        replayed.code,
+        replayed.told["request"]["method"],
+        replayed.told["request"]["path"],
+    )
+    assert '-    "name": "Rui Preto",' in replayed.told["diff"]
+    assert '+    "name": "Rui Prado",' in replayed.told["diff"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda file: file[:-20], "The file is damaged: it breaks off."),
+        (lambda file: gzip.compress(b'{"hello": 1}\n'), "its first line does not say so"),
+        (lambda file: b"PK", "it is not packed with gzip"),
+        (lambda file: changed(file, "request", lambda line: line.pop("caller")), "The file is damaged: request"),
+        (lambda file: changed(file, "request", lambda line: line.update(body="→")), "The file is damaged: request"),
+        (lambda file: changed(file, "header", lambda line: line.update(version=9)), "made by a newer server"),
+    ],
+)
+def test_a_file_that_is_damaged_or_foreign_is_refused(
+    spoil: Callable[[bytes], bytes], reason: str, control: httpx2.Client, make_customer: Maker, file: Path
+) -> None:
+    make_customer()
+    file.write_bytes(spoil(recorded(control, file).read_bytes()))
+    replayed = Replayed(file)
+    assert (2, {}) == (replayed.code, replayed.told)
+    assert reason in replayed.error
+
+
+def test_a_sandbox_without_requests_is_no_recording_and_a_recording_no_sandbox(
+    control: httpx2.Client, file: Path
+) -> None:
+    file.write_bytes(exported(control))
+    assert "This file holds a sandbox and no requests" in Replayed(file).error
+    refused = control.post(
+        "/import",
+        content=recorded(control, file).read_bytes(),
+        headers={"Content-Type": "application/vnd.stub.world+gzip"},
+    )
+    assert (422, "unusable_file") == (refused.status_code, refused.json()["code"])
+    assert "stub-server replay" in refused.json()["message"]
+
+
+@pytest.mark.parametrize("secrets", [True, False])
+def test_no_secret_stands_in_the_requests(
+    secrets: bool, api: httpx2.Client, control: httpx2.Client, credentials: dict[str, str], file: Path
+) -> None:
+    """Nor in what a receiver had a part in; without secrets none stands in the state either, and it replays."""
+    made = api.post("/api-keys", json={"name": "Chave", "scopes": ["orders:read"]}).json()["api_key"]["private_key"]
+    for key in (made, credentials["private_key"]):
+        assert 200 == api.get("/v2/orders", headers={"Authorization": f"Bearer {key}"}).status_code
+    hook = api.post("/v2/webhooks", json={"url": "https://shop.example/hook", "events": ["*"]}).json()["webhook"]
+    control.post("/tokens", json={})
+    data = recorded(control, file, secrets=secrets).read_bytes()
+    asked = str([body for kind, body in lines(data) if kind == "request"])
+    for secret in (made, credentials["private_key"], credentials["jwt"], hook["signing_key"]):
+        assert secret not in asked
+        assert secrets or secret.removeprefix("whsec_").encode() not in gzip.decompress(data)
+    replayed = Replayed(file)
+    assert (0, 5) == (replayed.code, replayed.told["same"]), replayed.told
+
+
+def test_it_begins_where_the_steps_reach_and_after_a_reset(serve: Callable[..., Live], file: Path) -> None:
+    """Older requests are counted; where no state before one is kept there is nothing to record."""
+    with clients(serve(history=3)) as (api, control):
+        for number in range(6):
+            assert 201 == api.post("/v2/projects", json={"name": f"Projeto {number}"}).status_code
+        (about,) = [body for kind, body in lines(recorded(control, file).read_bytes()) if kind == "recording"]
+        assert (3, 4) == (about["recorded"], about["left_out"])
+        replayed = Replayed(file)
+        assert (0, 3) == (replayed.code, replayed.told["same"]), replayed.told
+        assert 200 == control.post("/reset").status_code
+        (about,) = [body for kind, body in lines(recorded(control, file).read_bytes()) if kind == "recording"]
+        assert (0, 0) == (about["recorded"], about["left_out"])
+
+
+@pytest.mark.parametrize(("settings", "said"), [({"history": 0}, "larger --history"), ({"journal": 0}, "--journal 0")])
+def test_what_cannot_be_recorded_is_refused_in_words(
+    settings: dict[str, int], said: str, serve: Callable[..., Live]
+) -> None:
+    with clients(serve(**settings)) as (api, control):
+        assert 201 == api.post("/v2/projects", json={"name": "Projeto"}).status_code
+        refused = control.get("/export", params={"requests": "true"})
+        assert (409, "step_not_kept") == (refused.status_code, refused.json()["code"])
+        assert said in refused.json()["message"]
+
+
+def test_answers_that_fault_rules_made_are_left_aside(api: httpx2.Client, control: httpx2.Client, file: Path) -> None:
+    assert 201 == control.post("/faults", json={"then": {"status": 503}}).status_code
+    assert 503 == api.get("/v2/orders").status_code
+    assert 204 == control.delete("/faults").status_code
+    assert 200 == api.get("/v2/orders").status_code
+    replayed = Replayed(recorded(control, file))
+    assert (0, 3, 1) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diff"]
+
+
+def test_a_running_clock_shows_what_it_showed(serve: Callable[..., Live], file: Path) -> None:
+    with clients(serve(now=None, scenario="empty")) as (api, control):
+        for number in range(5):
+            assert 201 == api.post("/v2/projects", json={"name": f"Projeto {number}"}).status_code
+            assert 200 == control.post("/clock/advance", json={"days": 1}).status_code
+        assert 200 == control.post("/clock/freeze").status_code
+        assert 200 == control.post("/clock/resume").status_code
+        assert 200 == api.get("/v2/projects").status_code
+        replayed = Replayed(recorded(control, file))
+        assert (0, 14) == (replayed.code, replayed.told["same"]), replayed.told
+
+
+def test_a_server_with_an_admin_key_is_replayed_without_it(serve: Callable[..., Live], file: Path) -> None:
+    """Its secret is random too: keys that follow from it are others, and are set aside."""
+    server = serve(host="192.0.2.1", admin_key="open sesame")
+    with clients(server, {"X-Sandbox-Admin-Key": "open sesame"}) as (api, control):
+        made = control.post("/sandboxes", json={"name": "alice"})
+        assert 201 == made.status_code, made.text
+        token = control.post("/tokens", json={}, headers={"X-Sandbox": "alice"}).json()["token"]
+        bearer = {"Authorization": f"Bearer {token}"}
+        key = api.post("/api-keys", json={"name": "Chave", "scopes": ["orders:read"]}, headers=bearer)
+        private_key = key.json()["api_key"]["private_key"]
+        assert 200 == api.get("/v2/orders", headers={"Authorization": f"Bearer {private_key}"}).status_code
+        wrong = {"X-Sandbox": "alice", "X-Sandbox-Admin-Key": "open barley"}
+        assert 403 == control.post("/clock/freeze", headers=wrong).status_code
+        recording = control.get("/export", params={"requests": "true"}, headers={"X-Sandbox": "alice"})
+        assert 200 == recording.status_code, recording.text
+        assert b"open" not in b"".join(str(line).encode() for line in lines(recording.content) if line[0] == "request")
+        file.write_bytes(recording.content)
+        replayed = Replayed(file)
+        assert (0, 4) == (replayed.code, replayed.told.get("same")), (replayed.error, replayed.told)

@@ -1,0 +1,91 @@
+"""`stub-server record` and `replay`: what they write and print, and how they exit."""
+
+import json
+from pathlib import Path
+
+import httpx2
+import pytest
+from click.testing import CliRunner, Result
+
+from stub_server.cli import main
+
+from ..support.files import changed, lines
+from ..support.live import Live
+from ..support.make import Maker
+
+HELP = Path(__file__).with_name("help")
+
+
+@pytest.fixture
+def to(live: Live, sandbox_name: str) -> list[str]:
+    """The flags that name the test's sandbox."""
+    return ["--server", live.url, "--sandbox", sandbox_name]
+
+
+def run(*args: str, given: bytes | None = None) -> Result:
+    """What the command says and how it exits."""
+    return CliRunner().invoke(main, list(args), input=given)
+
+
+@pytest.mark.parametrize("verb", ["record", "replay"])
+def test_the_help_of_a_verb_is_as_it_was(verb: str) -> None:
+    """Whoever changes it changes the file beside this test too, and sees what users will."""
+    said = CliRunner().invoke(main, [verb, "--help"], terminal_width=100)
+    assert (HELP / f"{verb}.txt").read_text() == said.output
+
+
+def test_what_was_recorded_is_replayed_without_a_server(
+    to: list[str], make_customer: Maker, api: httpx2.Client, tmp_path: Path
+) -> None:
+    make_customer()
+    assert 404 == api.get("/nowhere").status_code
+    file = tmp_path / "bug.stub"
+    said = run("record", "-o", str(file), *to)
+    assert (0, f"{file} holds 2 requests to the sandbox {to[-1]}, {file.stat().st_size:,} bytes. ") == (
+        said.exit_code,
+        said.output.partition("It holds signing keys")[0],
+    )
+    said = run("replay", str(file))
+    assert (0, "2 answers of 2 requests are the same.\n") == (said.exit_code, said.output)
+    said = run("replay", "-", "--json", given=file.read_bytes())
+    assert {"ok": True, "requests": 2, "same": 2, "aside": 0, "request": None, "diff": None} == json.loads(said.output)
+
+
+def test_the_first_difference_is_shown_as_a_diff(
+    to: list[str], make_customer: Maker, api: httpx2.Client, tmp_path: Path
+) -> None:
+    make_customer()
+    file = tmp_path / "bug.stub"
+    assert 0 == run("record", "-o", str(file), "--no-secrets", *to).exit_code
+    file.write_bytes(changed(file.read_bytes(), "request", lambda request: request.update(status=409)))
+    (ident,) = [body["id"] for kind, body in lines(file.read_bytes()) if kind == "request"]
+    said = run("replay", str(file))
+    assert 1 == said.exit_code
+    assert [
+        "0 answers of 1 requests are the same.",
+        f"{ident} POST /v2/customers is answered differently:",
+        "--- recorded",
+        "+++ replayed",
+        "@@ -1,3 +1,3 @@",
+        "-status 409",
+        "+status 201",
+    ] == said.output.splitlines()[:7]
+
+
+def test_wrong_usage_is_two(tmp_path: Path) -> None:
+    assert 2 == run("replay").exit_code
+    assert 2 == run("replay", str(tmp_path / "nothing.stub")).exit_code
+    assert 2 == run("record", "--server", "http://127.0.0.1:9", "-o", str(tmp_path / "x.stub")).exit_code
+
+
+def test_without_a_name_the_file_is_called_as_the_sandbox(
+    to: list[str], make_customer: Maker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_customer()
+    told = json.loads(run("record", "--json", *to).output)
+    assert {"sandbox": to[-1], "file": f"{to[-1]}.stub", "requests": 1, "left_out": 0, "secrets": True} == {
+        name: value for name, value in told.items() if name != "bytes"
+    }
+    assert told["bytes"] == (tmp_path / f"{to[-1]}.stub").stat().st_size
+    assert b"\x1f\x8b" == run("record", "-o", "-", *to).stdout_bytes[:2]
