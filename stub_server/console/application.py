@@ -63,8 +63,9 @@ def create_console(document: Document, control: Document, version: str, url: str
 
 
 def _is_readable(operation: Operation) -> bool:
-    """Whether a plain link works for the operation: a GET without path ids and query."""
-    return operation.method == "GET" and not any(p.required for p in operation.parameters)
+    """Whether a plain link works for the operation: a GET without path ids and query, whose answer ends."""
+    ends = not any("text/event-stream" in response.media for response in operation.responses.values())
+    return operation.method == "GET" and ends and not any(p.required for p in operation.parameters)
 
 
 def _groups(document: Document) -> Iterator[Group]:

@@ -16,10 +16,12 @@ from starlette.types import Message, Receive, Scope, Send
 from stub_server.app import create_app
 from stub_server.engine.scheduler import tick
 from stub_server.faults import rules
+from stub_server.files import package
+from stub_server.files.package import MEDIA
 from stub_server.http.edge import Edge
 from stub_server.http.watch import Limits
 from stub_server.operations.control import sandbox as control
-from stub_server.worlds import sandboxes, snapshots
+from stub_server.worlds import entries, snapshots
 
 from ..journeys.test_every_conflict import CAUSES, DECLARED, another_body, buyer_of_another_type
 from ..support import forge
@@ -240,7 +242,7 @@ def _taken(shop: Estate) -> httpx2.Response:
 
 def _too_many(shop: Estate) -> httpx2.Response:
     """None of those that there are was only mentioned."""
-    with patch.object(sandboxes, "MOST", len(list(shop.live.app.sandboxes.names()))):
+    with patch.object(entries, "MOST", len(list(shop.live.app.sandboxes.names()))):
         refused(shop.control.post("/sandboxes"), 409, "too_many_sandboxes")
         return shop.control.post(f"/sandboxes/{shop.sandbox}/fork")
 
@@ -301,6 +303,14 @@ def _too_many_snapshots(shop: Estate) -> httpx2.Response:
     return refusal
 
 
+FILE = {"Content-Type": MEDIA}
+
+
+def _too_large(shop: Estate) -> httpx2.Response:
+    with patch.object(package, "MOST_BYTES", 1_000):
+        return shop.control.get("/export")
+
+
 CONTROLS: dict[tuple[int, str], Callable[[Estate], httpx2.Response]] = {
     (404, "not_found"): lambda shop: shop.control.post(f"/orders/{NOTHING}/pay"),
     (409, "order_already_paid"): lambda shop: _drive(shop, "pay", "pay"),
@@ -327,6 +337,8 @@ CONTROLS: dict[tuple[int, str], Callable[[Estate], httpx2.Response]] = {
         "/events", json={"type": "customer.created", "overrides": {"nothing": 1}}
     ),
     (409, "certification_running"): _already_certifying,
+    (409, "sandbox_too_large"): _too_large,
+    (422, "unusable_file"): lambda shop: shop.control.post("/import", content=b"no file", headers=FILE),
     (409, "sandbox_protected"): lambda shop: shop.control.delete("/sandboxes/default"),
     (422, "validation_error"): lambda shop: shop.control.post("/clock/advance", json={"seconds": -1}),
     (404, "route_not_found"): lambda shop: shop.api.post("/v2/nothing", json={}),
