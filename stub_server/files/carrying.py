@@ -11,7 +11,7 @@ from ..engine.step import Step
 from ..kernel.clock import ClockState, wall_ms
 from .building import build
 from .fitting import Shapes, check_built, misfits
-from .package import BadFile, pack, unpack
+from .package import LONGEST_LINE, BadFile, pack, unpack
 from .reading import Reader, Unreadable
 from .secrets import adopted, blanked
 from .state import WorldState
@@ -38,12 +38,15 @@ def _lines(state: WorldState, steps: Sequence[Step], *, secrets: bool) -> Iterat
     if not secrets:
         state.replies.clear()
         steps = [step._replace(saved=None, forgotten_replies=()) for step in steps]
+    told = [step_line(step, change) for step in steps]
+    too_long = [place for place, line in enumerate(told) if len(line) > LONGEST_LINE]
+    if too_long:  # the way begins after the last step that no file holds, such as one that went far back in time
+        steps, told = steps[too_long[-1] + 1 :], told[too_long[-1] + 1 :]
     unrecorded = state.forget_unrecorded() if steps else {}
     for step in reversed(steps):
         state.unfold(step)
     yield from state_lines(state, change)
-    for step in steps:
-        yield step_line(step, change)
+    yield from told
     for merchant_id, used in sorted(unrecorded.items()):
         for key, usage in sorted(used.items()):
             yield use_line(merchant_id, key, usage)
@@ -64,7 +67,7 @@ class Customs:
         """
         state, steps = self._read(data, name, keep)
         world = empty(state.scenario, state.seed)
-        reasons = misfits(world.rules, state, steps)
+        reasons = misfits(world.rules, self._shapes, state, steps)
         if reasons:
             raise BadFile("unfit", *reasons)
         try:

@@ -11,12 +11,14 @@ from typing import Any
 
 import orjson
 
+from ..kernel.sizes import is_deeper_than
 from ..version import __version__
 
 FORMAT, VERSION = "stub.world", 1
 MEDIA = "application/vnd.stub.world+gzip"
 MOST_BYTES = 256 * 1024 * 1024  # packed, and unpacked
-LONGEST_LINE = 16 * 1024 * 1024  # reading one holds up everybody
+LONGEST_LINE = 4 * 1024 * 1024  # bytes: four of the largest bodies. Reading one holds up everybody
+DEEPEST = 48  # levels: a request has at most 32, and in a line at most 10 stand around what it says
 _PIECE, _UNPACKED = 64 * 1024, 1024 * 1024  # bytes that are given to zlib at once, and that it gives back
 _NOTE = "Holds signing keys and saved replies: whoever has this file can sign as this sandbox does."
 _NO_SECRETS = "Holds no keys and no saved replies: whoever imports it gets keys of his own."
@@ -38,6 +40,8 @@ def pack(lines: Iterable[bytes], *, secrets: bool) -> bytes:
     with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
         for line in _after(orjson.dumps({"header": header}), lines):
             size += len(line) + 1
+            if len(line) > LONGEST_LINE:
+                raise BadFile("too_large", f"A record takes more than {LONGEST_LINE >> 20} MiB, the most of a line.")
             if size > MOST_BYTES:
                 raise BadFile("too_large", f"The sandbox takes more than {_told()}, the most that a file holds.")
             count += 1
@@ -99,6 +103,8 @@ def _parsed(line: bytes, is_first: bool) -> tuple[str, Any]:
         value = orjson.loads(line)
     except ValueError:
         value = None
+    if line.count(b"[") + line.count(b"{") > DEEPEST and is_deeper_than(value, DEEPEST):
+        raise _damaged(f"a line is nested deeper than {DEEPEST} levels")
     if not isinstance(value, dict) or len(value) != 1:
         if is_first:
             raise BadFile("foreign", "This is no file of a sandbox: its first line does not say so.")

@@ -17,7 +17,7 @@ from ..contract.source import Json
 from ..kernel.problem import Detail, Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
 from .fitting import Takes, skeleton
 from .maps import check_names, free_maps
-from .sizes import has_more_values, is_deeper_than
+from ..kernel.sizes import has_more_values, is_deeper_than
 from .violations import details_of, members_at
 
 DEEPEST = 32

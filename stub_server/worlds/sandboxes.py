@@ -156,7 +156,7 @@ class Sandboxes(Entries):
 
     def _admission(self, name: str, file: bytes) -> Callable[[], tuple[Sandbox, Sequence[Step]]]:
         """Reads and judges a file, in whatever thread."""
-        empty = partial(self._maker.empty, name, now=None)
+        empty = partial(self._maker.carried, name)
         return partial(self._customs.admit, file, name, self._origin.history, empty)
 
     def _enter(
