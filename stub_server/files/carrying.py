@@ -11,7 +11,7 @@ from ..engine.step import Step
 from ..kernel.clock import ClockState, wall_ms
 from .building import build
 from .fitting import Shapes, check_built, misfits
-from .package import LONGEST_LINE, BadFile, pack, unpack
+from .package import BadFile, is_readable, pack, unpack
 from .reading import Reader, Unreadable
 from .secrets import adopted, blanked
 from .state import WorldState
@@ -39,7 +39,7 @@ def _lines(state: WorldState, steps: Sequence[Step], *, secrets: bool) -> Iterat
         state.replies.clear()
         steps = [step._replace(saved=None, forgotten_replies=()) for step in steps]
     told = [step_line(step, change) for step in steps]
-    too_long = [place for place, line in enumerate(told) if len(line) > LONGEST_LINE]
+    too_long = [place for place, line in enumerate(told) if not is_readable(line)]
     if too_long:  # the way begins after the last step that no file holds, such as one that went far back in time
         steps, told = steps[too_long[-1] + 1 :], told[too_long[-1] + 1 :]
     unrecorded = state.forget_unrecorded() if steps else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
@@ -11,15 +12,18 @@ from typing import Any
 
 import orjson
 
-from ..kernel.sizes import is_deeper_than
+from ..kernel.sizes import has_more_values, is_deeper_than
 from ..version import __version__
 
 FORMAT, VERSION = "stub.world", 1
 MEDIA = "application/vnd.stub.world+gzip"
 MOST_BYTES = 256 * 1024 * 1024  # packed, and unpacked
 LONGEST_LINE = 4 * 1024 * 1024  # bytes: four of the largest bodies. Reading one holds up everybody
+MOST_VALUES = 200_000  # of a line
 DEEPEST = 48  # levels: a request has at most 32, and in a line at most 10 stand around what it says
 _PIECE, _UNPACKED = 64 * 1024, 1024 * 1024  # bytes that are given to zlib at once, and that it gives back
+_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+_TOO_MANY = "a line holds more values than any of ours"
 _NOTE = "Holds signing keys and saved replies: whoever has this file can sign as this sandbox does."
 _NO_SECRETS = "Holds no keys and no saved replies: whoever imports it gets keys of his own."
 
@@ -30,6 +34,11 @@ class BadFile(ValueError):
     def __init__(self, kind: str, *reasons: str) -> None:
         super().__init__(reasons[0] if len(reasons) == 1 else f"{len(reasons)} reasons: {reasons[0]}")
         self.kind, self.reasons = kind, reasons
+
+
+def is_readable(line: bytes) -> bool:
+    """Whether a line is short enough, whatever stands in it."""
+    return len(line) <= LONGEST_LINE and line.count(b",") <= MOST_VALUES and _brackets(line) <= MOST_VALUES
 
 
 def pack(lines: Iterable[bytes], *, secrets: bool) -> bytes:
@@ -98,12 +107,26 @@ def _check_header(kind: str, body: Any) -> None:
         )
 
 
+def _brackets(line: bytes) -> int:
+    """How many lists and objects begin in a line: text is looked at only where there may be too many."""
+    count = line.count(b"[") + line.count(b"{")
+    if count > MOST_VALUES:
+        for text in _TEXT.finditer(line):
+            count -= text[0].count(b"[") + text[0].count(b"{")
+    return count
+
+
 def _parsed(line: bytes, is_first: bool) -> tuple[str, Any]:
+    brackets = _brackets(line)
+    if brackets > MOST_VALUES:  # even reading them would hold up everybody
+        raise _damaged(_TOO_MANY)
     try:
         value = orjson.loads(line)
     except ValueError:
         value = None
-    if line.count(b"[") + line.count(b"{") > DEEPEST and is_deeper_than(value, DEEPEST):
+    if line.count(b",") > MOST_VALUES and has_more_values(value, MOST_VALUES):
+        raise _damaged(_TOO_MANY)
+    if brackets > DEEPEST and is_deeper_than(value, DEEPEST):
         raise _damaged(f"a line is nested deeper than {DEEPEST} levels")
     if not isinstance(value, dict) or len(value) != 1:
         if is_first:

@@ -108,10 +108,6 @@ SPOILT: dict[str, tuple[str, Spoil]] = {
 }
 
 
-def _with_event(**members: object) -> Spoil:
-    return _set("event", **members)
-
-
 def _with_reply(**members: object) -> Spoil:
     def spoil(file: bytes) -> bytes:
         reply = {
@@ -139,10 +135,10 @@ def _hidden(table: str, **members: object) -> Spoil:
 HOME = "00000000-0000-4000-8000-000000000000"
 MOST = 1 << 52
 PLACES: dict[str, tuple[Spoil, str]] = {
-    "an event of 900 levels": (_with_event(others=[["a", _nested(900)]]), "nested deeper than 48 levels"),
+    "an event of 900 levels": (_set("event", others=[["a", _nested(900)]]), "nested deeper than 48 levels"),
     "a record of 60 levels": (_inside("record", "customers", "public", metadata={"a": _nested(60)}), "nested deeper"),
-    "a payload's member of no name": (_with_event(others=[[[], 1]]), "event.others.0.0: "),
-    "a payload's key that is more": (_with_event(key='order":{},"x'), "event.key: "),
+    "a payload's member of no name": (_set("event", others=[[[], 1]]), "event.others.0.0: "),
+    "a payload's key that is more": (_set("event", key='order":{},"x'), "event.key: "),
     "webhooks without anything inside": (_set("record", "webhooks", hidden={}), "hidden: "),
     "signing keys that are a text": (_hidden("webhooks", signing_keys="x"), "hidden.signing_keys: "),
     "signing keys that are numbers": (_hidden("webhooks", signing_keys=[{"key": 5}]), "hidden.signing_keys.0"),
@@ -216,6 +212,19 @@ def test_a_line_of_very_many_values_is_refused_before_it_is_read(control: httpx2
     assert 1 == parsed.call_count
 
 
+def test_a_shorter_line_of_very_many_values_is_refused_too(control: httpx2.Client, file: bytes) -> None:
+    answer = control.post("/import", content=_set("event", names=[""] * 300_000)(file), headers=HEADERS)
+    assert (422, True) == (answer.status_code, "more values than any" in answer.json()["message"])
+    lists = b'{"header":{"format":"stub.world","version":1,"server":"x","secrets":true}}\n{"event":['
+    lists += b"[]," * 300_000 + b"[]]}\n"
+    with patch("stub_server.files.package.orjson.loads", wraps=orjson.loads) as read:
+        answer = control.post("/import", content=gzip.compress(lists), headers=HEADERS)
+    assert (422, True) == (answer.status_code, "more values than any" in answer.json()["message"])
+    assert not any(len(call.args[0]) > 100_000 for call in read.call_args_list)
+    text = _inside("record", "customers", "public", name=',[{\\"' * 300_000)(file)
+    assert "more values" not in control.post("/import", content=text, headers=HEADERS).text
+
+
 def test_a_way_that_no_line_holds_is_left_out_of_a_file(control: httpx2.Client, file: bytes) -> None:
     """The history begins after the last step that is too long; the state is the same."""
     imported(control, file)
@@ -226,7 +235,7 @@ def test_a_way_that_no_line_holds_is_left_out_of_a_file(control: httpx2.Client, 
     last = max(place for place, step in enumerate(steps) if len(step) == longest)
     state = [orjson.dumps({kind: body}) for kind, body in lines(whole) if kind != "step"]
     assert max(map(len, state)) < longest - 1
-    with patch("stub_server.files.carrying.LONGEST_LINE", longest - 1):
+    with patch.object(package, "LONGEST_LINE", longest - 1):
         shorter = exported(control, history=True)
     assert steps[last + 1 :] == [orjson.dumps({kind: body}) for kind, body in lines(shorter) if kind == "step"]
     imported(control, shorter)
