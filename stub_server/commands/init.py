@@ -1,5 +1,6 @@
 """`stub-server init`: writes what a repository needs to use the sandbox with a tool."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -27,13 +28,14 @@ def init(tool: str, folder: Path) -> None:
     from ..app import data_dir
 
     targets = {data_dir("fixtures") / tool / name: folder / place for name, place in TOOLS[tool].items()}
-    taken = [str(target) for target in targets.values() if target.exists()]
+    taken = [str(target) for target in targets.values() if os.path.lexists(target)]
     if taken:
         raise Unusable(f"{', '.join(taken)} exists already. Remove it, or name another folder.")
     try:
         for source, target in targets.items():
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(source.read_bytes())
+            with target.open("xb") as file:  # follows no link that somebody puts there meanwhile
+                file.write(source.read_bytes())
             click.echo(target)
     except OSError as error:
         raise Unusable(f"{error.filename}: {error.strerror}.") from None

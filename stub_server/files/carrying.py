@@ -13,7 +13,7 @@ from ..kernel.clock import ClockState, wall_ms
 from ..kernel.record import Body
 from .building import build
 from .fitting import Shapes, check_built, misfits
-from .package import BadFile, pack, unpack
+from .package import BadFile, is_readable, pack, unpack
 from .pinned import Pinned, Shared, head_line, pin, strangers
 from .reading import Reader, Unreadable
 from .secrets import adopted, blanked
@@ -65,12 +65,15 @@ def world_lines(state: WorldState, steps: Sequence[Step], change: Change, *, sec
     if not secrets:
         state.replies.clear()
         steps = [step._replace(saved=None, forgotten_replies=()) for step in steps]
+    told = [step_line(step, change) for step in steps]
+    too_long = [place for place, line in enumerate(told) if not is_readable(line)]
+    if too_long:  # the way begins after the last step that no file holds, such as one that went far back in time
+        steps, told = steps[too_long[-1] + 1 :], told[too_long[-1] + 1 :]
     unrecorded = state.forget_unrecorded() if steps else {}
     for step in reversed(steps):
         state.unfold(step)
     yield from state_lines(state, change)
-    for step in steps:
-        yield step_line(step, change)
+    yield from told
     for merchant_id, used in sorted(unrecorded.items()):
         for key, usage in sorted(used.items()):
             yield use_line(merchant_id, key, usage)
@@ -89,7 +92,7 @@ class Customs:
         """
         state, steps, snapshots = self._read(data, name, keep)
         world = empty(state.scenario, state.seed)
-        settle(world, Carried(state, steps), self._secret, resumed(state.clock))
+        settle(world, Carried(state, steps), self._shapes, self._secret, resumed(state.clock))
         shared, pinned = Shared(), []
         shared.share(state)
         for told, was in snapshots:
@@ -98,7 +101,7 @@ class Customs:
                 raise BadFile("damaged", f"The file is damaged: {where}{reason}.")
             shared.share(was)
             copy = empty(was.scenario, was.seed)
-            _judge(copy, was, (), partial(pin, copy, was, self._secret), where)
+            _judge(copy, self._shapes, was, (), partial(pin, copy, was, self._secret), where)
             pinned.append(Pinned(told["name"], told["description"], told["now"], told["created_at"], copy))
         return Admitted(world, steps, pinned)
 
@@ -125,14 +128,16 @@ class Customs:
             raise BadFile("damaged", f"The file is damaged: {error}.") from None
 
 
-def settle(world: Sandbox, carried: Carried, secret: bytes, clock: ClockState) -> None:
+def settle(world: Sandbox, carried: Carried, shapes: Shapes, secret: bytes, clock: ClockState) -> None:
     """Fill an empty world with what was read, if it can live here. Its log has no steps yet. Raises BadFile."""
-    _judge(world, carried.state, carried.steps, partial(build, world, carried.state, secret, clock))
+    _judge(world, shapes, carried.state, carried.steps, partial(build, world, carried.state, secret, clock))
 
 
-def _judge(world: Sandbox, state: WorldState, steps: Sequence[Step], fill: Callable[[], None], where: str = "") -> None:
+def _judge(
+    world: Sandbox, shapes: Shapes, state: WorldState, steps: Sequence[Step], fill: Callable[[], None], where: str = ""
+) -> None:
     """Fill a world with a state that fits. Raises BadFile."""
-    reasons = misfits(world.rules, state, steps)
+    reasons = misfits(world.rules, shapes, state, steps)
     if not reasons:
         try:
             fill()

@@ -6,6 +6,7 @@ machine may lose is bounded by `Syncing`. A state is written beside and synced b
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from .syncing import Syncing
 VERSION = 1  # of the directory, and of the states in it
 BUSY = 5.0  # seconds that a write waits for one of the housekeeping
 LOT = 50  # steps that are deleted at once
+log = logging.getLogger("stub_server")
 _TABLES = """
 create table if not exists worlds (
     id integer primary key autoincrement, name text not null unique, base text not null, step integer not null,
@@ -82,6 +84,8 @@ class Directory(States):
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.begin()
+            if path.stat().st_mode & 0o077:
+                log.warning("--store %s is open to others: it holds keys. chmod 700 shuts it.", path)
             self._lock = _locked(path / "lock")
             try:
                 self._open(always=always)
@@ -280,6 +284,7 @@ class Directory(States):
 
 def _locked(path: Path) -> sqlite3.Connection:
     """A lock that the system takes back when the process ends, however it does. Raises StoreError."""
+    path.touch(0o600)
     lock = sqlite3.connect(path, 0, isolation_level=None, check_same_thread=False)
     try:
         lock.execute("begin exclusive")

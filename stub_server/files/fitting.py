@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -33,44 +34,57 @@ class Shapes:
 
     def __init__(self, fixtures: Path) -> None:
         self._path = fixtures / "world-file.yaml"
-        self._schemas: Schemas | None = None
         self._compiled: dict[str, Validator] = {}
 
     def check(self, kind: str, body: Any) -> None:
-        """Raises BadFile."""
-        validator = self._compiled.get(kind) or self._compile(kind)
-        if not validator.is_valid(body):
-            error = validator.first_error(body)
-            where = "".join(f".{step}" for step in error.instance_path) if error is not None else ""
-            told = "" if error is None else f": {error.message[:200]}"
-            raise BadFile("damaged", f"The file is damaged: {kind}{where[:200]}{told}.")
-
-    def _compile(self, kind: str) -> Validator:
-        if self._schemas is None:
-            self._schemas = Schemas(read(self._path), formats(lambda text: True))
-        if not kind.islower() or kind not in read(self._path)["components"]["schemas"]:
+        """Hold a line to the schema of its kind. Raises BadFile."""
+        if kind not in self._compiled and (not kind.islower() or kind not in self._names):
             raise BadFile("damaged", f"The file is damaged: it has a line of an unknown kind, {kind[:40]!r}.")
-        validator = self._compiled[kind] = self._schemas.component(kind, request=True)
-        return validator
+        fault = self._fault(kind, body)
+        if fault is not None:
+            raise BadFile("damaged", f"The file is damaged: {kind}{fault}.")
+
+    def hidden(self, table: str, hidden: Any) -> str | None:
+        """What is wrong with the hidden part of a record of a table, and where."""
+        return self._fault("Hidden_" + table, hidden)
+
+    def _fault(self, name: str, value: Any) -> str | None:
+        validator = self._compiled.get(name)
+        if validator is None:
+            validator = self._compiled[name] = self._schemas.component(name, request=True)
+        if validator.is_valid(value):
+            return None
+        error = validator.first_error(value)
+        assert error is not None  # it is not valid
+        where = "".join(f".{step}" for step in error.instance_path)
+        return f"{where[:200]}: {error.message[:200]}"
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(read(self._path)["components"]["schemas"])
+
+    @cached_property
+    def _schemas(self) -> Schemas:
+        return Schemas(read(self._path), formats(lambda text: True))
 
 
-def misfits(rules: Rules, state: WorldState, steps: Iterable[Step]) -> list[str]:
+def misfits(rules: Rules, shapes: Shapes, state: WorldState, steps: Iterable[Step]) -> list[str]:
     """What of a state, and of what its steps replaced, does not fit the contract that this server serves."""
     found: list[str] = []
-    for reason in _reasons(rules, state, steps):
+    for reason in _reasons(rules, shapes, state, steps):
         found.append(reason)
         if len(found) >= SHOWN:
             break
     return found
 
 
-def _reasons(rules: Rules, state: WorldState, steps: Iterable[Step]) -> Iterator[str]:
+def _reasons(rules: Rules, shapes: Shapes, state: WorldState, steps: Iterable[Step]) -> Iterator[str]:
     if state.home not in state.owned:
         yield f"merchant {state.home}: the sandbox's own merchant is missing"
     for owned in state.owned.values():
         for name, rows in owned.rows.items():
             for record in rows.values():
-                yield from _misfit(rules, name, record)
+                yield from _misfit(rules, shapes, name, record)
     for event in state.events:
         if event.type not in rules.payload_keys:
             yield f"event {event.id}: the contract has no event {event.type[:80]!r}"
@@ -79,14 +93,14 @@ def _reasons(rules: Rules, state: WorldState, steps: Iterable[Step]) -> Iterator
             yield f"timer {timer[1]}: there is no job {timer[2][:80]!r}"
     for step in steps:
         for name, record, before in step.puts:
-            yield from _misfit(rules, name, record)
+            yield from _misfit(rules, shapes, name, record)
             if before is not None:
-                yield from _misfit(rules, name, before)
+                yield from _misfit(rules, shapes, name, before)
         for name, record in step.drops:
-            yield from _misfit(rules, name, record)
+            yield from _misfit(rules, shapes, name, record)
 
 
-def _misfit(rules: Rules, name: str, record: Record) -> Iterator[str]:
+def _misfit(rules: Rules, shapes: Shapes, name: str, record: Record) -> Iterator[str]:
     spec = rules.layout.tables.get(name)
     if spec is None:
         yield f"{name[:40]} {record.id}: there is no such table"
@@ -99,6 +113,9 @@ def _misfit(rules: Rules, name: str, record: Record) -> Iterator[str]:
         return
     if public["id"] != record.id or record.key != place(parse_iso(public[spec.created]), record.id):
         yield f"{name} {record.id}: its id or its time of creation is another inside"
+    fault = shapes.hidden(name, orjson.loads(record.hidden))
+    if fault is not None:
+        yield f"{name} {record.id}: hidden{fault}"
 
 
 def check_built(world: Sandbox) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
@@ -11,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from ..kernel.sizes import has_more_values, is_deeper_than
 from ..version import __version__
 
 FORMAT, VERSION = "stub.world", 1
@@ -21,8 +23,12 @@ _OTHERS = {
 }
 MEDIA = "application/vnd.stub.world+gzip"
 MOST_BYTES = 256 * 1024 * 1024  # packed, and unpacked
-LONGEST_LINE = 16 * 1024 * 1024  # reading one holds up everybody
+LONGEST_LINE = 4 * 1024 * 1024  # bytes: four of the largest bodies. Reading one holds up everybody
+MOST_VALUES = 200_000  # of a line
+DEEPEST = 48  # levels: a request has at most 32, and in a line at most 10 stand around what it says
 _PIECE, _UNPACKED = 64 * 1024, 1024 * 1024  # bytes that are given to zlib at once, and that it gives back
+_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+_TOO_MANY = "a line holds more values than any of ours"
 _NOTE = "Holds signing keys and saved replies: whoever has this file can sign as this sandbox does."
 _NO_SECRETS = "Holds no keys and no saved replies: whoever imports it gets keys of his own."
 
@@ -35,6 +41,11 @@ class BadFile(ValueError):
         self.kind, self.reasons = kind, reasons
 
 
+def is_readable(line: bytes) -> bool:
+    """Whether a line is short enough, whatever stands in it."""
+    return len(line) <= LONGEST_LINE and line.count(b",") <= MOST_VALUES and _brackets(line) <= MOST_VALUES
+
+
 def pack(lines: Iterable[bytes], *, secrets: bool, kind: str = FORMAT) -> bytes:
     """The file of these lines. Raises BadFile when it would be too large to be read."""
     file, seal, size, count = io.BytesIO(), sha256(), 0, 0
@@ -43,6 +54,8 @@ def pack(lines: Iterable[bytes], *, secrets: bool, kind: str = FORMAT) -> bytes:
     with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
         for line in _after(orjson.dumps({"header": header}), lines):
             size += len(line) + 1
+            if len(line) > LONGEST_LINE:
+                raise BadFile("too_large", f"A record takes more than {LONGEST_LINE >> 20} MiB, the most of a line.")
             if size > MOST_BYTES:
                 raise BadFile("too_large", f"The sandbox takes more than {_told()}, the most that a file holds.")
             count += 1
@@ -102,11 +115,27 @@ def _check_header(kind: str, body: Any, expected: str) -> None:
         )
 
 
+def _brackets(line: bytes) -> int:
+    """How many lists and objects begin in a line: text is looked at only where there may be too many."""
+    count = line.count(b"[") + line.count(b"{")
+    if count > MOST_VALUES:
+        for text in _TEXT.finditer(line):
+            count -= text[0].count(b"[") + text[0].count(b"{")
+    return count
+
+
 def _parsed(line: bytes, is_first: bool) -> tuple[str, Any]:
+    brackets = _brackets(line)
+    if brackets > MOST_VALUES:  # even reading them would hold up everybody
+        raise _damaged(_TOO_MANY)
     try:
         value = orjson.loads(line)
     except ValueError:
         value = None
+    if line.count(b",") > MOST_VALUES and has_more_values(value, MOST_VALUES):
+        raise _damaged(_TOO_MANY)
+    if brackets > DEEPEST and is_deeper_than(value, DEEPEST):
+        raise _damaged(f"a line is nested deeper than {DEEPEST} levels")
     if not isinstance(value, dict) or len(value) != 1:
         if is_first:
             raise BadFile("foreign", "This is no file of a sandbox: its first line does not say so.")

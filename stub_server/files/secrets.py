@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import orjson
 
 from ..domain.api_keys import digest
@@ -13,6 +15,7 @@ from .reading import Rewrite
 from .state import WorldState
 
 REDACTED = "[redacted]"
+_USER = re.compile(r"^([^:/?#]+://)[^/?#]*@")
 _OURS = ("content-", "user-agent", "webhook-")
 
 
@@ -43,12 +46,18 @@ def blanked(table: str, record: Record) -> Record:
         return changed(record, {}, {"digest": ""})
     if table == "webhooks":
         headers = [{**header, "value": REDACTED} for header in orjson.loads(record.public)["headers"]]
-        return changed(record, {"headers": headers}, {"signing_keys": []})
+        shown = orjson.loads(record.public)
+        return changed(record, {"headers": headers, "url": _nameless(shown["url"])}, {"signing_keys": []})
     if table == "webhook_logs":
         sent = orjson.loads(record.hidden)["request_headers"]
         kept = {name: value if name.startswith(_OURS) else REDACTED for name, value in sent.items()}
-        return changed(record, {}, {"request_headers": kept})
+        return changed(record, {"url": _nameless(orjson.loads(record.public)["url"])}, {"request_headers": kept})
     return record
+
+
+def _nameless(url: str) -> str:
+    """An address without the name and password that may stand before its host."""
+    return _USER.sub(r"\1", url)
 
 
 def changed(record: Record, public: Body, hidden: Body) -> Record:

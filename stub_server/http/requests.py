@@ -15,9 +15,9 @@ from ..contract.formats import is_uuid
 from ..contract.schema import Schemas, Validator, prune
 from ..contract.source import Json
 from ..kernel.problem import Detail, Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
+from ..kernel.sizes import has_more_values, is_deeper_than
 from .fitting import Takes, skeleton
 from .maps import check_names, free_maps
-from .sizes import has_more_values, is_deeper_than
 from .violations import details_of, members_at
 
 DEEPEST = 32

@@ -108,7 +108,9 @@ class Session:
         carried, held = self.recording.carried, self.recording.about["held"]
 
         def fill(world: Sandbox) -> None:
-            settle(world, carried, self._settings.signing_secret(b""), carried.state.clock)
+            settle(
+                world, carried, Shapes(data_dir("fixtures")), self._settings.signing_secret(b""), carried.state.clock
+            )
             world.log.refill(carried.steps)
             world.held = SILENT if held == SILENT else min(held, world.events.raised)
 

@@ -18,6 +18,10 @@ class ScenarioError(ValueError):
     """A scenario or a catalogue table is unknown, unreadable or invalid: gives file, key and reason."""
 
 
+class UnknownScenario(ScenarioError):
+    """No scenario has this name. The message quotes nothing of a file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """A value of a file with its place there, for error messages."""

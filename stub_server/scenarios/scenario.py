@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from ..contract.source import ContractError
 from ..contract.user_file import check_bounds, read_text
 from ..kernel.record import Body
-from .files import Files, Node, ScenarioError
+from .files import Files, Node, ScenarioError, UnknownScenario
 
-__all__ = ["ScenarioError"]
+__all__ = ["ScenarioError", "UnknownScenario"]
 MOST = 1_000_000  # orders, and customers
 RECORDS = ("projects", "plans", "products", "customers", "orders")
 
@@ -89,13 +89,12 @@ def read_scenario(fixtures: Path, name: str) -> str:
 
     Raises ScenarioError.
     """
-    folder = fixtures / "scenarios"
     path = Path(name)
     if not _is_file(name):
-        path = folder / f"{name}.yaml"
-        known = sorted(file.stem for file in folder.glob("*.yaml"))
+        path = fixtures / "scenarios" / f"{name}.yaml"
+        known = known_scenarios(fixtures)
         if name not in known:
-            raise ScenarioError(
+            raise UnknownScenario(
                 f"There is no scenario {name!r}. Known ones are {', '.join(known)}; a file of your own is given by its "
                 f"path, such as ./{name}.yaml."
             )
@@ -103,6 +102,11 @@ def read_scenario(fixtures: Path, name: str) -> str:
         return read_text(path, path.name)
     except ContractError as error:
         raise ScenarioError(str(error)) from None
+
+
+def known_scenarios(fixtures: Path) -> list[str]:
+    """The scenarios that everybody may ask for by name."""
+    return sorted(file.stem for file in (fixtures / "scenarios").glob("*.yaml"))
 
 
 def parse_scenario(files: Files, name: str, text: str) -> Scenario:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from ..engine.journal import Journal
 from ..engine.log import Budget, Log
 from ..engine.sandbox import Sandbox
@@ -9,9 +11,12 @@ from ..kernel.clock import Clock
 from ..kernel.ids import Ids
 from ..kernel.problem import Missing
 from ..kernel.slices import Lane
-from ..scenarios.scenario import ScenarioError
+from ..scenarios.scenario import ScenarioError, UnknownScenario, known_scenarios
 from ..seeding.own_keys import derive_keys, mark_seeded
 from .entry import Origin
+
+log = logging.getLogger("stub_server")
+_UNUSABLE = "The scenario cannot be used any more. The log of the server says why."
 
 
 class Maker:
@@ -27,6 +32,15 @@ class Maker:
         log, journal = Log(origin.history, self._for_logs), Journal(origin.journal, self._for_journals)
         return Sandbox(name, seed, scenario, origin.rules, clock, ids, log, journal=journal)
 
+    def carried(self, name: str, scenario: str, seed: int) -> Sandbox:
+        """A world without records for a state that was read somewhere.
+
+        Its scenario is one that a request may name, or else the server's own: a file must not say which files are read.
+        """
+        origin = self._origin
+        known = scenario == origin.scenario or scenario in known_scenarios(origin.seeding.fixtures)
+        return self.empty(name, scenario if known else origin.scenario, seed, None)
+
     def make(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         """A freshly seeded world. Raises ScenarioError."""
         sandbox = self.empty(name, scenario, seed, now)
@@ -36,15 +50,19 @@ class Maker:
     async def begin(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         """`make` for a request, beside those of others, who go on being served.
 
-        A scenario that cannot be used, or not any more, is refused. Raises Missing.
+        A scenario that cannot be used, or not any more, is refused; why, the log says alone, for it quotes the file.
+        Raises Missing.
         """
         try:
             sandbox = self.empty(name, scenario, seed, now)
             if self._origin.seeding.copy(sandbox, self._origin.secret):  # one like it is kept: that takes no time
                 return self._own(sandbox)
             return await self._lane.beside(lambda: self.make(name, scenario, seed, now))
-        except ScenarioError as error:
+        except UnknownScenario as error:
             raise Missing(str(error), code="scenario_not_found") from None
+        except ScenarioError as error:
+            log.warning("sandbox %s was not made: %s", name, error)
+            raise Missing(_UNUSABLE, code="scenario_not_found") from None
 
     def _own(self, sandbox: Sandbox) -> Sandbox:
         """A world that has just been filled, with seeded keys of its own."""

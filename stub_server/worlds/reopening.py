@@ -9,7 +9,7 @@ import orjson
 from ..engine.sandbox import SILENT, Sandbox
 from ..files.building import build
 from ..files.directory import Directory, Kept
-from ..files.fitting import misfits
+from ..files.fitting import Shapes, misfits
 from ..files.pinned import Pinned, Shared, pin
 from ..files.reading import Reader, Unreadable
 from ..files.secrets import adopted
@@ -37,9 +37,9 @@ def reopened(
     except (Unreadable, ValueError) as error:
         raise StoreError(f"{where} cannot be read: {error}.") from None
     steps = reader.steps[-origin.history :] if origin.history else []
-    if kept.contract != contract and (reasons := misfits(origin.rules, state, steps)):
+    if kept.contract != contract and (reasons := misfits(origin.rules, Shapes(origin.seeding.fixtures), state, steps)):
         raise StoreError(f"{where} does not fit the contract that is served:\n  " + "\n  ".join(reasons))
-    world = maker.empty(kept.name, state.scenario, state.seed, None)
+    world = maker.carried(kept.name, state.scenario, state.seed)
     build(world, state, origin.secret, state.clock)
     world.log.refill(steps)
     world.held = _held(kept, reader)
@@ -60,10 +60,10 @@ def _snapshots(
             was = reader.state
         except (Unreadable, ValueError) as error:
             raise StoreError(f"{where} cannot be read: {error}.") from None
-        if kept.contract != contract and (reasons := misfits(origin.rules, was, ())):
+        if kept.contract != contract and (reasons := misfits(origin.rules, Shapes(origin.seeding.fixtures), was, ())):
             raise StoreError(f"{where} does not fit the contract that is served:\n  " + "\n  ".join(reasons))
         shared.share(was)
-        world = maker.empty(name, was.scenario, was.seed, None)
+        world = maker.carried(name, was.scenario, was.seed)
         pin(world, was, origin.secret)
         yield snapshot_of(Pinned(kept.name, kept.description, kept.now, kept.created_at, world))
 

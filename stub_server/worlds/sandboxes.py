@@ -172,7 +172,7 @@ class Sandboxes(Entries):
 
     def _admission(self, name: str, file: bytes) -> Callable[[], tuple[Sandbox, list[Snapshot]]]:
         """Reads and judges a file, in whatever thread: a world that tells nobody, and its snapshots."""
-        empty = partial(self._maker.empty, name, now=None)
+        empty = partial(self._maker.carried, name)
 
         def admitted() -> tuple[Sandbox, list[Snapshot]]:
             world, steps, pinned = self._customs.admit(file, name, self._origin.history, empty)

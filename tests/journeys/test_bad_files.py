@@ -95,7 +95,7 @@ SPOILT: dict[str, tuple[str, Spoil]] = {
         "damaged",
         lambda file: changed(file, "step", lambda body: body.update(number=body["number"] + 1)),
     ),
-    "a record without what is inside": ("damaged", _lacking("hidden", "customerId", "orders")),
+    "a record without what is inside": ("unfit", _lacking("hidden", "customerId", "orders")),
     "an unknown table": ("unfit", lambda file: changed(file, "record", lambda body: body.update(table="secrets"))),
     "a member too many": ("unfit", _inside("record", "orders", "public", surprise=1)),
     "a member less": ("unfit", _lacking("public", "status", "plans")),
@@ -106,6 +106,139 @@ SPOILT: dict[str, tuple[str, Spoil]] = {
     "two customers of one document": ("unfit", _twice),
     "orders pending past their end": ("unfit", _overdue),
 }
+
+
+def _with_reply(**members: object) -> Spoil:
+    def spoil(file: bytes) -> bytes:
+        reply = {
+            "key": [HOME, "POST", "/v2/customers", "k"],
+            "fingerprint": "0" * 64,
+            "expires": 0,
+            "status": 201,
+            "body": "{}",
+            "headers": [["location", "/v2/customers/1"]],
+        }
+        found = [line for line in lines(file) if line[0] != "step"]
+        return sealed([*found, ("reply", reply | members)])
+
+    return spoil
+
+
+def _nested(levels: int) -> Any:
+    return orjson.Fragment(b"[" * levels + b"]" * levels)
+
+
+def _hidden(table: str, **members: object) -> Spoil:
+    return lambda file: changed(file, "record", lambda body: body.update(hidden=body["hidden"] | members), table)
+
+
+HOME = "00000000-0000-4000-8000-000000000000"
+MOST = 1 << 52
+PLACES: dict[str, tuple[Spoil, str]] = {
+    "an event of 900 levels": (_set("event", others=[["a", _nested(900)]]), "nested deeper than 48 levels"),
+    "a record of 60 levels": (_inside("record", "customers", "public", metadata={"a": _nested(60)}), "nested deeper"),
+    "a payload's member of no name": (_set("event", others=[[[], 1]]), "event.others.0.0: "),
+    "a payload's key that is more": (_set("event", key='order":{},"x'), "event.key: "),
+    "webhooks without anything inside": (_set("record", "webhooks", hidden={}), "hidden: "),
+    "signing keys that are a text": (_hidden("webhooks", signing_keys="x"), "hidden.signing_keys: "),
+    "signing keys that are numbers": (_hidden("webhooks", signing_keys=[{"key": 5}]), "hidden.signing_keys.0"),
+    "a signing key that is none": (
+        _hidden("webhooks", signing_keys=[{"key": "whsec_" + "a" * 17, "until": None}]),
+        "hidden.signing_keys.0.key: ",
+    ),
+    "a receiver that is a list": (_hidden("webhooks", receiver=[1]), "hidden.receiver: "),
+    "an address chosen by nobody": (_hidden("webhooks", abroad="no"), "hidden.abroad: "),
+    "an order paid with a text": (_hidden("orders", paid_cents="1"), "hidden.paid_cents: "),
+    "a subscription of no periods": (_hidden("subscriptions", periods=None), "hidden.periods: "),
+    "attempts that are a text": (_hidden("webhook_logs", attempts=["x"]), "hidden.attempts.0: "),
+    "a key of no user": (_hidden("api_keys", user_id=7), "hidden.user_id: "),
+    "settings that are a list": (_hidden("projects", content_settings=[]), "hidden.content_settings: "),
+    "a customer with something inside": (_hidden("customers", x=1), "hidden: "),
+    "a cookie with a saved reply": (_with_reply(headers=[["set-cookie", "a=b"]]), "reply.headers.0.0: "),
+    "a second header of a saved reply": (_with_reply(headers=[["location", "/a"]] * 2), "reply.headers: "),
+    "a line end in a saved header": (_with_reply(headers=[["location", "/a\r\nb: c"]]), "reply.headers.0.1: "),
+    "a saved reply that leads elsewhere": (_with_reply(headers=[["location", "http://x"]]), "reply.headers.0.1: "),
+    "a step near the end of numbers": (_set("world", step=MOST + 1), "world.step: "),
+    "a position near the end of numbers": (_set("world", position=[0, MOST + 1]), "world.position.1: "),
+    "timers near the end of numbers": (_set("world", timers_set=MOST + 1), "world.timers_set: "),
+    "events near the end of numbers": (_set("world", events_raised=MOST + 1), "world.events_raised: "),
+    "a version near the end of numbers": (_set("record", version=MOST + 1), "record.version: "),
+    "a timer near the end of numbers": (_set("timer", number=MOST + 1), "timer.number: "),
+}
+
+
+@pytest.mark.parametrize("what", PLACES)
+def test_what_would_do_harm_later_is_refused_with_its_place(control: httpx2.Client, file: bytes, what: str) -> None:
+    spoil, place = PLACES[what]
+    answer = control.post("/import", content=spoil(file), headers=HEADERS)
+    assert (422, "unusable_file") == (answer.status_code, answer.json()["code"]), answer.text
+    assert place in answer.json()["details"][0]["message"], answer.text
+
+
+def test_a_saved_reply_with_its_location_is_no_bad_one(control: httpx2.Client, file: bytes) -> None:
+    imported(control, _with_reply()(file))
+
+
+def test_a_world_far_along_in_its_numbers_lives_on_and_is_exported(control: httpx2.Client, file: bytes) -> None:
+    spoilt = [line for line in lines(file) if line[0] != "step"]
+    spoilt[1][1].update(step=MOST - 100, position=[MOST - 100_000, MOST - 100_000])
+    imported(control, sealed(spoilt))
+    assert 200 == control.post("/clock/advance", json={"days": 1}).status_code
+    imported(control, exported(control, history=True))
+
+
+@pytest.mark.parametrize("scenario", ["/etc/passwd", "../../etc/passwd", "./mine.yaml", "nowhere"])
+def test_a_file_does_not_say_which_files_the_server_reads(control: httpx2.Client, file: bytes, scenario: str) -> None:
+    """A reset without a body takes the server's own scenario then."""
+    spoilt = changed(file, "world", lambda body: body.update(scenario=scenario))
+    assert "default" == imported(control, spoilt)["scenario"]
+    answer = control.post("/reset")
+    assert (200, "default") == (answer.status_code, answer.json()["scenario"]), answer.text
+
+
+def test_a_scenario_that_anybody_may_name_is_kept(control: httpx2.Client, file: bytes) -> None:
+    spoilt = changed(file, "world", lambda body: body.update(scenario="empty"))
+    assert "empty" == imported(control, spoilt)["scenario"]
+    answer = control.post("/reset")
+    assert (200, "empty") == (answer.status_code, answer.json()["scenario"]), answer.text
+
+
+def test_a_line_of_very_many_values_is_refused_before_it_is_read(control: httpx2.Client) -> None:
+    head = b'{"header":{"format":"stub.world","version":1,"server":"x","secrets":true}}\n'
+    text = b'{"event":[' + b"{}," * (package.LONGEST_LINE // 3) + b"{}]}\n"
+    with patch.object(package, "_parsed", wraps=package._parsed) as parsed:
+        answer = control.post("/import", content=gzip.compress(head + text), headers=HEADERS)
+    assert (422, True) == (answer.status_code, "longer than any" in answer.json()["message"])
+    assert 1 == parsed.call_count
+
+
+def test_a_shorter_line_of_very_many_values_is_refused_too(control: httpx2.Client, file: bytes) -> None:
+    answer = control.post("/import", content=_set("event", names=[""] * 300_000)(file), headers=HEADERS)
+    assert (422, True) == (answer.status_code, "more values than any" in answer.json()["message"])
+    lists = b'{"header":{"format":"stub.world","version":1,"server":"x","secrets":true}}\n{"event":['
+    lists += b"[]," * 300_000 + b"[]]}\n"
+    with patch("stub_server.files.package.orjson.loads", wraps=orjson.loads) as read:
+        answer = control.post("/import", content=gzip.compress(lists), headers=HEADERS)
+    assert (422, True) == (answer.status_code, "more values than any" in answer.json()["message"])
+    assert not any(len(call.args[0]) > 100_000 for call in read.call_args_list)
+    text = _inside("record", "customers", "public", name=',[{\\"' * 300_000)(file)
+    assert "more values" not in control.post("/import", content=text, headers=HEADERS).text
+
+
+def test_a_way_that_no_line_holds_is_left_out_of_a_file(control: httpx2.Client, file: bytes) -> None:
+    """The history begins after the last step that is too long; the state is the same."""
+    imported(control, file)
+    assert 200 == control.post("/clock/advance", json={"days": 30}).status_code
+    whole = exported(control, history=True)
+    steps = [orjson.dumps({kind: body}) for kind, body in lines(whole) if kind == "step"]
+    longest = max(map(len, steps))
+    last = max(place for place, step in enumerate(steps) if len(step) == longest)
+    state = [orjson.dumps({kind: body}) for kind, body in lines(whole) if kind != "step"]
+    assert max(map(len, state)) < longest - 1
+    with patch.object(package, "LONGEST_LINE", longest - 1):
+        shorter = exported(control, history=True)
+    assert steps[last + 1 :] == [orjson.dumps({kind: body}) for kind, body in lines(shorter) if kind == "step"]
+    imported(control, shorter)
 
 
 def _later(body: Any) -> None:

@@ -188,7 +188,7 @@ SPOILT: dict[str, tuple[str, Spoil]] = {
     "a step that is to come": ("damaged", _within("world", step=1_000)),
     "timers that are to come": ("damaged", _within("world", timers_set=9_000_000)),
     "ids that are to come": ("damaged", _within("world", position=[9_000_000, 0])),
-    "a record without what is inside": ("damaged", _lacking),
+    "a record without what is inside": ("unfit", _lacking),
     "a record that does not fit": ("unfit", _public),
     "an unknown event": ("unfit", _within("event", type="order.teleported")),
     "an unknown job": ("unfit", _within("timer", job="order.teleport")),

@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Iterator
 from hashlib import sha256
+from typing import Any
 
 import httpx2
 import pytest
@@ -11,7 +12,7 @@ from stub_server.events.signing import sign
 
 from ..conftest import Serve
 from ..support.estate import client
-from ..support.files import HEADERS, exported, imported, lines, sealed
+from ..support.files import HEADERS, changed, exported, imported, lines, sealed
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, Maker, created, customer_body, order_body
 from ..support.receiver import Receiver
@@ -195,6 +196,20 @@ def test_a_file_without_secrets_has_none_and_is_given_new_ones(here: Side, there
     used = httpx2.get(f"{there.url}/v2/customers", headers={"Authorization": f"Bearer {key}"}, verify=NO_TLS)
     assert 401 == used.status_code
     assert 201 == there.api.post("/v2/customers", json=customer_body()).status_code
+
+
+def test_a_file_without_secrets_names_no_user_of_an_address(here: Side, there: Side) -> None:
+    """None can be registered, but a file may bring one. A query stays."""
+
+    def named(body: Any) -> None:
+        body["public"]["url"] = "https://user:pass-word@hooks.example.com/x?token=kept"
+
+    spoilt = changed(exported(here.control), "record", named, "webhooks")
+    spoilt = changed(spoilt, "record", named, "webhook_logs")
+    imported(there.control, spoilt)
+    whole, without = (gzip.decompress(exported(there.control, secrets=told)) for told in (True, False))
+    assert (2, 0) == (whole.count(b"pass-word"), without.count(b"pass-word"))
+    assert 2 == without.count(b'"https://hooks.example.com/x?token=kept"')
 
 
 @pytest.mark.parametrize("history", [True, False])

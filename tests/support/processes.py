@@ -67,12 +67,13 @@ class Process:
         self._process.kill()
         self._process.communicate(timeout=PATIENCE)
 
-    def stop(self) -> None:
-        """Have it end in order."""
+    def stop(self) -> str:
+        """Have it end in order; answers what it has written to its standard error."""
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
         _, said = self._process.communicate(timeout=PATIENCE)
         assert self._process.returncode == 0, said
+        return said
 
     @property
     def has_ended(self) -> bool:

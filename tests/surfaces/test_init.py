@@ -27,6 +27,15 @@ def test_a_file_that_exists_is_named_and_none_is_written(tmp_path: Path) -> None
     assert (tmp_path / "schemathesis.toml").read_text() == "mine"
 
 
+def test_a_link_that_leads_nowhere_is_not_followed(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "sandbox_hooks.py").symlink_to(elsewhere)
+    done = CliRunner().invoke(main, ["init", "schemathesis", str(tmp_path / "new")])
+    assert (2, True) == (done.exit_code, "sandbox_hooks.py exists already" in done.output)
+    assert not elsewhere.exists()
+
+
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = CliRunner().invoke(main, ["init", "schemathesis", str(tmp_path / "file" / "below")])

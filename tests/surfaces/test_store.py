@@ -310,8 +310,18 @@ def test_records_that_do_not_fit_the_served_contract_stop_the_start_with_a_list(
 def test_a_directory_is_its_owners_alone(tmp_path: Path) -> None:
     with store(tmp_path, *NOW) as server:
         for path in (tmp_path / "store", *(tmp_path / "store").rglob("*")):
-            assert not stat.S_IMODE(os.stat(path).st_mode) & 0o077 or path.name.startswith("lock"), path
+            assert not stat.S_IMODE(os.stat(path).st_mode) & 0o077, path
         server.kill()
+
+
+def test_a_directory_that_others_may_read_is_told_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir(mode=0o755)
+    (tmp_path / "store").chmod(0o755)
+    with store(tmp_path, *NOW) as server:
+        assert "is open to others" in server.stop()
+    (tmp_path / "store").chmod(0o700)
+    with store(tmp_path, *NOW) as server:
+        assert "is open to others" not in server.stop()
 
 
 def test_tokens_of_a_server_for_others_serve_after_a_restart(tmp_path: Path) -> None:
