@@ -223,16 +223,25 @@ def test_an_id_from_the_future_means_now(world: World) -> None:
     assert ["request"] == [kind for kind, _, _ in ahead.until("request")]
 
 
-def test_only_so_many_read_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox_stream, "MOST_READERS", len(world.live.app.server.followers) + 1)
-    reader = world.read()
-    answer = world.control.get("/stream")
-    refused(answer, 429, "rate_limited")
-    assert "5" == answer.headers["Retry-After"]
-    reader.close()
+def nobody_reads(world: World) -> bool:
+    """Whether all who read have gone; it takes the server a moment to notice."""
     until = time.monotonic() + 10  # sooner than a silent stream says that it is alive
     while world.live.app.server.followers and time.monotonic() < until:
         time.sleep(0.05)
+    return not world.live.app.server.followers
+
+
+def test_only_so_many_read_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert nobody_reads(world)
+    monkeypatch.setattr(sandbox_stream, "MOST_READERS", 1)
+    reader = world.read()
+    with world.control.stream("GET", "/stream") as answer:  # which has no end where it is not refused
+        assert 429 == answer.status_code
+        answer.read()
+        refused(answer, 429, "rate_limited")
+    assert "5" == answer.headers["Retry-After"]
+    reader.close()
+    assert nobody_reads(world)
     assert 200 == world.read().status
 
 
