@@ -103,9 +103,12 @@ class TimeRules:
         bench.touched = found.plan.project
         if verdict.granted:
             self._steer(found, verb)
-            bench.settle()
-            shown = reply.body["subscription"]
+            shown, paid = reply.body["subscription"], reply.body["order"]
+            if verb == "renew" and found.last.id is None:  # the clock may make another one at the same instant
+                found.last.id = paid["id"]
+            # The answer is of this moment: what has fallen due by it, such as the next bill, the clock does afterwards.
             agree(f"{verb} {found.id}", periods.view(found, bench.world.now), shown)
+            bench.settle()
 
     def _steer(self, found: Subscription, verb: str) -> None:
         world = self.bench.world
