@@ -1,16 +1,13 @@
 """The journal: the requests that came to a sandbox, and what was expected of them."""
 
-from difflib import get_close_matches
-
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...faults.match import glob
 from ...journal import har, matching
 from ...journal.filters import Filter, chosen
 from ...journal.showing import curl, row, whole
 from ...kernel.page import Page
-from ...kernel.problem import Invalid, Missing, detail
+from ...kernel.problem import Missing
 from ...kernel.record import Body
 from ...kernel.trace import Trace
 
@@ -57,20 +54,9 @@ async def get_requests_har(call: Call, query: Body) -> Reply:
 
 async def verify_requests(call: Call, body: Body) -> Reply:
     """200 when as many requests match as were expected, else 409; both with the report."""
-    _check_operation(call, body.get("request", {}).get("operationId"))
     expected = matching.Expectation(body)
     report = await call.server.sandboxes.lane.in_slices(expected.judged(reversed(call.sandbox.journal)))
     if report["ok"]:
         return reply.value(report)
     call.trace.code = report["code"]
     return reply.value(report, 409)
-
-
-def _check_operation(call: Call, pattern: str | None) -> None:
-    """Refuse a name that no operation has: of it nothing would ever be asked, whatever was expected. Raises Invalid."""
-    server = call.server
-    names = [*server.document.operations, *server.control.operations]
-    if pattern is not None and not any(glob(pattern, name) for name in names):
-        meant = get_close_matches(pattern, names, 1)
-        message = f"No operation is called {pattern}." + (f" Did you mean {meant[0]}?" if meant else "")
-        raise Invalid(message, details=[detail("request.operationId", "enum", message)])
