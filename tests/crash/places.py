@@ -66,7 +66,7 @@ def _in_a_state(count: int) -> None:
 
         return real(self, name, cut())
 
-    States.write_base = write  # type: ignore[method-assign]
+    States.write_base = write  # type: ignore[method-assign]  # the process ends here on purpose: nobody puts it back
 
 
 PLACES: dict[str, Callable[[int], None]] = {

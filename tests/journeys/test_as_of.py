@@ -149,8 +149,8 @@ def test_states_that_were_reached_are_kept_few_and_a_reset_begins_anew(
     reach = past.state_at
 
     def counting(*given: object) -> Iterator[object]:
-        counted.append(given[1])  # type: ignore[arg-type]
-        return reach(*given)  # type: ignore[arg-type]
+        counted.append(given[1])  # type: ignore[arg-type]  # passed on as it came
+        return reach(*given)  # type: ignore[arg-type]  # passed on as it came
 
     monkeypatch.setattr(as_of, "state_at", counting)
     for _ in range(6):

@@ -497,7 +497,7 @@ def test_a_wish_that_cannot_be_meant_is_refused_with_what_can(world: World, head
 
 def test_a_stranger_does_not_make_a_public_server_wait(serve: Serve) -> None:
     """There it waits for callers that it has admitted; the others are refused at once."""
-    server = serve(host="0.0.0.0", admin_key="key")  # noqa: S104 - what is tested
+    server = serve(host="0.0.0.0", admin_key="key")  # noqa: S104 - the test itself listens on loopback
     url = f"http://127.0.0.1:{server.port}"
     answer = httpx2.get(f"{url}/v2/customers", headers={"X-Sandbox-Delay": "60000"}, timeout=20, verify=NO_TLS)
     assert (401, False) == (answer.status_code, "X-Sandbox-Simulated" in answer.headers)

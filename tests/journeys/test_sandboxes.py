@@ -236,7 +236,7 @@ def test_many_forks_at_once_do_not_see_each_other(worlds: httpx2.Client, make: M
 def test_a_public_server_has_worlds_with_the_admin_key(serve: Serve) -> None:
     """There a mention makes none; made with the key, a world answers under its prefix to its own credentials."""
     server = serve(host="0.0.0.0", admin_key="sesame", seed=11)  # noqa: S104 - what the settings say, nothing is bound
-    root = f"{server.url}/_sandbox/sandboxes".replace("0.0.0.0", "127.0.0.1")  # noqa: S104 - not bound, replaced
+    root = f"{server.url}/_sandbox/sandboxes".replace("0.0.0.0", "127.0.0.1")  # noqa: S104 - text of an address, nothing is bound
     key = {"X-Sandbox-Admin-Key": "sesame"}
     refused(httpx2.post(root, json={"name": "team"}, verify=NO_TLS), 403, "admin_key_required")
     base = root.removesuffix("/_sandbox/sandboxes")

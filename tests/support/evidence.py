@@ -119,7 +119,7 @@ class Evidence:
         self._whole = self._whole and not stopped
         if self._is_worker:
             reached = [(*fact, test) for fact, test in self.ledger.reached.items()]
-            told: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]  # xdist's
+            told: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]  # xdist adds it to a worker's config
             told.update({"evidence_is_whole": self._whole, "evidence": reached})
         elif self._whole and any(self.ledger.gaps(EXCUSED)):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -326,7 +326,7 @@ def test_a_directory_that_others_may_read_is_told_at_the_start(tmp_path: Path) -
 
 def test_tokens_of_a_server_for_others_serve_after_a_restart(tmp_path: Path) -> None:
     """Its secret is random, and kept."""
-    flags = ("--host", "0.0.0.0", "--admin-key", "k", *NOW)  # noqa: S104 - what is tested
+    flags = ("--host", "0.0.0.0", "--admin-key", "k", *NOW)  # noqa: S104 - a public bind is tested, shut by its key
     with store(tmp_path, *flags) as server:
         headers = {"X-Sandbox-Admin-Key": "k"}
         url = f"{server.url}/_sandbox/credentials"
