@@ -155,7 +155,7 @@ PLACES: dict[str, tuple[Spoil, str]] = {
     "settings that are a list": (_hidden("projects", content_settings=[]), "hidden.content_settings: "),
     "a customer with something inside": (_hidden("customers", x=1), "hidden: "),
     "a cookie with a saved reply": (_with_reply(headers=[["set-cookie", "a=b"]]), "reply.headers.0.0: "),
-    "a second header of a saved reply": (_with_reply(headers=[["location", "/a"]] * 2), "reply.headers: "),
+    "a second header of a saved reply": (_with_reply(headers=[["location", "/a"]] * 2), "reply.headers.1.0: "),
     "a line end in a saved header": (_with_reply(headers=[["location", "/a\r\nb: c"]]), "reply.headers.0.1: "),
     "a saved reply that leads elsewhere": (_with_reply(headers=[["location", "http://x"]]), "reply.headers.0.1: "),
     "a step near the end of numbers": (_set("world", step=MOST + 1), "world.step: "),

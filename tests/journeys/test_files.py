@@ -155,13 +155,16 @@ def test_seeded_keys_are_derived_anew_and_made_keys_serve_under_the_prefix(here:
     assert 401 == status(here, made["private_key"], bare=True)  # bare it finds the one that made it
 
 
-def test_a_retry_is_replayed_where_the_sandbox_was_carried(here: Side, there: Side) -> None:
+@pytest.mark.parametrize("email", ["nova@example.com", "succeed_with_delay@example.com"])
+def test_a_retry_is_replayed_where_the_sandbox_was_carried(here: Side, there: Side, email: str) -> None:
     sample = here.control.get("/credentials").json()["sample"]
     body, key = order_body(sample["projectId"], sample["planId"]), {"Idempotency-Key": "once"}
+    body["customer"]["email"] = email
     first = here.api.post("/v2/orders/pix", json=body, headers=key)
     imported(there.control, exported(here.control))
     again = there.api.post("/v2/orders/pix", json=body, headers=key)
     assert ("true", first.content) == (again.headers["idempotent-replayed"], again.content)
+    assert first.headers.get("x-sandbox-simulated") == again.headers.get("x-sandbox-simulated")
 
 
 def test_a_file_without_secrets_has_none_and_is_given_new_ones(here: Side, there: Side, receiver: Receiver) -> None:
