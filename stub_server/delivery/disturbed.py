@@ -13,20 +13,26 @@ from ..faults.rule import Disturbance
 _SECOND = 1_000  # ms
 
 
-async def attempt(sender: Sender, delivery: Delivery, timeout: float, disturbed: Disturbance | None) -> AttemptOutcome:
+async def attempt(
+    sender: Sender,
+    delivery: Delivery,
+    timeout: float,
+    disturbed: Disturbance | None,
+    limits: set[asyncio.Timeout] | None = None,
+) -> AttemptOutcome:
     """Post once, or as the rules say; what came of it names them.
 
     A delay is real time, on the way: what is sent was decided before. Of a duplicate the first answer counts.
     """
     if disturbed is None:
-        return await sender.attempt(delivery, timeout)
+        return await sender.attempt(delivery, timeout, limits)
     if disturbed.delay:
         await asyncio.sleep(disturbed.delay / _SECOND)
     if disturbed.drop:
         return AttemptOutcome(None, None, {}, disturbed.delay, LOST, {}, "", simulated=disturbed.label)
     if disturbed.bad_signature:
         delivery = replace(delivery, keys=wrong_keys(delivery.keys))
-    outcome = await sender.attempt(delivery, timeout)
+    outcome = await sender.attempt(delivery, timeout, limits)
     if disturbed.duplicate:
-        await sender.attempt(delivery, timeout)
+        await sender.attempt(delivery, timeout, limits)
     return outcome._replace(simulated=disturbed.label, duration_ms=outcome.duration_ms + disturbed.delay)

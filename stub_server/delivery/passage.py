@@ -58,6 +58,7 @@ async def _pass(
 ) -> None:
     try:
         courier.hand_back(world)
+        courier.posting.hasten(world, TIMEOUT)
         while courier.posting.in_flight(world):
             await courier.posting.ended()
         while not world.is_gone:

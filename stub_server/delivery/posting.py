@@ -23,6 +23,16 @@ from .places import Places
 log = logging.getLogger("stub_server")
 
 
+class Flying:
+    """The attempts of a world that are under way or wait for a place: how many, and the limits of their time."""
+
+    __slots__ = ("count", "limits")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.limits: set[asyncio.Timeout] = set()
+
+
 class Posting:
     """One per server."""
 
@@ -30,7 +40,7 @@ class Posting:
         """`try_again` is told of an attempt that failed by a defect of ours."""
         self._sender, self._abroad, self._try_again = sender, abroad, try_again
         self._places = Places()
-        self._flying: dict[int, int] = {}
+        self._flying: dict[int, Flying] = {}
         self._watching: list[asyncio.Future[None]] = []
 
     async def deliver(self, world: Sandbox, timer: Timer, timeout: float) -> str | None:
@@ -39,7 +49,8 @@ class Posting:
         Answers the error, an empty text for a success and None where nothing was sent.
         """
         advancing = world.is_advancing
-        self._flying[id(world)] = self._flying.get(id(world), 0) + 1
+        flying = self._flying.setdefault(id(world), Flying())
+        flying.count += 1
         try:
             attempt = self._attempt(world, timer)
             if attempt is None:
@@ -56,7 +67,7 @@ class Posting:
                 begun = world.clock.now if world.is_advancing else world.clock.read()
                 sender = self._abroad if attempt.webhook.hidden.get(ABROAD) else self._sender
                 disturbed = disturbance(world, attempt.webhook, attempt.log)
-                outcome = await disturbing.attempt(sender, attempt.delivery, timeout, disturbed)
+                outcome = await disturbing.attempt(sender, attempt.delivery, timeout, disturbed, flying.limits)
             if not world.is_gone and not world.is_broken:
                 self._record(world, timer, attempt, outcome, begun)
             return outcome.error or ""
@@ -68,9 +79,9 @@ class Posting:
             self._try_again(world, timer)
             return None
         finally:
-            left = self._flying.pop(id(world)) - 1
-            if left:
-                self._flying[id(world)] = left
+            flying.count -= 1
+            if not flying.count:
+                del self._flying[id(world)]
             self.tell()
 
     def _attempt(self, world: Sandbox, timer: Timer) -> Attempt | None:
@@ -109,7 +120,17 @@ class Posting:
 
     def in_flight(self, world: Sandbox) -> int:
         """How many attempts of a world are under way or wait for a place."""
-        return self._flying.get(id(world), 0)
+        flying = self._flying.get(id(world))
+        return flying.count if flying is not None else 0
+
+    def hasten(self, world: Sandbox, seconds: float) -> None:
+        """Give the attempts of a world that are under way so many seconds more, at most."""
+        flying = self._flying.get(id(world))
+        end = asyncio.get_running_loop().time() + seconds
+        for limit in flying.limits if flying is not None else ():
+            set_for = limit.when()
+            if set_for is not None and set_for > end:
+                limit.reschedule(end)
 
     async def ended(self) -> None:
         """Wait until some attempt has ended."""

@@ -68,9 +68,12 @@ class Sender:
         self._version, self._wall = version, wall
         self.connections = Connections(Guard(local=local, resolve=resolve))
 
-    async def attempt(self, delivery: Delivery, timeout: float) -> AttemptOutcome:
+    async def attempt(
+        self, delivery: Delivery, timeout: float, limits: set[asyncio.Timeout] | None = None
+    ) -> AttemptOutcome:
         """Post once and wait for the answer. Never raises for what the other side does, and never follows a redirect.
 
+        While it waits its limit of time is in `limits`, where it can be brought forward.
         The timestamp is the machine's, whatever the sandbox clock shows: receivers refuse one that is minutes off.
         """
         now = self._wall()
@@ -80,7 +83,7 @@ class Sender:
         begun = perf_counter_ns()
         answer, error = None, None
         try:
-            answer = await self._post(delivery, headers, timeout)
+            answer = await self._post(delivery, headers, timeout, set() if limits is None else limits)
             error = error_of(answer.status)
         except _Failed as failed:
             error = failed.error
@@ -95,11 +98,17 @@ class Sender:
             retry_after=_retry_after(answer.headers.get("retry-after"), now) if answer else None,
         )
 
-    async def _post(self, delivery: Delivery, headers: list[tuple[str, str]], timeout: float) -> _Answer:
+    async def _post(
+        self, delivery: Delivery, headers: list[tuple[str, str]], timeout: float, limits: set[asyncio.Timeout]
+    ) -> _Answer:
         answers: list[_Answer] = []
         try:
-            async with asyncio.timeout(timeout):
-                await self._exchange(delivery, headers, answers)
+            async with asyncio.timeout(timeout) as limit:
+                limits.add(limit)
+                try:
+                    await self._exchange(delivery, headers, answers)
+                finally:
+                    limits.discard(limit)
         except (TimeoutError, httpcore2.TimeoutException):
             if not answers:
                 raise _Failed("timeout") from None

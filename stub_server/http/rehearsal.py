@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -109,7 +110,9 @@ class Rehearsal:
 class _Mute(Sender):
     """Sends nothing: copies that the server makes for itself never speak."""
 
-    async def attempt(self, delivery: Delivery, timeout: float) -> AttemptOutcome:
+    async def attempt(
+        self, delivery: Delivery, timeout: float, limits: set[asyncio.Timeout] | None = None
+    ) -> AttemptOutcome:
         """Say that nobody answered."""
         return AttemptOutcome(None, None, {}, 0, "connection_failed", {}, "")
 

@@ -123,7 +123,9 @@ class SilentSender(Sender):
         super().__init__(version, local=False)
         self._receivers = receivers
 
-    async def attempt(self, delivery: Delivery, timeout: float) -> AttemptOutcome:
+    async def attempt(
+        self, delivery: Delivery, timeout: float, limits: set[asyncio.Timeout] | None = None
+    ) -> AttemptOutcome:
         """What was answered then; of an attempt that the recording does not know, that nobody answered."""
         found = self._receivers.answer()
         return AttemptOutcome(None, None, {}, 0, "connection_failed", {}, "") if found is None else found
