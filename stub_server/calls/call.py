@@ -70,6 +70,8 @@ class Call:
     warnings: tuple[str, ...] = ()
     after_validation: Callable[[Any], Awaitable[None]] | None = None
     """Applies fault rules on the body, and turns to the past."""
+    has_odd_names = False
+    """Whether a map in its body may have a key that no map may have."""
     has_recorded = False
     """Whether something was done already, whatever becomes of the rest."""
     _draft: Draft | None = None

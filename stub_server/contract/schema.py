@@ -8,6 +8,7 @@ import jsonschema_rs
 
 from .decimals import KEYWORDS, quicken
 from .formats import STRICT, UUID, Format
+from .map_keys import with_names
 from .source import Json
 
 _DRAFT4 = "http://json-schema.org/draft-04/schema#"
@@ -75,17 +76,18 @@ class Schemas:
             self._translated[request] = {n: translate(s, self._raw, open_objects=loose) for n, s in self._raw.items()}
         return self._translated[request]
 
-    def compile(self, schema: Json, *, request: bool) -> "Validator":
+    def compile(self, schema: Json, *, request: bool, names: bool = False) -> "Validator":
         """A validator for a schema of the document.
 
-        Requests use our check of date-times, responses the validator's own.
+        Requests use our check of date-times, responses the validator's own. With `names` the keys of free maps count
+        for `is_valid`, and for nothing else.
         """
         schemas = self._schemas(request)
         root = translate(schema, self._raw, open_objects=request and self._open)
         needed: dict[str, Json] = {}
         _collect(root, schemas, needed)
         formats = self._formats if request else {k: f for k, f in self._formats.items() if k != "date-time"}
-        return Validator({"$schema": _DRAFT4, "allOf": [root], "components": {"schemas": needed}}, formats)
+        return Validator({"$schema": _DRAFT4, "allOf": [root], "components": {"schemas": needed}}, formats, names=names)
 
     def component(self, name: str, *, request: bool = False) -> "Validator":
         """A validator for a named component."""
@@ -95,9 +97,11 @@ class Schemas:
 class Validator:
     """A compiled schema: `is_valid` is fast, `exact` says what is wrong."""
 
-    def __init__(self, schema: Json, formats: Mapping[str, Format]) -> None:
+    def __init__(self, schema: Json, formats: Mapping[str, Format], *, names: bool = False) -> None:
+        """With `names` the keys of free maps count for `is_valid` too, and `exact` has nothing to say of them."""
         self._schema, self._formats = schema, dict(formats)
-        self.is_valid: Callable[[Any], bool] = self._compiled(quicken(schema)).is_valid
+        quick = with_names(quicken(schema)) if names else quicken(schema)
+        self.is_valid: Callable[[Any], bool] = self._compiled(quick).is_valid
 
     def _compiled(self, schema: Json) -> jsonschema_rs.Draft4Validator:
         return jsonschema_rs.Draft4Validator(schema, validate_formats=True, formats=self._formats, keywords=KEYWORDS)

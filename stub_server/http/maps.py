@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..contract.map_keys import LONGEST
 from ..contract.source import Json
 from ..kernel.problem import Conflict, detail
 
-LONGEST_NAME = 64
 CODE = "metadata_key_invalid"
-ADVICE = f"A key has 1 to {LONGEST_NAME} characters and no NUL."
+ADVICE = f"A key has 1 to {LONGEST} characters and no NUL."
 _DEEPEST = 8
 
 Place = tuple[str, ...]
@@ -29,7 +29,7 @@ def free_maps(schema: Json, resolve: Callable[[Json], Json], place: Place = ()) 
 def check_names(body: Json, places: tuple[Place, ...]) -> None:
     """Raises Conflict for keys that OpenAPI 3.0 cannot forbid: empty, too long, or with NUL."""
     wrong = []
-    for place in places:  # called for every write
+    for place in places:
         node: Any = body
         for step in place:
             node = node.get(step)
@@ -37,9 +37,9 @@ def check_names(body: Json, places: tuple[Place, ...]) -> None:
                 break
         else:
             for name in node:
-                if not name or len(name) > LONGEST_NAME or "\0" in name:
+                if not name or len(name) > LONGEST or "\0" in name:
                     wrong.append(detail(".".join(place), CODE, ADVICE))
                     break
     if wrong:
         named = ", ".join(entry["field"] for entry in wrong)
-        raise Conflict(f"{named}: a key has 1 to {LONGEST_NAME} characters and no NUL.", code=CODE, details=wrong)
+        raise Conflict(f"{named}: a key has 1 to {LONGEST} characters and no NUL.", code=CODE, details=wrong)

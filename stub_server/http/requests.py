@@ -113,7 +113,6 @@ class Requests:
         )
         self._nothing = not members
         self._maps = tuple(free_maps(operation.body, document.resolve)) if operation.body is not None else ()
-        self.has_maps = bool(self._maps)
         missing = operation.responses.get(404)
         self._missing_code = missing.codes[0] if missing and missing.codes else None
 
@@ -125,7 +124,7 @@ class Requests:
     @cached_property
     def validator(self) -> Validator:
         """The compiled schema, made at the first request."""
-        return self._schemas.compile(self._shape, request=True)
+        return self._schemas.compile(self._shape, request=True, names=bool(self._maps))
 
     def rely_on(self, shipped: "Requests") -> None:
         """Also refuse what overlays allow but the handler, made for the shipped contract, cannot process."""
@@ -143,7 +142,8 @@ class Requests:
         if not self._nothing or call.query_string:
             value = self._value(call)
             if not self._nothing and not self.validator.is_valid(value):
-                raise self._invalid(call, value)
+                self._refuse(call, value)
+                call.has_odd_names = True  # nothing else is wrong with it
             if self._relied_on is not None:
                 _check_known(self._relied_on, value)
         if self._gives_query:
@@ -241,7 +241,8 @@ class Requests:
                 self._media[media] = known
         return known
 
-    def _invalid(self, call: Call, value: dict[str, Any]) -> Invalid:
+    def _refuse(self, call: Call, value: dict[str, Any]) -> None:
+        """Raises Invalid with the violations of the contract's own schema, if there are any."""
         if call.body_bytes.count(b",") > WIDEST:
             first = self.validator.first_error(value)
             errors = iter(() if first is None else (first,))
@@ -250,8 +251,9 @@ class Requests:
         found = [d for error in errors for d in details_of(error, self._names_at, self._further)]
         details = list({tuple(entry.values()): entry for entry in found}.values())
         if len(details) == 1:
-            return Invalid(f"{details[0]['field']}: {details[0]['message']}", details=details)
-        return Invalid(_SEVERAL.format(len(details)), details=details[:_MOST_WRONG])
+            raise Invalid(f"{details[0]['field']}: {details[0]['message']}", details=details)
+        if details:
+            raise Invalid(_SEVERAL.format(len(details)), details=details[:_MOST_WRONG])
 
     def _names_at(self, path: Sequence[str | int]) -> list[str]:
         return members_at(self._shape, path, self._document.resolve)

@@ -59,7 +59,7 @@ class Bound:
         return self._checked(call, arguments, self.handler(call, *values, **arguments))  # type: ignore[arg-type]
 
     def _checked(self, call: Call, arguments: dict[str, Any], reply: Reply) -> Reply:
-        if self.requests.has_maps:
+        if call.has_odd_names:
             self.requests.check_names(arguments.get("body"))
         call.trace.step, call.trace.respond_at = "respond", perf_counter_ns()
         if reply.shape is None or (reply.status, reply.shape) not in self._proved:
