@@ -6,7 +6,7 @@ So a page costs the same at any depth and size, and so does a change.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -17,6 +17,7 @@ _FEW = 16  # so many keys at the end are looked through first
 _MERGED = 100  # to merge goes through all keys, as many of them as it takes to find a hundredth of their places
 # `type(...) is list` is the fastest test of which it is; mypy does not narrow the other half of the union by it, and
 # wherever that half is used it has to be told so.
+_GET: Callable[[dict[Hashable, Any], Hashable], Any] = dict.get
 Keys: TypeAlias = "list[Any] | SortedList[Any]"
 
 
@@ -94,21 +95,28 @@ def cut(keys: Keys, start: int, stop: int, *, newest_first: bool) -> list[Any]:
     return list(keys.islice(start, stop, reverse=newest_first))  # type: ignore[union-attr]
 
 
-def enter(indexes: Iterable[dict[Hashable, Keys]], values: Iterable[Hashable], key: Any, later: int) -> None:
+def enter(indexes: Sequence[dict[Hashable, Keys]], values: Sequence[Hashable], key: Any, later: int) -> None:
     """Put a key into the bucket of its value in each index; at most `later` keys of a bucket are larger."""
-    for index, value in zip(indexes, values, strict=True):
-        if value is None:
-            continue
-        bucket = index.get(value)
+    if later > LONG:
+        for index, value in zip(indexes, values, strict=True):
+            if value is not None:
+                index[value] = add(index.get(value) or [], key)
+        return
+    missing = 0
+    for bucket in map(_GET, indexes, values):  # called for every new record: a loop without more than it needs
         if bucket is None:
-            index[value] = [key]
-        elif type(bucket) is not list or later > LONG:
-            index[value] = add(bucket, key)
+            missing += 1
+        elif type(bucket) is not list:
+            bucket.add(key)
         elif later:
             size = len(bucket)
             insort(bucket, key, size - later if size > later else 0)
         else:
             bucket.append(key)
+    if missing > values.count(None):
+        for index, value in zip(indexes, values, strict=True):
+            if value is not None and value not in index:
+                index[value] = [key]
 
 
 def fill(index: dict[Hashable, Keys], values: Iterable[Hashable], keys: Iterable[Any]) -> None:

@@ -109,6 +109,11 @@ class TableSpec:
     ring: Ring | None = None
     lived: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Indexes of the public part come first: a record's values are read side by side."""
+        in_order = sorted(self.indexes.items(), key=lambda index: index[1].side)
+        object.__setattr__(self, "indexes", MappingProxyType(dict(in_order)))
+
 
 def public(name: str) -> Member:
     """A member of the public part."""

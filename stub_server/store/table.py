@@ -51,7 +51,8 @@ class Table:
         self._buckets = list(self.indexes.values())
         self._uniques = [(self.unique[name], plain(extract)) for name, extract in spec.unique.items()]
         self._searches = [(self.texts[name], extract) for name, extract in spec.search.items()]
-        self._members = [(member.side, member.name) for member in spec.indexes.values()]
+        self._members = [member.name for member in spec.indexes.values() if not member.side]
+        self._hidden_members = [member.name for member in spec.indexes.values() if member.side]
         self.invalidates = [(name, plain(extract)) for name, extract in spec.invalidates.items()]
         self._pairs = [tuple(positions[name] for name in pair.split("+")) for pair in spec.pairs]
 
@@ -190,7 +191,7 @@ class Table:
 
     def _values(self, public: Body, hidden: Body) -> list[Any]:
         """A record's value in each index."""
-        values: list[Any] = [(hidden if side else public).get(member) for side, member in self._members]
+        values: list[Any] = [*map(public.get, self._members), *map(hidden.get, self._hidden_members)]
         for first, second in self._pairs:
             a, b = values[first], values[second]
             values.append(None if a is None or b is None else (a, b))
