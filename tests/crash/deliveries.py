@@ -33,7 +33,8 @@ def flooded(folder: Path, events: int, kills: int, share: float = 0.2) -> Came:
             created(api.post("/v2/webhooks", json={"url": receiver.url, "events": ["customer.created"]}))
         for part in range(kills + 1):
             with server.api() as api, ThreadPoolExecutor(CLIENTS) as pool:
-                bodies = [customer_body() for _ in range(events // (kills + 1))]
+                count = events // (kills + 1) if part < kills else events - len(acknowledged)
+                bodies = [customer_body() for _ in range(count)]
                 half = len(bodies) // 2
                 acknowledged += pool.map(lambda body: _made(api, body), bodies[:half])
                 if part < kills:
