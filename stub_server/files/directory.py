@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..version import __version__
-from .states import States, StoreError
+from .states import States, StoreError, locked
+from .steps import Line, StepTables
 from .syncing import Syncing
 
-VERSION = 1  # of the directory, and of the states in it
+VERSION = 2  # of the directory, and of the states in it
 BUSY = 5.0  # seconds that a write waits for one of the housekeeping
 LOT = 50  # steps that are deleted at once
+ENDED = 1 << 62  # stands for all steps of a world that is gone
+PAGE = 8_192  # bytes: most steps have room in one
 log = logging.getLogger("stub_server")
 _TABLES = """
 create table if not exists worlds (
@@ -27,9 +30,6 @@ create table if not exists worlds (
     contract text not null, parent text, mentioned integer not null, created_at integer not null,
     last_used_at integer not null, expires_at integer, held integer, incarnation text not null,
     origin_events integer not null, noted integer not null
-);
-create table if not exists steps (
-    world integer not null, number integer not null, line blob not null, primary key (world, number)
 );
 create table if not exists snapshots (
     id integer primary key autoincrement, world integer not null, name text not null, description text,
@@ -86,7 +86,7 @@ class Directory(States):
             self.begin()
             if path.stat().st_mode & 0o077:
                 log.warning("--store %s is open to others: it holds keys. chmod 700 shuts it.", path)
-            self._lock = _locked(path / "lock")
+            self._lock = locked(path / "lock")
             try:
                 self._open(always=always)
             except BaseException:
@@ -108,17 +108,26 @@ class Directory(States):
                 f"--store {self.path}: it was written by a newer version of the server: its format is {version}, and "
                 f"this one ({__version__}) reads up to {VERSION}."
             )
+        self._database.execute(f"pragma page_size={PAGE}")
         self._database.execute("pragma journal_mode=wal")
         self._database.execute(f"pragma synchronous={'full' if always else 'normal'}")
         self._database.execute("pragma wal_autocheckpoint=0")
-        self._database.executescript(f"begin; {_TABLES} pragma user_version={VERSION}; commit")
-        self._database.execute("delete from steps where world not in (select id from worlds)")
-        self._database.execute("delete from steps where number <= (select step from worlds where id = world)")
+        self._steps = StepTables(self._database)
+        self._database.executescript(f"begin immediate; {_TABLES}")
+        self._steps.upgrade()
+        self._database.execute(f"pragma user_version={VERSION}")
+        known = dict(self._database.execute("select id, step from worlds"))
+        for world in self._steps.worlds():
+            if world in known:
+                self._steps.forget(world, known[world])
+            else:
+                self._steps.drop(world)
+        self._database.execute("commit")
         self._database.execute("delete from snapshots where world not in (select id from worlds)")
         bases = self._database.execute("select base from worlds union select base from snapshots")
         self.sweep({name for (name,) in bases})
         self._stale: list[tuple[int, int]] = []
-        self._pending: list[tuple[int, int, bytes]] = []
+        self._pending: list[Line] = []
         self._freed: list[str] = []  # states that nothing refers to once the change that goes on is written
         self._ended: list[int] = []  # and worlds that are gone then
         self.syncing = Syncing(file)
@@ -149,6 +158,7 @@ class Directory(States):
             statement = "insert into worlds values (null, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # the members of Kept
             number = self._database.execute(statement, kept).lastrowid
             assert number is not None
+            self._steps.create(number)
             for snapshot in snapshots:
                 self._enter_snapshot(number, snapshot)
         return number
@@ -219,8 +229,15 @@ class Directory(States):
 
     def flush(self) -> None:
         """Write the steps that are not written yet. Raises Unwritten: then they still are not."""
-        with self._changing():
-            pass
+        if len(self._pending) != 1:
+            with self._changing():
+                return
+        try:
+            self._steps.write(self._pending)  # a statement by itself, without a transaction around it
+        except sqlite3.Error as error:
+            raise Unwritten(str(error)) from None
+        self._pending.clear()
+        self.syncing.is_behind = True
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -230,7 +247,7 @@ class Directory(States):
         try:
             database.execute("begin immediate")
             try:
-                database.executemany("insert into steps values (?, ?, ?)", self._pending)
+                self._steps.write(self._pending)
                 yield
                 database.execute("commit")
             except BaseException:
@@ -241,31 +258,32 @@ class Directory(States):
             raise Unwritten(str(error)) from None
         del self._pending[:count]
         self.syncing.is_behind = True
-        self._stale.extend((world, 1 << 62) for world in self._ended)
+        self._stale.extend((world, ENDED) for world in self._ended)
         for base in self._freed:
             self.discard(base)
 
     def count(self, world: int) -> int:
         """How many steps of a world there are since its base."""
-        (count,) = self._database.execute("select count(*) from steps where world = ?", (world,)).fetchone()
-        return int(count)
+        return self._steps.count(world)
 
     def steps(self, world: int) -> Iterator[bytes]:
         """The steps of a world since its base, line by line."""
-        for (line,) in self._database.execute("select line from steps where world = ? order by number", (world,)):
-            yield line
+        return self._steps.lines(world)
 
     def tidied(self) -> Iterator[None]:
         """Delete steps that no world needs any more, with a pause after each lot of them."""
         while self._stale:
             world, last = self._stale[-1]
-            (first,) = self._database.execute("select min(number) from steps where world = ?", (world,)).fetchone()
-            if first is None or first > last:
+            first = self._steps.first(world)
+            if first is not None and first <= last:
+                with self._changing():
+                    self._steps.forget(world, min(last, first + LOT))
+            elif last == ENDED:
+                with self._changing():
+                    self._steps.drop(world)
+                self._stale = [other for other in self._stale if other[0] != world]
+            else:
                 self._stale.remove((world, last))
-                continue
-            most = min(last, first + LOT)
-            with self._changing():
-                self._database.execute("delete from steps where world = ? and number <= ?", (world, most))
             yield
 
     def rebase(self, world: int, base: str, step: int, contract: str) -> None:
@@ -280,18 +298,3 @@ class Directory(States):
     def discard(self, base: str) -> None:
         """A state is not needed any more. On the disk it stays until what refers to another one is there too."""
         self.syncing.after_next(lambda: (self._bases / base).unlink(missing_ok=True))
-
-
-def _locked(path: Path) -> sqlite3.Connection:
-    """A lock that the system takes back when the process ends, however it does. Raises StoreError."""
-    path.touch(0o600)
-    lock = sqlite3.connect(path, 0, isolation_level=None, check_same_thread=False)
-    try:
-        lock.execute("begin exclusive")
-    except sqlite3.OperationalError as error:
-        lock.close()
-        if "locked" not in str(error):
-            raise
-        message = f"--store {path.parent}: another server uses this directory. Stop it, or give each one its own."
-        raise StoreError(message) from None
-    return lock

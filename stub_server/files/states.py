@@ -1,8 +1,12 @@
-"""Whole states as files in a directory: written once, synced before anything refers to them, sealed by a sum."""
+"""Whole states as files in a directory: written once, synced before anything refers to them, sealed by a sum.
+
+And the lock of a directory.
+"""
 
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from zlib import crc32
@@ -79,3 +83,18 @@ class States:
         except OSError as error:
             raise StoreError(f"--store {self.path}: states/{name}: {error.strerror or error}.") from None
         raise StoreError(f"--store {self.path}: states/{name} is damaged. Without its world, remove it from the store.")
+
+
+def locked(path: Path) -> sqlite3.Connection:
+    """A lock that the system takes back when the process ends, however it does. Raises StoreError."""
+    path.touch(0o600)
+    lock = sqlite3.connect(path, 0, isolation_level=None, check_same_thread=False)
+    try:
+        lock.execute("begin exclusive")
+    except sqlite3.OperationalError as error:
+        lock.close()
+        if "locked" not in str(error):
+            raise
+        message = f"--store {path.parent}: another server uses this directory. Stop it, or give each one its own."
+        raise StoreError(message) from None
+    return lock

@@ -15,6 +15,7 @@ import orjson
 import pytest
 
 from stub_server.app import create_app
+from stub_server.files.steps import StepTables
 from stub_server.http.edge import Edge
 from stub_server.worlds import keeping
 
@@ -179,15 +180,15 @@ def test_a_whole_state_is_written_now_and_then_and_its_steps_go(tmp_path: Path) 
 def _left(folder: Path) -> tuple[int, int, int]:
     """The step of the whole state, the oldest step that is still there, and how many there are."""
     with closing(sqlite3.connect(folder / "store" / "worlds")) as database:
-        (found,) = database.execute("select step, min(number), count(*) from worlds, steps").fetchall()
-    base, first, count = found
-    return base, first, count
+        ((world, base),) = database.execute("select id, step from worlds").fetchall()
+        steps = StepTables(database)
+        return base, steps.first(world) or 0, steps.count(world)
 
 
 def test_deliveries_go_on_after_a_restart_and_what_was_held_stays_held(tmp_path: Path) -> None:
     with receiving() as receiver:
         receiver.status = 500
-        with store(tmp_path) as server:
+        with store(tmp_path, *NOW) as server:
             with server.api() as api, server.control() as control:
                 hook = {"url": receiver.url, "events": ["customer.created"]}
                 created(api.post("/v2/webhooks", json=hook))
@@ -249,11 +250,13 @@ def test_a_running_clock_catches_up_and_each_overdue_delivery_gets_one_attempt(t
 def _pass(database: Path, ms: int) -> None:
     """Let time pass in a directory whose server is off: the running clock of its world is so much further ahead."""
     with sqlite3.connect(database) as rows:
-        found = rows.execute("select world, number, line from steps order by number desc limit 1").fetchall()
-        ((world, number, line),) = found
+        tables = StepTables(rows)
+        (world,) = tables.worlds()
+        *before, line = tables.lines(world)
         step = orjson.loads(line)
         step["step"]["clock"]["offset"] += ms
-        rows.execute("update steps set line = ? where world = ? and number = ?", (orjson.dumps(step), world, number))
+        tables.forget(world, step["step"]["number"])
+        tables.write([(world, number, told) for number, told in enumerate([*before, orjson.dumps(step)], 1)])
     rows.close()
 
 
@@ -263,6 +266,33 @@ def test_a_directory_in_use_is_refused_and_free_again_after_a_kill(tmp_path: Pat
         server.kill()
     with store(tmp_path, *NOW) as other:
         other.stop()
+
+
+def test_a_directory_of_the_first_version_is_taken_over(tmp_path: Path) -> None:
+    """It had the steps of all worlds in one table."""
+    with store(tmp_path, *NOW) as server, server.api() as api:
+        made = [created(api.post("/v2/customers", json=customer_body()))["customer"]["id"] for _ in range(3)]
+        server.kill()
+        with sqlite3.connect(tmp_path / "store" / "worlds") as rows:
+            tables = StepTables(rows)
+            (world,) = tables.worlds()
+            rows.execute(
+                "create table steps (world integer not null, number integer not null, line blob not null,"
+                " primary key (world, number))"
+            )
+            steps = [(world, number, line) for number, line in enumerate(tables.lines(world), 1)]
+            rows.executemany("insert into steps values (?, ?, ?)", [*steps, (99, 1, b"of a world that is gone")])
+            tables.drop(world)
+            rows.execute("pragma user_version = 1")
+        rows.close()
+        server.start()
+        with server.api() as later:
+            assert [200] * 3 == [later.get(f"/v2/customers/{ident}").status_code for ident in made]
+            made.append(created(later.post("/v2/customers", json=customer_body()))["customer"]["id"])
+        server.kill()
+        server.start()
+        with server.api() as later:
+            assert [200] * 4 == [later.get(f"/v2/customers/{ident}").status_code for ident in made]
 
 
 def test_a_directory_of_a_newer_version_is_refused(tmp_path: Path) -> None:
