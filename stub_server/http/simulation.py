@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import chain
 from typing import Any
@@ -31,7 +30,7 @@ ANYWHERE = {
 ALWAYS = {429: "rate_limited", 500: "internal_error", 502: "simulated_fault", 503: "simulated_fault",
           504: "simulated_fault"}  # fmt: skip
 """Statuses that Prefer may ask of any operation, and their codes."""
-_CODE = re.compile(r'(?:^|[,;])\s*code\s*=\s*"?([0-9]{1,5})"?\s*(?=$|[,;])', re.IGNORECASE)
+_DIGITS = 5
 
 
 class Simulator:
@@ -103,12 +102,12 @@ class Simulator:
             yield Effect("delay", delay=_milliseconds(headers[DELAY]))
         if SIMULATE in headers:
             yield self._by_code(operation, headers[SIMULATE].decode("latin-1").strip())
-        found = _CODE.search(headers[PREFER].decode("latin-1")) if PREFER in headers else None
-        if found is not None:
-            status = int(found[1])
+        asked = _preferred(headers[PREFER].decode("latin-1")) if PREFER in headers else None
+        if asked is not None:
+            status = int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= _DIGITS else 0
             if status not in operation.responses and status not in ALWAYS:
                 possible = sorted({*operation.responses, *ALWAYS})
-                raise _impossible("Prefer", f"code={status}", operation, possible)
+                raise _impossible("Prefer", f"code={asked}", operation, possible)
             if status >= 400:
                 response = operation.responses.get(status)
                 code = response.codes[0] if response is not None and response.codes else ALWAYS.get(status)
@@ -205,6 +204,15 @@ def _milliseconds(header: bytes) -> int:
             f"X-Sandbox-Delay is a whole number of milliseconds, at most {LONGEST_DELAY}.", code="malformed_request"
         )
     return int(text)
+
+
+def _preferred(header: str) -> str | None:
+    """The status that a Prefer header asks for, as it stands there."""
+    for preference in header.replace(";", ",").split(","):
+        name, mark, value = preference.partition("=")
+        if mark and name.strip().lower() == "code":
+            return value.strip().strip('"')
+    return None
 
 
 def _impossible(header: str, asked: str, operation: Operation, possible: Iterable[object]) -> Malformed:

@@ -50,9 +50,10 @@ def _snapshots(
     directory: Directory, number: int, name: str, state: WorldState, maker: Maker, origin: Origin, contract: str
 ) -> Iterator[Snapshot]:
     """The snapshots of a world whose state is given. Raises StoreError."""
-    shared = Shared()
-    shared.share(state)
-    for kept in directory.snapshots(number):
+    pinned, shared = directory.snapshots(number), Shared()
+    if pinned:
+        shared.share(state)
+    for kept in pinned:
         where = f"--store {directory.path}: the snapshot {kept.name} of the sandbox {name}"
         reader = Reader(adopted(origin.secret, name, anew=False))
         try:

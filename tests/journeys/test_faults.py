@@ -477,6 +477,9 @@ def test_a_preference_for_what_happens_anyway_changes_nothing(world: World, head
     [
         ({"Prefer": "code=418"}, "200, 401, 403, 422, 429, 500, 502, 503, 504"),
         ({"Prefer": "code=99999"}, "200, 401"),
+        ({"Prefer": "code=abc"}, "200, 401"),
+        ({"Prefer": 'code=""'}, "200, 401"),
+        ({"Prefer": "code=" + "9" * 5_000}, "200, 401"),
         ({"X-Sandbox-Simulate": "plan_sold_out"}, "rate_limited"),
         ({"X-Sandbox-Simulate": ""}, "rate_limited"),
         ({"X-Sandbox-Delay": "soon"}, "milliseconds"),
