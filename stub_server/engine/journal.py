@@ -20,14 +20,16 @@ class Journal:
     A request counts with its path, query, headers and bodies.
     """
 
-    __slots__ = ("__weakref__", "_alarm", "_budget", "_forgotten", "_kept", "_most", "_told", "keeps_bodies", "size")
+    __slots__ = (
+        "__weakref__", "_alarm", "_budget", "_cleared", "_forgotten", "_kept", "_most", "_told", "keeps_bodies", "size"
+    )  # fmt: skip
 
     def __init__(self, most: int = KEPT, budget: Budget | None = None) -> None:
         """`most` requests are kept; 0 keeps no bodies, and as many requests as usual. `budget` is shared by worlds."""
         self._most, self.keeps_bodies = most or KEPT, most > 0
         self._budget = budget or Budget(MOST_BYTES_IN_ALL)
         self._kept: deque[Trace] = deque()
-        self.size = self._forgotten = 0
+        self.size = self._forgotten = self._cleared = 0
         self._told = 0  # bytes that the budget knows of
         self._alarm = 0  # bytes at which bounds are looked at: every request appends
 
@@ -71,9 +73,15 @@ class Journal:
         self._told = self.size
         self._alarm = min(MOST_BYTES, self.size + _UNTOLD)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every request since the last clearing is still there."""
+        return self._forgotten == self._cleared
+
     def clear(self) -> None:
         """Forget every request."""
         self._forgotten += len(self._kept)
+        self._cleared = self._forgotten
         self._kept.clear()
         self.size = 0
         self._tell()

@@ -342,6 +342,31 @@ def test_an_expectation_that_takes_too_long_is_refused(world: World, expected: J
     assert says in answer.json()["message"]
 
 
+@pytest.mark.parametrize(
+    ("name", "warnings"), [("createCustomr", "unknown_operation"), ("create*", None), ("rewindSandbox", None)]
+)
+def test_an_operation_that_nobody_has_is_warned_of(world: World, name: str, warnings: str | None) -> None:
+    """Nothing matches a mistyped name, so that "never" would hold for ever."""
+    expected = {"request": {"operationId": name}, "times": {"at_most": 0}}
+    answer = world.control.post("/requests/verify", json=expected)
+    assert (200, warnings) == (answer.status_code, answer.headers.get("x-sandbox-warnings"))
+
+
+def test_requests_that_were_forgotten_are_warned_of(serve: Serve) -> None:
+    """Whoever counts is told that the journal is not whole; what was cleared on purpose was not forgotten."""
+    world = World(serve(journal=3))
+    expected, said = {"times": {"at_most": 9}}, []
+    for _ in range(5):
+        world.api.get("/v2/plans")
+        said.append(world.control.post("/requests/verify", json=expected).headers.get("x-sandbox-warnings"))
+        if said[-1]:
+            world.control.delete("/requests")
+    world.close()
+    assert said[0] is None
+    assert "oldest_requests_forgotten" in said
+    assert said[said.index("oldest_requests_forgotten") + 1] is None
+
+
 def test_what_is_expected_and_did_not_happen_is_409_with_the_nearest_misses(world: World) -> None:
     answers = [new_customer(world) for _ in range(4)]
     world.api.get("/v2/plans")

@@ -3,6 +3,7 @@
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
+from ...faults.match import glob
 from ...journal import har, matching
 from ...journal.filters import Filter, chosen
 from ...journal.showing import curl, row, whole
@@ -55,6 +56,13 @@ async def get_requests_har(call: Call, query: Body) -> Reply:
 async def verify_requests(call: Call, body: Body) -> Reply:
     """200 when as many requests match as were expected, else 409; both with the report."""
     expected = matching.Expectation(body)
+    asked = body.get("request", {}).get("operationId")
+    if asked is not None and not any(
+        glob(asked, ident) for document in (call.server.document, call.server.control) for ident in document.operations
+    ):
+        call.warn("unknown_operation")
+    if not call.sandbox.journal.is_whole:
+        call.warn("oldest_requests_forgotten")
     report = await call.server.sandboxes.lane.in_slices(expected.judged(reversed(call.sandbox.journal)))
     if report["ok"]:
         return reply.value(report)
