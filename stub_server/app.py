@@ -173,7 +173,7 @@ def _served(
         pages,
         server,
         cors_origins=settings.cors_origins,
-        hosts=settings.hosts,
+        hosts=settings.allow_hosts,
         rate_limit=None if settings.rate_limit is None else RateLimit(*settings.rate_limit),
     )
 

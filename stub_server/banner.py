@@ -5,6 +5,7 @@ from rich.text import Text
 
 from .calls.call import CONTROL
 from .calls.server import Server
+from .engine.sandbox import Sandbox
 from .http.edge import Edge
 from .kernel.clock import iso
 from .settings import Settings
@@ -23,13 +24,16 @@ def lines(app: Edge, settings: Settings) -> list[Text]:
     document, url = server.document, settings.url
     key = sandbox.credentials["private_key"]
     records = sum(sandbox.counts().values())
-    clock = "clock running" if settings.now is None else f"clock frozen at {iso(settings.now)}"
+    state = sandbox.clock.state
+    clock = f"clock frozen at {iso(state.now)}" if state.frozen else "clock running"
+    if not state.frozen and state.offset:
+        clock += f", at {iso(sandbox.clock.now)}"
     facts = [
         ("address", url),
         ("contract", f"{len(document.operations)} operations, {len(document.events)} events · {url}/openapi.json"),
         ("world", f"scenario {sandbox.scenario}, seed {sandbox.seed}, {records} records, {clock}"),
         ("API key", key),
-        ("token", f"{'stub-server token, or ' if settings.loopback else ''}{url}{CONTROL}/credentials"),
+        ("token", f"{_token(settings)}{url}{CONTROL}/credentials"),
         (
             "worlds",
             f"{url}/s/NAME/… is a sandbox of its own, made "
@@ -41,26 +45,50 @@ def lines(app: Edge, settings: Settings) -> list[Text]:
     return [
         Text(f"Membership Commerce sandbox {server.version}", style="bold"),
         *(Text.assemble((f"  {name:<12}", "dim"), value) for name, value in facts),
-        *(Text.assemble(("  warning     ", "bold yellow"), text) for text in warnings(settings)),
+        *(
+            Text.assemble(("  warning     ", "bold yellow"), text)
+            for text in (*warnings(settings), *_surprises(settings, sandbox))
+        ),
         Text(),
         Text(f"curl -s '{url}/v2/customers?limit=2' -H 'Authorization: Bearer {key}'"),
         Text(),
     ]
 
 
+def _token(settings: Settings) -> str:
+    """The command that prints a token, where one does."""
+    if settings.secret is not None or not settings.loopback:
+        return ""
+    seed = "" if settings.seed == Settings().seed else f" --seed {settings.seed}"
+    return f"stub-server token{seed}, or "
+
+
+def _surprises(settings: Settings, sandbox: Sandbox) -> list[str]:
+    """What of the flags does not hold for a sandbox that was kept or restored."""
+    found = []
+    if settings.now is not None and sandbox.clock.now != settings.now:
+        found.append(f"--now has no effect on the sandbox {sandbox.name}, which brings its own clock, before a reset")
+    if sandbox.seed != settings.seed:
+        found.append(
+            f"the sandbox {sandbox.name} was made with seed {sandbox.seed}: keys that it had with --seed "
+            f"{sandbox.seed} are not valid with --seed {settings.seed}"
+        )
+    return found
+
+
 def warnings(settings: Settings) -> list[str]:
     """Warnings for a server that other machines can reach."""
     if settings.loopback:
         return []
-    found = []
+    found, where = [], settings.url if settings.base_url else settings.host
     if settings.lenient_auth:
         found.append(
-            f"--auth lenient on {settings.host}: everybody who reaches this address can read and change every record, "
+            f"--auth lenient on {where}: everybody who reaches this address can read and change every record, "
             "with any token"
         )
     if not settings.admin_key:
         found.append(
-            f"no --admin-key on {settings.host}: {CONTROL} refuses everything but health and QR images, so no clock, "
+            f"no --admin-key on {where}: {CONTROL} refuses everything but health and QR images, so no clock, "
             "reset, payment or new sandbox"
         )
     return found

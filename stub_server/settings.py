@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, field
 from hashlib import sha256
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from .kernel.hosts import is_local
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +55,12 @@ class Settings:
 
     @property
     def loopback(self) -> bool:
-        """Whether only this machine can reach the server: the control surface is then open."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        """Whether the server is for this machine alone, by its bind and by the address that it shows.
 
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """The hosts that a server on loopback accepts, beside those of this machine."""
-        base = (urlsplit(self.base_url).netloc.rpartition("@")[2],) if self.base_url else ()
-        return (*base, *self.allow_hosts)
+        The control surface is then open. A public `base_url` on a local bind is that of a proxy, which lets others in.
+        """
+        shown = urlsplit(self.base_url).hostname if self.base_url else None
+        return is_local(self.host) and (shown is None or is_local(shown))
 
     @property
     def behaviour(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import OctKey
 
 from ..contract.formats import is_uuid
+from ..engine.sandbox import DEFAULT
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Unauthenticated
 from .call import Caller
@@ -17,10 +18,12 @@ REALM = 'Bearer realm="membership-sandbox"'
 _REMEMBERED, _LONGEST = 1024, 4096  # tokens, and bytes of the header of one: longer ones are verified every time
 
 
-def no_credentials() -> Unauthenticated:
+def no_credentials(sandbox: str) -> Unauthenticated:
     """401 for a request without a bearer credential: a challenge without an error, as RFC 6750 §3.1 demands."""
+    prefix = "" if sandbox == DEFAULT else f"/s/{sandbox}"
     return Unauthenticated(
-        "Send a credential: Authorization: Bearer <token or private key>. GET /_sandbox/credentials shows one.",
+        "Send a credential: Authorization: Bearer <token or private key>. "
+        f"GET {prefix}/_sandbox/credentials shows one.",
         code="missing_credentials",
         headers={"WWW-Authenticate": REALM},
     )

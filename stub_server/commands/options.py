@@ -10,6 +10,7 @@ import click
 if TYPE_CHECKING:
     from .server import RunningServer
 
+LOCAL = "http://127.0.0.1:4600"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -72,12 +73,20 @@ def answer_of(
         raise Unusable(str(error)) from None
 
 
+def aimed(server: str, sandbox: str) -> str:
+    """The options with which another command means the same sandbox, to be added to it."""
+    from ..engine.sandbox import DEFAULT
+
+    told = "" if server == LOCAL else f" --server {server}"
+    return told + ("" if sandbox == DEFAULT else f" --sandbox {sandbox}")
+
+
 def of_a_server(command: F) -> F:
     """The options `--server`, `--sandbox` and `--admin-key`."""
     for option in (
         click.option("--admin-key", metavar="KEY", help="The server's admin key, where it has one."),
         click.option("--sandbox", default="default", help="The sandbox that is meant."),
-        click.option("--server", type=BaseUrl(), default="http://127.0.0.1:4600", help="The running server."),
+        click.option("--server", type=BaseUrl(), default=LOCAL, help="The running server."),
     ):
         command = option(command)
     return command

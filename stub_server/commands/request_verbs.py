@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from .options import Unusable, answer_of, of_a_server
+from .options import Unusable, aimed, answer_of, of_a_server
 
 _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
@@ -72,7 +72,7 @@ def show_request(ident: str, server: str, sandbox: str, admin_key: str | None, a
     found = answer_of(server, sandbox, admin_key, lambda running: journal.shown(running, ident))
     if found is None:
         raise click.ClickException("no request is kept.")
-    _tell(found, journal.told(found, sandbox), as_json=as_json)
+    _tell(found, journal.told(found, aimed(server, sandbox)), as_json=as_json)
 
 
 @requests.command("har", context_settings=_SETTINGS)
@@ -119,7 +119,9 @@ def verify_requests(expected: str, server: str, sandbox: str, admin_key: str | N
     from . import requests as journal
 
     body = _read(expected)
-    report = answer_of(server, sandbox, admin_key, lambda running: journal.verified(running, body))
+    report, warnings = answer_of(server, sandbox, admin_key, lambda running: journal.verified(running, body))
+    for warning in warnings:
+        click.echo(f"Warning: {journal.WARNINGS.get(warning, warning)}", err=True)
     _tell(report, journal.told_report(report), as_json=as_json)
     sys.exit(0 if report["ok"] else 1)
 

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from ..engine.sandbox import DEFAULT
 from .server import Refused, RunningServer
 
 HAR = "application/har+json"
 LAST = "last"
+WARNINGS = {
+    "unknown_operation": "no operation has the operationId that is asked for: nothing can match.",
+    "oldest_requests_forgotten": "the journal has let requests go (--journal): those are not counted.",
+}
 _PAGE = 100
 _LONGEST = 60  # characters of a path in a list
 
@@ -42,15 +45,15 @@ async def shown(server: RunningServer, ident: str) -> Body | None:
     return found
 
 
-async def verified(server: RunningServer, expected: Body) -> Body:
-    """The report about what was expected, whether it holds or not."""
+async def verified(server: RunningServer, expected: Body) -> tuple[Body, list[str]]:
+    """The report about what was expected, whether it holds or not, and what the server warns of."""
     try:
         report: Body = await server.control("POST", "/requests/verify", json=expected)
     except Refused as error:
         if error.code != "verification_failed":
             raise
         report = error.body
-    return report
+    return report, server.warnings
 
 
 # -- for people
@@ -77,9 +80,8 @@ def told_list(found: Body) -> str:
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
-def told(request: Body, sandbox: str) -> str:
-    """A request with its answer and what it did."""
-    where = "" if sandbox == DEFAULT else f" --sandbox {sandbox}"
+def told(request: Body, where: str) -> str:
+    """A request with its answer and what it did; `where` are the options of its sandbox."""
     target = request["path"] + (f"?{request['query']}" if request["query"] else "")
     caller = request["caller"]
     lines = [

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from ..engine.sandbox import DEFAULT
 from .server import RunningServer
 
 Body = dict[str, Any]
@@ -109,19 +108,19 @@ def told_taken(found: Body) -> str:
     return f"{made['name']} is the state after step {made['step']}, at {made['now']}: {made['records']} records."
 
 
-def told_restored(found: Body) -> str:
-    """How things stand, and how to undo it."""
+def told_restored(found: Body, where: str) -> str:
+    """How things stand, and how to undo it; `where` are the options of the sandbox."""
     sandbox = found["sandbox"]
     before = sandbox["step"] - 1
-    where = "" if sandbox["name"] == DEFAULT else f" --sandbox {sandbox['name']}"
     return (
         f"{sandbox['name']} shows {sandbox['now']} again. `stub-server rewind --to-step {before}{where}` undoes that."
     )
 
 
-def told_rewound(found: Body) -> str:
+def told_rewound(found: Body, where: str) -> str:
     """The same, with how much was undone."""
-    return f"{found['undone']} steps are undone: {told_restored(found)}"
+    count = found["undone"]
+    return f"{'1 step is' if count == 1 else f'{count} steps are'} undone: {told_restored(found, where)}"
 
 
 def _columns(rows: list[tuple[str, ...]]) -> str:

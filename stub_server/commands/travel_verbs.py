@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import click
 
-from .options import answer_of, of_a_server
+from .options import aimed, answer_of, of_a_server
 
 _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
@@ -80,7 +81,7 @@ def snapshot(
     if name is None:
         call, told = travel.snapshots, travel.told_snapshots
     elif restore:
-        call, told = (lambda running: travel.restore(running, name)), travel.told_restored
+        call, told = partial(travel.restore, name=name), partial(travel.told_restored, where=aimed(server, sandbox))
     elif delete:
         call, told = (lambda running: travel.delete(running, name)), (lambda _: f"{name} is deleted.")
     else:
@@ -110,7 +111,8 @@ def rewind(
     where = {option: value for option, value in given.items() if value is not None}
     if len(where) != 1:
         raise click.UsageError("Say where to by one of --to-step, --to-request and --to.")
-    _ask(server, sandbox, admin_key, lambda running: travel.rewind(running, where), travel.told_rewound, as_json)
+    told = partial(travel.told_rewound, where=aimed(server, sandbox))
+    _ask(server, sandbox, admin_key, lambda running: travel.rewind(running, where), told, as_json)
 
 
 def _ask(

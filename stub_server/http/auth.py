@@ -17,10 +17,11 @@ from ..contract.document import Document, Operation
 from ..domain.api_keys import digest
 from ..engine.sandbox import Sandbox
 from ..kernel.clock import iso
+from ..kernel.hosts import unmapped
 from ..kernel.problem import Forbidden, Unauthenticated, detail
 from ..kernel.record import Record
 from ..store.memory import Store
-from .hosts import network_of, unmapped
+from .hosts import network_of
 from .router import CALL
 
 
@@ -41,7 +42,7 @@ class Gate:
         """
         header = call.headers.get(b"authorization")
         if header is None:
-            raise no_credentials()
+            raise no_credentials(call.sandbox.name)
         caller = call.caller = call.trace.caller = self._caller(call, header, operation)
         sandbox = call.sandbox
         known = sandbox.stores.get(caller.merchant_id)
@@ -65,7 +66,7 @@ class Gate:
         kind, _, token = header.decode("latin-1").strip().partition(" ")
         token = token.strip()
         if kind.lower() != "bearer" or not token:
-            raise no_credentials()
+            raise no_credentials(call.sandbox.name)
         if token.startswith("sk_"):
             return self._private(call, token, operation)
         if token.startswith("pk_"):

@@ -6,8 +6,9 @@ origins that the user names, may read responses. Elsewhere every origin may, and
 
 from collections.abc import Iterable, Mapping
 
+from ..kernel.hosts import is_local
 from .errors import Headers
-from .hosts import host_name, is_local
+from .hosts import host_name
 
 _EXPOSED = (
     b"access-control-expose-headers",

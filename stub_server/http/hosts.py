@@ -6,9 +6,10 @@ Host header, which holds the foreign name, shows it.
 
 import re
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_network
 
-Address = IPv4Address | IPv6Address
+from ..kernel.hosts import is_local, unmapped
+
 Network = IPv4Network | IPv6Network
 
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{0,5})?").fullmatch
@@ -28,23 +29,6 @@ def host_name(header: str) -> str | None:
         return str(IPv6Address(literal))
     except ValueError:
         return None
-
-
-def is_local(name: str | None) -> bool:
-    """Whether a host name means this machine. A name such as `127.0.0.1.example.com` does not."""
-    if name is None:
-        return False
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return unmapped(ip_address(name)).is_loopback
-    except ValueError:
-        return False
-
-
-def unmapped(address: Address) -> Address:
-    """The IPv4 address that `::ffff:192.0.2.1` stands for; any other as it is."""
-    return getattr(address, "ipv4_mapped", None) or address
 
 
 def network_of(text: str) -> Network:

@@ -17,25 +17,36 @@ from ..support.live import Live
 from ..support.refusal import refused
 from ..support.wire import Door
 
-PUBLIC = {"host": "0.0.0.0"}  # noqa: S104 - the test's server listens on loopback all the same
+WAYS = {
+    "its bind": {"host": "0.0.0.0"},  # noqa: S104 - the test's server listens on loopback all the same
+    "the address of a proxy": {"base_url": "https://sandbox.team.example"},
+}
+
+
+@pytest.fixture(params=WAYS)
+def public(request: pytest.FixtureRequest) -> dict[str, str]:
+    """What makes a server one that others can reach."""
+    return WAYS[request.param]
 
 
 @pytest.mark.parametrize("path", ["/_sandbox", "/_sandbox/credentials", "/_sandbox/clock", "/_sandbox/nothing"])
-def test_without_an_admin_key_the_control_surface_is_shut(serve: Serve, path: str) -> None:
-    door = Door(serve(**PUBLIC).port, "", "x")
+def test_without_an_admin_key_the_control_surface_is_shut(serve: Serve, path: str, public: dict[str, str]) -> None:
+    door = Door(serve(**public).port, "", "x")
     for headers in ([], [("X-Sandbox-Admin-Key", "")], [("Host", "localhost")]):
         refused(door.ask("GET", path, headers=headers), 403, "admin_key_required")
 
 
-def test_health_stays_open(serve: Serve) -> None:
-    assert httpx2.get(f"{serve(**PUBLIC).url}/_sandbox/health").status_code == 200
+def test_health_stays_open(serve: Serve, public: dict[str, str]) -> None:
+    assert httpx2.get(f"{serve(**public).url}/_sandbox/health").status_code == 200
 
 
-def test_health_tells_strangers_neither_a_path_nor_the_seed(serve: Serve, tmp_path: Path) -> None:
+def test_health_tells_strangers_neither_a_path_nor_the_seed(
+    serve: Serve, tmp_path: Path, public: dict[str, str]
+) -> None:
     """A file of the user's is named without its folders; whoever has the admin key is told all."""
     file = tmp_path / "loja.yaml"
     file.write_text("merchant: { name: Loja, city: Recife }\n", encoding="utf-8")
-    server = serve(**PUBLIC, admin_key="a-long-admin-key", scenario=str(file))
+    server = serve(**public, admin_key="a-long-admin-key", scenario=str(file))
     health = f"{server.url}/_sandbox/health"
     for headers in ({}, {"X-Sandbox-Admin-Key": "wrong"}, {"X-Sandbox-Admin-Key": ""}):
         body = httpx2.get(health, headers=headers).json()
@@ -47,23 +58,23 @@ def test_health_tells_strangers_neither_a_path_nor_the_seed(serve: Serve, tmp_pa
     assert (str(file), 42) == (local["scenario"], local["seed"])
 
 
-def test_a_world_that_was_not_made_is_404(serve: Serve) -> None:
-    port = serve(**PUBLIC).port
+def test_a_world_that_was_not_made_is_404(serve: Serve, public: dict[str, str]) -> None:
+    port = serve(**public).port
     refused(Door(port, "/s/alice", "x").ask("GET", "/v2/customers"), 404, "sandbox_not_found")
     refused(Door(port, "", "x").ask("GET", "/v2/customers", headers=[("X-Sandbox", "alice")]), 404, "sandbox_not_found")
     assert Door(port, "/s/default", "x").ask("GET", "/v2/customers").status == 401
 
 
-def test_the_secret_is_not_the_one_that_the_seed_decides(serve: Serve) -> None:
+def test_the_secret_is_not_the_one_that_the_seed_decides(serve: Serve, public: dict[str, str]) -> None:
     """Else anyone who knows the seed could sign tokens."""
-    server = serve(**PUBLIC)
+    server = serve(**public)
     token = forge.signed(Settings(), sandbox="default")
     refused(Door(server.port, "", token).ask("GET", "/v2/customers"), 401, "invalid_token")
 
 
-def test_a_claimed_client_address_counts_only_behind_an_admin_key(serve: Serve) -> None:
+def test_a_claimed_client_address_counts_only_behind_an_admin_key(serve: Serve, public: dict[str, str]) -> None:
     admin = {"X-Sandbox-Admin-Key": "a-long-admin-key"}
-    server = serve(**PUBLIC, admin_key="a-long-admin-key")
+    server = serve(**public, admin_key="a-long-admin-key")
     made = httpx2.get(f"{server.url}/_sandbox/credentials", headers=admin)
     assert made.status_code == 200
     door = Door(server.port, "", made.json()["jwt"])
@@ -93,13 +104,13 @@ def told_at_start(live: Live) -> str:
     ],
 )
 def test_the_start_says_what_a_public_bind_opens_and_what_stays_closed(
-    serve: Serve, settings: dict[str, Any], opens: bool, closed: bool
+    serve: Serve, settings: dict[str, Any], opens: bool, closed: bool, public: dict[str, str]
 ) -> None:
-    text = told_at_start(serve(**PUBLIC, **settings))
-    assert opens == (
-        "--auth lenient on 0.0.0.0: everybody who reaches this address can read and change every record" in text
-    )
-    assert closed == ("no --admin-key on 0.0.0.0: /_sandbox refuses everything" in text)
+    text = told_at_start(serve(**public, **settings))
+    where = next(iter(public.values()))
+    said = f"--auth lenient on {where}: everybody who reaches this address can read and change every record"
+    assert opens == (said in text)
+    assert closed == (f"no --admin-key on {where}: /_sandbox refuses everything" in text)
     assert (opens + closed) == text.count("warning")
 
 
