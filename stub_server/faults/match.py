@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 import orjson
 
+from ..kernel.globs import glob
 from ..kernel.record import Body
 
 _STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\[([0-9]{1,4}|\*)\]")
 _PATH = re.compile(rf"\$(?:{_STEP.pattern})+").fullmatch
-
-LONGEST = 1_024
-"""Characters of a text that are looked at: a hundred globs over a long header would hold up everybody."""
 
 Step = str | int | None
 """A member's name, a place in a list, or None for every place."""
@@ -91,11 +88,6 @@ class Match:
     def fits_body(self, body: Any) -> bool:
         """Whether a body meets the conditions on it."""
         return all(any(_equal(wanted, value) for value in _values(body, path)) for path, wanted in self._body)
-
-
-def glob(pattern: str, text: str) -> bool:
-    """Whether a text fits a pattern: `*` stands for any characters, `?` for one."""
-    return fnmatchcase(text[:LONGEST], pattern.replace("[", "[[]"))
 
 
 def _equal(wanted: Any, value: Any) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable
 
 from ..calls.call import CONTROL
 from ..contract.formats import range_end_ms
-from ..faults.match import glob
+from ..kernel.globs import glob
 from ..kernel.record import Body
 from ..kernel.trace import Trace
 

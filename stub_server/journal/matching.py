@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -11,7 +10,7 @@ import orjson
 
 from ..calls.call import CONTROL
 from ..contract.formats import range_end_ms
-from ..faults.match import glob
+from ..kernel.globs import glob
 from ..kernel.problem import Invalid, detail
 from ..kernel.record import Body
 from ..kernel.trace import Trace
@@ -50,7 +49,7 @@ class Expectation:
         for age, trace in enumerate(list(journal)):
             if (self._since is not None and trace.at < self._since) or self._is_aside(trace):
                 continue
-            weight, found = self._compared(trace)
+            weight, found = yield from self._compared(trace)
             if not found:
                 matched.append(trace.id)
             else:
@@ -74,7 +73,7 @@ class Expectation:
         ((name, number),) = self._times.items()
         return {"exactly": count == number, "at_least": count >= number, "at_most": count <= number}[name]
 
-    def _compared(self, trace: Trace) -> tuple[int, list[Difference]]:
+    def _compared(self, trace: Trace) -> Generator[None, None, tuple[int, list[Difference]]]:
         """How far a request is from what is expected, and in what it differs.
 
         The bodies of requests to another target are not looked at.
@@ -82,7 +81,13 @@ class Expectation:
         found = list(self._target(trace))
         if found:
             return _AWAY * len(found), found
-        found = list(islice(self._rest(trace), MOST_DIFFERENCES))
+        for difference in self._rest(trace):
+            if difference is None:
+                yield
+            elif len(found) < MOST_DIFFERENCES:
+                found.append(difference)
+            else:
+                break
         return len(found), found
 
     def _target(self, trace: Trace) -> Iterator[Difference]:
@@ -93,7 +98,7 @@ class Expectation:
             ):
                 yield f"request.{name}", self._request[name], actual[name]
 
-    def _rest(self, trace: Trace) -> Iterator[Difference]:
+    def _rest(self, trace: Trace) -> Iterator[Difference | None]:
         request, response = self._request, self._response
         if "status" in response and not has_status(str(response["status"]), trace.status):
             yield "response.status", response["status"], trace.status or None
@@ -128,8 +133,11 @@ def _too_much(message: str) -> Invalid:
     return Invalid(message, details=[detail("request", "max", message)])
 
 
-def differences(expected: Any, actual: Any, where: str) -> Iterator[Difference]:
-    """In what a value differs from what is expected of it: pairs of what and what instead, by place."""
+def differences(expected: Any, actual: Any, where: str) -> Iterator[Difference | None]:
+    """In what a value differs from what is expected of it, and None for each part of it that does not.
+
+    A part is compared in little time, however many there are.
+    """
     if isinstance(expected, dict):
         if not isinstance(actual, dict):
             yield where, expected, actual
@@ -145,7 +153,9 @@ def differences(expected: Any, actual: Any, where: str) -> Iterator[Difference]:
             return
         for number, (wanted, found) in enumerate(zip(expected, actual, strict=True)):
             yield from differences(wanted, found, f"{where}[{number}]")
-    elif not _equal(expected, actual):
+    elif _equal(expected, actual):
+        yield None
+    else:
         yield where, expected, actual
 
 

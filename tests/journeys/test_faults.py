@@ -10,9 +10,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from stub_server.faults.match import LONGEST
 from stub_server.faults.rules import MOST, PRESETS
 from stub_server.http import simulation
+from stub_server.kernel.globs import LONGEST
 
 from ..conftest import Serve
 from ..support import make

@@ -3,10 +3,10 @@
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
-from ...faults.match import glob
 from ...journal import har, matching
 from ...journal.filters import Filter, chosen
 from ...journal.showing import curl, row, whole
+from ...kernel.globs import glob
 from ...kernel.page import Page
 from ...kernel.problem import Missing
 from ...kernel.record import Body
