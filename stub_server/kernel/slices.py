@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import suppress
 from queue import SimpleQueue
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import TypeVar
 from weakref import finalize
 
 SLICE = 0.005  # seconds
@@ -47,22 +47,29 @@ class Lane:
             self._thread.start()
             finalize(self, self._work.put, None)
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[T] = loop.create_future()
+        done: asyncio.Future[None] = loop.create_future()
+        # An error holds the frames that it went through. What it comes in is emptied, for if those held it too, nothing
+        # but the collector of cycles would free what the work was given, such as an upload.
+        made: list[T] = []
+        failed: list[BaseException] = []
 
-        def settle(set_: Callable[[Any], None], outcome: object) -> None:
+        def settle() -> None:
             if not done.done():  # else nobody waits any more
-                set_(outcome)
+                done.set_result(None)
 
         def run() -> None:
             try:
-                told: tuple[Callable[[Any], None], object] = (done.set_result, work())
+                made.append(work())
             except BaseException as error:
-                told = (done.set_exception, error)
+                failed.append(error)
             with suppress(RuntimeError):  # the loop has been closed meanwhile
-                loop.call_soon_threadsafe(settle, *told)
+                loop.call_soon_threadsafe(settle)
 
         self._work.put(run)
-        return await done
+        await done
+        if failed:
+            raise failed.pop()
+        return made.pop()
 
 
 def at_once(work: Generator[None, None, T]) -> T:
