@@ -72,8 +72,8 @@ class Secrets:
         """Whether a request may have a secret: fast, and true too often rather than too seldom."""
         if len(body) > LARGEST_SEARCHED:
             return True
-        if self._admin_key is not None and (self._has_own(body) or self._own in path):
-            return True
+        if self._admin_key is not None and (self._own in path or b"\\" in body or self._has_own(body)):
+            return True  # an escape may stand for a part of the key
         clean = self._clean
         if (headers not in clean or query not in clean) and self._may_have_one(headers, query):
             return True
@@ -148,7 +148,7 @@ class Secrets:
         if len(values) > _MOST or len(values) * size > _MOST_COMPARED:
             return [body and REDACTED.encode() for body in bodies]
         if self._own:
-            values.append(orjson.dumps(self._own)[1:-1].decode())
+            values += [self._own, orjson.dumps(self._own)[1:-1].decode()]
         return [body and _replaced(body, values) for body in stripped]
 
     def _stripped(self, body: bytes, walk: _Walk) -> bytes:
@@ -161,6 +161,8 @@ class Secrets:
     def _names_one(self, text: str) -> bool:
         """Whether a text that is no JSON names a secret, or hides values in escapes."""
         lowered = unquote(text.lower(), "latin-1")
+        if self._own and self._own.replace("\\", "") in text.replace("\\", ""):
+            return True
         return "\\u00" in lowered or any(name in lowered for name in self.names) or self.text(text) == REDACTED
 
 

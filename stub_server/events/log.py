@@ -12,6 +12,7 @@ from ..kernel.ends import Ends
 from ..kernel.record import Extras
 
 KEPT, KEPT_BYTES = 100_000, 64 * 1024 * 1024  # the oldest events go when a sandbox has raised more than this
+TOLD_BYTES = 1024 * 1024  # of events that are told of at once, and one more
 OVERHEAD = 300  # bytes of an event besides the records that it shows
 
 
@@ -130,9 +131,15 @@ class EventLog:
                 yield event
 
     def after(self, position: int, most: int) -> list[Event]:
-        """The oldest events that were raised after so many, as far as they are kept."""
+        """The oldest events that were raised after so many, as far as they are kept; fewer where they are large."""
         first = max(0, len(self._events) - (self.raised - position))
-        return list(islice(self._events, first, first + most))
+        found, size = [], 0
+        for event in islice(self._events, first, first + most):
+            found.append(event)
+            size += event.size
+            if size > TOLD_BYTES:
+                break
+        return found
 
     def __iter__(self) -> Iterator[Event]:
         return iter(self._events)

@@ -337,6 +337,28 @@ def test_the_admin_key_is_kept_nowhere(serve: Serve) -> None:
     assert REDACTED in kept
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        r'{"name": "q\/8Zr0v\"N1kTt"}',
+        r'{"name": "q/8Zr0v\"N1kTt"}',
+        r'{"name": "\u0071\/8Zr0v\u0022N1kTt"}',
+        r'{"name": "q\/8Zr0v\"N1kTt',
+        'q/8Zr0v"N1kTt',
+    ],
+)
+def test_the_admin_key_is_kept_nowhere_however_it_is_spelled(serve: Serve, content: str) -> None:
+    """PHP writes `/` as `\\/` in JSON."""
+    key = 'q/8Zr0v"N1kTt'
+    live = serve(seed=29, admin_key=key)
+    sandbox = live.app.sandboxes.default
+    headers = {"Authorization": f"Bearer {sandbox.credentials['private_key']}", **JSON}
+    answer = httpx2.post(f"{live.url}/v2/customers", content=content, headers=headers, verify=NO_TLS, timeout=30)
+    assert answer.status_code in (400, 422)
+    (trace,) = [trace for trace in sandbox.journal if trace.id == answer.headers["x-request-id"]]
+    assert "N1kTt" not in str([trace.body, trace.answer, trace.path, *(trace.parts or ())])
+
+
 @pytest.mark.parametrize("depth", [250, 300, 900, 1_100])
 def test_a_request_with_a_deep_body_is_kept_without_it(world: World, depth: int) -> None:
     content = '{"token":1,"a":' + "[" * depth + "]" * depth + "}"

@@ -1,6 +1,7 @@
 """What happened: newest first by page, and as it happens; and events that are raised by hand."""
 
 import asyncio
+from collections.abc import Generator
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -14,6 +15,7 @@ from ...contract.document import Document
 from ...contract.schema import Schemas, Validator
 from ...engine import samples
 from ...engine.scheduler import tick
+from ...events.log import TOLD_BYTES, Event
 from ...kernel.page import Page
 from ...kernel.problem import Conflict, detail, reference_missing
 from ...kernel.record import Body, Record
@@ -22,7 +24,7 @@ from ...worlds.entry import Entry
 PAUSE = 0.05  # seconds between two looks
 
 
-def list_events(call: Call, query: Body) -> Reply:
+async def list_events(call: Call, query: Body) -> Reply:
     """200 with a page of the event log."""
     type_, subject = query.get("type"), query.get("resource_id")
     log = call.sandbox.events
@@ -30,8 +32,21 @@ def list_events(call: Call, query: Body) -> Reply:
     everything = type_ is None and subject is None
     total = len(log) if everything else sum(1 for _ in log.newest(type_, subject))
     first = (page - 1) * limit
-    chosen = [] if first >= total else [e.payload() for e in islice(log.newest(type_, subject), first, first + limit)]
-    return Reply(200, (b'{"events":[', b",".join(chosen), b'],"pagination":', Page(page, limit, total).json(), b"}"))
+    chosen = [] if first >= total else list(islice(log.newest(type_, subject), first, first + limit))
+    if sum([event.size for event in chosen]) <= TOLD_BYTES:
+        told = [event.payload() for event in chosen]
+    else:
+        told = await call.server.sandboxes.lane.in_slices(_payloads(chosen))
+    head = b'{"events":['
+    return Reply(200, (head, b",".join(told), b'],"pagination":', Page(page, limit, total).json(), b"}"), head)
+
+
+def _payloads(events: list[Event]) -> Generator[None, None, list[bytes]]:
+    found = []
+    for event in events:
+        found.append(event.payload())
+        yield
+    return found
 
 
 def trigger_event(call: Call, body: Body) -> Reply:
@@ -110,8 +125,9 @@ async def follow_events(call: Call, query: Body) -> Reply:
     log = entry.world.events
     missed = max(0, log.raised - len(log) - position)
     rest = {"next": _position(entry, position + missed + len(events)), "began_anew": began_anew, "missed": missed}
-    parts = (b'{"events":[', b",".join(event.payload() for event in events), b"],", reply.members(rest), b"}")
-    return Reply(200, parts)
+    head = b'{"events":['
+    parts = (head, b",".join([event.payload() for event in events]), b"],", reply.members(rest), b"}")
+    return Reply(200, parts, head)
 
 
 def _position(entry: Entry, count: int) -> str:
