@@ -48,4 +48,6 @@ def text(report: Certificate) -> str:
             lines.append(f"{'':<23} because   {rule['received']}")
         elif rule["result"] == "failed":
             lines += [f"{'':<23} {name:<9} {rule[name]}" for name in ("sent", "received", "advice")]
+    if summary["not_applicable"]:
+        lines += ["", f"{summary['not_applicable']} rules were not judged: what became of them could not be seen."]
     return "\n".join(lines)
