@@ -83,7 +83,12 @@ class Table:
     def may_be(self, ident: str, states: tuple[str, ...]) -> bool:
         """Whether a record may have one of these states; its bytes tell that none of them stands anywhere in it."""
         record = self.find(ident)
-        return record is not None and any(mark in record.public for mark in _marks(states))
+        if record is not None:
+            public = record.public
+            for mark in _marks(states):
+                if mark in public:
+                    return True
+        return False
 
     def parse(self, record: Record) -> Row:
         """A record's two parts as fresh dicts."""
