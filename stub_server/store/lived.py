@@ -176,7 +176,8 @@ class LivedTable(Table):
 
     def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None) -> Record:
         """Check a new version against the unique keys alone."""
-        self._claim(ident, public, hidden)
+        if before is None or not self.same_keys(before, public, hidden):
+            self._claim(ident, public, hidden)
         if before is None:
             key = place(parse_iso(public[self.spec.created]), ident)
             return new(Unwritten, (ident, key, 1, public, (hidden, None)))

@@ -113,7 +113,10 @@ class Table:
 
     def same_keys(self, before: Row, public: Body, hidden: Body) -> bool:
         """Whether a version has the unique values of the one before."""
-        return all(extract(public, hidden) == extract(before.public, before.hidden) for _, extract in self._uniques)
+        for _, extract in self._uniques:
+            if extract(public, hidden) != extract(before.public, before.hidden):
+                return False
+        return True
 
     def bucket(self, index: str, value: Hashable) -> ordered.Keys:
         """The places of the records with this value in an index, oldest first; not to be changed."""
