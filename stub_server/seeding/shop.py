@@ -46,7 +46,14 @@ class Shop:
         ident: str | None = None,
         below: int = DAY,
     ) -> Record:
-        """Place an order, and have happen to it what its fate says; a PIX is paid in less than `below` ms."""
+        """Place an order, and have happen to it what its fate says; a PIX is paid in less than `below` ms.
+
+        Raises Conflict for what nobody could buy at this instant, as createPixOrder does.
+        """
+        project, plan = self.store.projects.peek(body["projectId"]), self.store.plans.peek(body["planId"])
+        assert project is not None  # both were made before
+        assert plan is not None
+        order_rules.check_buyable(project, plan, method, sold_out=self.store.is_sold_out(plan, customer_id))
         record = billing.place(draft, body, buyer, customer_id, method, None, order_rules.LIFE[method], ident)
         rng, at, add = self.luck, self.script.now, self.script.add
         outcome, ident = fate.outcome, record.id

@@ -150,3 +150,48 @@ def test_a_customer_who_was_updated_has_changed(sandbox: Sandbox) -> None:
         assert told["customer.updated", subject] == orjson.loads(record.public)
         before = told.get(("customer.created", subject))
         assert before is None or before["phones"] != told["customer.updated", subject]["phones"]
+
+
+def test_no_more_is_sold_than_there_are_seats(tmp_path: Path) -> None:
+    """A plan of few seats is full and never overfull, whoever came: those who are too late buy something else."""
+    text = (FIXTURES / "scenarios" / "default.yaml").read_text(encoding="utf-8")
+    assert text.count("share: 55, amount: 49.90,") == text.count("name: Vitalício, share: 2,") == 1
+    text = text.replace("share: 55, amount: 49.90,", "share: 55, amount: 49.90, max_subscribers: 20,")
+    text = text.replace("name: Vitalício, share: 2,", "name: Vitalício, share: 20, max_subscribers: 6,")
+    path = tmp_path / "seats.yaml"
+    path.write_text(text, encoding="utf-8")
+    found = world(str(path))
+    plans = {row.id: row.public for row in found.store.plans.all_rows()}
+    limited = {ident: plan["max_subscribers"] for ident, plan in plans.items() if plan["max_subscribers"]}
+    assert limited == {ident: _most_at_once(found, ident, plans[ident]["billing_type"]) for ident in limited}
+    assert len(found.store.orders) == 600
+
+
+def _most_at_once(sandbox: Sandbox, plan: str, kind: str) -> int:
+    """How many customers held a seat of a plan at one time: by an open first order, a membership, a payment for good."""
+    spells: list[tuple[int, str, int]] = []
+    for public, hidden in _orders(sandbox):
+        if hidden["planId"] == plan and public["createdAt"] == public["last_transaction"]["created_at"]:
+            begun, held = date_time_ms(public["createdAt"]), hidden["customerId"]
+            kept = public["status"] == "pending" or (kind == "one_time" and public["status"] == "paid")
+            first = hidden["subscriptionId"] is None or public["id"] in _first_orders(sandbox)
+            if first:
+                over = hidden["paid_at"] or date_time_ms(public["updatedAt"])
+                spells.append((begun, held, 1))
+                if not kept:
+                    back = public["status"] == "refunded" and kind == "one_time"
+                    spells.append((date_time_ms(public["updatedAt"]) if back else over, held, -1))
+    for row in sandbox.store.subscriptions.all_rows():
+        if row.public["planId"] == plan:
+            spells.append((date_time_ms(row.public["createdAt"]), row.public["customerId"], 1))
+            if row.public["ended_at"] is not None:
+                spells.append((date_time_ms(row.public["ended_at"]), row.public["customerId"], -1))
+    seats, most = Counter[str](), 0
+    for _, held, change in sorted(spells, key=lambda spell: (spell[0], -spell[2])):
+        seats[held] += change
+        most = max(most, sum(count > 0 for count in seats.values()))
+    return most
+
+
+def _first_orders(sandbox: Sandbox) -> set[str]:
+    return {row.public["orderId"] for row in sandbox.store.subscriptions.all_rows()}
