@@ -215,8 +215,9 @@ class Sales:
             return "pix"
         if fate.outcome == "failed" and method == "boleto":
             return "credit_card"
-        if method == "credit_card" and (fate.outcome == "expired" or LAPSE in fate.renewals):
-            # A card is charged or refused at once, and renewals by card need nobody who pays.
+        if method == "credit_card" and fate.outcome == "expired":
+            return "pix"  # a card is charged or refused at once
+        if method == "credit_card" and LAPSE in fate.renewals:  # renewals by card need nobody who pays
             return "boleto" if "boleto" in others else "pix"
         return method
 

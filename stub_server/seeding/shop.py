@@ -9,7 +9,15 @@ from ..domain import orders as order_rules
 from ..domain.calendar import add_interval
 from ..drawing.draw import pick
 from ..drawing.fates import ANY, CANCEL, LAPSE, LATE, LATE_SHARE, PAID, Fate
-from ..drawing.rhythm import bank_morning, card_delay_ms, moment, office_hour, pay_delay_ms, refund_delay_ms
+from ..drawing.rhythm import (
+    bank_morning,
+    card_delay_ms,
+    moment,
+    office_hour,
+    office_hour_before,
+    pay_delay_ms,
+    refund_delay_ms,
+)
 from ..engine import billing
 from ..engine.draft import Draft
 from ..kernel.clock import DAY, HOUR, MINUTE
@@ -79,7 +87,7 @@ class Shop:
             return at + pay_delay_ms(rng, below_ms=below)
         ends = order_rules.expires_at(self.store.orders.parse(record).public)
         clears = bank_morning(rng, at + DAY + int(rng.random() * DAY))
-        return clears if clears < ends else bank_morning(rng, at)
+        return clears if clears < ends else min(bank_morning(rng, at), ends - MINUTE)
 
     def pay(self, ident: str, fate: Fate = STEADY) -> None:
         """Pay an order, if it can still be paid."""
@@ -119,8 +127,10 @@ class Shop:
         rng, paid = self.luck, self.script.now
         wanted = paid + refund_delay_ms(rng)
         at = office_hour(rng, wanted)
-        if not DAY <= at - paid <= 7 * DAY:
-            at = wanted
+        if at - paid > 7 * DAY:
+            at = office_hour_before(rng, wanted)
+        if at - paid < DAY:
+            at = office_hour(rng, wanted + DAY)
         if joined is not None:
             ends = date_time_ms(self.store.subscriptions.parse(joined).public["next_billing_at"])
             if at > paid + (ends - paid) * 2 // 5:

@@ -83,12 +83,7 @@ class Table:
     def may_be(self, ident: str, states: tuple[str, ...]) -> bool:
         """Whether a record may have one of these states; its bytes tell that none of them stands anywhere in it."""
         record = self.find(ident)
-        if record is not None:
-            public = record.public
-            for mark in _marks(states):
-                if mark in public:
-                    return True
-        return False
+        return record is not None and any(mark in record.public for mark in _marks(states))
 
     def parse(self, record: Record) -> Row:
         """A record's two parts as fresh dicts."""
@@ -113,10 +108,7 @@ class Table:
 
     def same_keys(self, before: Row, public: Body, hidden: Body) -> bool:
         """Whether a version has the unique values of the one before."""
-        for _, extract in self._uniques:
-            if extract(public, hidden) != extract(before.public, before.hidden):
-                return False
-        return True
+        return all(extract(public, hidden) == extract(before.public, before.hidden) for _, extract in self._uniques)
 
     def bucket(self, index: str, value: Hashable) -> ordered.Keys:
         """The places of the records with this value in an index, oldest first; not to be changed."""

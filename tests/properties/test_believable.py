@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from stub_server.contract.formats import date_time_ms
+from stub_server.drawing.holidays import is_working_day
 from stub_server.drawing.people import ALPHANUMERIC_SINCE_MS
 from stub_server.engine.sandbox import Sandbox
 from tests.support.worlds import FIXTURES, world
@@ -91,7 +92,23 @@ def test_sales_do_not_explode(sandbox: Sandbox) -> None:
 def test_a_bank_slip_clears_on_a_working_morning(sandbox: Sandbox) -> None:
     """But for the few that are paid in the last minute of a grace."""
     paid = [_there(hidden["paid_at"]) for public, hidden in _orders(sandbox) if _is_paid_slip(public, hidden)]
-    assert sum(at.weekday() < 5 and 6 <= at.hour < 10 for at in paid) >= 0.95 * len(paid) > 0
+    assert sum(_is_open(at) and 6 <= at.hour < 10 for at in paid) >= 0.95 * len(paid) > 0
+
+
+def _is_open(at: datetime) -> bool:
+    return is_working_day(at.toordinal() - datetime(1970, 1, 1).toordinal())
+
+
+def test_money_goes_back_in_office_hours(sandbox: Sandbox) -> None:
+    """But for what is bought by the week, whose next bill will not wait for Monday."""
+    plans = {row.id: row.public["interval"] for row in sandbox.store.plans.all_rows()}
+    back = [
+        _there(date_time_ms(public["last_transaction"]["refunded_at"]))
+        for public, hidden in _orders(sandbox)
+        if "refunded_at" in public["last_transaction"] and plans[hidden["planId"]] != "week"
+    ]
+    assert back
+    assert [at for at in back if not (_is_open(at) and 9 <= at.hour < 18)] == []
 
 
 def _is_paid_slip(public: dict[str, Any], hidden: dict[str, Any]) -> bool:
@@ -168,19 +185,16 @@ def test_no_more_is_sold_than_there_are_seats(tmp_path: Path) -> None:
 
 
 def _most_at_once(sandbox: Sandbox, plan: str, kind: str) -> int:
-    """How many customers held a seat of a plan at one time: by an open first order, a membership, a payment for good."""
+    """How many customers held a seat of a plan at one time: by an open first order, a membership, a payment."""
     spells: list[tuple[int, str, int]] = []
     for public, hidden in _orders(sandbox):
-        if hidden["planId"] == plan and public["createdAt"] == public["last_transaction"]["created_at"]:
-            begun, held = date_time_ms(public["createdAt"]), hidden["customerId"]
-            kept = public["status"] == "pending" or (kind == "one_time" and public["status"] == "paid")
-            first = hidden["subscriptionId"] is None or public["id"] in _first_orders(sandbox)
-            if first:
-                over = hidden["paid_at"] or date_time_ms(public["updatedAt"])
-                spells.append((begun, held, 1))
-                if not kept:
-                    back = public["status"] == "refunded" and kind == "one_time"
-                    spells.append((date_time_ms(public["updatedAt"]) if back else over, held, -1))
+        if hidden["planId"] == plan and not hidden["renewal"]:
+            held, changed = hidden["customerId"], date_time_ms(public["updatedAt"])
+            spells.append((date_time_ms(public["createdAt"]), held, 1))
+            if kind == "one_time" and public["status"] not in ("paid", "pending"):
+                spells.append((changed, held, -1))
+            if kind != "one_time" and public["status"] != "pending":
+                spells.append((hidden["paid_at"] or changed, held, -1))
     for row in sandbox.store.subscriptions.all_rows():
         if row.public["planId"] == plan:
             spells.append((date_time_ms(row.public["createdAt"]), row.public["customerId"], 1))
@@ -191,7 +205,3 @@ def _most_at_once(sandbox: Sandbox, plan: str, kind: str) -> int:
         seats[held] += change
         most = max(most, sum(count > 0 for count in seats.values()))
     return most
-
-
-def _first_orders(sandbox: Sandbox) -> set[str]:
-    return {row.public["orderId"] for row in sandbox.store.subscriptions.all_rows()}
