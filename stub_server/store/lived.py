@@ -176,52 +176,57 @@ class LivedTable(Table):
 
     def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None) -> Record:
         """Check a new version against the unique keys alone."""
-        if before is None or not self.same_keys(before, public, hidden):
-            self._claim(ident, public, hidden)
+        for _, extract in self._uniques:
+            value = extract(public, hidden)
+            if before is None or value != extract(before[1], before[2]):
+                self._claim(ident, public, hidden)
+                break
         if before is None:
             key = place(parse_iso(public[self.spec.created]), ident)
             return new(Unwritten, (ident, key, 1, public, (hidden, None)))
-        _, key, version, _, _ = before.record
+        _, key, version, _, _ = before[0]
         return new(Unwritten, (ident, key, version + 1, public, (hidden, self._shortened)))
 
     def enter(self, record: Record, public: Body, hidden: Body) -> None:
         """Store a prepared new record."""
+        ident, key = record[:2]
         if self._is_behind:
-            self.rows[record.key] = record
-            self.keys[record.id] = record.key
+            self.rows[key] = record
+            self.keys[ident] = key
             for held, extract in self._uniques:
                 value = extract(public, hidden)
                 if value is not None:
-                    held[value] = record.id
+                    held[value] = ident
             for index, extract in self._lived.values():
                 value = extract(public, hidden)
                 if value is not None:
-                    index[value] = ordered.add(index.get(value) or [], record.key)
+                    index[value] = ordered.add(index.get(value) or [], key)
         else:
             super().enter(record, public, hidden)
-        self._keep(record.id, new(Row, (record, public, self._defaults | hidden if self._defaults else hidden)))
+        self._keep(ident, new(Row, (record, public, self._defaults | hidden if self._defaults else hidden)))
 
     def put(self, record: Record, public: Body, hidden: Body, before: Row) -> None:
         """Store a prepared version in place of the one before."""
+        ident, key = record[:2]
         if self._is_behind:
-            key = record.key
+            _, old_public, old_hidden = before
             self.rows[key] = record
             if key in self._added:
                 self._outdated.setdefault(key, _written(before.record))
                 self._wrong.pop(key, None)
             for held, extract in self._uniques:
-                value, claimed = extract(before.public, before.hidden), extract(public, hidden)
+                value, claimed = extract(old_public, old_hidden), extract(public, hidden)
                 if value != claimed:
                     held.pop(value, None)
                     if claimed is not None:
-                        held[claimed] = record.id
+                        held[claimed] = ident
             for index, extract in self._lived.values():
-                was, now = extract(before.public, before.hidden), extract(public, hidden)
+                was, now = extract(old_public, old_hidden), extract(public, hidden)
                 if was != now:
                     _shift(index, was, now, key)
         else:
             super().put(record, public, hidden, before)
-        self._keep(record.id, new(Row, (record, public, self._defaults | hidden if self._defaults else hidden)))
+        self._keep(ident, new(Row, (record, public, self._defaults | hidden if self._defaults else hidden)))
 
     def drop(self, row: Row) -> None:
         """Take a record out."""
