@@ -15,7 +15,7 @@ from .derived import AT_ONCE, add, replace, settle
 from .spec import Extract, plain
 from .table import Table
 
-MOST = 2_048  # so many of a table's newest rows stay parsed, and as many again that were the newest before them,
+MOST = 4_096  # so many of a table's newest rows stay parsed, and as many again that were the newest before them,
 TIMES = 4  # and so many times more of records that rules look up at every turn, for these change as long as they live
 AT_THE_END = 16_384  # so many changed records are looked through together
 new = tuple.__new__  # makes a named tuple in half the time
