@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-from ..domain.calendar import add_interval
+from ..domain.calendar import add_interval, lead_ms
 from ..domain.orders import expires_at
 from ..drawing.carts import cart
 from ..drawing.draw import Weighted
@@ -65,7 +65,13 @@ class Sales:
         length = LENGTH[plan["interval"]] * plan["interval_count"]
         until = until if offer.stopped is None else min(until, offer.stopped)
         begun = at + plan["trial_period_days"] * DAY
-        return 1 + max(0, min(int((until + min(3 * DAY, length / 2) - begun) / length), int(min(fate.bills, 10_000))))
+        return 1 + max(
+            0,
+            min(
+                int((until + lead_ms(plan["interval"], plan["interval_count"]) - begun) / length),
+                int(min(fate.bills, 10_000)),
+            ),
+        )
 
     # -- planning
 

@@ -6,7 +6,7 @@ from random import Random
 
 from ..contract.formats import date_time_ms
 from ..domain import orders as order_rules
-from ..domain.calendar import add_interval
+from ..domain.calendar import add_interval, lead_ms
 from ..drawing.draw import pick
 from ..drawing.fates import ANY, CANCEL, LAPSE, LATE, LATE_SHARE, PAID, Fate
 from ..drawing.rhythm import (
@@ -158,7 +158,7 @@ class Shop:
             anchor = date_time_ms(public["trial_end"] or public["current_period_start"])
             period, rhythm = fate.renewals.index(CANCEL), (public["interval"], public["interval_count"])
             start, end = add_interval(anchor, *rhythm, period), add_interval(anchor, *rhythm, period + 1)
-            last = end - min(3 * DAY, (end - start) // 2) - HOUR
+            last = end - lead_ms(*rhythm) - HOUR
             wanted = moment(self.luck, start + int((last - start) * 0.9 * self.luck.random()), 6 * HOUR)
             self.script.add(min(max(wanted, start + MINUTE), last), self.leave, record.id)
 
