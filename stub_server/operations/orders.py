@@ -1,6 +1,5 @@
 """Orders: a purchase of one plan of one project."""
 
-
 from ..calls import reply
 from ..calls.call import Call
 from ..calls.listing import list_reply
