@@ -82,7 +82,8 @@ class Lifecycle(NamedTuple):
     def find(self, from_: str, to: str, name: str | None = None) -> Move | None:
         """The move of this name between two states, or the first one without `name`. None if there is none."""
         for move in self.moves:
-            if move.from_ == from_ and move.to == to and name in (None, move.name):
+            start, end, _, _, own = move
+            if end == to and start == from_ and (name is None or name == own):
                 return move
         return None
 

@@ -17,7 +17,7 @@ _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _FIRST_MS, _END_MS = -(_EPOCH_DAY - 1) * DAY_MS, (date.max.toordinal() + 1 - _EPOCH_DAY) * DAY_MS
 _OUTSIDE = "The period ends outside the years 1 to 9999."
 _DAYS = {"day": 1, "week": 7}
-_MONTH_DAYS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MONTHS = {"month": 1, "year": 12}
 _ABOUT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 
@@ -38,10 +38,9 @@ def add_interval(anchor_ms: int, interval: str, count: int, periods: int) -> int
             end = anchor_ms + steps * _DAYS[interval] * DAY_MS
         else:
             day, time_of_day = divmod(anchor_ms - BEHIND_UTC_MS, DAY_MS)
-            anchor = date.fromordinal(_EPOCH_DAY + day)
-            year, month = divmod(anchor.year * 12 + anchor.month - 1 + steps * _MONTHS[interval], 12)
-            last = date(year, month + 1, min(anchor.day, _last_day(year, month + 1)))
-            end = (last.toordinal() - _EPOCH_DAY) * DAY_MS + time_of_day + BEHIND_UTC_MS
+            month, nth = _month_of(day)
+            before, length = _month(month + steps * _MONTHS[interval])
+            end = (before + min(nth, length)) * DAY_MS + time_of_day + BEHIND_UTC_MS
     except (ValueError, OverflowError) as cause:
         raise OverflowError(_OUTSIDE) from cause
     if not _FIRST_MS <= end < _END_MS:
@@ -80,7 +79,16 @@ def _known(interval: str) -> None:
         raise ValueError(f"{interval!r} is no billing interval.")
 
 
-def _last_day(year: int, month: int) -> int:
-    if not 1 <= year <= 9999:
-        raise ValueError(f"Year {year} cannot be shown.")
-    return 29 if month == 2 and isleap(year) else _MONTH_DAYS[month]
+@lru_cache(maxsize=4096)
+def _month_of(day: int) -> tuple[int, int]:
+    """The month of a day since 1970, counted from the year 0, and which day of it that is."""
+    then = date.fromordinal(_EPOCH_DAY + day)
+    return then.year * 12 + then.month - 1, then.day
+
+
+@lru_cache(maxsize=1024)
+def _month(number: int) -> tuple[int, int]:
+    """The day since 1970 that comes before a month, and how many days the month has."""
+    year, month = divmod(number, 12)
+    length = 29 if month == 1 and isleap(year) else _MONTH_DAYS[month]
+    return date(year, month + 1, 1).toordinal() - _EPOCH_DAY - 1, length

@@ -70,14 +70,22 @@ def with_plain_cep(address: Body) -> Body:
     return address
 
 
+_OF_BUYERS = ("name", "email", "document", "document_type", "type")
+
+
 def as_buyer(public: Body) -> Body:
     """A customer as the buyer of an order: telephones and address flat."""
     phones = {
         name: f"+{phone['country_code']}{phone['area_code']}{phone['number']}"
         for name, phone in public["phones"].items()
     }
-    names = ("name", "email", "document", "document_type", "type")
-    return {name: public[name] for name in names} | {"phones": phones, "address": public["address"]}
+    return {name: public[name] for name in _OF_BUYERS} | {"phones": phones, "address": public["address"]}
+
+
+def from_buyer(buyer: Body) -> tuple[Body, tuple[str, ...]]:
+    """The customer that somebody unknown becomes by an order, and warnings for what does not fit and is left out."""
+    phones, address, left_out = from_flat(buyer["phones"], buyer["address"])
+    return {name: buyer[name] for name in _OF_BUYERS} | {"phones": phones, "address": address}, left_out
 
 
 # Only in Brazilian numbers can country and area code be told apart.

@@ -11,6 +11,8 @@ import random
 from bisect import bisect
 from itertools import accumulate
 
+from .holidays import is_working_day
+
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 YEAR_MS = 365 * DAY_MS
@@ -132,7 +134,16 @@ def office_hour(rng: random.Random, at_ms: int) -> int:
     return day * DAY_MS - BRT_MS + 9 * HOUR_MS + int(rng.random() * 9 * HOUR_MS)
 
 
+def office_hour_before(rng: random.Random, at_ms: int) -> int:
+    """As `office_hour`, on the last working day before an instant's day."""
+    day = (at_ms + BRT_MS) // DAY_MS - 1
+    while not is_working_day(day):
+        day -= 1
+    return day * DAY_MS - BRT_MS + 9 * HOUR_MS + int(rng.random() * 9 * HOUR_MS)
+
+
 def _working_day(day: int) -> int:
-    """A day since the epoch, or the Monday after it when it is on a weekend."""
-    weekday = (day + EPOCH_WEEKDAY) % 7
-    return day + 7 - weekday if weekday > 4 else day
+    """A day since the epoch or, when banks are closed on it, the next one on which they are open."""
+    while not is_working_day(day):
+        day += 1
+    return day

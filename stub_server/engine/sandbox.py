@@ -149,8 +149,9 @@ class Sandbox:
 
     def _fold_rest(self, step: Step, store: Store) -> None:
         """What a step says beside records. Nothing here can fail half way, and doing it twice does it once."""
-        for event in step.events[self.events.raised - step.events_before :]:
-            self.events.append(event)
+        if step.events:
+            for event in step.events[self.events.raised - step.events_before :]:
+                self.events.append(event)
         for timer in step.timers_taken:
             self.timers.discard(timer)
         for timer in step.timers_set:

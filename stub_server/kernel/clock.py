@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -19,11 +19,15 @@ EARLIEST_START = 0  # 1970: leaves room before it for the history that a world i
 LATEST_START = 221_845_392_000_000  # 9000: a world that begins later could have a plan's period end after LATEST
 _FOUR_YEARS = 1_461 * DAY
 _LAST_SECOND = DAY - SECOND
+_LENGTH = len("2026-11-20T14:32:05.123Z")
 
 # The parts of a date-time after the date: looking them up is faster than writing numbers with leading zeros.
 _MINUTES = tuple(f"T{hour:02d}:{minute:02d}" for hour in range(24) for minute in range(60))
 _SECONDS = tuple(f":{second:02d}" for second in range(60))
 _THOUSANDTHS = tuple(f".{rest:03d}Z" for rest in range(1_000))
+_MS_OF_MINUTE = {text: number * MINUTE for number, text in enumerate(_MINUTES)}
+_MS_OF_SECOND = {text: number * SECOND for number, text in enumerate(_SECONDS)}
+_MS_OF_REST = {text: number for number, text in enumerate(_THOUSANDTHS)}
 
 
 def _of_the_machine() -> int:
@@ -67,6 +71,11 @@ def parse_iso(text: str) -> int:
     Instants outside the years 1 to 9999 of UTC become the first or the last instant of those years, a leap second the
     second after it. Raises ValueError for text that is not a date-time or has no offset.
     """
+    if len(text) == _LENGTH and text[0] != "0":  # mostly as `iso` writes it
+        minutes, seconds = _MS_OF_MINUTE.get(text[10:16]), _MS_OF_SECOND.get(text[16:19])
+        rest = _MS_OF_REST.get(text[19:])
+        if minutes is not None and seconds is not None and rest is not None:
+            return _day(text[:10]) * DAY + minutes + seconds + rest
     text, added = text.upper(), 0
     if text[:5] == "0000-":  # Python has no year 0; year 4 has the same days
         text, added = "0004-" + text[5:], -_FOUR_YEARS
@@ -81,6 +90,11 @@ def parse_iso(text: str) -> int:
         raise ValueError("a leap second is the last one of a day in UTC")
     ms = since.days * DAY + since.seconds * SECOND + since.microseconds // 1_000 + added
     return min(max(ms, EARLIEST), LATEST)
+
+
+@lru_cache(maxsize=4096)
+def _day(text: str) -> int:
+    return (date.fromisoformat(text) - EPOCH.date()).days
 
 
 class ClockState(NamedTuple):

@@ -15,6 +15,7 @@ _FIXED = 4 << 76 | 0b10 << 62
 BLOCK = 512  # bits
 _LOW_96, _LOW_104 = (1 << 96) - 1, (1 << 104) - 1
 
+_PAIRS_OF_62 = tuple(first + second for second in BASE62 for first in BASE62)
 _PAIRS = tuple(first + second for first in BASE36 for second in BASE36)
 _HALF = (1 << 48) - 1
 
@@ -171,10 +172,10 @@ class Cutter:
         bits, text = self._bits & _LOW_104, ""
         self._bits >>= 128
         self._left -= 128
-        for _ in range(length):
-            bits, digit = divmod(bits, 62)
-            text += BASE62[digit]
-        return text
+        for _ in range(length // 2):
+            bits, pair = divmod(bits, 62 * 62)
+            text += _PAIRS_OF_62[pair]
+        return text + BASE62[bits % 62] if length % 2 else text
 
     def secret_bytes(self) -> bytes:
         """32 bytes for a signing key."""

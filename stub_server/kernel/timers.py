@@ -1,8 +1,10 @@
 """The timers of a world: jobs that the clock will run, in the order of their time."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple, TypeAlias
+
+from .agenda import Agenda
 
 SENDING = "webhook.attempt"
 """The one job that waits for another machine. It is claimed by whoever sends; the clock does not do it by itself."""
@@ -23,18 +25,18 @@ TimerData: TypeAlias = tuple[int, int, str, str, str]
 
 
 class Timers:
-    """A heap of plain tuples, so that a copy of a world has its own timers.
+    """An agenda of plain tuples, so that a copy of a world has its own timers.
 
     No rule cancels a job: a job looks at the record when it is due and does nothing if the moment has passed. A timer
-    that is taken out before its time stays in the heap until it comes to the top; what is not in `_live` is not there.
+    that is taken out before its time stays in the agenda until it is the first; what is not in `_live` is not there.
     `_live` holds timers by number, not numbers alone: after a step was undone, another one gives its numbers again.
     Attempts to send stand in a heap of their own, from which they are claimed.
     """
 
-    __slots__ = ("_attempts", "_heap", "_live", "aside", "claimed", "held", "last")
+    __slots__ = ("_attempts", "_jobs", "_live", "aside", "claimed", "held", "is_quiet", "last")
 
     def __init__(self) -> None:
-        self._heap: list[TimerData] = []
+        self._have(Agenda())
         self._attempts: list[TimerData] = []
         self.claimed: dict[int, TimerData] = {}  # attempts under way, or waiting for their turn
         self.held: dict[int, TimerData] = {}  # attempts that are kept back
@@ -42,14 +44,25 @@ class Timers:
         self.aside: dict[int, Timer] = {}  # skipped, and not yet removed by a step
         self.last = 0  # the number of the newest timer ever set
 
+    def _have(self, jobs: Agenda[TimerData]) -> None:
+        self._jobs = jobs
+        # Whether no job is due at an instant or before, as far as a glance tells: asked for every request.
+        self.is_quiet: Callable[[int], bool] = jobs.is_quiet
+
     def put(self, timer: TimerData) -> None:
         """Add a timer, be it new or one that was removed before."""
         number = timer[1]
         if number not in self._live:
             self._live[number] = timer
-            heappush(self._attempts if timer[2] == SENDING else self._heap, timer)
+            self._enter(timer)
             if number > self.last:
                 self.last = number
+
+    def _enter(self, timer: TimerData) -> None:
+        if timer[2] == SENDING:
+            heappush(self._attempts, timer)
+        else:
+            self._jobs.add(timer)
 
     def discard(self, timer: TimerData) -> None:
         """Remove a timer, if it is there."""
@@ -60,17 +73,12 @@ class Timers:
 
     def next_due(self) -> int | None:
         """When the next job is due, in ms; None without jobs."""
-        heap, live = self._heap, self._live
-        while heap:
-            top = heap[0]
-            if live.get(top[1]) == top:
-                return top[0]
-            heappop(heap)
+        jobs, live = self._jobs, self._live
+        while (first := jobs.first()) is not None:
+            if live.get(first[1]) == first:
+                return first[0]
+            jobs.pop()
         return None
-
-    def is_quiet(self, until: int) -> bool:
-        """Whether no job is due at `until` or before, as far as a glance tells: asked for every request."""
-        return not self._heap or self._heap[0][0] > until
 
     def next(self, until: int) -> Timer | None:
         """The next timer that is due at `until` or before."""
@@ -79,19 +87,21 @@ class Timers:
 
     def first(self) -> Timer:
         """The timer of `next_due`, right after that was asked."""
-        return Timer._make(self._heap[0])
+        first = self._jobs.first()
+        assert first is not None
+        return Timer._make(first)
 
     # -- timers whose job had nothing to do are set aside until a step records that they were removed
 
     def set_aside(self, timer: Timer) -> None:
         """Skip the next timer."""
-        heappop(self._heap)
+        self._jobs.pop()
         self.aside[timer.seq] = timer
 
     def put_back(self) -> None:
-        """Put the skipped timers back into the heap."""
+        """Put the skipped timers back into the agenda."""
         for timer in self.aside.values():
-            heappush(self._attempts if timer.job == SENDING else self._heap, timer)
+            self._enter(timer)
         self.aside.clear()
 
     # -- attempts to send
@@ -179,7 +189,8 @@ class Timers:
     def copy(self) -> "Timers":
         """An independent copy."""
         twin = Timers()
-        twin._heap, twin.last = list(self._heap), self.last
+        twin._have(self._jobs.copy())
+        twin.last = self.last
         twin._live, twin.aside = dict(self._live), dict(self.aside)
         twin._attempts = [*self._attempts, *self.claimed.values(), *self.held.values()]
         heapify(twin._attempts)

@@ -1,7 +1,5 @@
 """Orders: a purchase of one plan of one project."""
 
-from typing import Any
-
 from ..calls import reply
 from ..calls.call import Call
 from ..calls.listing import list_reply
@@ -64,10 +62,8 @@ def _create(call: Call, body: Body, method: str) -> Reply:
 
 def _customer(call: Call, buyer: Body, project_id: str) -> str:
     """Create a customer from a buyer and return its id; the event carries the project of the order."""
-    body: dict[str, Any] = {name: buyer[name] for name in ("name", "email", "document", "document_type", "type")}
-    phones, address, left_out = customer_rules.from_flat(buyer["phones"], buyer["address"])
-    call.warn(*left_out, *warnings_for(phones, address))
-    body |= {"phones": phones, "address": address}
+    body, left_out = customer_rules.from_buyer(buyer)
+    call.warn(*left_out, *warnings_for(body["phones"], body["address"]))
     public = customer_rules.new_customer(body, call.defaults("Customer"), call.now_text)
     ident = public["id"] = call.draft.ids.uuid()
     resources.add_customer(call.draft, public, project_id)

@@ -16,6 +16,7 @@ from ..drawing.streams import stream
 from ..engine import resources
 from ..kernel.clock import DAY, HOUR, MINUTE, iso
 from ..kernel.ids import named_uuid
+from ..kernel.problem import Refusal
 from ..kernel.record import Body
 from ..scenarios.scenario import PersonaSpec
 from .buyers import flat
@@ -42,7 +43,7 @@ def plan_persona(sales: Sales, spec: PersonaSpec, body: Body, seed: int, taken: 
     buyer = flat(public)
     for offer, at, fate in plans:
         sales.foresee(offer, at, fate)
-        script.add(at, _buy, sales, offer, buyer, ident, fate)
+        script.add(at, _buy, sales, spec, offer, buyer, ident, fate)
     return ident
 
 
@@ -53,9 +54,12 @@ def enter(script: Script, public: Body) -> None:
     script.record(draft)
 
 
-def _buy(sales: Sales, offer: Offer, buyer: Body, customer_id: str, fate: Fate) -> None:
+def _buy(sales: Sales, spec: PersonaSpec, offer: Offer, buyer: Body, customer_id: str, fate: Fate) -> None:
     shop = sales.shop
-    shop.buy(shop.draft(), cart(shop.luck, offer), buyer, customer_id, "pix", fate)
+    try:
+        shop.buy(shop.draft(), cart(shop.luck, offer), buyer, customer_id, "pix", fate)
+    except Refusal as refusal:
+        raise spec.node.fail(refusal.message) from None
 
 
 Purchase = tuple[Offer, int, Fate]

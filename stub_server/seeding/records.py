@@ -11,7 +11,7 @@ from typing import Any
 
 from ..contract.formats import date_time_ms, is_date_time, is_uuid
 from ..domain import orders as order_rules
-from ..domain.customers import from_flat, new_customer
+from ..domain.customers import from_buyer, new_customer
 from ..domain.documents import normalise
 from ..domain.plans import new_plan
 from ..domain.products import known_plans, new_product
@@ -210,9 +210,7 @@ class Records:
 
     def _customer_of(self, buyer: Body, order_id: str, at: int) -> Body:
         """Who buys without being known becomes a customer as createPixOrder makes one."""
-        phones, address, _ = from_flat(buyer["phones"], buyer["address"])
-        body = {name: buyer[name] for name in ("name", "email", "document", "document_type", "type")}
-        body |= {"phones": phones, "address": address}
+        body, _ = from_buyer(buyer)
         public = new_customer(body, self.sales.buyers.defaults, iso(at))
         return public | {"id": named_uuid("customer", "of", order_id)}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-from ..domain.calendar import add_interval
+from ..domain.calendar import add_interval, lead_ms
 from ..domain.orders import expires_at
 from ..drawing.carts import cart
 from ..drawing.draw import Weighted
@@ -14,7 +14,7 @@ from ..drawing.fates import LAPSE, PAID, Fate, drawn, paying
 from ..drawing.market import Offer
 from ..drawing.rhythm import Rhythm, moment
 from ..kernel.clock import DAY, HOUR, MINUTE
-from ..kernel.record import Record
+from ..kernel.record import Body, Record
 from ..scenarios.scenario import ScenarioError
 from .buyers import Buyers, Known
 from .script import Script
@@ -48,7 +48,7 @@ class Sales:
         self.script, self.shop, self.buyers, self.offers, self.rhythm = script, shop, buyers, offers, rhythm
         self.rng, self.luck = rng, shop.luck
         self.planned = 0
-        self._named: list[int] = []
+        self._named: list[tuple[int, str]] = []  # when they come, and to which plan
         self._newcomers = self._arrivals = self._waiting = 0
         self._wanted = 0
 
@@ -65,14 +65,20 @@ class Sales:
         length = LENGTH[plan["interval"]] * plan["interval_count"]
         until = until if offer.stopped is None else min(until, offer.stopped)
         begun = at + plan["trial_period_days"] * DAY
-        return 1 + max(0, min(int((until + min(3 * DAY, length / 2) - begun) / length), int(min(fate.bills, 10_000))))
+        return 1 + max(
+            0,
+            min(
+                int((until + lead_ms(plan["interval"], plan["interval_count"]) - begun) / length),
+                int(min(fate.bills, 10_000)),
+            ),
+        )
 
     # -- planning
 
     def foresee(self, offer: Offer, at: int, fate: Fate) -> None:
         """Reckon with a purchase of somebody whom the scenario names."""
         self.planned += self.expected(offer, at, fate)
-        self._named.append(at)
+        self._named.append((at, offer.plan["id"]))
 
     def owe(self, people: int) -> None:
         """Plan that everybody has a monthly membership whose last period is over and not paid."""
@@ -175,8 +181,14 @@ class Sales:
 
     def _purchase(self, offer: Offer, fate: Fate, again: Fate | None, below: int = DAY) -> None:
         """Somebody new or known buys: the newcomers are spread over all purchases."""
-        rng, project, draft = self.luck, offer.project["id"], self.shop.draft()
-        known = None
+        rng, draft, known = self.luck, self.shop.draft(), None
+        if self._is_sold_out(offer.plan):
+            on_sale = self._on_sale(self.script.now)
+            if not on_sale:  # so they leave as they came
+                self._arrivals -= 1
+                return
+            offer, again = self.offers[Weighted(on_sale).draw(rng)], None
+        project = offer.project["id"]
         if rng.random() * max(1, self._arrivals) < self._newcomers or not self.buyers.at_hand:
             known = self.buyers.newcomer(draft, rng)
             self._newcomers -= known is not None
@@ -191,12 +203,16 @@ class Sales:
         method = self._method(offer, fate)
         if fate.outcome == "failed" and method == "pix" and rng.random() >= PIX_FAILS:
             fate = Fate("expired")
+        if fate.outcome == "expired" and method == "credit_card":
+            fate = Fate("failed")  # a card is charged or refused at once
         order = self.shop.buy(draft, cart(rng, offer), known.buyer, known.id, method, fate, below=below)
         if again is not None:
             self.script.add(self._tries_again(order, fate), self._again, offer, known, again)
 
     def _method(self, offer: Offer, fate: Fate) -> str:
         rng, others = self.luck, offer.plan["payment_methods"]
+        if "pix" not in others:
+            return str(others[int(rng.random() * len(others))])
         by_other = FAILED_BY_OTHERS if fate.outcome == "failed" else OTHER_METHODS
         if fate.outcome not in OF_OTHER_METHODS or len(others) == 1 or rng.random() >= by_other:
             return "pix"
@@ -205,8 +221,9 @@ class Sales:
             return "pix"
         if fate.outcome == "failed" and method == "boleto":
             return "credit_card"
-        if method == "credit_card" and (fate.outcome == "expired" or LAPSE in fate.renewals):
-            # A card is charged or refused at once, and renewals by card need nobody who pays.
+        if method == "credit_card" and fate.outcome == "expired":
+            return "pix"  # a card is charged or refused at once
+        if method == "credit_card" and LAPSE in fate.renewals:  # renewals by card need nobody who pays
             return "boleto" if "boleto" in others else "pix"
         return method
 
@@ -219,7 +236,25 @@ class Sales:
         return moment(rng, over + 15 * HOUR, 14 * HOUR)
 
     def _again(self, offer: Offer, known: Known, fate: Fate) -> None:
-        self.shop.buy(self.shop.draft(), cart(self.luck, offer), known.buyer, known.id, "pix", fate)
+        if not self._is_sold_out(offer.plan, known.id):
+            method = "pix" if "pix" in offer.plan["payment_methods"] else offer.plan["payment_methods"][0]
+            self.shop.buy(self.shop.draft(), cart(self.luck, offer), known.buyer, known.id, method, fate)
+
+    def _on_sale(self, at: int) -> list[tuple[int, float]]:
+        """The numbers and shares of the offers that somebody new can take at an instant."""
+        return [
+            (number, offer.share)
+            for number, offer in enumerate(self.offers)
+            if offer.share and offer.opens < at <= offer.closes and not self._is_sold_out(offer.plan)
+        ]
+
+    def _is_sold_out(self, plan: Body, customer_id: str | None = None) -> bool:
+        """Whether a plan has no seat for one of the crowd: those whom the scenario names find theirs."""
+        most = plan["max_subscribers"]
+        if most is None:
+            return False
+        named = sum(at > self.script.now and ident == plan["id"] for at, ident in self._named)
+        return self.shop.store.is_sold_out(plan | {"max_subscribers": most - named}, customer_id)
 
     # -- the last days
 
@@ -231,13 +266,13 @@ class Sales:
         """Have somebody buy for what is still lacking; what the plan did not foresee is made good here."""
         script, end = self.script, self.script.end
         due = sum(timer.job == "subscription.renew" for timer in script.sandbox.timers.due_by(end))
-        named = sum(at > script.now for at in self._named)
+        named = sum(at > script.now for at, _ in self._named)
         lacking = self._wanted - len(script.store.orders) - self._waiting - named - due
         now, last = script.now, slot == SLOTS - 1
         until = end - 5 * MINUTE if last else self._slot(slot + 1)
         low, high = self.rhythm.share(now), self.rhythm.share(until)
         wanted = lacking if last else round(lacking * (high - low) / max(high - low, 1 - low))
-        open_now = [(n, offer.share) for n, offer in enumerate(self.offers) if offer.closes >= end and offer.share]
+        open_now = [(n, share) for n, share in self._on_sale(now) if self.offers[n].closes >= end]
         if open_now:
             offers = Weighted(open_now)
             for _ in range(wanted):

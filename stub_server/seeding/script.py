@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappop, heappush
 from typing import Any
 
 from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import run
 from ..engine.step import Cause, Step
+from ..kernel.agenda import Agenda
 from ..kernel.record import Record
 from ..store.memory import Store
 
@@ -26,14 +26,14 @@ class Script:
     def __init__(self, sandbox: Sandbox, store: Store, begin: int, end: int) -> None:
         self.sandbox, self.store, self.now, self.end = sandbox, store, begin, end
         self.on_renewal: Callable[[Record, Record], None] = _ignore
-        self._queue: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._queue: Agenda[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = Agenda()
         self._added = 0
 
     def add(self, at: int, action: Callable[..., None], *args: Any) -> None:
         """Have something done at an instant (ms); what is due after the end never happens."""
         if at <= self.end:
             self._added += 1
-            heappush(self._queue, (max(at, self.now), self._added, action, args))
+            self._queue.add((max(at, self.now), self._added, action, args))
 
     def draft(self) -> Draft:
         """A step of somebody's at the present instant."""
@@ -51,15 +51,15 @@ class Script:
         """Live all of it, in the order of time; of what is due at one instant the clock comes first."""
         queue, timers, end = self._queue, self.sandbox.timers, self.end
         while True:
-            due = timers.next_due()
-            if due is not None and due <= (queue[0][0] if queue else end):
+            due, planned = timers.next_due(), queue.first()
+            if due is not None and due <= (end if planned is None else planned[0]):
                 timer = timers.first()
                 self.now = max(self.now, timer.due)
                 step = run(self.sandbox, timer, self.now)
                 if step is not None:
                     self._look(step)
-            elif queue:
-                self.now, _, action, args = heappop(queue)
+            elif planned is not None:
+                self.now, _, action, args = queue.pop()
                 action(*args)
             else:
                 break

@@ -6,10 +6,18 @@ from random import Random
 
 from ..contract.formats import date_time_ms
 from ..domain import orders as order_rules
-from ..domain.calendar import add_interval
+from ..domain.calendar import add_interval, lead_ms
 from ..drawing.draw import pick
 from ..drawing.fates import ANY, CANCEL, LAPSE, LATE, LATE_SHARE, PAID, Fate
-from ..drawing.rhythm import bank_morning, card_delay_ms, moment, office_hour, pay_delay_ms, refund_delay_ms
+from ..drawing.rhythm import (
+    bank_morning,
+    card_delay_ms,
+    moment,
+    office_hour,
+    office_hour_before,
+    pay_delay_ms,
+    refund_delay_ms,
+)
 from ..engine import billing
 from ..engine.draft import Draft
 from ..kernel.clock import DAY, HOUR, MINUTE
@@ -46,7 +54,14 @@ class Shop:
         ident: str | None = None,
         below: int = DAY,
     ) -> Record:
-        """Place an order, and have happen to it what its fate says; a PIX is paid in less than `below` ms."""
+        """Place an order, and have happen to it what its fate says; a PIX is paid in less than `below` ms.
+
+        Raises Conflict for what nobody could buy at this instant, as createPixOrder does.
+        """
+        project, plan = self.store.projects.peek(body["projectId"]), self.store.plans.peek(body["planId"])
+        assert project is not None  # both were made before
+        assert plan is not None
+        order_rules.check_buyable(project, plan, method, sold_out=self.store.is_sold_out(plan, customer_id))
         record = billing.place(draft, body, buyer, customer_id, method, None, order_rules.LIFE[method], ident)
         rng, at, add = self.luck, self.script.now, self.script.add
         outcome, ident = fate.outcome, record.id
@@ -72,7 +87,7 @@ class Shop:
             return at + pay_delay_ms(rng, below_ms=below)
         ends = order_rules.expires_at(self.store.orders.parse(record).public)
         clears = bank_morning(rng, at + DAY + int(rng.random() * DAY))
-        return clears if clears < ends else bank_morning(rng, at)
+        return clears if clears < ends else min(bank_morning(rng, at), ends - MINUTE)
 
     def pay(self, ident: str, fate: Fate = STEADY) -> None:
         """Pay an order, if it can still be paid."""
@@ -112,8 +127,10 @@ class Shop:
         rng, paid = self.luck, self.script.now
         wanted = paid + refund_delay_ms(rng)
         at = office_hour(rng, wanted)
-        if not DAY <= at - paid <= 7 * DAY:
-            at = wanted
+        if at - paid > 7 * DAY:
+            at = office_hour_before(rng, wanted)
+        if at - paid < DAY:
+            at = office_hour(rng, wanted + DAY)
         if joined is not None:
             ends = date_time_ms(self.store.subscriptions.parse(joined).public["next_billing_at"])
             if at > paid + (ends - paid) * 2 // 5:
@@ -141,7 +158,7 @@ class Shop:
             anchor = date_time_ms(public["trial_end"] or public["current_period_start"])
             period, rhythm = fate.renewals.index(CANCEL), (public["interval"], public["interval_count"])
             start, end = add_interval(anchor, *rhythm, period), add_interval(anchor, *rhythm, period + 1)
-            last = end - min(3 * DAY, (end - start) // 2) - HOUR
+            last = end - lead_ms(*rhythm) - HOUR
             wanted = moment(self.luck, start + int((last - start) * 0.9 * self.luck.random()), 6 * HOUR)
             self.script.add(min(max(wanted, start + MINUTE), last), self.leave, record.id)
 

@@ -12,11 +12,13 @@ from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
 from . import ordered
 from .derived import AT_ONCE, add, replace, settle
-from .spec import Extract
+from .spec import Extract, plain
 from .table import Table
 
-MOST = 4_096  # so many of a table's newest versions are not written yet,
+MOST = 4_096  # so many of a table's newest rows stay parsed, and as many again that were the newest before them,
 TIMES = 4  # and so many times more of records that rules look up at every turn, for these change as long as they live
+AT_THE_END = 16_384  # so many changed records are looked through together
+new = tuple.__new__  # makes a named tuple in half the time
 #: What a Table derives from its records and a LivedTable does not have until somebody asks for any of it.
 DERIVED = ("_buckets", "_searches", "indexes", "order", "sorts", "tallies", "texts", "views")
 
@@ -69,7 +71,8 @@ class LivedTable(Table):
         self.rows, self.keys = table.rows, table.keys
         for name, held in table.unique.items():
             self.unique[name].update(held)
-        self._recent: dict[str, Row] = {}
+        self._newest: dict[str, Row] = {}
+        self._older: dict[str, Row] = {}
         self._most = MOST * TIMES if self.spec.lived else MOST
         self._is_behind = True
         self._begin()
@@ -103,7 +106,7 @@ class LivedTable(Table):
         while some := list(islice(left, AT_ONCE)):
             self._add([self.parse(rows[key]) for key in some])
         outdated = iter(self._outdated.values())
-        while old := list(islice(outdated, MOST * TIMES)):
+        while old := list(islice(outdated, AT_THE_END)):
             changes = [(super(LivedTable, self).parse(record), self.parse(rows[record.key])) for record in old]
             for _, row in changes:
                 rows[row.record.key] = _written(row.record)
@@ -120,7 +123,8 @@ class LivedTable(Table):
 
     def end(self) -> None:
         """Forget the newest rows, which know this table: nothing else frees the memory of the two at once."""
-        self._recent.clear()
+        self._newest.clear()
+        self._older.clear()
 
     def _add(self, rows: list[Row]) -> None:
         """Write records, hold them to the contract, and derive what follows from them."""
@@ -142,11 +146,11 @@ class LivedTable(Table):
 
     def open(self, ident: str) -> Row | None:
         """A record parsed for a rule, or None. Its dicts are everybody's."""
-        return self._recent.get(ident) or super().open(ident)
+        return self._newest.get(ident) or self._older.get(ident) or super().open(ident)
 
     def may_be(self, ident: str, states: tuple[str, ...]) -> bool:
         """Whether a record may have one of these states."""
-        row = self._recent.get(ident)
+        row = self._newest.get(ident) or self._older.get(ident)
         return super().may_be(ident, states) if row is None else row.public["status"] in states
 
     def peek(self, ident: str) -> Body | None:
@@ -156,7 +160,7 @@ class LivedTable(Table):
 
     def parse(self, record: Record) -> Row:
         """A record's two parts."""
-        row = self._recent.get(record.id)
+        row = self._newest.get(record.id) or self._older.get(record.id)
         return row if row is not None and row.record is record else super().parse(record)
 
     def bucket(self, index: str, value: Hashable) -> ordered.Keys:
@@ -172,79 +176,87 @@ class LivedTable(Table):
 
     def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None) -> Record:
         """Check a new version against the unique keys alone."""
-        self._claim(ident, public, hidden)
+        for _, extract in self._uniques:
+            value = extract(public, hidden)
+            if before is None or value != extract(before[1], before[2]):
+                self._claim(ident, public, hidden)
+                break
         if before is None:
-            key, version = place(parse_iso(public[self.spec.created]), ident), 1
-        else:
-            key, version = before.record.key, before.record.version + 1
-        later = (hidden, None if before is None else self._shortened)
-        return Unwritten(ident, key, version, public, later)  # type: ignore[arg-type]
+            key = place(parse_iso(public[self.spec.created]), ident)
+            return new(Unwritten, (ident, key, 1, public, (hidden, None)))
+        _, key, version, _, _ = before[0]
+        return new(Unwritten, (ident, key, version + 1, public, (hidden, self._shortened)))
 
     def enter(self, record: Record, public: Body, hidden: Body) -> None:
         """Store a prepared new record."""
+        ident, key = record[:2]
         if self._is_behind:
-            self.rows[record.key] = record
-            self.keys[record.id] = record.key
+            self.rows[key] = record
+            self.keys[ident] = key
             for held, extract in self._uniques:
                 value = extract(public, hidden)
                 if value is not None:
-                    held[value] = record.id
+                    held[value] = ident
             for index, extract in self._lived.values():
                 value = extract(public, hidden)
                 if value is not None:
-                    index[value] = ordered.add(index.get(value) or [], record.key)
+                    index[value] = ordered.add(index.get(value) or [], key)
         else:
             super().enter(record, public, hidden)
-        self._keep(Row(record, public, self.completed(hidden)))
+        self._keep(ident, new(Row, (record, public, self._defaults | hidden if self._defaults else hidden)))
 
     def put(self, record: Record, public: Body, hidden: Body, before: Row) -> None:
         """Store a prepared version in place of the one before."""
+        ident, key = record[:2]
         if self._is_behind:
-            key = record.key
+            _, old_public, old_hidden = before
             self.rows[key] = record
             if key in self._added:
                 self._outdated.setdefault(key, _written(before.record))
                 self._wrong.pop(key, None)
             for held, extract in self._uniques:
-                value, claimed = extract(before.public, before.hidden), extract(public, hidden)
+                value, claimed = extract(old_public, old_hidden), extract(public, hidden)
                 if value != claimed:
                     held.pop(value, None)
                     if claimed is not None:
-                        held[claimed] = record.id
+                        held[claimed] = ident
             for index, extract in self._lived.values():
-                was, now = extract(before.public, before.hidden), extract(public, hidden)
+                was, now = extract(old_public, old_hidden), extract(public, hidden)
                 if was != now:
                     _shift(index, was, now, key)
         else:
             super().put(record, public, hidden, before)
-        self._keep(Row(record, public, self.completed(hidden)))
+        self._keep(ident, new(Row, (record, public, self._defaults | hidden if self._defaults else hidden)))
 
     def drop(self, row: Row) -> None:
         """Take a record out."""
         if self._is_behind:
             self.order  # noqa: B018  has all of it made
-        self._recent.pop(row.id, None)
+        self._newest.pop(row.id, None)
+        self._older.pop(row.id, None)
         super().drop(row)
 
-    def _keep(self, row: Row) -> None:
-        """Have a row at hand, as the newest one; when there are too many the older half is written."""
-        recent, ident = self._recent, row.record.id
-        if ident in recent:
-            del recent[ident]
-        elif len(recent) >= self._most:
-            self._let_go(list(islice(recent.values(), self._most // 2)))
-        recent[ident] = row
+    def _keep(self, ident: str, row: Row) -> None:
+        """Have a row at hand, as one of the newest."""
+        newest = self._newest
+        newest[ident] = row
+        if len(newest) >= self._most:
+            self._let_go()
 
-    def _let_go(self, rows: list[Row]) -> None:
-        """Write rows that nobody has touched for long.
+    def _let_go(self) -> None:
+        """Write the rows that nobody has touched for long, but for those of which more is to come soon.
 
         Most records will not change any more and are added, while they are parsed, to what is derived.
         """
-        for row in rows:
-            del self._recent[row.id]
+        newest, is_moving = self._newest, self.spec.is_moving
+        left = [row for ident, row in self._older.items() if ident not in newest]
+        self._older, self._newest = newest, {}
+        if is_moving is not None:
+            self._newest.update((row.record.id, row) for row in left if is_moving(row.public, row.hidden))
+            left = [row for row in left if row.record.id not in self._newest]
         if self._is_behind and not self._lived:
-            self._add([row for row in rows if row.record.key not in self._added])
-        for row in rows:
+            self._add([row for row in left if row.record.key not in self._added])
+        for row in left:
             record = row.record
             if self.rows[record.key] is record:
                 self.rows[record.key] = _written(record)
@@ -257,7 +269,7 @@ def _written(record: Record) -> Record:
 
 def _pair(table: Table, name: str) -> Extract:
     """What an index or a pair of them has of a record."""
-    members = [table.spec.indexes[member] for member in name.split("+")]
+    members = [plain(table.spec.indexes[member]) for member in name.split("+")]
     if len(members) == 1:
         return members[0]
     first, second = members

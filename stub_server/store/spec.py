@@ -90,7 +90,8 @@ class TableSpec:
     `invalidates` names records of other tables whose live members (counters) this record feeds.
     `ring` says how many records are kept.
     `mirrors` are the members that show part of another record as it is now.
-    `lived` are the indexes that rules read at every turn while a past is lived.
+    `lived` are the indexes that rules read at every turn while a past is lived, and `is_moving` tells of a record then
+    whether it will soon change again.
     """
 
     schema: str
@@ -108,6 +109,7 @@ class TableSpec:
     live: bool = False
     ring: Ring | None = None
     lived: tuple[str, ...] = ()
+    is_moving: Callable[[Body, Body], bool] | None = None
 
     def __post_init__(self) -> None:
         """Indexes of the public part come first: a record's values are read side by side."""

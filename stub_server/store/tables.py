@@ -71,6 +71,10 @@ def _renewal_status(public: Body, hidden: Body) -> str | None:
     return public["status"] if hidden.get("renewal") else None
 
 
+def _is_being_renewed(public: Body, hidden: Body) -> bool:
+    return hidden["renewal_order"] is not None or len(hidden["paid_by"]) > 1
+
+
 def _buyer(public: Body, hidden: Body) -> str | None:
     return hidden["customerId"] if public["status"] == "paid" else None
 
@@ -87,6 +91,9 @@ def table_specs(
 
     def waiting_customer(public: Body, hidden: Body) -> str | None:
         return hidden["customerId"] if public["status"] in payable and not hidden.get("renewal") else None
+
+    def is_payable(public: Body, hidden: Body) -> bool:
+        return public["status"] in payable
 
     return {
         "api_keys": TableSpec(
@@ -165,6 +172,7 @@ def table_specs(
                 "paid_at": None,
                 "renewal": False,
             },
+            is_moving=is_payable,
         ),
         "subscriptions": TableSpec(
             "Subscription",
@@ -186,6 +194,7 @@ def table_specs(
             invalidates={"projects": _project, "plans": _plan},
             mirrors={"customer": Mirror("customers", "customerId"), "plan": Mirror("plans", "planId")},
             lived=("customerId+planId",),
+            is_moving=_is_being_renewed,
         ),
         "webhooks": TableSpec(
             "Webhook",

@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from stub_server.contract.formats import date_time_ms
+from stub_server.drawing.holidays import is_working_day
 from stub_server.drawing.people import ALPHANUMERIC_SINCE_MS
 from stub_server.engine.sandbox import Sandbox
 from tests.support.worlds import FIXTURES, world
@@ -91,7 +92,23 @@ def test_sales_do_not_explode(sandbox: Sandbox) -> None:
 def test_a_bank_slip_clears_on_a_working_morning(sandbox: Sandbox) -> None:
     """But for the few that are paid in the last minute of a grace."""
     paid = [_there(hidden["paid_at"]) for public, hidden in _orders(sandbox) if _is_paid_slip(public, hidden)]
-    assert sum(at.weekday() < 5 and 6 <= at.hour < 10 for at in paid) >= 0.95 * len(paid) > 0
+    assert sum(_is_open(at) and 6 <= at.hour < 10 for at in paid) >= 0.95 * len(paid) > 0
+
+
+def _is_open(at: datetime) -> bool:
+    return is_working_day(at.toordinal() - datetime(1970, 1, 1).toordinal())
+
+
+def test_money_goes_back_in_office_hours(sandbox: Sandbox) -> None:
+    """But for what is bought by the week, whose next bill will not wait for Monday."""
+    plans = {row.id: row.public["interval"] for row in sandbox.store.plans.all_rows()}
+    back = [
+        _there(date_time_ms(public["last_transaction"]["refunded_at"]))
+        for public, hidden in _orders(sandbox)
+        if "refunded_at" in public["last_transaction"] and plans[hidden["planId"]] != "week"
+    ]
+    assert back
+    assert [at for at in back if not (_is_open(at) and 9 <= at.hour < 18)] == []
 
 
 def _is_paid_slip(public: dict[str, Any], hidden: dict[str, Any]) -> bool:
@@ -150,3 +167,41 @@ def test_a_customer_who_was_updated_has_changed(sandbox: Sandbox) -> None:
         assert told["customer.updated", subject] == orjson.loads(record.public)
         before = told.get(("customer.created", subject))
         assert before is None or before["phones"] != told["customer.updated", subject]["phones"]
+
+
+def test_no_more_is_sold_than_there_are_seats(tmp_path: Path) -> None:
+    """A plan of few seats is full and never overfull, whoever came: those who are too late buy something else."""
+    text = (FIXTURES / "scenarios" / "default.yaml").read_text(encoding="utf-8")
+    assert text.count("share: 55, amount: 49.90,") == text.count("name: Vitalício, share: 2,") == 1
+    text = text.replace("share: 55, amount: 49.90,", "share: 55, amount: 49.90, max_subscribers: 20,")
+    text = text.replace("name: Vitalício, share: 2,", "name: Vitalício, share: 20, max_subscribers: 6,")
+    path = tmp_path / "seats.yaml"
+    path.write_text(text, encoding="utf-8")
+    found = world(str(path))
+    plans = {row.id: row.public for row in found.store.plans.all_rows()}
+    limited = {ident: plan["max_subscribers"] for ident, plan in plans.items() if plan["max_subscribers"]}
+    assert limited == {ident: _most_at_once(found, ident, plans[ident]["billing_type"]) for ident in limited}
+    assert len(found.store.orders) == 600
+
+
+def _most_at_once(sandbox: Sandbox, plan: str, kind: str) -> int:
+    """How many customers held a seat of a plan at one time: by an open first order, a membership, a payment."""
+    spells: list[tuple[int, str, int]] = []
+    for public, hidden in _orders(sandbox):
+        if hidden["planId"] == plan and not hidden["renewal"]:
+            held, changed = hidden["customerId"], date_time_ms(public["updatedAt"])
+            spells.append((date_time_ms(public["createdAt"]), held, 1))
+            if kind == "one_time" and public["status"] not in ("paid", "pending"):
+                spells.append((changed, held, -1))
+            if kind != "one_time" and public["status"] != "pending":
+                spells.append((hidden["paid_at"] or changed, held, -1))
+    for row in sandbox.store.subscriptions.all_rows():
+        if row.public["planId"] == plan:
+            spells.append((date_time_ms(row.public["createdAt"]), row.public["customerId"], 1))
+            if row.public["ended_at"] is not None:
+                spells.append((date_time_ms(row.public["ended_at"]), row.public["customerId"], -1))
+    seats, most = Counter[str](), 0
+    for _, held, change in sorted(spells, key=lambda spell: (spell[0], -spell[2])):
+        seats[held] += change
+        most = max(most, sum(count > 0 for count in seats.values()))
+    return most

@@ -3,10 +3,11 @@
 import random
 import statistics
 from collections import Counter
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
+from stub_server.drawing.holidays import is_working_day
 from stub_server.drawing.rhythm import (
     DAY_MS,
     HOUR_MS,
@@ -14,6 +15,7 @@ from stub_server.drawing.rhythm import (
     Rhythm,
     moment,
     office_hour,
+    office_hour_before,
     pay_delay_ms,
     refund_delay_ms,
 )
@@ -21,6 +23,7 @@ from stub_server.drawing.rhythm import (
 END = int(datetime(2026, 11, 20, 14, 32, tzinfo=UTC).timestamp() * 1000)
 START = END - 364 * DAY_MS
 BRASILIA = timezone(timedelta(hours=-3))
+EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 
 def purchase_times(rng: random.Random, start: int, end: int, count: int) -> list[int]:
@@ -109,9 +112,28 @@ def test_office_hours_are_nine_to_six_on_working_days() -> None:
         found = datetime.fromtimestamp(office_hour(rng, at) / 1000, BRASILIA)
         asked = datetime.fromtimestamp(at / 1000, BRASILIA)
         assert 9 <= found.hour < 18
-        assert found.weekday() < 5
-        assert 0 <= (found.date() - asked.date()).days <= 2
-        assert found.date() == asked.date() or asked.weekday() >= 5
+        assert is_working_day(found.toordinal() - EPOCH_DAY)
+        skipped = range(asked.toordinal() - EPOCH_DAY, found.toordinal() - EPOCH_DAY)
+        assert not any(map(is_working_day, skipped))
+        before = datetime.fromtimestamp(office_hour_before(rng, at) / 1000, BRASILIA)
+        assert 9 <= before.hour < 18
+        between = range(before.toordinal() - EPOCH_DAY, asked.toordinal() - EPOCH_DAY)
+        assert [day for day in between if is_working_day(day)] == [between[0]]
+
+
+@pytest.mark.parametrize(
+    ("day", "is_open"),
+    [
+        ("2026-02-13", True), ("2026-02-16", False), ("2026-02-17", False), ("2026-02-18", True),  # Carnival
+        ("2026-04-02", True), ("2026-04-03", False), ("2026-04-06", True),  # Good Friday
+        ("2025-06-19", False), ("2026-06-04", False), ("2026-06-05", True),  # Corpus Christi
+        ("2023-11-20", True), ("2024-11-20", False), ("2026-11-20", False),  # Zumbi, since 2024
+        ("2026-09-07", False), ("2026-10-12", False), ("2026-11-02", False), ("2026-12-25", False),
+        ("2027-01-01", False), ("2027-01-02", False), ("2027-01-03", False), ("2027-01-04", True),
+    ],
+)  # fmt: skip
+def test_banks_are_closed_on_weekends_and_holidays(day: str, is_open: bool) -> None:
+    assert is_open == is_working_day(date.fromisoformat(day).toordinal() - EPOCH_DAY)
 
 
 def test_one_seed_gives_the_same_times() -> None:

@@ -137,6 +137,17 @@ def test_an_order_that_cannot_be_is_refused(tmp_path: Path, more: str, reason: s
         load(tmp_path, SHOP + ORDER.format(more=more))
 
 
+def test_an_order_for_which_no_seat_is_left_is_refused(tmp_path: Path) -> None:
+    text = (SHOP + ORDER.format(more="days_ago: 3, status: paid")).replace(
+        "amount: 20 }]\n", "amount: 20, max_subscribers: 1 }]\n", 1
+    )
+    load(tmp_path, text)
+    second = ORDER.format(more="days_ago: 2, status: paid").replace("  orders:\n", "")
+    second = second.replace("key: first", "key: second").replace("AB123", "AB124")
+    with pytest.raises(ScenarioError, match=r"mine.yaml: records.orders\[1\]: All 1 places of this plan are taken"):
+        load(tmp_path, text + second)
+
+
 def test_a_world_of_ones_own(tmp_path: Path) -> None:
     ident = "7f7f7f7f-0000-4000-8000-00000000000a"
     path = tmp_path / "mine.yaml"
