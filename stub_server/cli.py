@@ -109,7 +109,9 @@ def main() -> None:
 @click.option("--unknown-fields", type=click.Choice(["reject", "ignore"]), default="reject", help="In request bodies.")
 @click.option("--unknown-query", type=click.Choice(["warn", "reject"]), default="warn", help="Query parameters.")
 @click.option("--check-digits", type=click.Choice(["on", "off"]), default="on", help="Of CPF and CNPJ.")
-@click.option("--autopay", type=click.IntRange(0), metavar="SECONDS", help="Pay PIX and boleto orders after so long, by the sandbox clock.")
+@click.option(
+    "--autopay", type=click.IntRange(0), metavar="SECONDS", help="Of the sandbox clock, until orders are paid."
+)
 @click.option(
     "--webhook-schedule",
     type=click.Choice(["standard", "fast", "none"]),
