@@ -11,6 +11,7 @@ from openapi_spec_validator import OpenAPIV30SpecValidator
 
 from stub_server.contract.document import JSON, Operation
 from stub_server.domain.orders import MAGIC
+from stub_server.http.maps import CODE, free_maps
 from stub_server.resolver import module_of, snake
 
 from ..support.contract import document
@@ -132,6 +133,15 @@ def test_every_refusal_lists_its_codes_and_shows_each_in_an_example(entry: str, 
         shown = [doc.resolve(example)["value"] for example in response["content"][JSON]["examples"].values()]
         assert {value["code"] for value in shown} == set(codes)
         assert {value["status"] for value in shown} == {int(status)}
+
+
+@each_operation
+def test_an_operation_that_keeps_free_keys_says_how_invalid_ones_are_refused(entry: str, name: str) -> None:
+    """OpenAPI 3.0 cannot forbid keys. The keys of a verification are compared and not kept."""
+    operation = OPERATIONS[entry, name]
+    maps = [] if operation.body is None else list(free_maps(operation.body, document(entry).resolve))
+    listed = 409 in operation.responses and CODE in operation.responses[409].codes
+    assert (bool(maps) and name != "verifyRequests") == listed
 
 
 def test_every_code_is_used() -> None:

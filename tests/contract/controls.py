@@ -1,0 +1,97 @@
+"""What requests to the control surface are aimed at: records that exist, as nobody links to them in a single request.
+
+What is made for a request is made in the world that the request goes to. Worlds that the run makes are dropped again.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from zlib import crc32
+
+import httpx2
+
+FORK = "schemathesis"
+# The world that may be deleted: the run's own would come back with the next request that names it.
+SPARE = "spare"
+_KEPT = 20  # worlds of the run: a chain goes on with the newest ones
+_LONGEST_WAIT = 1  # seconds; a request may ask for a minute
+
+
+class Controls:
+    """One per run. `base` is the server's address."""
+
+    def __init__(self, base: str) -> None:
+        """Nothing is asked before the first request."""
+        self._http = httpx2.Client(base_url=base, timeout=30)
+        self._made: list[str] = []
+        self._makers: Mapping[str, Callable[[], str]] = {
+            "faultId": self._fault,
+            "requestId": self._request,
+            "snapshotName": self._snapshot,
+            "inboxName": self._inbox,
+            "messageNumber": self._message,
+            "sandboxName": self._spare,
+        }
+
+    def file(self) -> bytes:
+        """The world as a file."""
+        return self._done("GET", "export").content
+
+    def aim_path(self, parameters: Any, *, every: bool = False) -> Any:
+        """Path parameters, seven of eight replaced by those of a record that is made for it, or every one."""
+        if not isinstance(parameters, Mapping):
+            return parameters
+        is_aimed = every or crc32(repr(sorted(parameters.items())).encode("utf-8", "replace")) % 8
+        names = [name for name in parameters if name in self._makers] if is_aimed else []
+        return {**parameters, **{name: self._makers[name]() for name in names}}
+
+    def aim_body(self, operation: str, body: Any, *, every: bool = False) -> Any:
+        """What a body refers to."""
+        if operation != "payPixCode" or not isinstance(body, dict):
+            return body
+        is_aimed = every or crc32(repr(body).encode("utf-8", "replace")) % 8
+        return {"qr_code": self._code()} if is_aimed else body
+
+    def hasten(self, query: Any) -> Any:
+        """A query that does not wait long for what will not come."""
+        wait = query.get("wait_seconds") if isinstance(query, Mapping) else None
+        return {**query, "wait_seconds": _LONGEST_WAIT} if isinstance(wait, int) and wait > _LONGEST_WAIT else query
+
+    def made(self, operation: str, response: Any) -> None:
+        """Drop what the run has made too many of."""
+        if operation in ("createSandbox", "forkSandbox") and response.status_code == 201:
+            self._made.append(response.json()["sandbox"]["name"])
+            while len(self._made) > _KEPT:
+                self._http.delete(f"/_sandbox/sandboxes/{self._made.pop(0)}")
+
+    def _done(self, method: str, path: str, **options: Any) -> httpx2.Response:
+        return self._http.request(method, f"/s/{FORK}/_sandbox/{path}", **options).raise_for_status()
+
+    def _fault(self) -> str:
+        made = self._done("POST", "faults", json={"match": {"path": "/nowhere"}, "then": {"status": 503}})
+        return str(made.json()["fault"]["id"])
+
+    def _request(self) -> str:
+        self._http.get(f"/s/{FORK}/v2/plans")
+        return str(self._done("GET", "requests", params={"limit": 1}).json()["requests"][0]["id"])
+
+    def _snapshot(self) -> str:
+        return str(self._done("POST", "snapshots", json={"name": "known"}).json()["snapshot"]["name"])
+
+    def _inbox(self) -> str:
+        self._done("POST", "inbox/shop", json={})
+        return "shop"
+
+    def _message(self) -> str:
+        return str(self._done("GET", "inbox/shop").json()["messages"][0]["number"])
+
+    def _spare(self) -> str:
+        self._http.post(f"/_sandbox/sandboxes/{FORK}/fork", json={"name": SPARE})  # 409 while there is one
+        return SPARE
+
+    def _code(self) -> str:
+        bearer = {"Authorization": f"Bearer {self._done('GET', 'credentials').json()['jwt']}"}
+        pending = {"status": "pending", "limit": 100}
+        orders = (
+            self._http.get(f"/s/{FORK}/v2/orders", params=pending, headers=bearer).raise_for_status().json()["orders"]
+        )
+        return next(str(order["last_transaction"]["qr_code"]) for order in orders if order["paymentMethod"] == "pix")
