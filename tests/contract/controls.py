@@ -12,7 +12,6 @@ import httpx2
 FORK = "schemathesis"
 # The world that may be deleted: the run's own would come back with the next request that names it.
 SPARE = "spare"
-_KEPT = 20  # worlds of the run: a chain goes on with the newest ones
 _LONGEST_WAIT = 1  # seconds; a request may ask for a minute
 
 
@@ -23,6 +22,7 @@ class Controls:
         """Nothing is asked before the first request."""
         self._http = httpx2.Client(base_url=base, timeout=30)
         self._made: list[str] = []
+        self._forks = 0
         self._makers: Mapping[str, Callable[[], str]] = {
             "faultId": self._fault,
             "requestId": self._request,
@@ -46,10 +46,16 @@ class Controls:
 
     def aim_body(self, operation: str, body: Any, *, every: bool = False) -> Any:
         """What a body refers to."""
-        if operation != "payPixCode" or not isinstance(body, dict):
+        number = crc32(repr(body).encode("utf-8", "replace"))
+        if not isinstance(body, dict) or not (every or number % 8):
             return body
-        is_aimed = every or crc32(repr(body).encode("utf-8", "replace")) % 8
-        return {"qr_code": self._code()} if is_aimed else body
+        if operation == "payPixCode":
+            return {"qr_code": self._code("paid" if number % 8 == 1 else "pending")}
+        if operation == "createFault" and "then" not in body:
+            return {"preset": "outage"} | body
+        if operation == "triggerEvent":
+            return {name: value for name, value in body.items() if name != "resource_id"}
+        return body
 
     def hasten(self, query: Any) -> Any:
         """A query that does not wait long for what will not come."""
@@ -57,11 +63,21 @@ class Controls:
         return {**query, "wait_seconds": _LONGEST_WAIT} if isinstance(wait, int) and wait > _LONGEST_WAIT else query
 
     def made(self, operation: str, response: Any) -> None:
-        """Drop what the run has made too many of."""
+        """Take note of a world that the run has made."""
         if operation in ("createSandbox", "forkSandbox") and response.status_code == 201:
             self._made.append(response.json()["sandbox"]["name"])
-            while len(self._made) > _KEPT:
-                self._http.delete(f"/_sandbox/sandboxes/{self._made.pop(0)}")
+
+    def begin(self, forks: int) -> None:
+        """When another fork was made, drop the worlds of the one before: what one request made, the next would meet."""
+        if forks != self._forks:
+            self._forks = forks
+            while self._made:
+                self._http.delete(f"/_sandbox/sandboxes/{self._made.pop()}")
+
+    def prepare(self, operation: str) -> None:
+        """Have something in a list that a chain begins with: nothing else in it makes requests to the API."""
+        if operation == "listRequests":
+            self._request()
 
     def _done(self, method: str, path: str, **options: Any) -> httpx2.Response:
         return self._http.request(method, f"/s/{FORK}/_sandbox/{path}", **options).raise_for_status()
@@ -85,13 +101,14 @@ class Controls:
         return str(self._done("GET", "inbox/shop").json()["messages"][0]["number"])
 
     def _spare(self) -> str:
-        self._http.post(f"/_sandbox/sandboxes/{FORK}/fork", json={"name": SPARE})  # 409 while there is one
+        if self._http.post(f"/_sandbox/sandboxes/{FORK}/fork", json={"name": SPARE}).status_code == 201:
+            self._made.append(SPARE)
         return SPARE
 
-    def _code(self) -> str:
+    def _code(self, status: str) -> str:
         bearer = {"Authorization": f"Bearer {self._done('GET', 'credentials').json()['jwt']}"}
-        pending = {"status": "pending", "limit": 100}
+        query = {"status": status, "limit": 100}
         orders = (
-            self._http.get(f"/s/{FORK}/v2/orders", params=pending, headers=bearer).raise_for_status().json()["orders"]
+            self._http.get(f"/s/{FORK}/v2/orders", params=query, headers=bearer).raise_for_status().json()["orders"]
         )
         return next(str(order["last_transaction"]["qr_code"]) for order in orders if order["paymentMethod"] == "pix")

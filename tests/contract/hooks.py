@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 from stub_server.files.package import MEDIA
 from tests.contract import pack
 from tests.contract.coherent import coherent
-from tests.contract.controls import Controls
+from tests.contract.controls import FORK, Controls
 from tests.contract.harmless import harmless
 from tests.contract.known import Known
+from tests.contract.rare import Rare
 
 import sandbox_hooks  # isort: skip - found where the pack is
 
 assert pack.PACK.is_dir()
 known = Known(is_real=lambda value: value in sandbox_hooks.World.seen)
-controls = Controls(sandbox_hooks.URL)
+controls, rare = Controls(sandbox_hooks.URL), Rare(sandbox_hooks.URL)
 # What an import is given to be accepted is a file that the same server has exported.
 schemathesis.openapi.media_type(MEDIA, st.builds(controls.file))
 
@@ -49,17 +50,25 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
 
     Only in what is meant to be accepted: what is meant to be refused would be judged anew, and perhaps as valid.
     """
-    if case.meta is None or case.meta.generation.mode.value != "positive":
+    if case.meta is None:
         return
     name, phase = name_of(case), case.meta.phase.name.value
+    controls.begin(sandbox_hooks.World.forks)
+    controls.prepare(name)
+    if name == "deleteSandbox" and case.path_parameters.get("sandboxName") == FORK:
+        case.path_parameters = controls.aim_path(case.path_parameters, every=True)
+    if phase == "fuzzing":
+        rare.spoil(name, case)
+    if case.meta.generation.mode.value != "positive":
+        return
     path, body, query = case.path_parameters, case.body, controls.hasten(case.query)
     if phase == "coverage":
         # Of some operations this phase sends a request or two: were ids spared for the 404, nothing would get through.
         path = known.aim_path(path, salt=repr(body) if isinstance(body, dict) else "", every=True)
         body = coherent(known.aim_body(body))
+    body = controls.aim_body(name, body, every=phase == "coverage")
     if phase != "stateful":
-        every = phase == "coverage"
-        path, body = controls.aim_path(path, every=every), controls.aim_body(name, body, every=every)
+        path = controls.aim_path(path, every=phase == "coverage")
     body = harmless(name, body)
     if path != case.path_parameters:
         case.path_parameters = path
