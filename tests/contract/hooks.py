@@ -4,6 +4,7 @@ A schemathesis extension. Everything is derived from the value that schemathesis
 sequence of requests.
 """
 
+import atexit
 from typing import Any
 
 import schemathesis
@@ -30,6 +31,8 @@ schemathesis.openapi.media_type(MEDIA, st.builds(controls.file))
 def after_load_schema(context: Any, schema: Any) -> None:
     """Learn what exists in the fork that was just made; each fork of that name has the same."""
     known.learn(sandbox_hooks.URL, sandbox_hooks.World.token)
+    atexit.register(controls.drop)
+    atexit.register(rare.drop)
 
 
 @schemathesis.hook
@@ -56,7 +59,7 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
     controls.begin(sandbox_hooks.World.forks)
     controls.prepare(name)
     if name == "deleteSandbox" and case.path_parameters.get("sandboxName") == FORK:
-        case.path_parameters = controls.aim_path(case.path_parameters, every=True)
+        case.path_parameters = controls.aim_path(name, case.path_parameters, every=True)
     if phase == "fuzzing":
         rare.spoil(name, case)
     if case.meta.generation.mode.value != "positive":
@@ -68,7 +71,7 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
         body = coherent(known.aim_body(body))
     body = controls.aim_body(name, body, every=phase == "coverage")
     if phase != "stateful":
-        path = controls.aim_path(path, every=phase == "coverage")
+        path = controls.aim_path(name, path, every=phase == "coverage")
     body = harmless(name, body)
     if path != case.path_parameters:
         case.path_parameters = path

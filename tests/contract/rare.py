@@ -32,6 +32,10 @@ class Rare:
         else:
             case.body = _BROKEN
 
+    def drop(self) -> None:
+        """Drop the world that the key is of, if there is one."""
+        httpx2.delete(f"{self._base}/_sandbox/sandboxes/{_WORLD}", timeout=30)
+
     @cached_property
     def _forbidden(self) -> dict[str, str]:
         """A key of another world that may be used from elsewhere alone, and a page from elsewhere for the controls."""
