@@ -1,6 +1,6 @@
 """Chains along the declared links: those of each tag by themselves, then those of what no chain has taken yet."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def follow(
     """Runs whose answers are added to `reach`. `excused` are links that need not be taken."""
     numbers = count()
 
-    def chains(names: set[str], chosen: int, size: int) -> Run:
+    def chains(names: Iterable[str], chosen: int, size: int) -> Run:
         report = folder / f"chains-{next(numbers)}.ndjson"
         options = [f"--include-operation-id={name}" for name in sorted(names)]
         options += [f"--seed={chosen}", f"--max-examples={size}"]
@@ -35,9 +35,13 @@ def follow(
             yield chains(names, seed, min(scenarios, 10 + 5 * len(own)))
     for attempt in range(_ATTEMPTS):
         missing = [link for link in links if link.name not in excused and not is_taken(link, reach)]
-        for source in sorted({link.source for link in missing}):
+        # An operation that others lead to may begin no chain, unless it is alone with the one that it leads to.
+        sets = {frozenset((link.source, link.target)) for link in missing} if attempt == 1 else set()
+        for source in {link.source for link in missing} if attempt != 1 else ():
             names = {source, *(link.target for link in missing if link.source == source)}
-            yield chains(names | _before(source, links), seed + attempt, min(scenarios, 30))
+            sets.add(frozenset(names | _before(source, links)))
+        for names in sorted(sets, key=sorted):
+            yield chains(names, seed + attempt, min(scenarios, 30))
 
 
 def _before(source: str, links: list[Link]) -> set[str]:

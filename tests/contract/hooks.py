@@ -22,7 +22,7 @@ import sandbox_hooks  # isort: skip - found where the pack is
 
 assert pack.PACK.is_dir()
 known = Known(is_real=lambda value: value in sandbox_hooks.World.seen)
-controls, rare = Controls(sandbox_hooks.URL), Rare(sandbox_hooks.URL)
+controls, rare = Controls(sandbox_hooks.URL), Rare(sandbox_hooks.URL, lambda: sandbox_hooks.World.token)
 # What an import is given to be accepted is a file that the same server has exported.
 schemathesis.openapi.media_type(MEDIA, st.builds(controls.file))
 
@@ -70,7 +70,9 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
         path = known.aim_path(path, salt=repr(body) if isinstance(body, dict) else "", every=True)
         body = coherent(known.aim_body(body))
     body = controls.aim_body(name, body, every=phase == "coverage")
-    if phase != "stateful":
+    if phase == "stateful":
+        query = known.aim_query(name, query)
+    else:
         path = controls.aim_path(name, path, every=phase == "coverage")
     body = harmless(name, body)
     if path != case.path_parameters:

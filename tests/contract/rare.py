@@ -1,5 +1,9 @@
-"""What each operation is sent once in fuzzing, so that its refusals are seen: a caller who may not, and half a body."""
+"""What each operation is sent once in fuzzing, so that its refusals are seen.
 
+A caller who may not, a key of metadata that is none, and half a body: chance alone seldom makes them.
+"""
+
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -9,32 +13,37 @@ import httpx2
 _ELSEWHERE = "203.0.113.7"
 _WORLD = "elsewhere"
 _BROKEN = b'{"'
+_NAMELESS = {"": "1"}
 
 
 class Rare:
-    """One per run. `base` is the server's address."""
+    """One per run. `base` is the server's address, `token` what its callers send."""
 
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, token: Callable[[], str]) -> None:
         """Nothing is asked before the first request."""
-        self._base = base
+        self._base, self._token = base, token
         self._sent: set[tuple[str, str]] = set()
 
     def spoil(self, operation: str, case: Any) -> None:
-        """The first request to an operation that was meant to be valid, and the first with a body that was not."""
-        is_valid = case.meta.generation.mode.value == "positive"
-        what = "caller" if is_valid else "body"
-        has_json = isinstance(case.body, (dict, list, str, int, float)) and case.media_type == "application/json"
-        if (operation, what) in self._sent or not (is_valid or has_json):
-            return
-        self._sent.add((operation, what))
-        if is_valid:
+        """The first two requests to an operation that were meant to be valid, and the first body that was not."""
+        if case.meta.generation.mode.value != "positive":
+            if case.media_type == "application/json" and self._is_first(operation, "body"):
+                # Else what is wrong may be that nobody asks: that is told before a body is read.
+                case.headers = {**(case.headers or {}), "Authorization": f"Bearer {self._token()}"}
+                case.body = _BROKEN
+        elif self._is_first(operation, "caller"):
             case.headers = {**(case.headers or {}), **self._forbidden}
-        else:
-            case.body = _BROKEN
+        elif isinstance(case.body, dict) and _keeps_metadata(case) and self._is_first(operation, "name"):
+            case.body = {**case.body, "metadata": _NAMELESS}
 
     def drop(self) -> None:
         """Drop the world that the key is of, if there is one."""
         httpx2.delete(f"{self._base}/_sandbox/sandboxes/{_WORLD}", timeout=30)
+
+    def _is_first(self, operation: str, what: str) -> bool:
+        is_first = (operation, what) not in self._sent
+        self._sent.add((operation, what))
+        return is_first
 
     @cached_property
     def _forbidden(self) -> dict[str, str]:
@@ -46,3 +55,9 @@ class Rare:
             made = api.post("/api-keys", json=body, headers={"Authorization": f"Bearer {token}"})
         key = made.raise_for_status().json()["api_key"]["private_key"]
         return {"Authorization": f"Bearer {key}", "Origin": f"https://{_WORLD}.example"}
+
+
+def _keeps_metadata(case: Any) -> bool:
+    answers: Any = case.operation.definition.raw["responses"]
+    is_control = case.operation.schema.raw_schema["info"]["title"].startswith("Control")
+    return not is_control and "metadata_key_invalid" in answers.get("409", {}).get("x-codes", ())
