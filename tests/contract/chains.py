@@ -31,15 +31,15 @@ def follow(
     for tag in sorted({operation["tags"][0] for _, operation in operations(contract)}):
         own = [link for link in links if link.tag == tag]
         if own:
-            names = {name for link in own for name in (link.source, link.target)}
+            names = frozenset(name for link in own for name in (link.source, link.target))
             yield chains(names, seed, min(scenarios, 10 + 5 * len(own)))
     for attempt in range(_ATTEMPTS):
         missing = [link for link in links if link.name not in excused and not is_taken(link, reach)]
         # An operation that others lead to may begin no chain, unless it is alone with the one that it leads to.
         sets = {frozenset((link.source, link.target)) for link in missing} if attempt == 1 else set()
         for source in {link.source for link in missing} if attempt != 1 else ():
-            names = {source, *(link.target for link in missing if link.source == source)}
-            sets.add(frozenset(names | _before(source, links)))
+            targets = {link.target for link in missing if link.source == source}
+            sets.add(frozenset({source} | targets | _before(source, links)))
         for names in sorted(sets, key=sorted):
             yield chains(names, seed + attempt, min(scenarios, 30))
 
