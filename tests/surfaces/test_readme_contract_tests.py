@@ -56,7 +56,7 @@ def test_the_sample_passes_as_it_stands(tmp_path: Path, loader: str) -> None:
         assert " passed" in ran(tmp_path, sys.executable, "-m", "pytest", "-q", file.name).stdout
         return
     with server(more=("--check-digits", "off")) as url:
-        text = re.sub(r"from_asgi\(.*", f'from_url("{url}/openapi.json")', SAMPLE)
+        text = re.sub(r"from_asgi\(.*", f'from_url("{url}/openapi.json", config=config)', SAMPLE)
         text = re.sub(r"TestClient\(.*?\)\.get\(", f'__import__("httpx").get("{url}" + ', text)
         file.write_text(text)
         assert " passed" in ran(tmp_path, sys.executable, "-m", "pytest", "-q", file.name).stdout
