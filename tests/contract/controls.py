@@ -14,13 +14,14 @@ PROTECTED = "default"
 FORK = "schemathesis"
 # The world that may be deleted: the run's own would come back with the next request that names it.
 SPARE = "spare"
-# What a control moves from, of which the sandbox has few: half of its requests are aimed at one.
+# What a control moves from, or is refused from, if the sandbox has few: half of its requests are aimed at one.
 _MOVED = {
     "payOrder": ("orderId", "orders", "pending"),
     "failOrder": ("orderId", "orders", "pending"),
     "expireOrder": ("orderId", "orders", "pending"),
     "cancelOrder": ("orderId", "orders", "pending"),
     "refundOrder": ("orderId", "orders", "paid"),
+    "cancelSubscription": ("subscriptionId", "subscriptions", "expired"),
     "renewSubscription": ("subscriptionId", "subscriptions", "active"),
     "expireSubscription": ("subscriptionId", "subscriptions", "past_due"),
 }

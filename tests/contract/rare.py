@@ -3,6 +3,7 @@
 A caller who may not, a key of metadata that is none, and half a body: chance alone seldom makes them.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,7 @@ _ELSEWHERE = "203.0.113.7"
 _WORLD = "elsewhere"
 _BROKEN = b'{"'
 _NAMELESS = {"": "1"}
+_TRIES = 5
 
 
 class Rare:
@@ -23,11 +25,13 @@ class Rare:
         """Nothing is asked before the first request."""
         self._base, self._token = base, token
         self._sent: set[tuple[str, str]] = set()
+        self._tries: Counter[str] = Counter()
 
     def spoil(self, operation: str, case: Any) -> None:
-        """The first two requests to an operation that were meant to be valid, and the first body that was not."""
+        """The first two requests to an operation that were meant to be valid, and bodies that were not."""
         if case.meta.generation.mode.value != "positive":
-            if case.media_type == "application/json" and self._is_first(operation, "body"):
+            if case.media_type == "application/json" and self._tries[operation] < _TRIES:
+                self._tries[operation] += 1
                 # Else what is wrong may be that nobody asks: that is told before a body is read.
                 case.headers = {**(case.headers or {}), "Authorization": f"Bearer {self._token()}"}
                 case.body = _BROKEN
@@ -35,6 +39,11 @@ class Rare:
             case.headers = {**(case.headers or {}), **self._forbidden}
         elif isinstance(case.body, dict) and _keeps_metadata(case) and self._is_first(operation, "name"):
             case.body = {**case.body, "metadata": _NAMELESS}
+
+    def answered(self, operation: str, status: int) -> None:
+        """Half a body was told; else what was wrong before it was, such as an id that is none."""
+        if status == 400:
+            self._tries[operation] = _TRIES
 
     def drop(self) -> None:
         """Drop the world that the key is of, if there is one."""
