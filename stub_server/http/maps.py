@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..contract.document import Operation
 from ..contract.map_keys import LONGEST
 from ..contract.source import Json
 from ..kernel.problem import Conflict, detail
@@ -12,6 +13,16 @@ ADVICE = f"A key has 1 to {LONGEST} characters and no NUL."
 _DEEPEST = 8
 
 Place = tuple[str, ...]
+
+
+def kept_maps(operation: Operation, resolve: Callable[[Json], Json]) -> Iterator[Place]:
+    """Where the body of an operation has maps whose keys are kept: the contract then lists the code of invalid ones.
+
+    What a verification names is compared and forgotten: it may be any key that a request can have.
+    """
+    conflict = operation.responses.get(409)
+    if conflict is not None and CODE in conflict.codes:
+        yield from free_maps(operation.body, resolve)
 
 
 def free_maps(schema: Json, resolve: Callable[[Json], Json], place: Place = ()) -> Iterator[Place]:

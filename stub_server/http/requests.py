@@ -17,7 +17,7 @@ from ..contract.source import Json
 from ..kernel.problem import Detail, Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
 from ..kernel.sizes import has_more_values, is_deeper_than
 from .fitting import Takes, skeleton
-from .maps import check_names, free_maps
+from .maps import check_names, kept_maps
 from .violations import details_of, members_at
 
 DEEPEST = 32
@@ -112,7 +112,7 @@ class Requests:
             {"required": required_places} if required_places else {}
         )
         self._nothing = not members
-        self._maps = tuple(free_maps(operation.body, document.resolve)) if operation.body is not None else ()
+        self._maps = tuple(kept_maps(operation, document.resolve))
         missing = operation.responses.get(404)
         self._missing_code = missing.codes[0] if missing and missing.codes else None
 

@@ -15,16 +15,20 @@ from pathlib import Path
 
 import httpx2
 
-from .reach import Reach, findings, table
-from .runner import run
+from .chains import follow
+from .controls import FORK
+from .reach import Reach, Unreached, findings, table
+from .runner import Run, run
 
 NOW = "2026-11-20T14:32:05.123Z"
 _PATIENCE = 60.0
 PHASES = ("examples", "coverage", "fuzzing", "stateful")
-# The controls that move money: what a payer, a bank or the end of a period does.
-CONTROLS = "^/(orders|subscriptions)/"
-# Chains along the links of the contract alone: those that schemathesis infers are three times as many.
-DECLARED = "\n[phases.stateful.inference]\nalgorithms = []\n"
+# Where a contract is, and what its runs have beside the settings that users are given. Controls act on the fork that
+# the hooks make, whatever becomes of its keys.
+CONTRACTS = {
+    "api": ("", ""),
+    "control": (f"/s/{FORK}/_sandbox", Path(__file__).with_name("control.toml").read_text()),
+}
 
 
 @contextmanager
@@ -60,34 +64,43 @@ def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
 
 
 def main() -> int:
-    """Single requests, chains by all links and by the declared ones, the table and the floors."""
-    parser = argparse.ArgumentParser(prog="make contract", description="Hold a running sandbox to its contract.")
+    """Both contracts: single requests, chains by all links and by the declared ones, the table and the floors."""
+    parser = argparse.ArgumentParser(prog="make contract", description="Hold a running sandbox to its contracts.")
     parser.add_argument("--seed", type=int, default=20261120, help="one seed is one choice of requests")
     parser.add_argument("-n", "--examples", type=int, default=25, help="made-up requests per operation")
-    parser.add_argument("--scenarios", type=int, default=100, help="chains of linked requests, twice")
+    parser.add_argument("--scenarios", type=int, default=100, help="chains of linked requests, for each set of links")
+    parser.add_argument("--of", choices=CONTRACTS, nargs="*", default=list(CONTRACTS), help="which contract")
     asked = parser.parse_args()
-    reach, runs = Reach(), []
-    with server() as url, tempfile.TemporaryDirectory() as folder:
-        contract = httpx2.get(f"{url}/openapi.json", timeout=30).raise_for_status().json()
-        for name, phases, size, more in (
-            ("single", ("examples", "coverage", "fuzzing"), asked.examples, ""),
-            ("chains", ("stateful",), asked.scenarios, ""),
-            ("declared", ("stateful",), asked.scenarios, DECLARED),
-        ):
-            report = Path(folder, f"{name}.ndjson")
-            done = run(url, phases, report, f"--seed={asked.seed}", f"--max-examples={size}", more=more)
+    results = [judge(*CONTRACTS[name], asked) for name in asked.of]
+    return int(not all(results))
+
+
+def judge(base: str, settings: str, asked: argparse.Namespace) -> bool:
+    """Show how one contract is kept; whether a run found nothing and went deep."""
+    reach, seed, started, is_good = Reach(), f"--seed={asked.seed}", time.monotonic(), True
+    with server() as url, tempfile.TemporaryDirectory() as made:
+        contract = httpx2.get(f"{url}{base}/openapi.json", timeout=30).raise_for_status().json()
+        folder, excused = Path(made), frozenset(Unreached.of(contract).links)
+
+        def runs() -> Iterator[Run]:
+            for name, phases, size in (
+                ("single", ("examples", "coverage", "fuzzing"), asked.examples),
+                ("chains", ("stateful",), asked.scenarios),
+            ):
+                report = folder / f"{name}.ndjson"
+                yield run(url, phases, report, seed, f"--max-examples={size}", base=base, more=settings)
+                reach.read(report)
+            sizes = asked.seed, asked.scenarios
+            yield from follow(url, folder, contract, reach, *sizes, excused, base=base, more=settings)
+
+        for done in runs():
             print(done.output, flush=True)
-            reach.read(report)
-            runs.append(done)
-        of_orders = f"--include-path-regex={CONTROLS}"
-        sizes = f"--seed={asked.seed}", f"--max-examples={asked.examples}"
-        done = run(url, PHASES, Path(folder, "controls.ndjson"), of_orders, *sizes, base="/_sandbox")
-        print(done.output, flush=True)
-        runs.append(done)
+            is_good = is_good and done.code == 0
     print(table(contract, reach))
-    found = list(findings(contract, reach, links=min(asked.scenarios // 2, 100)))
-    print("", *found, sep="\n")
-    return int(bool(found) or any(done.code for done in runs))
+    found = list(findings(contract, reach))
+    requests = sum(counts.total() for counts in reach.all.values())
+    print("", f"{requests} requests in {time.monotonic() - started:.0f} s.", *found, "", sep="\n", flush=True)
+    return is_good and not found
 
 
 if __name__ == "__main__":

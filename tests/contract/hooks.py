@@ -4,25 +4,35 @@ A schemathesis extension. Everything is derived from the value that schemathesis
 sequence of requests.
 """
 
+import atexit
 from typing import Any
 
 import schemathesis
+from hypothesis import strategies as st
 
+from stub_server.files.package import MEDIA
 from tests.contract import pack
 from tests.contract.coherent import coherent
+from tests.contract.controls import FORK, Controls
 from tests.contract.harmless import harmless
 from tests.contract.known import Known
+from tests.contract.rare import Rare
 
 import sandbox_hooks  # isort: skip - found where the pack is
 
 assert pack.PACK.is_dir()
 known = Known(is_real=lambda value: value in sandbox_hooks.World.seen)
+controls, rare = Controls(sandbox_hooks.URL), Rare(sandbox_hooks.URL, lambda: sandbox_hooks.World.token)
+# What an import is given to be accepted is a file that the same server has exported.
+schemathesis.openapi.media_type(MEDIA, st.builds(controls.file))
 
 
 @schemathesis.hook
 def after_load_schema(context: Any, schema: Any) -> None:
     """Learn what exists in the fork that was just made; each fork of that name has the same."""
     known.learn(sandbox_hooks.URL, sandbox_hooks.World.token)
+    atexit.register(controls.drop)
+    atexit.register(rare.drop)
 
 
 @schemathesis.hook
@@ -39,19 +49,47 @@ def map_body(context: Any, body: Any) -> Any:
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
-    """What the other hooks do not see: the coverage phase, and addresses of webhooks.
+    """What the other hooks do not see: the coverage phase, addresses of receivers, and what controls act on.
 
     Only in what is meant to be accepted: what is meant to be refused would be judged anew, and perhaps as valid.
     """
-    if case.meta is None or case.meta.generation.mode.value != "positive":
+    if case.meta is None:
         return
-    path, body = case.path_parameters, case.body
-    if case.meta.phase.name.value == "coverage":
+    name, phase = name_of(case), case.meta.phase.name.value
+    controls.begin(sandbox_hooks.World.forks)
+    controls.prepare(name)
+    if name == "deleteSandbox" and case.path_parameters.get("sandboxName") == FORK:
+        case.path_parameters = controls.aim_path(name, case.path_parameters, every=True)
+    if phase == "fuzzing":
+        rare.spoil(name, case)
+    if case.meta.generation.mode.value != "positive":
+        return
+    path, body, query = case.path_parameters, case.body, controls.hasten(case.query)
+    if phase == "coverage":
         # Of some operations this phase sends a request or two: were ids spared for the 404, nothing would get through.
         path = known.aim_path(path, salt=repr(body) if isinstance(body, dict) else "", every=True)
         body = coherent(known.aim_body(body))
-    body = harmless(case.operation.definition.raw.get("operationId", ""), body)
+    body = controls.aim_body(name, body, every=phase == "coverage")
+    if phase == "stateful":
+        query = known.aim_query(name, query)
+    else:
+        path = controls.aim_path(name, path, every=phase == "coverage")
+    body = harmless(name, body)
     if path != case.path_parameters:
         case.path_parameters = path
+    if query != case.query:
+        case.query = query
     if body is not case.body:
         case.body = body
+
+
+@schemathesis.hook
+def after_call(context: Any, case: Any, response: Any) -> None:
+    """Worlds that the run makes do not pile up; what was seen need not be provoked again."""
+    controls.made(name_of(case), response)
+    rare.answered(name_of(case), response.status_code)
+
+
+def name_of(case: Any) -> str:
+    """The operationId of a case."""
+    return str(case.operation.definition.raw.get("operationId", ""))

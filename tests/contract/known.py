@@ -73,6 +73,13 @@ class Known:
                 aimed |= {"projectId": plan["projectId"], "planId": plan["id"]}
         return aimed if aimed != body else body
 
+    def aim_query(self, operation: str, query: Any) -> Any:
+        """A query of analytics that names a project: its link leads on to that."""
+        named = self.ids.get("projectId")
+        if operation != "getAnalytics" or not named or (query or {}).get("projectId"):
+            return query
+        return {**(query or {}), "projectId": named[0]}
+
     def _aim(self, name: str, value: Any, salt: str, *, every: bool = False) -> Any:
         ids = self.ids.get(name)
         is_made_up = _is_made_up(value) or (name == "publicKey" and _is_public_key(value))

@@ -5,19 +5,42 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import yaml
 
 Json = dict[str, Any]
 METHODS = ("get", "put", "post", "delete", "patch")
 # Of the requests of these that were meant to be valid, so many in a hundred are accepted at least.
 CREATES = 30
-# Statuses that a run need not see, and why. tests/journeys reaches each of them.
-UNREACHABLE = {
-    "400": "syntax is broken by chance alone",
-    "403": "the run's token may do everything",
-    "409": "a state may be needed that is in no schema",
-    "413": "a body beyond the server's limit is in no schema",
-}
+UNREACHED = Path(__file__).with_name("unreached.yaml")
+
+
+class Link(NamedTuple):
+    """A declared link: as schemathesis names it, the two operations, and the tag of the first."""
+
+    name: str
+    source: str
+    target: str
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unreached:
+    """What a run need not see, each with the reason: statuses of operations, and links."""
+
+    statuses: dict[tuple[str, str], str]
+    links: dict[str, str]
+
+    @classmethod
+    def of(cls, contract: Json) -> "Unreached":
+        """What unreached.yaml says of a contract's operations."""
+        ids = {operation["operationId"]: name for name, operation in operations(contract)}
+        entries: list[Json] = yaml.safe_load(UNREACHED.read_text())
+        names = [(entry, name) for entry in entries for name in entry.get("operations", ()) if name in ids]
+        known = {link.name for link in declared_links(contract)}
+        links = {link: entry["why"] for entry in entries for link in entry.get("links", ()) if link in known}
+        return cls({(ids[name], entry["status"]): entry["why"] for entry, name in names}, links)
 
 
 @dataclass(slots=True)
@@ -43,8 +66,8 @@ class Reach:
         operation = f"{case['method']} {case['path']}"
         self.all.setdefault(operation, Counter())[status] += 1
         meta, link = case.get("meta"), entry.get("transition")
-        # A probe that takes the credential away is made from a valid request.
-        if meta is not None and meta["generation"]["mode"] == "positive" and status != 401:
+        # A probe that takes the credential away, or has one that may do nothing, is made from a valid request.
+        if meta is not None and meta["generation"]["mode"] == "positive" and status not in (401, 403):
             self.valid.setdefault(operation, Counter())[status] += 1
         if link and entry.get("is_transition_applied"):
             self.links.setdefault(link["id"], Counter())[status] += 1
@@ -53,6 +76,10 @@ class Reach:
         """Of a hundred valid requests, those that were accepted."""
         counts = self.valid.get(operation, Counter())
         return 100 * accepted(counts) // max(1, counts.total())
+
+    def unseen(self, name: str, operation: Json) -> list[str]:
+        """Documented statuses of an operation that nobody saw."""
+        return [status for status in operation["responses"] if int(status) not in self.all.get(name, ())]
 
 
 def accepted(counts: Counter[int]) -> int:
@@ -68,43 +95,62 @@ def operations(contract: Json) -> Iterator[tuple[str, Json]]:
                 yield f"{method.upper()} {path}", item[method]
 
 
-def declared_links(contract: Json) -> list[str]:
-    """Every link of a contract, named as schemathesis names it."""
+def declared_links(contract: Json) -> list[Link]:
+    """Every link of a contract."""
     names = {operation["operationId"]: name for name, operation in operations(contract)}
     return [
-        f"{name} -> [{status}] {link} -> {names[target['operationId']]}"
+        Link(
+            f"{name} -> [{status}] {link} -> {names[target['operationId']]}",
+            operation["operationId"],
+            target["operationId"],
+            operation["tags"][0],
+        )
         for name, operation in operations(contract)
         for status, answer in operation["responses"].items()
         for link, target in answer.get("links", {}).items()
     ]
 
 
+def is_taken(link: Link, reach: Reach) -> bool:
+    """Whether a chain has gone along it to a success; from what was deleted to the 404 that says so."""
+    counts = reach.links.get(link.name, Counter())
+    return accepted(counts) > 0 or (link.name.startswith("DELETE") and counts[404] > 0)
+
+
 def table(contract: Json, reach: Reach) -> str:
     """A line for each operation: how its valid requests were answered, and documented statuses that nobody saw."""
-    names = [name for name, _ in operations(contract)]
+    names, excused = [name for name, _ in operations(contract)], Unreached.of(contract)
     width = max(map(len, names))
     rows = [f"{'':{width}} accepted   of   %  never seen"]
     for name, operation in operations(contract):
-        counts = reach.valid.get(name, Counter())
-        unseen = " ".join(status for status in operation["responses"] if int(status) not in reach.all.get(name, ()))
+        counts, unseen = reach.valid.get(name, Counter()), " ".join(reach.unseen(name, operation))
         rows.append(f"{name:{width}} {accepted(counts):8} {counts.total():4} {reach.share(name):3}  {unseen}")
-    taken = [link for link in declared_links(contract) if accepted(reach.links.get(link, Counter()))]
-    rows.append(f"\n{len(taken)} of {len(declared_links(contract))} declared links were taken to a success in chains.")
-    reasons = [f"{status}: {why}." for status, why in UNREACHABLE.items()]
-    return "\n".join([*rows, "Statuses that a run need not see: " + " ".join(reasons)])
+    links = declared_links(contract)
+    taken = [link for link in links if is_taken(link, reach)]
+    rows.append(
+        f"\n{len(taken)} of {len(links)} declared links were taken in chains, to a success or from a DELETE to 404."
+    )
+    rows += [f"{link.name}: {excused.links[link.name]}" for link in links if link.name in excused.links]
+    for (name, status), why in excused.statuses.items():
+        rows.append(f"{name} {status} need not be seen: {why}")
+    return "\n".join(rows)
 
 
-def findings(contract: Json, reach: Reach, links: int) -> Iterable[str]:
-    """What a run should have reached and did not. `links` is the least number of links taken in chains."""
+def findings(contract: Json, reach: Reach) -> Iterable[str]:
+    """What a run should have reached and did not."""
+    excused = Unreached.of(contract)
     for name, operation in operations(contract):
         creates = name.startswith("POST") and "201" in operation["responses"]
+        if (name, "every") in excused.statuses:
+            continue
         if not accepted(reach.valid.get(name, Counter())):
             yield f"{name} was never accepted, so it was not tested."
         elif creates and reach.share(name) < CREATES:
             yield f"{name} was accepted in {reach.share(name)} of 100, less than {CREATES}."
-        for status in operation["responses"]:
-            if int(status) not in reach.all.get(name, ()) and status not in UNREACHABLE:
+        for status in reach.unseen(name, operation):
+            if (name, status) not in excused.statuses:
                 yield f"{name} is documented to answer {status} and never did."
-    taken = [link for link in declared_links(contract) if accepted(reach.links.get(link, Counter()))]
-    if len(taken) < links:
-        yield f"{len(taken)} declared links were taken to a success, less than {links}."
+    for link in declared_links(contract):
+        if link.name not in excused.links and not is_taken(link, reach):
+            counts = dict(reach.links.get(link.name, Counter()))
+            yield f"The link {link.name} was never taken to a success: {counts or 'it was not tried'}."

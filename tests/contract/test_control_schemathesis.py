@@ -1,34 +1,53 @@
-"""Schemathesis, every check on, finds nothing in the control surface: faults and events, time, the journal."""
+"""Schemathesis, every check on, finds nothing in the control surface: single requests, and chains by its links."""
 
-import subprocess
-import sys
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
+import httpx2
 import pytest
 
 from ..support.live import Live
+from .__main__ import CONTRACTS
+from .chains import DECLARED
+from .reach import Reach, Unreached, accepted, operations
+from .runner import Run, run
 
-CONFIG = Path(__file__).with_name("control.toml")
-OPERATIONS = {
-    "faults and events": (
-        "listFaults", "createFault", "deleteFaults", "getFault", "updateFault", "deleteFault", "listEvents",
-        "triggerEvent",
-    ),
-    "time": (
-        "listSteps", "rewindSandbox", "createSnapshot", "listSnapshots", "getSnapshot", "deleteSnapshot",
-        "restoreSnapshot",
-    ),
-    "the journal": ("listRequests", "deleteRequests", "getRequest", "getRequestsHar", "verifyRequests"),
-}  # fmt: skip
-PHASES = {"faults and events": "examples,coverage,fuzzing", "time": "examples,coverage,fuzzing,stateful",
-          "the journal": "examples,coverage,fuzzing"}  # fmt: skip
+BASE, SETTINGS = CONTRACTS["control"]
 
 
-@pytest.mark.parametrize("what", OPERATIONS)
-def test_every_answer_keeps_the_contract(live: Live, sandbox_name: str, what: str) -> None:
+@pytest.fixture(scope="module")
+def contract(live: Live) -> Any:
+    return httpx2.get(f"{live.url}{BASE}/openapi.json", timeout=30).raise_for_status().json()
+
+
+@pytest.fixture(scope="module")
+def singles(live: Live, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The phases that do not depend on chance, and a little of the one that does."""
+    report = tmp_path_factory.mktemp("control") / "events.ndjson"
+    phases = ("examples", "coverage", "fuzzing")
+    return run(live.url, phases, report, "--max-examples=5", base=BASE, more=SETTINGS)
+
+
+def test_every_answer_to_a_single_request_keeps_the_contract(singles: Run) -> None:
     """No 5xx, no undocumented status, header or body; nothing valid is refused, nothing invalid is taken."""
-    contract = f"{live.url}/s/{sandbox_name}/_sandbox/openapi.json"
-    command = [sys.executable, "-m", "schemathesis.cli", f"--config-file={CONFIG}", "run", contract]
-    command += [f"--phases={PHASES[what]}", *(f"--include-operation-id={name}" for name in OPERATIONS[what])]
-    done = subprocess.run(command, cwd=CONFIG.parents[2], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, (done.stdout + done.stderr)[-20_000:]
+    assert singles.code == 0, singles.output[-20_000:]
+
+
+def test_every_control_is_accepted_in_single_requests(singles: Run, contract: Any) -> None:
+    """But for those that are left out of the run, each with its reason."""
+    reach = Reach()
+    reach.read(singles.report)
+    left_out = [name for name, status in Unreached.of(contract).statuses if status == "every"]
+    names = [name for name, _ in operations(contract)]
+    assert left_out == [name for name in names if not accepted(reach.valid.get(name, Counter()))]
+
+
+def test_chains_of_linked_requests_keep_the_contract(live: Live, tmp_path: Path) -> None:
+    """What was made is found, what was deleted is gone; each chain begins in a fork of its own."""
+    report = tmp_path / "events.ndjson"
+    chains = run(live.url, ("stateful",), report, "--max-examples=12", base=BASE, more=SETTINGS + DECLARED)
+    assert chains.code == 0, chains.output[-20_000:]
+    reach = Reach()
+    reach.read(chains.report)
+    assert len(reach.valid) > 10

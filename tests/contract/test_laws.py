@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
-from stub_server.contract.document import JSON, Operation
+from stub_server.contract.document import JSON, Document, Operation
 from stub_server.domain.orders import MAGIC
+from stub_server.http.maps import CODE, free_maps
 from stub_server.resolver import module_of, snake
 
 from ..support.contract import document
@@ -134,6 +135,15 @@ def test_every_refusal_lists_its_codes_and_shows_each_in_an_example(entry: str, 
         assert {value["status"] for value in shown} == {int(status)}
 
 
+@each_operation
+def test_an_operation_that_keeps_free_keys_says_how_invalid_ones_are_refused(entry: str, name: str) -> None:
+    """OpenAPI 3.0 cannot forbid keys. The keys of a verification are compared and not kept."""
+    operation = OPERATIONS[entry, name]
+    maps = [] if operation.body is None else list(free_maps(operation.body, document(entry).resolve))
+    listed = 409 in operation.responses and CODE in operation.responses[409].codes
+    assert (bool(maps) and name != "verifyRequests") == listed
+
+
 def test_every_code_is_used() -> None:
     """By an operation, or by the server itself as `info` says."""
     of_the_server = {
@@ -154,6 +164,28 @@ def test_every_code_is_used() -> None:
     }
     used = {code for op in OPERATIONS.values() for response in op.responses.values() for code in response.codes}
     assert CODES - used - of_the_server == set()
+
+
+def integers(doc: Document, schema: Any, place: str, above: tuple[int, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Where a schema has integers."""
+    node = doc.resolve(schema)
+    if not isinstance(node, dict) or id(node) in above:
+        return
+    if node.get("type") == "integer":
+        yield place, node
+    parts = [(f"{place}.{name}", part) for name, part in node.get("properties", {}).items()]
+    parts += [(place, part) for choice in ("oneOf", "anyOf", "allOf") for part in node.get(choice, ())]
+    parts += [(f"{place}[]", node.get(rest)) for rest in ("items", "additionalProperties")]
+    for name, part in parts:
+        yield from integers(doc, part, name, (*above, id(node)))
+
+
+@each_operation
+def test_every_integer_that_is_sent_in_json_has_bounds(entry: str, name: str) -> None:
+    """Beyond 64 bits JSON readers make a float of it: that it was a whole number cannot be told any more."""
+    body = OPERATIONS[entry, name].body
+    found = [] if body is None else integers(document(entry), body, "body")
+    assert [] == [place for place, node in found if not {"minimum", "maximum"} <= node.keys()]
 
 
 # -- scopes, credentials, events

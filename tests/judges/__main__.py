@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import yaml
 
 from ..contract.__main__ import server
 from ..contract.pack import PACK
@@ -30,11 +31,24 @@ Finding = Iterator[str]
 
 
 def lint(bin_: Path, folder: Path, url: str) -> Finding:
-    """Redocly: every rule that it recommends, but for those in redocly.yaml."""
-    command = [str(bin_ / "redocly"), "lint", "contract.json", f"--config={HERE / 'redocly.yaml'}", "--format=json"]
-    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    for problem in json.loads(ran.stdout)["problems"]:
-        yield f"{problem['ruleId']}: {problem['message']} at {problem['location'][0].get('pointer')}"
+    """Redocly: every rule that it recommends, of both contracts, but for what is listed with its reason."""
+    (folder / "control.json").write_bytes(httpx2.get(f"{url}/_sandbox/openapi.json", timeout=30).content)
+    listed: list[dict[str, str]] = yaml.safe_load((HERE / "listed.yaml").read_text())
+    seen = set()
+    for name in ("contract.json", "control.json"):
+        command = [str(bin_ / "redocly"), "lint", name, f"--config={HERE / 'redocly.yaml'}", "--format=json"]
+        ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        for problem in json.loads(ran.stdout)["problems"]:
+            rule, place = problem["ruleId"], problem["location"][0].get("pointer", "").removeprefix("#")
+            known = [entry for entry in listed if entry["rule"] == rule and re.search(entry["at"], place)]
+            seen |= {entry["why"] for entry in known}
+            if not known:
+                yield f"{rule}: {problem['message']} at {place} of {name}"
+    for entry in listed:
+        if entry["why"] in seen:
+            print(f"{entry['rule']} is let pass at {entry['at']}: {entry['why']}")
+        else:
+            yield f"listed.yaml has {entry['rule']} at {entry['at']}, which redocly does not find."
 
 
 def drift(bin_: Path, folder: Path, url: str) -> Finding:

@@ -61,6 +61,20 @@ def test_the_maps_of_an_order_are_held_to_it(door: Door) -> None:
     assert {"customer.address", "customer.phones", "metadata"} == set(found)
 
 
+def test_the_headers_of_a_fault_rule_are_held_to_it(door: Door) -> None:
+    body = {"match": {"header": {"": "*"}}, "then": {"status": 503, "headers": {"x" * 65: "1"}}}
+    found = fields(refused(door.send("POST", "/_sandbox/faults", body), 409, CODE))
+    assert {"match.header", "then.headers"} == set(found)
+
+
+@pytest.mark.parametrize("name", BAD, ids=len)
+def test_a_verification_compares_with_any_name(door: Door, name: str) -> None:
+    """It keeps nothing, and no request has had such a header."""
+    body = {"request": {"header": {name: "*"}}, "times": {"exactly": 0}}
+    answer = door.send("POST", "/_sandbox/requests/verify", body)
+    assert (200, 0) == (answer.status, answer.json()["matched"])
+
+
 def test_a_wrong_name_is_told_after_every_other_fault(door: Door) -> None:
     """Schema, target, reference and conflict come first; a reply that was refused is not kept for its key."""
     wrong = {"metadata": {"": "1"}}

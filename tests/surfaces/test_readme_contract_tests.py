@@ -12,7 +12,8 @@ from ..contract.__main__ import server
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 SECTION = README.partition("## Contract tests\n")[2].partition("\n## ")[0]
-AS_TYPED, BY_FILES = re.findall(r"^```sh\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
+(BY_FILES,) = re.findall(r"^```sh\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
+(AS_TYPED,) = re.findall(r"`(schemathesis run [^`]*)`", SECTION)
 ((PLACE, SAMPLE),) = re.findall(r"^```python\n# (\S+\.py)\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
 
 
@@ -25,6 +26,10 @@ def ran(folder: Path, *command: str, **more: str) -> subprocess.CompletedProcess
     )
     assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-2000:]
     return done
+
+
+def test_the_section_is_short() -> None:
+    assert 30 >= len(f"## Contract tests\n{SECTION}".rstrip("\n").splitlines())
 
 
 def test_the_command_as_it_is_typed_passes_without_a_file(tmp_path: Path) -> None:
@@ -51,7 +56,7 @@ def test_the_sample_passes_as_it_stands(tmp_path: Path, loader: str) -> None:
         assert " passed" in ran(tmp_path, sys.executable, "-m", "pytest", "-q", file.name).stdout
         return
     with server(more=("--check-digits", "off")) as url:
-        text = re.sub(r"from_asgi\(.*", f'from_url("{url}/openapi.json")', SAMPLE)
+        text = re.sub(r"from_asgi\(.*", f'from_url("{url}/openapi.json", config=config)', SAMPLE)
         text = re.sub(r"TestClient\(.*?\)\.get\(", f'__import__("httpx").get("{url}" + ', text)
         file.write_text(text)
         assert " passed" in ran(tmp_path, sys.executable, "-m", "pytest", "-q", file.name).stdout

@@ -12,7 +12,7 @@ from ...domain import orders
 from ...domain.brcode import BrCodeError, parse
 from ...engine import billing
 from ...kernel.money import cents
-from ...kernel.problem import Invalid, Missing, detail
+from ...kernel.problem import Missing, detail
 from ...kernel.record import Body, Record, Row
 
 _ENDS = MappingProxyType(
@@ -36,8 +36,9 @@ def pay_pix_code(call: Call, body: Body) -> Reply:
     try:
         parse(code)
     except BrCodeError as error:
+        # Not 422: no schema says what a checksum is, and a code with a wrong one is that of no order.
         message = f"This is no PIX code: {error}"
-        raise Invalid(message, details=[detail("qr_code", error.reason, message)]) from None
+        raise Missing(message, details=[detail("qr_code", error.reason, message)]) from None
     return _paid(call, _with_code(call, code), body)
 
 

@@ -1,0 +1,140 @@
+"""What requests to the control surface are aimed at: records that exist, as nobody links to them in a single request.
+
+What is made for a request is made in the world that the request goes to. Worlds that the run makes are dropped again.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from zlib import crc32
+
+import httpx2
+
+Json = dict[str, Any]
+PROTECTED = "default"
+FORK = "schemathesis"
+# The world that may be deleted: the run's own would come back with the next request that names it.
+SPARE = "spare"
+# What a control moves from, or is refused from, if the sandbox has few: half of its requests are aimed at one.
+_MOVED = {
+    "payOrder": ("orderId", "orders", "pending"),
+    "failOrder": ("orderId", "orders", "pending"),
+    "expireOrder": ("orderId", "orders", "pending"),
+    "cancelOrder": ("orderId", "orders", "pending"),
+    "refundOrder": ("orderId", "orders", "paid"),
+    "cancelSubscription": ("subscriptionId", "subscriptions", "expired"),
+    "renewSubscription": ("subscriptionId", "subscriptions", "active"),
+    "expireSubscription": ("subscriptionId", "subscriptions", "past_due"),
+}
+_LONGEST_WAIT = 1  # seconds; a request may ask for a minute
+
+
+class Controls:
+    """One per run. `base` is the server's address."""
+
+    def __init__(self, base: str) -> None:
+        """Nothing is asked before the first request."""
+        self._http = httpx2.Client(base_url=base, timeout=30)
+        self._made: list[str] = []
+        self._forks = 0
+        self._makers: Mapping[str, Callable[[], str]] = {
+            "faultId": self._fault,
+            "requestId": self._request,
+            "snapshotName": self._snapshot,
+            "inboxName": self._inbox,
+            "messageNumber": self._message,
+            "sandboxName": self._spare,
+        }
+
+    def file(self) -> bytes:
+        """The world as a file."""
+        return self._done("GET", "export").content
+
+    def aim_path(self, operation: str, parameters: Any, *, every: bool = False) -> Any:
+        """Path parameters, seven of eight replaced by those of a record that is made for it, or every one."""
+        if not isinstance(parameters, Mapping):
+            return parameters
+        number = crc32(repr(sorted(parameters.items())).encode("utf-8", "replace"))
+        if operation in _MOVED and number % 2:
+            name, table, status = _MOVED[operation]
+            found = self._records(table, status)
+            return {**parameters, name: found[0]["id"]} if found else parameters
+        if operation == "deleteSandbox" and not every and not number % 3:
+            return {"sandboxName": PROTECTED}
+        names = [name for name in parameters if name in self._makers] if every or number % 8 else []
+        return {**parameters, **{name: self._makers[name]() for name in names}}
+
+    def aim_body(self, operation: str, body: Any, *, every: bool = False) -> Any:
+        """What a body refers to."""
+        number = crc32(repr(body).encode("utf-8", "replace"))
+        if not isinstance(body, dict) or not (every or number % 8):
+            return body
+        if operation == "payPixCode":
+            return {"qr_code": self._code("paid" if number % 8 == 1 else "pending")}
+        if operation == "createFault" and "then" not in body:
+            return {"preset": "outage"} | body
+        if operation == "triggerEvent" and number % 4:
+            return {name: value for name, value in body.items() if name != "resource_id"}
+        return body
+
+    def hasten(self, query: Any) -> Any:
+        """A query that does not wait long for what will not come."""
+        wait = query.get("wait_seconds") if isinstance(query, Mapping) else None
+        return {**query, "wait_seconds": _LONGEST_WAIT} if isinstance(wait, int) and wait > _LONGEST_WAIT else query
+
+    def made(self, operation: str, response: Any) -> None:
+        """Take note of a world that the run has made."""
+        if operation in ("createSandbox", "forkSandbox") and response.status_code == 201:
+            self._made.append(response.json()["sandbox"]["name"])
+
+    def begin(self, forks: int) -> None:
+        """When another fork was made, drop the worlds of the one before: what one request made, the next would meet."""
+        if forks != self._forks:
+            self._forks = forks
+            self.drop()
+
+    def drop(self) -> None:
+        """Drop the worlds that the run has made."""
+        while self._made:
+            self._http.delete(f"/_sandbox/sandboxes/{self._made.pop()}")
+
+    def prepare(self, operation: str) -> None:
+        """Have something in a list that a chain begins with: nothing else in it makes requests to the API."""
+        if operation == "listRequests":
+            self._request()
+
+    def _done(self, method: str, path: str, **options: Any) -> httpx2.Response:
+        return self._http.request(method, f"/s/{FORK}/_sandbox/{path}", **options).raise_for_status()
+
+    def _fault(self) -> str:
+        made = self._done("POST", "faults", json={"match": {"path": "/nowhere"}, "then": {"status": 503}})
+        return str(made.json()["fault"]["id"])
+
+    def _request(self) -> str:
+        self._http.get(f"/s/{FORK}/v2/plans")
+        return str(self._done("GET", "requests", params={"limit": 1}).json()["requests"][0]["id"])
+
+    def _snapshot(self) -> str:
+        return str(self._done("POST", "snapshots", json={"name": "known"}).json()["snapshot"]["name"])
+
+    def _inbox(self) -> str:
+        self._done("POST", "inbox/shop", json={})
+        return "shop"
+
+    def _message(self) -> str:
+        return str(self._done("GET", "inbox/shop").json()["messages"][0]["number"])
+
+    def _spare(self) -> str:
+        if self._http.post(f"/_sandbox/sandboxes/{FORK}/fork", json={"name": SPARE}).status_code == 201:
+            self._made.append(SPARE)
+        return SPARE
+
+    def _code(self, status: str) -> str:
+        orders = [order for order in self._records("orders", status) if order["paymentMethod"] == "pix"]
+        return str(orders[0]["last_transaction"]["qr_code"])
+
+    def _records(self, table: str, status: str) -> list[Json]:
+        bearer = {"Authorization": f"Bearer {self._done('GET', 'credentials').json()['jwt']}"}
+        query: dict[str, str | int] = {"status": status, "limit": 100}
+        answer = self._http.get(f"/s/{FORK}/v2/{table}", params=query, headers=bearer)
+        found: list[Json] = answer.raise_for_status().json()[table]
+        return found
