@@ -29,8 +29,9 @@ def check_kept(log: Log, number: int, field: str = "step") -> None:
 
 
 def unkept(message: str, field: str) -> Conflict:
-    """409 for a state that cannot be had."""
-    return Conflict(message, code="step_not_kept", details=[detail(field, "step_not_kept", message)])
+    """409 for a state that cannot be had; `field` is a member of the body, or a header by its name."""
+    where = "header" if field.startswith("X-") else "body"
+    return Conflict(message, code="step_not_kept", details=[detail(field, "step_not_kept", message, where)])
 
 
 def step_at(sandbox: Sandbox, instant: int, field: str) -> int:

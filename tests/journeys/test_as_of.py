@@ -136,6 +136,7 @@ def test_a_step_that_is_not_kept_is_refused_with_the_oldest_that_is(serve: Serve
         answer = api.get("/v2/customers", headers=at(0))
         assert "the oldest state that is is that after step 2" in answer.json()["message"]
         assert {"X-Sandbox-As-Of": "step_not_kept"} == refused(answer, 409, "step_not_kept")
+        assert ["header"] == [entry["in"] for entry in answer.json()["details"]]
         totals = [done(api.get("/v2/customers", headers=at(n)))["pagination"]["total"] for n in (2, 3, 4, 3, 2)]
         assert [1, 1] == [b - a for a, b in pairwise(totals[:3])]
         assert totals[:3] == totals[:1:-1]
