@@ -15,7 +15,7 @@ _ELSEWHERE = "203.0.113.7"
 _WORLD = "elsewhere"
 _BROKEN = b'{"'
 _NAMELESS = {"": "1"}
-_TRIES = 5
+_TRIES = 10
 
 
 class Rare:
@@ -30,7 +30,8 @@ class Rare:
     def spoil(self, operation: str, case: Any) -> None:
         """The first two requests to an operation that were meant to be valid, and bodies that were not."""
         if case.meta.generation.mode.value != "positive":
-            if case.media_type == "application/json" and self._tries[operation] < _TRIES:
+            is_meant = case.method.upper() == case.operation.method.upper()  # and does not ask for another method's 405
+            if is_meant and case.media_type == "application/json" and self._tries[operation] < _TRIES:
                 self._tries[operation] += 1
                 # Else what is wrong may be that nobody asks: that is told before a body is read.
                 case.headers = {**(case.headers or {}), "Authorization": f"Bearer {self._token()}"}
