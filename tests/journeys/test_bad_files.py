@@ -13,7 +13,7 @@ import pytest
 
 from stub_server.app import create_app
 from stub_server.files import package
-from stub_server.kernel.clock import DAY
+from stub_server.kernel.clock import DAY, LATEST_START
 
 from ..conftest import Serve
 from ..engine.inside import Inside
@@ -132,6 +132,7 @@ def _hidden(table: str, **members: object) -> Spoil:
     return lambda file: changed(file, "record", lambda body: body.update(hidden=body["hidden"] | members), table)
 
 
+_SNAPSHOT = {"name": "then", "description": None, "now": 0, "created_at": 0}
 HOME = "00000000-0000-4000-8000-000000000000"
 MOST = 1 << 52
 PLACES: dict[str, tuple[Spoil, str]] = {
@@ -164,6 +165,13 @@ PLACES: dict[str, tuple[Spoil, str]] = {
     "events near the end of numbers": (_set("world", events_raised=MOST + 1), "world.events_raised: "),
     "a version near the end of numbers": (_set("record", version=MOST + 1), "record.version: "),
     "a timer near the end of numbers": (_set("timer", number=MOST + 1), "timer.number: "),
+    "a clock past the last year": (_inside("world", None, "clock", now=LATEST_START + 1), "world.clock.now: "),
+    "a clock that a step set past it": (_inside("step", None, "clock", now=LATEST_START + 1), "step.clock.now: "),
+    "a step past it": (_set("step", at=LATEST_START + 1), "step.at: "),
+    "a snapshot past it": (
+        lambda file: sealed([*lines(file), ("snapshot", _SNAPSHOT | {"now": LATEST_START + 1})]),
+        "snapshot.now: ",
+    ),
 }
 
 
@@ -185,6 +193,16 @@ def test_a_world_far_along_in_its_numbers_lives_on_and_is_exported(control: http
     imported(control, sealed(spoilt))
     assert 200 == control.post("/clock/advance", json={"days": 1}).status_code
     imported(control, exported(control, history=True))
+
+
+def test_a_clock_at_the_end_of_its_years_runs_on_and_can_be_read(control: httpx2.Client) -> None:
+    assert 200 == control.post("/reset", json={"scenario": "empty", "now": "8999-12-31T23:59:59.999Z"}).status_code
+    end = changed(exported(control), "world", lambda body: body["clock"].update(now=LATEST_START))
+    imported(control, end)
+    assert 200 == control.post("/clock/resume").status_code
+    for path in ("/clock", "/sandboxes"):
+        assert 200 == control.get(path).status_code
+    assert "9000-01-01T00:00:00.000Z" == control.get("/clock").json()["now"]
 
 
 @pytest.mark.parametrize("scenario", ["/etc/passwd", "../../etc/passwd", "./mine.yaml", "nowhere"])

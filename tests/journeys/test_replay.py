@@ -7,6 +7,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from stub_server.kernel.clock import LATEST_START
+
 from ..support.files import changed, exported, lines
 from ..support.live import Live
 from ..support.make import Maker
@@ -64,6 +66,8 @@ def test_a_changed_answer_is_found_and_shown(control: httpx2.Client, make_custom
         (lambda file: changed(file, "request", lambda line: line.pop("caller")), "The file is damaged: request"),
         (lambda file: changed(file, "request", lambda line: line.update(body="→")), "The file is damaged: request"),
         (lambda file: changed(file, "header", lambda line: line.update(version=9)), "made by a newer server"),
+        (lambda file: changed(file, "request", lambda line: line.update(wall=LATEST_START)), "request.wall: "),
+        (lambda file: changed(file, "request", lambda line: line.update(at=LATEST_START + 1)), "request.at: "),
     ],
 )
 def test_a_file_that_is_damaged_or_foreign_is_refused(
