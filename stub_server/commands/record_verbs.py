@@ -66,8 +66,15 @@ def record(
     envvar="STUB_OVERLAY",
     help="OpenAPI Overlay of the recording's server; repeatable.",
 )
+@click.option(
+    "--scenario",
+    type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
+    allow_from_autoenv=False,  # a server's may be set
+    metavar="FILE",
+    help="The scenario file of the recording's server, if it had one of its own.",
+)
 @_as_json
-def replay(file: Path, overlays: tuple[Path, ...], as_json: bool) -> None:
+def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_json: bool) -> None:
     """Send the requests of FILE (- for standard input) again to a fresh sandbox, and compare every answer.
 
     No server is needed. Exit code 0 if all answers are the same, 1 with a diff of the first that is not.
@@ -81,7 +88,7 @@ def replay(file: Path, overlays: tuple[Path, ...], as_json: bool) -> None:
 
     try:
         data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        outcome = asyncio.run(replayed(data, overlays))
+        outcome = asyncio.run(replayed(data, overlays, scenario))
     except OSError as error:
         raise Unusable(f"{file}: {error.strerror or error}.") from None
     except BadFile as error:

@@ -21,6 +21,7 @@ from ..journal.recorded import line
 from ..kernel.clock import wall_from
 from ..kernel.record import Body
 from ..kernel.trace import Trace
+from ..scenarios.scenario import known_scenarios
 from ..settings import Settings
 from ..version import __version__
 from .callers import Callers
@@ -50,22 +51,35 @@ class Outcome(NamedTuple):
     diff: str = ""
 
 
-def settings_of(about: Body, overlays: Sequence[Path]) -> Settings:
-    """The settings of the recording's server, as far as they shape answers. Raises BadFile."""
+def settings_of(about: Body, overlays: Sequence[Path], scenario: Path | None) -> Settings:
+    """The settings of the recording's server, as far as they shape answers. Raises BadFile.
+
+    Which files are read says the caller alone: a recording comes from somebody else.
+    """
     behaviour = dict(about["behaviour"])
     if behaviour.pop("has_overlays") and not overlays:
         raise BadFile("unfit", "The recording is of a contract with overlays: give the same ones with --overlay.")
+    is_known = behaviour["scenario"] in known_scenarios(data_dir("fixtures"))
+    if not is_known and scenario is None:
+        raise BadFile("unfit", "The recording's server had a scenario file of its own: give the same with --scenario.")
+    if is_known and scenario is not None:
+        raise BadFile("unfit", f"The recording's server had the scenario {behaviour['scenario']}: without --scenario.")
+    if scenario is not None:
+        behaviour["scenario"] = scenario.absolute().as_posix()
     key = _KEY if behaviour.pop("has_admin_key") else None
     for aside in ("has_secret", "rate_limit"):
         behaviour.pop(aside)
     return Settings(**behaviour, overlays=tuple(overlays), admin_key=key, journal=1)
 
 
-async def replay(data: bytes, overlays: Sequence[Path] = ()) -> Outcome:
-    """Read a recording and send its requests again. Raises BadFile, ContractError, ScenarioError."""
+async def replay(data: bytes, overlays: Sequence[Path] = (), scenario: Path | None = None) -> Outcome:
+    """Read a recording and send its requests again; `scenario` is the file of its server, if it had one of its own.
+
+    Raises BadFile, ContractError, ScenarioError.
+    """
     shapes = Shapes(data_dir("fixtures"))
     recording = read_recording(data, shapes.check, _SECRET, _MOST_STEPS)
-    session = Session(recording, overlays)
+    session = Session(recording, overlays, scenario)
     with wall_from(session.timepiece):
         return await session.run()
 
@@ -77,11 +91,11 @@ _MOST_STEPS = 1_000_000
 class Session:
     """One recording on one server."""
 
-    def __init__(self, recording: Recording, overlays: Sequence[Path]) -> None:
+    def __init__(self, recording: Recording, overlays: Sequence[Path], scenario: Path | None) -> None:
         about, state = recording.about, recording.carried.state
         self.recording, self.timepiece, self.name = recording, Timepiece(), state.name
         self.timepiece.now = recording.requests[0]["wall"] if recording.requests else 0
-        self._settings = settings_of(about, overlays)
+        self._settings = settings_of(about, overlays, scenario)
         with wall_from(self.timepiece):
             self._edge = create_app(self._settings)
         rate = about["behaviour"]["rate_limit"]
@@ -96,7 +110,9 @@ class Session:
         self._edge.server = server
         self._callers = Callers(server.tokens, _SECRET, self.name)
         self._ids = RequestIds(self.name)
-        self._comparing = Comparing(other_secret=about["behaviour"]["has_secret"] or not recording.secrets)
+        self._comparing = Comparing(
+            other_secret=about["behaviour"]["has_secret"] or not recording.secrets, other_file=scenario is not None
+        )
         self._ended: list[Trace] = []
         self._edge.listener = lambda trace, warnings: self._ended.append(trace)
 

@@ -11,7 +11,7 @@ from stub_server.kernel.clock import LATEST_START
 
 from ..support.files import changed, exported, lines
 from ..support.live import Live
-from ..support.make import Maker
+from ..support.make import Json, Maker
 from ..support.receiver import Receiver
 from ..support.recordings import Replayed, Session, recorded
 from .hooks import clients
@@ -145,6 +145,34 @@ def test_answers_that_fault_rules_made_are_left_aside(api: httpx2.Client, contro
     assert 200 == api.get("/v2/orders").status_code
     replayed = Replayed(recorded(control, file))
     assert (0, 3, 1) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diff"]
+
+
+def test_which_scenario_file_is_read_says_whoever_replays(
+    serve: Callable[..., Live], file: Path, tmp_path: Path
+) -> None:
+    """A recording names none that is opened: it comes from somebody else."""
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("merchant: { name: Loja, city: Recife }\n", encoding="utf-8")
+    with clients(serve(scenario=str(mine))) as (api, control):
+        assert 201 == api.post("/v2/projects", json={"name": "Projeto"}).status_code
+        made = control.post("/sandboxes", json={"name": "beside"})
+        assert (201, str(mine)) == (made.status_code, made.json()["sandbox"]["scenario"])
+        data = recorded(control, file).read_bytes()
+    moved = mine.rename(tmp_path / "moved")
+    replayed = Replayed(file, "--scenario", str(moved))
+    assert (0, 3) == (replayed.code, replayed.told.get("same")), (replayed.error, replayed.told)
+    for scenario in (str(moved), "/etc/passwd"):
+
+        def name(about: Json, scenario: str = scenario) -> None:
+            about["behaviour"]["scenario"] = scenario
+
+        file.write_bytes(changed(data, "recording", name))
+        replayed = Replayed(file)
+        assert 2 == replayed.code
+        message = "Error: The recording's server had a scenario file of its own: give the same with --scenario.\n"
+        assert message == replayed.error
+    file.write_bytes(changed(data, "recording", lambda about: about["behaviour"].update(scenario="empty")))
+    assert "had the scenario empty: without --scenario" in Replayed(file, "--scenario", str(moved)).error
 
 
 def test_a_running_clock_shows_what_it_showed(serve: Callable[..., Live], file: Path) -> None:
