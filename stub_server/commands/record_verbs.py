@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .options import Unusable, answer_of, of_a_server
+from .options import Unusable, answer_of, of_a_server, printable, printable_lines
 
 _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
@@ -102,8 +102,8 @@ def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_jso
     text += f", {outcome.aside:,} were left aside." if outcome.aside else "."
     if request is not None:
         query = f"?{request['query']}" if request["query"] else ""
-        text += f"\n{request['id']} {request['method']} {request['path']}{query} is answered differently:\n"
-        text += outcome.diff
+        asked = printable(f"{request['id']} {request['method']} {request['path']}{query}")
+        text += f"\n{asked} is answered differently:\n{printable_lines(outcome.diff)}"
     _tell(told | {"request": shown, "diff": outcome.diff or None}, text, as_json=as_json)
     sys.exit(0 if request is None else 1)
 

@@ -72,6 +72,25 @@ def test_the_first_difference_is_shown_as_a_diff(
     ] == said.output.splitlines()[:7]
 
 
+def test_what_a_recording_says_cannot_move_the_cursor(to: list[str], make_customer: Maker, tmp_path: Path) -> None:
+    """Neither a path, an answer or a reason that the file is refused for."""
+    make_customer()
+    file = tmp_path / "bug.stub"
+    assert 0 == run("record", "-o", str(file), *to).exit_code
+    sound, title = file.read_bytes(), "\x1b]0;mine\x07\x9b"
+    file.write_bytes(changed(sound, "request", lambda request: request.update(path="/" + title, answer=title)))
+    said = run("replay", str(file))
+    assert (1, True) == (said.exit_code, "/\\u001b]0;mine\\u0007\\u009b is answered" in said.output), said.output
+    assert "-\\u001b]0;mine\\u0007\\u009b\n" in said.output
+    spoilt = changed(sound, "request", lambda request: request.update({title: 1}))
+    for bad in (spoilt, changed(sound, "header", lambda header: header.update(version=9, server=title))):
+        file.write_bytes(bad)
+        refused = run("replay", str(file))
+        assert (2, True) == (refused.exit_code, refused.output.startswith("Error: The file "))
+        said.output_bytes += refused.output_bytes
+    assert all(sign.isprintable() for sign in said.output_bytes.decode().replace("\n", ""))
+
+
 def test_wrong_usage_is_two(tmp_path: Path) -> None:
     assert 2 == run("replay").exit_code
     assert 2 == run("replay", str(tmp_path / "nothing.stub")).exit_code
