@@ -106,6 +106,7 @@ class Session:
             courier=SilentCourier(sender, self._receivers),
             sender_abroad=sender,
             rate_limit=None if rate is None else tuple(rate),
+            waits=False,
         )
         self._edge.server = server
         self._callers = Callers(server.tokens, _SECRET, self.name)

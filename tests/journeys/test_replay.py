@@ -7,16 +7,18 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from stub_server.faults.rules import LONGEST_DELAY
 from stub_server.kernel.clock import LATEST_START
 
-from ..support.files import changed, exported, lines
+from ..support.files import changed, exported, lines, sealed
 from ..support.live import Live
 from ..support.make import Json, Maker
 from ..support.receiver import Receiver
-from ..support.recordings import Replayed, Session, recorded
+from ..support.recordings import PATIENCE, Replayed, Session, recorded
 from .hooks import clients
 
 REQUESTS = 500
+DELAY = "x-sandbox-delay"
 
 
 @pytest.fixture
@@ -145,6 +147,22 @@ def test_answers_that_fault_rules_made_are_left_aside(api: httpx2.Client, contro
     assert 200 == api.get("/v2/orders").status_code
     replayed = Replayed(recorded(control, file))
     assert (0, 3, 1) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diff"]
+
+
+def test_nobody_waits_for_a_delay_that_a_request_asked_for(
+    api: httpx2.Client, control: httpx2.Client, file: Path
+) -> None:
+    """Its answer still tells of it. The longest delay, so often that the replay would not end within its patience."""
+    assert 200 == api.get("/v2/orders", headers={"X-Sandbox-Delay": "1"}).status_code
+    found = lines(recorded(control, file).read_bytes())
+    place, (_, request) = next((n, line) for n, line in enumerate(found) if line[0] == "request")
+    assert ["x-sandbox-simulated", "delay"] in request["answer_headers"]
+    late = request | {"headers": [*(h for h in request["headers"] if h[0] != DELAY), [DELAY, str(LONGEST_DELAY)]]}
+    again = PATIENCE * 1_000 // LONGEST_DELAY + 1
+    later = [("request", late | {"id": f"req_{number:024x}"}) for number in range(again)]
+    file.write_bytes(sealed([*found[:place], *later, *found[place + 1 :]]))
+    replayed = Replayed(file)
+    assert (0, again) == (replayed.code, replayed.told.get("same")), (replayed.error, replayed.told)
 
 
 def test_which_scenario_file_is_read_says_whoever_replays(
