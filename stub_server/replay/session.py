@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import MutableMapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
@@ -29,8 +31,9 @@ from .clockwork import RequestIds, Timepiece
 from .comparing import Comparing
 from .receivers import Diverged, Receivers, SilentCourier, SilentSender
 
-# What these answer depends on other machines, or on requests before those of the recording.
-_NOT_SENT = frozenset(("certifyWebhook", "certifyReceiver", "verifyRequests"))
+# Why requests are left aside: what made their answers is not in a recording.
+FAULTS, LIMIT, CUT, MACHINES, EARLIER = "fault_rules", "rate_limit", "no_answer", "other_machines", "earlier_requests"
+_NOT_SENT = MappingProxyType({"certifyWebhook": MACHINES, "certifyReceiver": MACHINES, "verifyRequests": EARLIER})
 _ADMIN = b"x-sandbox-admin-key"
 _KEY = "of this replay"
 _PEER = ("127.0.0.1", 50_000)
@@ -40,13 +43,12 @@ _CONTROL = "/_sandbox"
 class Outcome(NamedTuple):
     """How a replay ended: the first request whose answer differs, with the diff, if there is one.
 
-    `compared` answers were the same; `aside` requests were not sent, or not compared, because fault rules or other
-    machines had made the answer.
+    `compared` answers were the same; `aside` are the ids of requests that were not sent, or not compared, by reason.
     """
 
     requests: int
     compared: int
-    aside: int
+    aside: Mapping[str, Sequence[str]]
     request: Body | None = None
     diff: str = ""
 
@@ -133,33 +135,32 @@ class Session:
 
         state = carried.state
         await self._edge.server.sandboxes.put_in_place(state.name, state.scenario, state.seed, fill)
-        compared = aside = 0
+        compared, aside = 0, defaultdict[str, list[str]](list)
         for request in self.recording.requests:
-            if not _is_to_be_sent(request):
-                aside += 1
-                continue
+            reason, diff = _why_aside(request), ""
             try:
-                diff = await self._compare(request)
+                if _is_to_be_sent(request):
+                    diff = await self._compare(request)
             except Diverged as error:
-                diff = f"--- recorded\n+++ replayed\n{error}"
-            if diff is None:
-                aside += 1
+                diff, reason = f"--- recorded\n+++ replayed\n{error}", None
+            if reason is not None:
+                aside[reason].append(request["id"])
             elif diff:
                 return Outcome(len(self.recording.requests), compared, aside, request, diff)
             else:
                 compared += 1
         return Outcome(len(self.recording.requests), compared, aside)
 
-    async def _compare(self, request: Body) -> str | None:
-        """The difference that a request's answer makes; None for an answer that fault rules had made."""
+    async def _compare(self, request: Body) -> str:
+        """The difference that a request's answer makes. Raises Diverged."""
         self._receivers.until(_seen(request))
         sent = [value for name, value in request["headers"] if name == "authorization"]
         credentials = [""] if not sent else list(self._callers.credentials(self._world(), request))
         first: str | None = None
         for credential in credentials:
             answered = await self._send(request, credential)
-            if _is_simulated(request):
-                return None
+            if _why_aside(request) is not None:
+                return ""
             diff = self._comparing.difference(request, answered, is_running=not self._world().clock.frozen)
             if not diff:
                 return ""
@@ -229,9 +230,15 @@ class Session:
         }
 
 
-def _is_simulated(request: Body) -> bool:
-    """Whether fault rules had a part in the answer. What headers of the request ask for, they ask for again."""
-    return "fault:" in (request["simulated"] or "") or request["status"] == 0
+def _why_aside(request: Body) -> str | None:
+    """Why an answer is not compared, if it is not. What headers of the request ask for, they ask for again."""
+    if request["operation"] in _NOT_SENT:
+        return _NOT_SENT[request["operation"]]
+    if request["status"] == 429 and request["code"] == "rate_limited":
+        return LIMIT
+    if "fault:" in (request["simulated"] or ""):
+        return FAULTS
+    return CUT if request["status"] == 0 else None
 
 
 def _seen(request: Body) -> int:
@@ -254,9 +261,9 @@ def _answered(request: Body, member: str) -> Body:
 
 
 def _is_to_be_sent(request: Body) -> bool:
-    if request["operation"] in _NOT_SENT or (request["status"] == 429 and request["code"] == "rate_limited"):
-        return False
-    return not (_is_simulated(request) and request["after"] is None)
+    """Whether a request is sent: one that is left aside too, if what follows builds on what it changed."""
+    reason = _why_aside(request)
+    return reason is None or (reason in (FAULTS, CUT) and request["after"] is not None)
 
 
 def _named(request: Body) -> str:
