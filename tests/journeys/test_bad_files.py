@@ -135,6 +135,18 @@ def _hidden(table: str, **members: object) -> Spoil:
 _SNAPSHOT = {"name": "then", "description": None, "now": 0, "created_at": 0}
 HOME = "00000000-0000-4000-8000-000000000000"
 MOST = 1 << 52
+
+
+def _caused_otherwise(step: Any) -> None:
+    step["cause"]["kind"] = "zz"
+
+
+def _behind(file: bytes) -> bytes:
+    """A position of the world that is one beyond the one of its step."""
+    position = next(body["position"] for kind, body in lines(file) if kind == "step")
+    return changed(file, "world", lambda body: body.update(position=[position[0] + 1, position[1]]))
+
+
 PLACES: dict[str, tuple[Spoil, str]] = {
     "an event of 900 levels": (_set("event", others=[["a", _nested(900)]]), "nested deeper than 48 levels"),
     "a record of 60 levels": (_inside("record", "customers", "public", metadata={"a": _nested(60)}), "nested deeper"),
@@ -165,6 +177,10 @@ PLACES: dict[str, tuple[Spoil, str]] = {
     "events near the end of numbers": (_set("world", events_raised=MOST + 1), "world.events_raised: "),
     "a version near the end of numbers": (_set("record", version=MOST + 1), "record.version: "),
     "a timer near the end of numbers": (_set("timer", number=MOST + 1), "timer.number: "),
+    "a step of no cause": (lambda file: changed(file, "step", _caused_otherwise), "step.cause.kind: "),
+    "an event's member of a strange name": (_set("event", names=['x"y']), "event.names.0: "),
+    "members of nothing": (_set("event", names=["metadata"], hidden=None), "names members of nothing"),
+    "ids of a step before": (_behind, "gives ids again"),
     "a clock past the last year": (_inside("world", None, "clock", now=LATEST_START + 1), "world.clock.now: "),
     "a clock that a step set past it": (_inside("step", None, "clock", now=LATEST_START + 1), "step.clock.now: "),
     "a step past it": (_set("step", at=LATEST_START + 1), "step.at: "),
@@ -181,6 +197,24 @@ def test_what_would_do_harm_later_is_refused_with_its_place(control: httpx2.Clie
     answer = control.post("/import", content=spoil(file), headers=HEADERS)
     assert (422, "unusable_file") == (answer.status_code, answer.json()["code"]), answer.text
     assert place in answer.json()["details"][0]["message"], answer.text
+
+
+def test_ids_that_would_be_given_again_are_refused_with_who_has_them(control: httpx2.Client, file: bytes) -> None:
+    spoilt = [line for line in lines(file) if line[0] != "step"]
+    begun = spoilt[1][1]["position"]
+    imported(control, sealed(spoilt))
+    base = str(control.base_url).partition("/_sandbox")[0]
+    headers = {"Authorization": f"Bearer {control.get('/credentials').json()['jwt']}"}
+    new = created(httpx2.post(f"{base}/v2/customers", json=customer_body(), headers=headers))["customer"]["id"]
+    later = lines(exported(control))
+    assert begun < later[1][1]["position"]
+    later[1][1]["position"] = begun
+    answer = control.post("/import", content=sealed(later), headers=HEADERS)
+    assert (422, "unusable_file") == (answer.status_code, answer.json()["code"]), answer.text
+    told = [detail["message"] for detail in answer.json()["details"]]
+    assert f"customers {new}: a new record would be given this id" in told
+    (event,) = [body["id"] for kind, body in later if kind == "event" and body["subject"] == new]
+    assert f"event {event}: a new event would be given this id" in told
 
 
 def test_a_saved_reply_with_its_location_is_no_bad_one(control: httpx2.Client, file: bytes) -> None:
