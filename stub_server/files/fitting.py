@@ -56,12 +56,7 @@ class Shapes:
         validator = self._compiled.get(name)
         if validator is None:
             validator = self._compiled[name] = self._schemas.component(name, request=True)
-        if validator.is_valid(value):
-            return None
-        error = validator.first_error(value)
-        assert error is not None  # it is not valid
-        where = "".join(f".{step}" for step in error.instance_path)
-        return f"{where[:200]}: {error.message[:200]}"
+        return None if validator.is_valid(value) else validator.reason(value)
 
     @cached_property
     def _names(self) -> frozenset[str]:

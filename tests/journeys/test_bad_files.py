@@ -277,6 +277,16 @@ def test_a_shorter_line_of_very_many_values_is_refused_too(control: httpx2.Clien
     assert "more values" not in control.post("/import", content=text, headers=HEADERS).text
 
 
+def test_why_a_very_wide_line_does_not_fit_is_not_worked_out(control: httpx2.Client, file: bytes) -> None:
+    """Telling it takes as long as reading the line does, several times over."""
+    wide: dict[str, Any] = {f"k{number}": 1 for number in range(package.MOST_VALUES - 1_000)}
+    for spoil, place in ((_set("event", **wide), "event"), (_inside("record", "customers", "public", **wide), "Custo")):
+        answer = control.post("/import", content=spoil(file), headers=HEADERS)
+        assert 422 == answer.status_code
+        assert "it does not fit, and has more than 20,000 values" in answer.json()["message"], answer.text[:300]
+        assert place in answer.json()["message"]
+
+
 def test_a_way_that_no_line_holds_is_left_out_of_a_file(control: httpx2.Client, file: bytes) -> None:
     """The history begins after the last step that is too long; the state is the same."""
     imported(control, file)
