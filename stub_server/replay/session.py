@@ -8,6 +8,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -61,6 +62,10 @@ def settings_of(about: Body, overlays: Sequence[Path], scenario: Path | None) ->
     behaviour = dict(about["behaviour"])
     if behaviour.pop("has_overlays") and not overlays:
         raise BadFile("unfit", "The recording is of a contract with overlays: give the same ones with --overlay.")
+    try:
+        urlsplit(behaviour["base_url"])
+    except ValueError as error:
+        raise BadFile("damaged", f"The file is damaged: recording.behaviour.base_url: {error}.") from None
     is_known = behaviour["scenario"] in known_scenarios(data_dir("fixtures"))
     if not is_known and scenario is None:
         raise BadFile("unfit", "The recording's server had a scenario file of its own: give the same with --scenario.")

@@ -69,6 +69,10 @@ def test_a_changed_answer_is_found_and_shown(control: httpx2.Client, make_custom
         (lambda file: changed(file, "request", lambda line: line.update(body="→")), "The file is damaged: request"),
         (lambda file: changed(file, "header", lambda line: line.update(version=9)), "made by a newer server"),
         (lambda file: changed(file, "request", lambda line: line.update(wall=LATEST_START)), "request.wall: "),
+        (
+            lambda file: changed(file, "recording", lambda line: line["behaviour"].update(base_url="http://[")),
+            "recording.behaviour.base_url: ",
+        ),
         (lambda file: changed(file, "request", lambda line: line.update(at=LATEST_START + 1)), "request.at: "),
     ],
 )
