@@ -241,9 +241,6 @@ def _check(schemas: Schemas, name: str) -> Check:
         if not compiled:
             compiled.append(schemas.component(name))
         if not compiled[0].is_valid(public):
-            error = next(compiled[0].iter_errors(public))
-            raise ContractViolation(
-                f"a {name} of ours breaks the contract at {error.instance_path}: {error.message[:300]}"
-            )
+            raise ContractViolation(f"a {name} of ours breaks the contract: {name}{compiled[0].reason(public)}")
 
     return check

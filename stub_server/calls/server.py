@@ -24,7 +24,7 @@ class Server:
     """One per application. `rate_limit` is so many requests in so many seconds.
 
     `courier` sends what is due, `sender_abroad` what a page of another machine asks for; `explain` explains refusals;
-    `behaviour` is what of the settings shapes answers.
+    `behaviour` is what of the settings shapes answers. Unless it `waits`, no answer is delayed.
     """
 
     version: str
@@ -40,6 +40,7 @@ class Server:
     loopback: bool
     behaviour: Mapping[str, Any]
     rate_limit: tuple[int, int] | None = None
+    waits: bool = True
     admin_key: bytes | None = field(default=None, repr=False)
     closing: Event = field(default_factory=Event)
     """Set when the server stops: a request that waits for something waits no longer."""

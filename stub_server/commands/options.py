@@ -1,4 +1,4 @@
-"""What verbs of the command share: how they fail, and how they are told which server and sandbox are meant."""
+"""What verbs of the command share: how they fail, print, and are told which server and sandbox are meant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ LOCAL = "http://127.0.0.1:4600"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Unusable(click.ClickException):
+class Refusing(click.ClickException):
+    """What was asked for is refused: exit code 1. The message may quote a stranger."""
+
+    def format_message(self) -> str:
+        """The message as it is printed."""
+        return printable_lines(self.message)
+
+
+class Unusable(Refusing):
     """Input that nothing can be done with: one line, exit code 2."""
 
     exit_code = 2
@@ -68,9 +76,19 @@ def answer_of(
         return asyncio.run(asked())
     except Refused as error:
         reasons = error.reasons if len(error.reasons) > 1 else ()
-        raise click.ClickException("\n  ".join([str(error), *reasons])) from None  # exit code 1
+        raise Refusing("\n  ".join([str(error), *reasons])) from None
     except Away as error:
         raise Unusable(str(error)) from None
+
+
+def printable(text: str) -> str:
+    """Text of a stranger for a terminal: what would move the cursor is escaped."""
+    return "".join([sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text])
+
+
+def printable_lines(text: str) -> str:
+    """The same of a text of several lines."""
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def aimed(server: str, sandbox: str) -> str:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .options import Unusable, answer_of, of_a_server
+from .options import Unusable, answer_of, of_a_server, printable, printable_lines
 
+_MOST_IDS = 20  # of requests that were left aside for one reason
+_ASIDE = {
+    "fault_rules": "answered by fault rules (a recording has none)",
+    "rate_limit": "refused by the rate limit (a replay is as fast as it can)",
+    "no_answer": "without an answer (nothing to compare)",
+    "other_machines": "certifying a receiver (no other machine is asked)",
+    "earlier_requests": "verifying requests (the journal before the recording is not known)",
+}
 _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 
@@ -66,11 +75,21 @@ def record(
     envvar="STUB_OVERLAY",
     help="OpenAPI Overlay of the recording's server; repeatable.",
 )
+@click.option(
+    "--scenario",
+    type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
+    allow_from_autoenv=False,  # a server's may be set
+    metavar="FILE",
+    help="The scenario file of the recording's server, if it had one of its own.",
+)
 @_as_json
-def replay(file: Path, overlays: tuple[Path, ...], as_json: bool) -> None:
+def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_json: bool) -> None:
     """Send the requests of FILE (- for standard input) again to a fresh sandbox, and compare every answer.
 
-    No server is needed. Exit code 0 if all answers are the same, 1 with a diff of the first that is not.
+    Left aside are answers that fault rules made, refusals of the rate limit, requests without an answer,
+    certifications and verifications: a recording does not hold what they depend on.
+
+    No server is needed. Exit code 0 if all other answers are the same, 1 with a diff of the first that is not.
     """
     import asyncio
 
@@ -81,7 +100,7 @@ def replay(file: Path, overlays: tuple[Path, ...], as_json: bool) -> None:
 
     try:
         data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        outcome = asyncio.run(replayed(data, overlays))
+        outcome = asyncio.run(replayed(data, overlays, scenario))
     except OSError as error:
         raise Unusable(f"{file}: {error.strerror or error}.") from None
     except BadFile as error:
@@ -90,15 +109,23 @@ def replay(file: Path, overlays: tuple[Path, ...], as_json: bool) -> None:
         raise Unusable(str(error)) from None
     request = outcome.request
     shown = None if request is None else {name: request[name] for name in ("id", "method", "path", "query")}
-    told = {"ok": request is None, "requests": outcome.requests, "same": outcome.compared, "aside": outcome.aside}
+    aside = sum(map(len, outcome.aside.values()))
+    told: dict[str, Any] = {"ok": request is None, "requests": outcome.requests, "same": outcome.compared}
+    reasons = {name: {"count": len(idents), "ids": idents[:_MOST_IDS]} for name, idents in outcome.aside.items()}
     text = f"{outcome.compared:,} answers of {outcome.requests:,} requests are the same"
-    text += f", {outcome.aside:,} were left aside." if outcome.aside else "."
+    text += f", {aside:,} {'was' if aside == 1 else 'were'} left aside: {_reasons(outcome.aside)}." if aside else "."
     if request is not None:
         query = f"?{request['query']}" if request["query"] else ""
-        text += f"\n{request['id']} {request['method']} {request['path']}{query} is answered differently:\n"
-        text += outcome.diff
-    _tell(told | {"request": shown, "diff": outcome.diff or None}, text, as_json=as_json)
+        asked = printable(f"{request['id']} {request['method']} {request['path']}{query}")
+        text += f"\n{asked} is answered differently:\n{printable_lines(outcome.diff)}"
+    told |= {"aside": aside, "aside_by_reason": reasons, "request": shown, "diff": outcome.diff or None}
+    _tell(told, text, as_json=as_json)
     sys.exit(0 if request is None else 1)
+
+
+def _reasons(aside: Mapping[str, Sequence[str]]) -> str:
+    """Why requests were left aside, and how many each."""
+    return ", ".join(f"{len(idents):,} {_ASIDE[name]}" for name, idents in aside.items())
 
 
 def _tell(answer: dict[str, Any], text: str, *, as_json: bool) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from .options import printable
 from .server import Refused, RunningServer
 
 HAR = "application/har+json"
@@ -122,11 +123,6 @@ def told_report(report: Body) -> str:
             wanted, was = (json.dumps(difference[name], ensure_ascii=False) for name in ("expected", "actual"))
             lines.append(printable(f"          {difference['where']}: expected {wanted}, was {was}"))
     return "\n".join(lines)
-
-
-def printable(text: str) -> str:
-    """Text of a stranger for a terminal: what would move the cursor is escaped."""
-    return "".join([sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text])
 
 
 def _status(request: Body) -> str:

@@ -6,11 +6,13 @@ from typing import Any
 
 import jsonschema_rs
 
+from ..kernel.sizes import has_more_values
 from .decimals import KEYWORDS, quicken
 from .formats import STRICT, UUID, Format
 from .map_keys import with_names
 from .source import Json
 
+MOST_TOLD = 20_000  # values of what an error is told of: telling it copies them all, and nobody has a turn meanwhile
 _DRAFT4 = "http://json-schema.org/draft-04/schema#"
 
 
@@ -122,6 +124,15 @@ class Validator:
         except jsonschema_rs.ValidationError as error:
             return error
         return None
+
+    def reason(self, value: Any) -> str:
+        """Where a value breaks the schema, and how: `.member.0: …`. Not of a very wide one: that takes too long."""
+        if has_more_values(value, MOST_TOLD):
+            return f": it does not fit, and has more than {MOST_TOLD:,} values"
+        error = self.first_error(value)
+        assert error is not None  # it is not valid
+        where = "".join(f".{step}" for step in error.instance_path)
+        return f"{where[:200]}: {error.message[:300]}"
 
 
 def _collect(node: Json, schemas: dict[str, Json], needed: dict[str, Json]) -> None:

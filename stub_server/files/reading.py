@@ -107,13 +107,7 @@ class Reader:
 
     def _version(self, body: Body) -> Record:
         ident = body["id"]
-        record = Record(
-            ident,
-            _key(body),
-            body["version"],
-            _json(body["public"]),
-            _json(body["hidden"]),
-        )
+        record = Record(ident, _key(body), body["version"], _json(body["public"]), _json(body["hidden"]))
         return record if self._rewrite is None else self._rewrite(self.state, body["table"], record)
 
     def _take(self, body: Body) -> None:
@@ -121,6 +115,8 @@ class Reader:
         state = self.state
         if body["number"] != state.step + 1:
             raise Unreadable(f"step {body['number']} after step {state.step}")
+        if any(now < before for now, before in zip(body["position"], state.position, strict=True)):
+            raise Unreadable(f"step {body['number']} gives ids again: its position is before that of the step before")
         if self.skip:
             self.skip -= 1
             if "restored" not in body:
@@ -271,6 +267,8 @@ def _json(value: Any) -> bytes:
 
 def _event_of(body: Body, resource: bytes, hidden: bytes) -> Event:
     names, others = tuple(body["names"]), tuple((name, value) for name, value in body["others"])
+    if names and not hidden:
+        raise Unreadable(f"event {body['id']} names members of nothing")
     return Event(
         body["id"],
         body["type"],

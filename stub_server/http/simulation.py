@@ -155,7 +155,7 @@ class Simulation:
                 break
         if self._labels:
             self._call.trace.simulated = ", ".join(self._labels)
-        if delay:
+        if delay and self._call.server.waits:
             await self._simulator.wait(min(delay, LONGEST_DELAY) / 1_000)
         if self._effect is not None and self._effect.is_answer:
             raise self._simulator.refusal(self._effect)

@@ -16,7 +16,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EARLIEST = -62_135_596_800_000  # 0001-01-01T00:00:00.000Z
 LATEST = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z: the last date-time that the contract allows
 EARLIEST_START = 0  # 1970: leaves room before it for the history that a world is seeded with
-LATEST_START = 221_845_392_000_000  # 9000: a world that begins later could have a plan's period end after LATEST
+# 9000: a world that begins later could have a plan's period end after LATEST. No clock is set or runs past it.
+LATEST_START = 221_845_392_000_000
 _FOUR_YEARS = 1_461 * DAY
 _LAST_SECOND = DAY - SECOND
 _LENGTH = len("2026-11-20T14:32:05.123Z")
@@ -122,8 +123,8 @@ class Clock:
         self._offset = 0
 
     def read(self) -> int:
-        """The present time in ms, without latching it."""
-        return self.now if self.frozen else max(self.now, self._wall() + self._offset)
+        """The present time in ms, without latching it. A running clock stops where the last one can be set to."""
+        return self.now if self.frozen else max(self.now, min(self._wall() + self._offset, LATEST_START))
 
     def latch(self, now: int) -> None:
         """Set `now` for the request that is being served; offset and freezing stay as they are."""

@@ -15,6 +15,19 @@ _FIXED = 4 << 76 | 0b10 << 62
 BLOCK = 512  # bits
 _LOW_96, _LOW_104 = (1 << 96) - 1, (1 << 104) - 1
 
+_RECORD, _CODE, _EVENT = 128, 96, 104  # bits
+
+
+def _places(size: int) -> tuple[int, ...]:
+    """Where in a block a value of so many bits can begin: behind any others that were cut before it."""
+    found = {0}
+    for _ in range(BLOCK // _CODE):
+        found |= {place + other for place in found for other in (_RECORD, _CODE, _EVENT)}
+    return tuple(sorted(place for place in found if place + size <= BLOCK))
+
+
+_RECORDS, _EVENTS = _places(_RECORD), _places(_EVENT)
+
 _PAIRS_OF_62 = tuple(first + second for second in BASE62 for first in BASE62)
 _PAIRS = tuple(first + second for first in BASE36 for second in BASE36)
 _HALF = (1 << 48) - 1
@@ -89,6 +102,15 @@ class Ids:
     def secret_block(self, position: int) -> bytes:
         """The 64 bytes at a position, from which credentials are made."""
         return hmac.digest(self._secret_key, position.to_bytes(8, "big"), hashlib.sha512)
+
+    def upcoming(self, blocks: int) -> tuple[set[int], set[int]]:
+        """The ids of records that the next blocks can give, as numbers, and those of events."""
+        records, events, at = set[int](), set[int](), self.position[0]
+        for number in range(at, at + blocks):
+            bits = int.from_bytes(blake2b(self.key + number.to_bytes(8, "big")).digest(), "big")
+            records.update([bits >> place & _FREE | _FIXED for place in _RECORDS])
+            events.update([bits >> place & _LOW_104 ^ self.event_salt for place in _EVENTS])
+        return records, events
 
     def request(self) -> str:
         """A new request id. Request ids are not part of a world's state."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from ..engine.sandbox import Sandbox
+from ..kernel.clock import EARLIEST_START, LATEST_START
 
 
 class Timepiece:
@@ -18,8 +19,8 @@ class Timepiece:
 
     def show(self, world: Sandbox, at: int, wall: int | None = None) -> None:
         """Have a running clock of a world show an instant. Where it stands the machine's time is `wall`, if told."""
-        if not world.clock.frozen:
-            self.now = at - world.clock.state.offset
+        if not world.clock.frozen:  # within the years that can be written, whatever clock a file gave the world
+            self.now = min(max(at - world.clock.state.offset, EARLIEST_START), LATEST_START)
         elif wall is not None:
             self.now = wall
 

@@ -20,10 +20,13 @@ _CONTROL = "/_sandbox"
 
 
 class Comparing:
-    """`other_secret`: keys and signatures that the server's secret makes are others, and are left out too."""
+    """`other_secret`: keys and signatures that the server's secret makes are others, and are left out too.
 
-    def __init__(self, *, other_secret: bool) -> None:
-        self._other_secret = other_secret
+    `other_file`: where the scenario's file is, which controls show, is left out as well.
+    """
+
+    def __init__(self, *, other_secret: bool, other_file: bool) -> None:
+        self._other_secret, self._aside = other_secret, _TIMES | {"scenario"} if other_file else _TIMES
 
     def difference(self, recorded: Body, replayed: Body, *, is_running: bool) -> str:
         """What differs, as a diff; empty where nothing does.
@@ -43,7 +46,7 @@ class Comparing:
         with suppress(ValueError):
             parsed = orjson.loads(answer.encode("latin-1"))
         if control and parsed is not None:
-            parsed = _timeless(parsed, _TIMES | {"now"} if is_running else _TIMES)
+            parsed = _without(parsed, self._aside | {"now"} if is_running else self._aside)
             answer = orjson.dumps(parsed).decode()
         headers = [(name, value) for name, value in request["answer_headers"] if name not in _ASIDE]
         if REDACTED in answer or control:  # how long a secret is tells nothing
@@ -70,7 +73,7 @@ def _is_plain(parsed: Any, answer: str, control: bool) -> bool:
     return control or orjson.dumps(parsed) == answer.encode("latin-1")
 
 
-def _timeless(node: Any, times: frozenset[str]) -> Any:
+def _without(node: Any, aside: frozenset[str]) -> Any:
     if isinstance(node, dict):
-        return {name: "[time]" if name in times else _timeless(member, times) for name, member in node.items()}
-    return [_timeless(item, times) for item in node] if isinstance(node, list) else node
+        return {name: "[the machine's]" if name in aside else _without(member, aside) for name, member in node.items()}
+    return [_without(item, aside) for item in node] if isinstance(node, list) else node

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import MutableMapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -21,6 +24,7 @@ from ..journal.recorded import line
 from ..kernel.clock import wall_from
 from ..kernel.record import Body
 from ..kernel.trace import Trace
+from ..scenarios.scenario import known_scenarios
 from ..settings import Settings
 from ..version import __version__
 from .callers import Callers
@@ -28,8 +32,9 @@ from .clockwork import RequestIds, Timepiece
 from .comparing import Comparing
 from .receivers import Diverged, Receivers, SilentCourier, SilentSender
 
-# What these answer depends on other machines, or on requests before those of the recording.
-_NOT_SENT = frozenset(("certifyWebhook", "certifyReceiver", "verifyRequests"))
+# Why requests are left aside: what made their answers is not in a recording.
+FAULTS, LIMIT, CUT, MACHINES, EARLIER = "fault_rules", "rate_limit", "no_answer", "other_machines", "earlier_requests"
+_NOT_SENT = MappingProxyType({"certifyWebhook": MACHINES, "certifyReceiver": MACHINES, "verifyRequests": EARLIER})
 _ADMIN = b"x-sandbox-admin-key"
 _KEY = "of this replay"
 _PEER = ("127.0.0.1", 50_000)
@@ -39,33 +44,49 @@ _CONTROL = "/_sandbox"
 class Outcome(NamedTuple):
     """How a replay ended: the first request whose answer differs, with the diff, if there is one.
 
-    `compared` answers were the same; `aside` requests were not sent, or not compared, because fault rules or other
-    machines had made the answer.
+    `compared` answers were the same; `aside` are the ids of requests that were not sent, or not compared, by reason.
     """
 
     requests: int
     compared: int
-    aside: int
+    aside: Mapping[str, Sequence[str]]
     request: Body | None = None
     diff: str = ""
 
 
-def settings_of(about: Body, overlays: Sequence[Path]) -> Settings:
-    """The settings of the recording's server, as far as they shape answers. Raises BadFile."""
+def settings_of(about: Body, overlays: Sequence[Path], scenario: Path | None) -> Settings:
+    """The settings of the recording's server, as far as they shape answers. Raises BadFile.
+
+    Which files are read says the caller alone: a recording comes from somebody else.
+    """
     behaviour = dict(about["behaviour"])
     if behaviour.pop("has_overlays") and not overlays:
         raise BadFile("unfit", "The recording is of a contract with overlays: give the same ones with --overlay.")
+    try:
+        urlsplit(behaviour["base_url"])
+    except ValueError as error:
+        raise BadFile("damaged", f"The file is damaged: recording.behaviour.base_url: {error}.") from None
+    is_known = behaviour["scenario"] in known_scenarios(data_dir("fixtures"))
+    if not is_known and scenario is None:
+        raise BadFile("unfit", "The recording's server had a scenario file of its own: give the same with --scenario.")
+    if is_known and scenario is not None:
+        raise BadFile("unfit", f"The recording's server had the scenario {behaviour['scenario']}: without --scenario.")
+    if scenario is not None:
+        behaviour["scenario"] = scenario.absolute().as_posix()
     key = _KEY if behaviour.pop("has_admin_key") else None
     for aside in ("has_secret", "rate_limit"):
         behaviour.pop(aside)
     return Settings(**behaviour, overlays=tuple(overlays), admin_key=key, journal=1)
 
 
-async def replay(data: bytes, overlays: Sequence[Path] = ()) -> Outcome:
-    """Read a recording and send its requests again. Raises BadFile, ContractError, ScenarioError."""
+async def replay(data: bytes, overlays: Sequence[Path] = (), scenario: Path | None = None) -> Outcome:
+    """Read a recording and send its requests again; `scenario` is the file of its server, if it had one of its own.
+
+    Raises BadFile, ContractError, ScenarioError.
+    """
     shapes = Shapes(data_dir("fixtures"))
     recording = read_recording(data, shapes.check, _SECRET, _MOST_STEPS)
-    session = Session(recording, overlays)
+    session = Session(recording, overlays, scenario)
     with wall_from(session.timepiece):
         return await session.run()
 
@@ -77,11 +98,11 @@ _MOST_STEPS = 1_000_000
 class Session:
     """One recording on one server."""
 
-    def __init__(self, recording: Recording, overlays: Sequence[Path]) -> None:
+    def __init__(self, recording: Recording, overlays: Sequence[Path], scenario: Path | None) -> None:
         about, state = recording.about, recording.carried.state
         self.recording, self.timepiece, self.name = recording, Timepiece(), state.name
         self.timepiece.now = recording.requests[0]["wall"] if recording.requests else 0
-        self._settings = settings_of(about, overlays)
+        self._settings = settings_of(about, overlays, scenario)
         with wall_from(self.timepiece):
             self._edge = create_app(self._settings)
         rate = about["behaviour"]["rate_limit"]
@@ -92,11 +113,14 @@ class Session:
             courier=SilentCourier(sender, self._receivers),
             sender_abroad=sender,
             rate_limit=None if rate is None else tuple(rate),
+            waits=False,
         )
         self._edge.server = server
         self._callers = Callers(server.tokens, _SECRET, self.name)
         self._ids = RequestIds(self.name)
-        self._comparing = Comparing(other_secret=about["behaviour"]["has_secret"] or not recording.secrets)
+        self._comparing = Comparing(
+            other_secret=about["behaviour"]["has_secret"] or not recording.secrets, other_file=scenario is not None
+        )
         self._ended: list[Trace] = []
         self._edge.listener = lambda trace, warnings: self._ended.append(trace)
 
@@ -116,33 +140,32 @@ class Session:
 
         state = carried.state
         await self._edge.server.sandboxes.put_in_place(state.name, state.scenario, state.seed, fill)
-        compared = aside = 0
+        compared, aside = 0, defaultdict[str, list[str]](list)
         for request in self.recording.requests:
-            if not _is_to_be_sent(request):
-                aside += 1
-                continue
+            reason, diff = _why_aside(request), ""
             try:
-                diff = await self._compare(request)
+                if _is_to_be_sent(request):
+                    diff = await self._compare(request)
             except Diverged as error:
-                diff = f"--- recorded\n+++ replayed\n{error}"
-            if diff is None:
-                aside += 1
+                diff, reason = f"--- recorded\n+++ replayed\n{error}", None
+            if reason is not None:
+                aside[reason].append(request["id"])
             elif diff:
                 return Outcome(len(self.recording.requests), compared, aside, request, diff)
             else:
                 compared += 1
         return Outcome(len(self.recording.requests), compared, aside)
 
-    async def _compare(self, request: Body) -> str | None:
-        """The difference that a request's answer makes; None for an answer that fault rules had made."""
+    async def _compare(self, request: Body) -> str:
+        """The difference that a request's answer makes. Raises Diverged."""
         self._receivers.until(_seen(request))
         sent = [value for name, value in request["headers"] if name == "authorization"]
         credentials = [""] if not sent else list(self._callers.credentials(self._world(), request))
         first: str | None = None
         for credential in credentials:
             answered = await self._send(request, credential)
-            if _is_simulated(request):
-                return None
+            if _why_aside(request) is not None:
+                return ""
             diff = self._comparing.difference(request, answered, is_running=not self._world().clock.frozen)
             if not diff:
                 return ""
@@ -212,9 +235,15 @@ class Session:
         }
 
 
-def _is_simulated(request: Body) -> bool:
-    """Whether fault rules had a part in the answer. What headers of the request ask for, they ask for again."""
-    return "fault:" in (request["simulated"] or "") or request["status"] == 0
+def _why_aside(request: Body) -> str | None:
+    """Why an answer is not compared, if it is not. What headers of the request ask for, they ask for again."""
+    if request["operation"] in _NOT_SENT:
+        return _NOT_SENT[request["operation"]]
+    if request["status"] == 429 and request["code"] == "rate_limited":
+        return LIMIT
+    if "fault:" in (request["simulated"] or ""):
+        return FAULTS
+    return CUT if request["status"] == 0 else None
 
 
 def _seen(request: Body) -> int:
@@ -237,9 +266,9 @@ def _answered(request: Body, member: str) -> Body:
 
 
 def _is_to_be_sent(request: Body) -> bool:
-    if request["operation"] in _NOT_SENT or (request["status"] == 429 and request["code"] == "rate_limited"):
-        return False
-    return not (_is_simulated(request) and request["after"] is None)
+    """Whether a request is sent: one that is left aside too, if what follows builds on what it changed."""
+    reason = _why_aside(request)
+    return reason is None or (reason in (FAULTS, CUT) and request["after"] is not None)
 
 
 def _named(request: Body) -> str:

@@ -153,7 +153,7 @@ class Sandboxes(Entries):
         """Have a world that `fill` makes of one without records, in the place of another, if there is one."""
         if self.find(name) is None:
             await self.create(name, None, None, None, None)
-        world = self._maker.empty(name, scenario, seed, None)
+        world = self._maker.carried(name, scenario, seed)
         fill(world)
         return (await self._replace(name, world)).world
 

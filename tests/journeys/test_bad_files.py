@@ -13,7 +13,7 @@ import pytest
 
 from stub_server.app import create_app
 from stub_server.files import package
-from stub_server.kernel.clock import DAY
+from stub_server.kernel.clock import DAY, LATEST_START
 
 from ..conftest import Serve
 from ..engine.inside import Inside
@@ -132,8 +132,21 @@ def _hidden(table: str, **members: object) -> Spoil:
     return lambda file: changed(file, "record", lambda body: body.update(hidden=body["hidden"] | members), table)
 
 
+_SNAPSHOT = {"name": "then", "description": None, "now": 0, "created_at": 0}
 HOME = "00000000-0000-4000-8000-000000000000"
 MOST = 1 << 52
+
+
+def _caused_otherwise(step: Any) -> None:
+    step["cause"]["kind"] = "zz"
+
+
+def _behind(file: bytes) -> bytes:
+    """A position of the world that is one beyond the one of its step."""
+    position = next(body["position"] for kind, body in lines(file) if kind == "step")
+    return changed(file, "world", lambda body: body.update(position=[position[0] + 1, position[1]]))
+
+
 PLACES: dict[str, tuple[Spoil, str]] = {
     "an event of 900 levels": (_set("event", others=[["a", _nested(900)]]), "nested deeper than 48 levels"),
     "a record of 60 levels": (_inside("record", "customers", "public", metadata={"a": _nested(60)}), "nested deeper"),
@@ -164,6 +177,17 @@ PLACES: dict[str, tuple[Spoil, str]] = {
     "events near the end of numbers": (_set("world", events_raised=MOST + 1), "world.events_raised: "),
     "a version near the end of numbers": (_set("record", version=MOST + 1), "record.version: "),
     "a timer near the end of numbers": (_set("timer", number=MOST + 1), "timer.number: "),
+    "a step of no cause": (lambda file: changed(file, "step", _caused_otherwise), "step.cause.kind: "),
+    "an event's member of a strange name": (_set("event", names=['x"y']), "event.names.0: "),
+    "members of nothing": (_set("event", names=["metadata"], hidden=None), "names members of nothing"),
+    "ids of a step before": (_behind, "gives ids again"),
+    "a clock past the last year": (_inside("world", None, "clock", now=LATEST_START + 1), "world.clock.now: "),
+    "a clock that a step set past it": (_inside("step", None, "clock", now=LATEST_START + 1), "step.clock.now: "),
+    "a step past it": (_set("step", at=LATEST_START + 1), "step.at: "),
+    "a snapshot past it": (
+        lambda file: sealed([*lines(file), ("snapshot", _SNAPSHOT | {"now": LATEST_START + 1})]),
+        "snapshot.now: ",
+    ),
 }
 
 
@@ -173,6 +197,24 @@ def test_what_would_do_harm_later_is_refused_with_its_place(control: httpx2.Clie
     answer = control.post("/import", content=spoil(file), headers=HEADERS)
     assert (422, "unusable_file") == (answer.status_code, answer.json()["code"]), answer.text
     assert place in answer.json()["details"][0]["message"], answer.text
+
+
+def test_ids_that_would_be_given_again_are_refused_with_who_has_them(control: httpx2.Client, file: bytes) -> None:
+    spoilt = [line for line in lines(file) if line[0] != "step"]
+    begun = spoilt[1][1]["position"]
+    imported(control, sealed(spoilt))
+    base = str(control.base_url).partition("/_sandbox")[0]
+    headers = {"Authorization": f"Bearer {control.get('/credentials').json()['jwt']}"}
+    new = created(httpx2.post(f"{base}/v2/customers", json=customer_body(), headers=headers))["customer"]["id"]
+    later = lines(exported(control))
+    assert begun < later[1][1]["position"]
+    later[1][1]["position"] = begun
+    answer = control.post("/import", content=sealed(later), headers=HEADERS)
+    assert (422, "unusable_file") == (answer.status_code, answer.json()["code"]), answer.text
+    told = [detail["message"] for detail in answer.json()["details"]]
+    assert f"customers {new}: a new record would be given this id" in told
+    (event,) = [body["id"] for kind, body in later if kind == "event" and body["subject"] == new]
+    assert f"event {event}: a new event would be given this id" in told
 
 
 def test_a_saved_reply_with_its_location_is_no_bad_one(control: httpx2.Client, file: bytes) -> None:
@@ -185,6 +227,16 @@ def test_a_world_far_along_in_its_numbers_lives_on_and_is_exported(control: http
     imported(control, sealed(spoilt))
     assert 200 == control.post("/clock/advance", json={"days": 1}).status_code
     imported(control, exported(control, history=True))
+
+
+def test_a_clock_at_the_end_of_its_years_runs_on_and_can_be_read(control: httpx2.Client) -> None:
+    assert 200 == control.post("/reset", json={"scenario": "empty", "now": "8999-12-31T23:59:59.999Z"}).status_code
+    end = changed(exported(control), "world", lambda body: body["clock"].update(now=LATEST_START))
+    imported(control, end)
+    assert 200 == control.post("/clock/resume").status_code
+    for path in ("/clock", "/sandboxes"):
+        assert 200 == control.get(path).status_code
+    assert "9000-01-01T00:00:00.000Z" == control.get("/clock").json()["now"]
 
 
 @pytest.mark.parametrize("scenario", ["/etc/passwd", "../../etc/passwd", "./mine.yaml", "nowhere"])
@@ -223,6 +275,16 @@ def test_a_shorter_line_of_very_many_values_is_refused_too(control: httpx2.Clien
     assert not any(len(call.args[0]) > 100_000 for call in read.call_args_list)
     text = _inside("record", "customers", "public", name=',[{\\"' * 300_000)(file)
     assert "more values" not in control.post("/import", content=text, headers=HEADERS).text
+
+
+def test_why_a_very_wide_line_does_not_fit_is_not_worked_out(control: httpx2.Client, file: bytes) -> None:
+    """Telling it takes as long as reading the line does, several times over."""
+    wide: dict[str, Any] = {f"k{number}": 1 for number in range(package.MOST_VALUES - 1_000)}
+    for spoil, place in ((_set("event", **wide), "event"), (_inside("record", "customers", "public", **wide), "Custo")):
+        answer = control.post("/import", content=spoil(file), headers=HEADERS)
+        assert 422 == answer.status_code
+        assert "it does not fit, and has more than 20,000 values" in answer.json()["message"], answer.text[:300]
+        assert place in answer.json()["message"]
 
 
 def test_a_way_that_no_line_holds_is_left_out_of_a_file(control: httpx2.Client, file: bytes) -> None:

@@ -7,14 +7,18 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from ..support.files import changed, exported, lines
+from stub_server.faults.rules import LONGEST_DELAY
+from stub_server.kernel.clock import LATEST_START
+
+from ..support.files import changed, exported, lines, sealed
 from ..support.live import Live
-from ..support.make import Maker
+from ..support.make import Json, Maker
 from ..support.receiver import Receiver
-from ..support.recordings import Replayed, Session, recorded
+from ..support.recordings import PATIENCE, Replayed, Session, recorded
 from .hooks import clients
 
 REQUESTS = 500
+DELAY = "x-sandbox-delay"
 
 
 @pytest.fixture
@@ -64,6 +68,12 @@ def test_a_changed_answer_is_found_and_shown(control: httpx2.Client, make_custom
         (lambda file: changed(file, "request", lambda line: line.pop("caller")), "The file is damaged: request"),
         (lambda file: changed(file, "request", lambda line: line.update(body="→")), "The file is damaged: request"),
         (lambda file: changed(file, "header", lambda line: line.update(version=9)), "made by a newer server"),
+        (lambda file: changed(file, "request", lambda line: line.update(wall=LATEST_START)), "request.wall: "),
+        (
+            lambda file: changed(file, "recording", lambda line: line["behaviour"].update(base_url="http://[")),
+            "recording.behaviour.base_url: ",
+        ),
+        (lambda file: changed(file, "request", lambda line: line.update(at=LATEST_START + 1)), "request.at: "),
     ],
 )
 def test_a_file_that_is_damaged_or_foreign_is_refused(
@@ -141,6 +151,50 @@ def test_answers_that_fault_rules_made_are_left_aside(api: httpx2.Client, contro
     assert 200 == api.get("/v2/orders").status_code
     replayed = Replayed(recorded(control, file))
     assert (0, 3, 1) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diff"]
+
+
+def test_nobody_waits_for_a_delay_that_a_request_asked_for(
+    api: httpx2.Client, control: httpx2.Client, file: Path
+) -> None:
+    """Its answer still tells of it. The longest delay, so often that the replay would not end within its patience."""
+    assert 200 == api.get("/v2/orders", headers={"X-Sandbox-Delay": "1"}).status_code
+    found = lines(recorded(control, file).read_bytes())
+    place, (_, request) = next((n, line) for n, line in enumerate(found) if line[0] == "request")
+    assert ["x-sandbox-simulated", "delay"] in request["answer_headers"]
+    late = request | {"headers": [*(h for h in request["headers"] if h[0] != DELAY), [DELAY, str(LONGEST_DELAY)]]}
+    again = PATIENCE * 1_000 // LONGEST_DELAY + 1
+    later = [("request", late | {"id": f"req_{number:024x}"}) for number in range(again)]
+    file.write_bytes(sealed([*found[:place], *later, *found[place + 1 :]]))
+    replayed = Replayed(file)
+    assert (0, again) == (replayed.code, replayed.told.get("same")), (replayed.error, replayed.told)
+
+
+def test_which_scenario_file_is_read_says_whoever_replays(
+    serve: Callable[..., Live], file: Path, tmp_path: Path
+) -> None:
+    """A recording names none that is opened: it comes from somebody else."""
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("merchant: { name: Loja, city: Recife }\n", encoding="utf-8")
+    with clients(serve(scenario=str(mine))) as (api, control):
+        assert 201 == api.post("/v2/projects", json={"name": "Projeto"}).status_code
+        made = control.post("/sandboxes", json={"name": "beside"})
+        assert (201, str(mine)) == (made.status_code, made.json()["sandbox"]["scenario"])
+        data = recorded(control, file).read_bytes()
+    moved = mine.rename(tmp_path / "moved")
+    replayed = Replayed(file, "--scenario", str(moved))
+    assert (0, 3) == (replayed.code, replayed.told.get("same")), (replayed.error, replayed.told)
+    for scenario in (str(moved), "/etc/passwd"):
+
+        def name(about: Json, scenario: str = scenario) -> None:
+            about["behaviour"]["scenario"] = scenario
+
+        file.write_bytes(changed(data, "recording", name))
+        replayed = Replayed(file)
+        assert 2 == replayed.code
+        message = "Error: The recording's server had a scenario file of its own: give the same with --scenario.\n"
+        assert message == replayed.error
+    file.write_bytes(changed(data, "recording", lambda about: about["behaviour"].update(scenario="empty")))
+    assert "had the scenario empty: without --scenario" in Replayed(file, "--scenario", str(moved)).error
 
 
 def test_a_running_clock_shows_what_it_showed(serve: Callable[..., Live], file: Path) -> None:

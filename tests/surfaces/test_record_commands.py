@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from stub_server.cli import main
 
-from ..support.files import changed, lines
+from ..support.files import changed, lines, sealed
 from ..support.live import Live
 from ..support.make import Maker
 
@@ -48,7 +48,39 @@ def test_what_was_recorded_is_replayed_without_a_server(
     said = run("replay", str(file))
     assert (0, "2 answers of 2 requests are the same.\n") == (said.exit_code, said.output)
     said = run("replay", "-", "--json", given=file.read_bytes())
-    assert {"ok": True, "requests": 2, "same": 2, "aside": 0, "request": None, "diff": None} == json.loads(said.output)
+    expected = {"ok": True, "requests": 2, "same": 2, "aside": 0, "aside_by_reason": {}, "request": None, "diff": None}
+    assert expected == json.loads(said.output)
+
+
+def test_why_requests_are_left_aside_is_told(to: list[str], api: httpx2.Client, tmp_path: Path) -> None:
+    """In words, and as JSON with the oldest twenty ids of each reason."""
+    assert 200 == api.get("/v2/orders").status_code
+    file = tmp_path / "bug.stub"
+    assert 0 == run("record", "-o", str(file), *to).exit_code
+    *found, (_, request) = lines(file.read_bytes())
+    spoilt = [
+        {"simulated": "fault:flt_1"},
+        {"status": 429, "code": "rate_limited"},
+        {"status": 0},
+        {"operation": "certifyWebhook"},
+        *({"operation": "verifyRequests"} for _ in range(21)),
+    ]
+    idents = [f"req_{number:024x}" for number in range(len(spoilt))]
+    aside = [("request", request | {"id": ident} | other) for ident, other in zip(idents, spoilt, strict=True)]
+    file.write_bytes(sealed([*found, ("request", request), *aside]))
+    assert (
+        "1 answers of 26 requests are the same, 25 were left aside: 1 answered by fault rules (a recording has none), "
+        "1 refused by the rate limit (a replay is as fast as it can), 1 without an answer (nothing to compare), "
+        "1 certifying a receiver (no other machine is asked), "
+        "21 verifying requests (the journal before the recording is not known).\n"
+    ) == run("replay", str(file)).output
+    told = json.loads(run("replay", "--json", str(file)).output)
+    reasons = ("fault_rules", "rate_limit", "no_answer", "other_machines")
+    expected = {name: {"count": 1, "ids": [ident]} for name, ident in zip(reasons, idents, strict=False)}
+    assert (25, expected | {"earlier_requests": {"count": 21, "ids": idents[4:24]}}) == (
+        told["aside"],
+        told["aside_by_reason"],
+    )
 
 
 def test_the_first_difference_is_shown_as_a_diff(
@@ -70,6 +102,25 @@ def test_the_first_difference_is_shown_as_a_diff(
         "-status 409",
         "+status 201",
     ] == said.output.splitlines()[:7]
+
+
+def test_what_a_recording_says_cannot_move_the_cursor(to: list[str], make_customer: Maker, tmp_path: Path) -> None:
+    """Neither a path, an answer or a reason that the file is refused for."""
+    make_customer()
+    file = tmp_path / "bug.stub"
+    assert 0 == run("record", "-o", str(file), *to).exit_code
+    sound, title = file.read_bytes(), "\x1b]0;mine\x07\x9b"
+    file.write_bytes(changed(sound, "request", lambda request: request.update(path="/" + title, answer=title)))
+    said = run("replay", str(file))
+    assert (1, True) == (said.exit_code, "/\\u001b]0;mine\\u0007\\u009b is answered" in said.output), said.output
+    assert "-\\u001b]0;mine\\u0007\\u009b\n" in said.output
+    spoilt = changed(sound, "request", lambda request: request.update({title: 1}))
+    for bad in (spoilt, changed(sound, "header", lambda header: header.update(version=9, server=title))):
+        file.write_bytes(bad)
+        refused = run("replay", str(file))
+        assert (2, True) == (refused.exit_code, refused.output.startswith("Error: The file "))
+        said.output_bytes += refused.output_bytes
+    assert all(sign.isprintable() for sign in said.output_bytes.decode().replace("\n", ""))
 
 
 def test_wrong_usage_is_two(tmp_path: Path) -> None:

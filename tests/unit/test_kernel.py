@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stub_server.kernel import money
-from stub_server.kernel.clock import Clock, iso, parse_iso
+from stub_server.kernel.clock import LATEST, LATEST_START, Clock, ClockState, iso, parse_iso
 from stub_server.kernel.ids import Cutter, Ids, derived_text, named_uuid
 from stub_server.kernel.page import Page
 from stub_server.kernel.timers import Timer, Timers
@@ -51,6 +51,17 @@ def test_a_frozen_clock_stands_still_and_runs_on_from_there() -> None:
     clock.set(clock.resumed())
     wall[0] = 2500
     assert (9500, 7000) == (clock.read(), clock.offset)
+
+
+def test_a_running_clock_stops_where_the_last_one_can_be_set_to() -> None:
+    """Later instants could not be written. One that stands there already, of an older file, stays."""
+    wall = [1000]
+    clock = Clock(LATEST_START - 5, wall=lambda: wall[0])
+    clock.set(clock.resumed())
+    wall[0] += 10
+    assert LATEST_START == clock.read()
+    clock.set(ClockState(LATEST, LATEST, False))
+    assert LATEST == clock.read()
 
 
 @given(st.lists(st.integers(0, 20), max_size=30))
