@@ -101,8 +101,8 @@ def test_snapshots_are_made_listed_restored_and_deleted(
     assert "One customer more" in done("snapshot", *to).splitlines()[1]
     make_customer()
     said = done("snapshot", "clean", "--restore", *to)
-    assert f"`stub-server rewind --to-step 2 --server {live.url} --sandbox {sandbox_name}` undoes that." in said
-    assert "1 steps are undone" in done("rewind", "--to-step", "2", *to)
+    assert f"`stub-server rewind --to-step 2 {' '.join(to)}` undoes that." in said
+    assert "1 step is undone" in done("rewind", "--to-step", "2", *to)
     assert 3 == asked("snapshot", "clean", *to)["snapshot"]["step"] - 1
     assert ["clean"] == [entry["name"] for entry in asked("snapshot", *to)["snapshots"]]
     assert 5 == asked("snapshot", "clean", "--restore", *to)["sandbox"]["step"]
