@@ -8,6 +8,7 @@ from decimal import Decimal
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from .rewriting import rewritten
 from .source import Json
 
 if TYPE_CHECKING:
@@ -21,17 +22,14 @@ _FINEST = 1e-6
 
 def quicken(node: Json) -> Json:
     """A translated schema with the bounds of decimals moved to KEYWORD; the same object if it has none."""
-    if isinstance(node, list):
-        quick = [quicken(value) for value in node]
-        return quick if any(a is not b for a, b in zip(quick, node, strict=True)) else node
-    if not isinstance(node, dict):
-        return node
-    result = {key: value if key == "enum" else quicken(value) for key, value in node.items()}
-    if any(isinstance(node.get(key), float) for key in _MOVED) and _has_step(node.get("multipleOf")):
-        result[KEYWORD] = {key: result.pop(key) for key in _MOVED if key in result}
-    elif all(result[key] is value for key, value in node.items()):
-        return node
-    return result
+    return rewritten(node, _move)
+
+
+def _move(node: dict[str, Any]) -> bool:
+    if not any(isinstance(node.get(key), float) for key in _MOVED) or not _has_step(node.get("multipleOf")):
+        return False
+    node[KEYWORD] = {key: node.pop(key) for key in _MOVED if key in node}
+    return True
 
 
 def _has_step(step: float | None) -> bool:
