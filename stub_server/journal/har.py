@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from http import HTTPStatus
-from time import perf_counter_ns
+from time import perf_counter, perf_counter_ns
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
 import orjson
 
 from ..kernel.clock import iso, wall_ms
+from ..kernel.slices import SLICE
 from ..kernel.trace import Trace
 from .showing import plain
 
-MOST_BYTES = 64 * 1024 * 1024  # of an archive: the newest requests are in it
+CHUNK = 64 * 1024  # bytes
 
 
-def archive(traces: Sequence[Trace], base_url: str, version: str) -> Generator[None, None, list[bytes]]:
-    """The archive in parts; others may be served where it yields. `traces` are oldest first.
+async def archive(traces: list[Trace], base_url: str, version: str) -> AsyncIterator[bytes]:
+    """The archive in chunks; others are served between them. `traces` are newest first, and let go as they are told.
 
     `base_url` is the address of the world. Times are the machine's: those of a sandbox may stand still.
     """
     head = {"version": "1.2", "creator": {"name": "stub-server", "version": version}}
     now, wall = perf_counter_ns(), wall_ms()
-    entries: list[bytes] = []
-    size = 0
-    for trace in reversed(traces):
+    parts = [b'{"log":', orjson.dumps(head)[:-1], b',"entries":[']
+    size, until = 0, perf_counter() + SLICE
+    while traces:
+        trace = traces.pop()
         entry = orjson.dumps(_entry(trace, base_url, wall - (now - trace.began) // 1_000_000))
+        parts += (entry, b"," if traces else b"")
         size += len(entry)
-        if size > MOST_BYTES:
-            break
-        entries.append(entry)
-        yield
-    return [b'{"log":', orjson.dumps(head)[:-1], b',"entries":[', b",".join(reversed(entries)), b"]}}"]
+        if size >= CHUNK:
+            yield b"".join(parts)
+            parts, size = [], 0
+        if perf_counter() >= until:
+            await asyncio.sleep(0)
+            until = perf_counter() + SLICE
+    yield b"".join((*parts, b"]}}"))
 
 
 def _entry(trace: Trace, base_url: str, started: int) -> dict[str, Any]:

@@ -1,6 +1,9 @@
 """The journal as its readers have it: lists, one request, HAR, and what was expected."""
 
+import socket
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import httpx2
@@ -9,6 +12,7 @@ import pytest
 from haralyzer import HarEntry, HarParser
 
 from stub_server.contract.redaction import REDACTED
+from stub_server.http import streaming
 
 from ..conftest import Serve
 from ..support.explained import pasted
@@ -292,6 +296,28 @@ def test_har_has_the_same_requests_oldest_first(world: World) -> None:
     assert orjson.loads(entries[1].request.text) == orjson.loads(wrote["request"]["postData"]["text"])
     assert wrote["response"]["content"]["size"] == len(wrote["response"]["content"]["text"].encode())
     assert world.credentials["private_key"] not in answer.text
+
+
+def test_a_reader_of_har_who_does_not_read_is_cut_off_and_holds_little(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The archive is made as it is read: of twenty megabytes the server has a few buffers ready."""
+    monkeypatch.setattr(streaming, "PATIENCE", 0.3)
+    large = {"name": "x" * 250_000}
+    for _ in range(80):
+        refused(world.api.post("/v2/customers", json=large), 422, "validation_error")
+    with socket.socket() as his:
+        his.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        his.connect(("127.0.0.1", world.live.port))
+        his.sendall(f"GET /s/{world.name}/_sandbox/requests.har HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        time.sleep(1.5)
+        done(world.control.get("/requests"))  # others are served
+        received = 0
+        with suppress(ConnectionResetError):
+            while part := his.recv(65_536):
+                received += len(part)
+    assert 0 < received < 8_000_000
+    assert 20_000_000 < len(world.control.get("/requests.har").content)
 
 
 # -- what was expected

@@ -2,7 +2,7 @@
 
 from ...calls import reply
 from ...calls.call import Call
-from ...calls.reply import Reply
+from ...calls.reply import Reply, Streamed
 from ...journal import har, matching
 from ...journal.filters import Filter, chosen
 from ...journal.showing import curl, row, whole
@@ -48,9 +48,7 @@ async def get_requests_har(call: Call, query: Body) -> Reply:
     """200 with an HTTP archive of the requests, oldest first."""
     found = await _chosen(call, query)
     server = call.server
-    base_url = server.url + call.prefix
-    parts = await server.sandboxes.lane.in_slices(har.archive(found[::-1], base_url, server.version))
-    return Reply(200, tuple(parts), media=b"application/har+json")
+    return Streamed(har.archive(found, server.url + call.prefix, server.version), b"application/har+json")
 
 
 async def verify_requests(call: Call, body: Body) -> Reply:
