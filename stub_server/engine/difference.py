@@ -58,8 +58,12 @@ class Difference:
             self.merchants.remove(step.merchant.id)
 
     def ahead(self, log: Log) -> Generator[None, None, bool]:
-        """Take in the steps that were made meanwhile, with pauses; whether they are all still kept."""
-        while self.number < log.number:
+        """Take in the steps up to the newest of now, with pauses; whether they are all still kept.
+
+        Those that are made in the pauses wait for the next call: a busy world would never be caught up with.
+        """
+        newest = log.number
+        while self.number < newest:
             if log.oldest > self.number + 1:
                 return False
             first = self.number + 1 - log.oldest

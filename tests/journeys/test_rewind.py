@@ -297,13 +297,13 @@ def test_what_names_no_place_is_refused(control: httpx2.Client) -> None:
 
 
 async def _one_by_one(lane: slices.Lane, work: Generator[None, None, Any]) -> Any:
-    """As the lane does it, with a rest after every piece."""
+    """As the lane does it, with a rest after every piece: long enough for others to come in each."""
     while True:
         try:
             next(work)
         except StopIteration as end:
             return end.value
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(0.02)
 
 
 def test_what_others_do_while_a_rewind_is_worked_out_is_undone_too(
