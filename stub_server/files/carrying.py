@@ -14,8 +14,9 @@ from ..kernel.record import Body
 from .building import build
 from .fitting import Shapes, check_built, misfits
 from .package import BadFile, is_readable, pack, unpack
+from .parts import Unreadable
 from .pinned import Pinned, Shared, head_line, pin, strangers
-from .reading import Reader, Unreadable
+from .reading import Reader
 from .secrets import adopted, blanked
 from .state import WorldState, capture
 from .writing import Change, as_it_is, state_lines, step_line, use_line

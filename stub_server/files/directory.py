@@ -18,7 +18,7 @@ from .states import States, StoreError, locked
 from .steps import Line, StepTables
 from .syncing import Syncing
 
-VERSION = 2  # of the directory, and of the states in it
+VERSION = 3  # of the directory, and of the states in it
 BUSY = 5.0  # seconds that a write waits for one of the housekeeping
 LOT = 50  # steps that are deleted at once
 ENDED = 1 << 62  # stands for all steps of a world that is gone

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
-import orjson
-
-from ..engine.step import Cause, Drop, Part, Put, ReplyKey, Restored, Saved, Step, Used
-from ..events.log import Event
+from ..engine.step import Cause, Drop, Part, Put, Restored, Step, Used
 from ..kernel.clock import ClockState
-from ..kernel.ends import Ends
-from ..kernel.record import NO_EXTRAS, Body, Extras, Record, exact
-from ..kernel.timers import TimerData
-from ..store.memory import Merchant, Usage
+from ..kernel.record import Body, Record
+from ..store.memory import Merchant
+from .lots import events_in, records_in
+from .parts import Unreadable, ends, event_of, key_in, part_of, reply_key, reply_of, timer_of, use_of, whole_event
 from .state import Owned, WorldState
-from .writing import CREATED
 
 Rewrite = Callable[[WorldState, str, Record], Record]
 """(state, table, record) -> the record as it is to be read: with other secrets, where a world changes hands."""
-
-
-class Unreadable(ValueError):
-    """Lines that are not those of a world; the message says what is wrong with them."""
 
 
 class Reader:
@@ -66,17 +58,23 @@ class Reader:
             self._take(body)
         elif kind == "event":
             resource = body["resource"]
-            shown = self._shown[resource] if isinstance(resource, int) else _json(resource)
-            self.state.events.append(_event_of(body, shown, _json(body["hidden"])))
+            shown = self._shown[resource] if isinstance(resource, int) else part_of(resource)
+            self.state.events.append(event_of(body, shown, part_of(body["hidden"])))
         elif kind == "timer":
-            timer = _timer_of(body)
+            timer = timer_of(body)
             self.state.timers[timer[1]] = timer
         elif kind == "reply":
-            key, saved = _reply_of(body)
+            key, saved = reply_of(body)
             self.state.replies[key] = saved
+        elif kind == "records":
+            self._take_records(body)
+        elif kind == "events":
+            self.state.events.extend(events_in(body, self._shown))
+        elif kind == "timers":
+            self.state.timers.update({timer[1]: tuple(timer) for timer in body})
         elif kind == "merchant":
             usage = {key: (used[0], used[1]) for key, used in body.pop("usage").items()}
-            unrecorded = {key: _use(used) for key, used in body.pop("unrecorded").items()}
+            unrecorded = {key: use_of(used) for key, used in body.pop("unrecorded").items()}
             self._owned = self.state.owned[body["id"]] = Owned(Merchant(**body), {}, usage, unrecorded)
         elif kind == "use":
             count, last = body["usage"]
@@ -107,8 +105,17 @@ class Reader:
 
     def _version(self, body: Body) -> Record:
         ident = body["id"]
-        record = Record(ident, _key(body), body["version"], _json(body["public"]), _json(body["hidden"]))
+        record = Record(ident, key_in(body), body["version"], part_of(body["public"]), part_of(body["hidden"]))
         return record if self._rewrite is None else self._rewrite(self.state, body["table"], record)
+
+    def _take_records(self, lot: Body) -> None:
+        if self._owned is None:
+            raise Unreadable("records that belong to nobody")
+        table, records = lot["table"], records_in(lot)
+        if self._rewrite is not None:
+            records = [self._rewrite(self.state, table, record) for record in records]
+        self._owned.rows.setdefault(table, {}).update({record.key: record for record in records})
+        self._shown.extend([record.public for record in records])
 
     def _take(self, body: Body) -> None:
         """A step, with what it replaces in the state that it finds."""
@@ -130,13 +137,15 @@ class Reader:
         for put in body.get("puts", ()):
             record = self._version(put)
             puts.append((put["table"], record, rows.get(put["table"], {}).get(record.key)))
-        drops = tuple(Drop(drop["table"], rows[drop["table"]][_key(drop)]) for drop in body.get("drops", ()))
+        drops = tuple(Drop(drop["table"], rows[drop["table"]][key_in(drop)]) for drop in body.get("drops", ()))
         events = []
         for event in body.get("events", ()):
             resource, hidden = event["resource"], event["hidden"]
-            shown = puts[resource][1].public if isinstance(resource, int) else _json(resource)
-            events.append(_event_of(event, shown, puts[hidden][1].hidden if isinstance(hidden, int) else _json(hidden)))
-        saved, forgotten = body.get("saved"), map(_key_of, body.get("forgotten_replies", ()))
+            shown = puts[resource][1].public if isinstance(resource, int) else part_of(resource)
+            events.append(
+                event_of(event, shown, puts[hidden][1].hidden if isinstance(hidden, int) else part_of(hidden))
+            )
+        saved, forgotten = body.get("saved"), map(reply_key, body.get("forgotten_replies", ()))
         step = Step(
             number=body["number"],
             at=body["at"],
@@ -148,14 +157,14 @@ class Reader:
             events=tuple(events),
             events_before=state.raised,
             forgotten_events=tuple(state.events[place] for place in range(body.get("forgotten_events", 0))),
-            timers_set=tuple(_timer_of(timer) for timer in body.get("timers", ())),
+            timers_set=tuple(timer_of(timer) for timer in body.get("timers", ())),
             timers_before=state.timers_last,
             timers_taken=tuple(state.timers[number] for number in body.get("taken", ()) if number in state.timers),
             used=tuple(
-                Used(key, _use(after), None if owned is None else owned.recorded(key))
+                Used(key, use_of(after), None if owned is None else owned.recorded(key))
                 for key, after in body.get("used", {}).items()
             ),
-            saved=None if saved is None else _reply_of(saved),
+            saved=None if saved is None else reply_of(saved),
             forgotten_replies=tuple((key, state.replies[key]) for key in forgotten if key in state.replies),
             clock=ClockState(**body["clock"]),
             clock_before=state.clock,
@@ -184,28 +193,28 @@ class Reader:
             records.append(record)
             owned.rows.setdefault(put["table"], {})[record.key] = record
         for drop in body.get("drops", ()):
-            del owned.rows[drop["table"]][_key(drop)]
+            del owned.rows[drop["table"]][key_in(drop)]
         for _ in range(body.get("forgotten_events", 0)):
             state.events.popleft()
         for event in body.get("events", ()):
             resource, hidden = event["resource"], event["hidden"]
-            shown = records[resource].public if isinstance(resource, int) else _json(resource)
-            kept = records[hidden].hidden if isinstance(hidden, int) else _json(hidden)
-            state.events.append(_event_of(event, shown, kept))
+            shown = records[resource].public if isinstance(resource, int) else part_of(resource)
+            kept = records[hidden].hidden if isinstance(hidden, int) else part_of(hidden)
+            state.events.append(event_of(event, shown, kept))
             state.raised += 1
         for number in body.get("taken", ()):
             state.timers.pop(number, None)
-        for timer in map(_timer_of, body.get("timers", ())):
+        for timer in map(timer_of, body.get("timers", ())):
             state.timers[timer[1]] = timer
             state.timers_last = max(state.timers_last, timer[1])
         for key, after in body.get("used", {}).items():
-            owned.set_use(key, _use(after))
-        for key in map(_key_of, body.get("forgotten_replies", ())):
-            state.replies.pop(key, None)
+            owned.set_use(key, use_of(after))
+        for gone in map(reply_key, body.get("forgotten_replies", ())):
+            state.replies.pop(gone, None)
         if "saved" in body:
-            reply_key, saved = _reply_of(body["saved"])
-            state.replies.pop(reply_key, None)
-            state.replies[reply_key] = saved
+            key, saved = reply_of(body["saved"])
+            state.replies.pop(key, None)
+            state.replies[key] = saved
         state.clock, state.step = ClockState(**body["clock"]), body["number"]
         state.position = (body["position"][0], body["position"][1])
 
@@ -216,10 +225,10 @@ class Reader:
             tuple(self._part(part) for part in body["parts"]),
             tuple(state.owned),
             tuple(body["merchants"]),
-            _ends(state.events, body["events_gone"], [list(map(_whole_event, end)) for end in body["events_back"]]),
+            ends(state.events, body["events_gone"], [list(map(whole_event, end)) for end in body["events_back"]]),
             state.raised,
             body["events_raised"],
-            _ends(state.replies.items(), body["replies_gone"], [list(map(_reply_of, e)) for e in body["replies_back"]]),
+            ends(state.replies.items(), body["replies_gone"], [list(map(reply_of, e)) for e in body["replies_back"]]),
         )
 
     def _part(self, body: Body) -> Part:
@@ -232,67 +241,6 @@ class Reader:
             body["opens"],
             body["closes"],
             tuple([(name, record, rows.get(name, {}).get(record.key)) for name, record in puts]),
-            tuple(Drop(drop["table"], rows[drop["table"]][_key(drop)]) for drop in body["drops"]),
-            tuple(Used(key, _use(after), owned.recorded(key)) for key, after in body["used"].items()),
+            tuple(Drop(drop["table"], rows[drop["table"]][key_in(drop)]) for drop in body["drops"]),
+            tuple(Used(key, use_of(after), owned.recorded(key)) for key, after in body["used"].items()),
         )
-
-
-def _ends(items: Iterable[Any], gone: list[int], back: list[list[Any]]) -> Ends:
-    """How the ends of a list change: so many items go at each, and others come."""
-    every = list(items)
-    oldest, newest = gone
-    if oldest + newest > len(every):
-        raise Unreadable("more goes than there is")
-    return Ends(tuple(every[:oldest]), tuple(back[0]), tuple(every[len(every) - newest :]), tuple(back[1]))
-
-
-def _key(body: Body) -> int:
-    """A record's place."""
-    return int(body["created"]) << CREATED | int(body["id"].replace("-", ""), 16)
-
-
-def _use(told: Any) -> Usage | None:
-    return None if told is None else (told[0], told[1])
-
-
-def _whole_event(body: Body) -> Event:
-    return _event_of(body, _json(body["resource"]), _json(body["hidden"]))
-
-
-def _json(value: Any) -> bytes:
-    if isinstance(value, str):
-        return value.encode()
-    return b"" if value is None else exact(orjson.dumps(value))
-
-
-def _event_of(body: Body, resource: bytes, hidden: bytes) -> Event:
-    names, others = tuple(body["names"]), tuple((name, value) for name, value in body["others"])
-    if names and not hidden:
-        raise Unreadable(f"event {body['id']} names members of nothing")
-    return Event(
-        body["id"],
-        body["type"],
-        body["at"],
-        body["merchant"],
-        body["key"],
-        body["subject"],
-        body["project"],
-        resource,
-        hidden,
-        Extras(names, others) if names or others else NO_EXTRAS,
-    )
-
-
-def _timer_of(body: Body) -> TimerData:
-    return body["due"], body["number"], body["job"], body["merchant"], body["subject"]
-
-
-def _key_of(names: list[str]) -> ReplyKey:
-    merchant_id, method, path, key = names
-    return merchant_id, method, path, key
-
-
-def _reply_of(body: Body) -> tuple[ReplyKey, Saved]:
-    headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in body["headers"])
-    saved = Saved(bytes.fromhex(body["fingerprint"]), body["expires"], body["status"], body["body"].encode(), headers)
-    return _key_of(body["key"]), saved

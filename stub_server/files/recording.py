@@ -14,7 +14,8 @@ from ..kernel.record import Body, Record, exact, place
 from ..seeding.keys import pair_of
 from .carrying import Carried, world_lines
 from .package import RECORDING, BadFile, pack, unpack
-from .reading import Reader, Rewrite, Unreadable
+from .parts import Unreadable
+from .reading import Reader, Rewrite
 from .secrets import adopted, blanked, changed
 from .state import WorldState
 from .writing import as_it_is, step_line

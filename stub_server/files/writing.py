@@ -20,7 +20,7 @@ from ..engine.step import Put, ReplyKey, Restored, Saved, Step
 from ..events.log import Event
 from ..kernel.record import Body, Record
 from ..kernel.timers import TimerData
-from .state import WorldState
+from .state import Owned, WorldState
 
 CREATED = 128  # bits of a record's place before the time of its creation
 Change = Callable[[str, Record], Record]
@@ -38,7 +38,29 @@ def as_it_is(table: str, record: Record) -> Record:
 
 def state_lines(state: WorldState, change: Change = as_it_is, part: Part = Fragment) -> Iterator[bytes]:
     """A state, line by line."""
-    yield _line(
+    yield world_line(state)
+    places: dict[bytes, int] = {}
+    count = 0
+    for owned in state.owned.values():
+        yield merchant_line(owned)
+        for name in sorted(owned.rows):
+            rows = owned.rows[name]
+            for key in sorted(rows):
+                places[rows[key].public] = count
+                count += 1
+                yield _line("record", {"table": name, **_record(change(name, rows[key]), part)})
+    for event in state.events:
+        place = places.get(event.resource)
+        yield _line("event", _event(event, part(event.resource) if place is None else place, _told(event.hidden, part)))
+    for timer in sorted(state.timers.values()):
+        yield _line("timer", _timer(timer))
+    for reply in state.replies.items():
+        yield reply_line(*reply)
+
+
+def world_line(state: WorldState) -> bytes:
+    """What a state begins with."""
+    return _line(
         "world",
         {
             "name": state.name,
@@ -56,24 +78,17 @@ def state_lines(state: WorldState, change: Change = as_it_is, part: Part = Fragm
             "seeded_keys": sorted(state.seeded_keys),
         },
     )
-    places: dict[bytes, int] = {}
-    count = 0
-    for owned in state.owned.values():
-        use = {"usage": dict(sorted(owned.usage.items())), "unrecorded": dict(sorted(owned.unrecorded.items()))}
-        yield _line("merchant", asdict(owned.merchant) | use)
-        for name in sorted(owned.rows):
-            rows = owned.rows[name]
-            for key in sorted(rows):
-                places[rows[key].public] = count
-                count += 1
-                yield _line("record", {"table": name, **_record(change(name, rows[key]), part)})
-    for event in state.events:
-        place = places.get(event.resource)
-        yield _line("event", _event(event, part(event.resource) if place is None else place, _told(event.hidden, part)))
-    for timer in sorted(state.timers.values()):
-        yield _line("timer", _timer(timer))
-    for reply in state.replies.items():
-        yield _line("reply", _reply(*reply))
+
+
+def merchant_line(owned: Owned) -> bytes:
+    """A merchant, before his records."""
+    use = {"usage": dict(sorted(owned.usage.items())), "unrecorded": dict(sorted(owned.unrecorded.items()))}
+    return _line("merchant", asdict(owned.merchant) | use)
+
+
+def reply_line(key: ReplyKey, saved: Saved) -> bytes:
+    """A saved reply."""
+    return _line("reply", _reply(key, saved))
 
 
 def step_line(step: Step, change: Change = as_it_is, part: Part = Fragment) -> bytes:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ..engine.sandbox import SILENT, Sandbox
 from ..files.directory import Directory, KeptSnapshot
+from ..files.lots import lot_lines
 from ..files.state import capture
-from ..files.writing import state_lines
 from .entry import Entry
 from .snapshots import Snapshot
 
@@ -38,7 +38,7 @@ def pinning(directory: Directory, snapshot: Snapshot, contract: str) -> Callable
     told, base = snapshot.told, directory.next_base()
 
     def write() -> KeptSnapshot:
-        directory.write_base(base, state_lines(capture(told.world), part=bytes.decode))
+        directory.write_base(base, lot_lines(capture(told.world)))
         return KeptSnapshot(told.name, told.description, told.now, told.created_at, base, contract)
 
     return write

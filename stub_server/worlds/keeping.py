@@ -10,8 +10,9 @@ from typing import TypeAlias
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step
 from ..files.directory import Directory, Kept, KeptSnapshot, Unwritten
+from ..files.lots import lot_lines
 from ..files.state import capture
-from ..files.writing import state_lines, step_line
+from ..files.writing import step_line
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Unavailable
 from ..kernel.slices import Lane
@@ -93,7 +94,7 @@ class Keeper:
         others = [pinning(directory, snapshot, self._contract) for snapshot in snapshots]
 
         def write() -> Base:
-            size = directory.write_base(name, state_lines(state, part=bytes.decode))
+            size = directory.write_base(name, lot_lines(state))
             return Base(name, state.step, size, tuple([pin() for pin in others]))
 
         return write
@@ -186,7 +187,7 @@ class Keeper:
                 self.is_behind = True
                 self._flush_soon()
             followed.size += len(line)
-            if followed.size > LEAST and followed.size > followed.base.size:  # cheaper to write again than to read
+            if followed.size > max(LEAST, followed.base.size // 2):  # a state is read in half the time of its steps
                 self._is_due(world.name)
 
         world.log.writer = write

@@ -10,8 +10,9 @@ from ..engine.sandbox import SILENT, Sandbox
 from ..files.building import build
 from ..files.directory import Directory, Kept
 from ..files.fitting import Shapes, misfits
+from ..files.parts import Unreadable
 from ..files.pinned import Pinned, Shared, pin
-from ..files.reading import Reader, Unreadable
+from ..files.reading import Reader
 from ..files.secrets import adopted
 from ..files.state import WorldState
 from ..files.states import StoreError
