@@ -64,6 +64,8 @@ class Call:
     operation: Operation | None = None
     path_values: tuple[str, ...] = ()
     body_bytes = b""
+    upload: bytes | bytearray = b""
+    """The file that came as its body, while it is dealt with."""
     parts: Sequence[bytes] = ()
     joined: bytes | None = None
     """The answer's body, in parts and joined: the journal keeps the parts, which the store has anyway."""

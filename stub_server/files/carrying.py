@@ -86,7 +86,7 @@ class Customs:
     def __init__(self, fixtures: Path, secret: bytes) -> None:
         self._shapes, self._secret = Shapes(fixtures), secret
 
-    def admit(self, data: bytes, name: str, keep: int, empty: Callable[[str, int], Sandbox]) -> Admitted:
+    def admit(self, data: bytes | bytearray, name: str, keep: int, empty: Callable[[str, int], Sandbox]) -> Admitted:
         """What a file brings, under a name, with at most so many of its steps.
 
         `empty` makes a world without records of a scenario and a seed. Raises BadFile.
@@ -106,7 +106,7 @@ class Customs:
             pinned.append(Pinned(told["name"], told["description"], told["now"], told["created_at"], copy))
         return Admitted(world, steps, pinned)
 
-    def _read(self, data: bytes, name: str, keep: int) -> Carried:
+    def _read(self, data: bytes | bytearray, name: str, keep: int) -> Carried:
         snapshots: dict[str, tuple[Body, Reader]] = {}
         reading = unpack(data, self._shapes.check)
         _, header = next(reading)  # a file without one is refused

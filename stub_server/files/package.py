@@ -72,7 +72,9 @@ def _after(first: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
     yield from lines
 
 
-def unpack(data: bytes, check: Callable[[str, Any], None], expected: str = FORMAT) -> Iterator[tuple[str, Any]]:
+def unpack(
+    data: bytes | bytearray, check: Callable[[str, Any], None], expected: str = FORMAT
+) -> Iterator[tuple[str, Any]]:
     """The header and then the lines of a file, (kind, body) each, as they are read; the last one proves them whole.
 
     `check` holds a line to its schema and raises BadFile. Raises BadFile.
@@ -144,7 +146,7 @@ def _parsed(line: bytes, is_first: bool) -> tuple[str, Any]:
     return next(iter(value.items()))
 
 
-def _lines(data: bytes) -> Iterator[bytes]:
+def _lines(data: bytes | bytearray) -> Iterator[bytes]:
     """The lines of what was packed, unpacked bit by bit: a small file may unpack to a very large one."""
     unpacker, size, rest = zlib.decompressobj(31), 0, b""
     for piece in _pieces(data, unpacker):
@@ -161,7 +163,7 @@ def _lines(data: bytes) -> Iterator[bytes]:
         raise _damaged("something follows its end")
 
 
-def _pieces(data: bytes, unpacker: Any) -> Iterator[bytes]:
+def _pieces(data: bytes | bytearray, unpacker: Any) -> Iterator[bytes]:
     whole = memoryview(data)
     try:
         for start in range(0, len(data), _PIECE):

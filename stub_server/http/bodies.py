@@ -24,20 +24,26 @@ class Uploads:
 
     @asynccontextmanager
     async def taken(self, call: Call, receive: Receive, media: str) -> AsyncIterator[None]:
-        """Have the file as the call's body until the block ends. Raises Unsupported, TooLarge."""
+        """Have the file in the call until the block ends. Raises Unsupported, TooLarge."""
         told = call.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if told != media.encode():
             raise Unsupported(f"Send the file with Content-Type: {media}.")
         async with self._turn:
-            call.body_bytes = await read_body(receive, call.headers.get(b"content-length"), LARGEST_FILE)
+            call.upload = await _read(receive, call.headers.get(b"content-length"), LARGEST_FILE)
             try:
                 yield
             finally:
-                call.body_bytes = b""
+                call.upload = b""
 
 
-async def read_body(receive: Receive, length: bytes | None, most: int = LARGEST_BODY) -> bytes:
+async def read_body(receive: Receive, length: bytes | None) -> bytes:
     """The whole body, however it is chunked. Raises TooLarge as soon as it is."""
+    whole = await _read(receive, length, LARGEST_BODY)
+    return whole if isinstance(whole, bytes) else bytes(whole)
+
+
+async def _read(receive: Receive, length: bytes | None, most: int) -> bytes | bytearray:
+    """A body. One that comes in pieces grows in place: to join hundreds of megabytes would hold everybody up."""
     if length is not None and length.isdigit() and int(length) > most:
         raise _too_large(most)
     message = await receive()
@@ -48,16 +54,15 @@ async def read_body(receive: Receive, length: bytes | None, most: int = LARGEST_
         if len(data) > most:
             raise _too_large(most)
         return data
-    parts, size = [data], len(data)
+    whole = bytearray(data)
     while message.get("more_body"):
         message = await receive()
         if message["type"] == "http.disconnect":
             raise _cut_short()
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > most:
+        whole += message.get("body", b"")
+        if len(whole) > most:
             raise _too_large(most)
-    return b"".join(parts)
+    return whole
 
 
 def _cut_short() -> Malformed:

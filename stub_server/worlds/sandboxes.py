@@ -138,7 +138,7 @@ class Sandboxes(Entries):
         seed = old.seed if seed is None else seed
         return (await self._replace(name, await self._maker.begin(name, scenario or old.scenario, seed, now))).world
 
-    async def import_(self, name: str, file: bytes, *, deliver: bool = False) -> Entry:
+    async def import_(self, name: str, file: bytes | bytearray, *, deliver: bool = False) -> Entry:
         """Put the world of a file in the place of another; what happens in it is delivered if `deliver` says so.
 
         Raises Missing, and BadFile for a file that cannot be used.
@@ -170,7 +170,7 @@ class Sandboxes(Entries):
             _fill(entry, brought)
             return entry
 
-    def _admission(self, name: str, file: bytes) -> Callable[[], tuple[Sandbox, list[Snapshot]]]:
+    def _admission(self, name: str, file: bytes | bytearray) -> Callable[[], tuple[Sandbox, list[Snapshot]]]:
         """Reads and judges a file, in whatever thread: a world that tells nobody, and its snapshots."""
         empty = partial(self._maker.carried, name)
 

@@ -62,7 +62,7 @@ async def import_sandbox(call: Call, query: Body) -> Reply:
     """200 with the sandbox, which is now the one of the file; 422 for a file that cannot be used changes nothing."""
     sandboxes = call.server.sandboxes
     try:
-        entry = await sandboxes.import_(call.sandbox.name, call.body_bytes, deliver=query["deliver"])
+        entry = await sandboxes.import_(call.sandbox.name, call.upload, deliver=query["deliver"])
     except BadFile as error:
         details = [_detail(error, reason) for reason in error.reasons]
         raise Invalid(str(error)[:_MOST_SHOWN], code="unusable_file", details=details) from None
