@@ -31,7 +31,7 @@ OWNERS = {
     "httpx2": ("commands/server.py", "events/sender", "events/connections", "testing/"),
     "httpcore2": ("events/sender", "events/connections", "events/streams"),
     "flask": ("console/",),
-    "uvicorn": ("cli.py", "__main__.py", "testing/", "serving.py", "http/wire.py"),
+    "uvicorn": ("cli.py", "__main__.py", "testing/", "serving.py", "http/wire.py", "http/response.py"),
     "click": ("cli.py", "__main__.py", "commands/"),
     "joserfc": ("calls/tokens.py",),
     "sqlalchemy": ("store/",),
