@@ -101,11 +101,14 @@ class Controls:
         """Have something in a list that a chain begins with: nothing else in it makes requests to the API."""
         if operation == "listRequests":
             self._request()
+        elif operation == "listSteps":
+            self._done("POST", "clock/advance", json={"seconds": 1})
 
     def _done(self, method: str, path: str, **options: Any) -> httpx2.Response:
         return self._http.request(method, f"/s/{FORK}/_sandbox/{path}", **options).raise_for_status()
 
     def _fault(self) -> str:
+        self._done("DELETE", "faults")  # requests of the run may have made as many as there can be
         made = self._done("POST", "faults", json={"match": {"path": "/nowhere"}, "then": {"status": 503}})
         return str(made.json()["fault"]["id"])
 

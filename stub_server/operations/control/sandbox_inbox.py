@@ -1,7 +1,5 @@
 """The inbox: what arrived at the addresses that need no server of one's own, and what they answer."""
 
-from itertools import islice
-
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
@@ -35,7 +33,7 @@ def list_inbox_messages(call: Call, name: str, query: Body) -> Reply:
         if query.get("event_type") in (None, message.event_type)
         and query.get("verified") in (None, message.verdict.reason is None)
     ]
-    shown = [_shown(message, SHOWN_BODY) for message in islice(found, (page - 1) * limit, page * limit)]
+    shown = [_shown(message, SHOWN_BODY) for message in found[(page - 1) * limit : page * limit]]
     return reply.value({"messages": shown, "pagination": Page(page, limit, len(found)).body()})
 
 
