@@ -26,6 +26,7 @@ from .engine.rules import Rules
 from .events.sender import Sender
 from .explain.explaining import Explainer
 from .files.directory import Directory
+from .files.package import MOST_BYTES, BadFile
 from .http.auth import Gate, Security
 from .http.console import Pages
 from .http.edge import Edge
@@ -128,7 +129,7 @@ def _served(
             open_names=settings.loopback,
             bell=courier.ring,
             keeper=Keeper(directory, "" if directory is None else _fingerprint(document, settings)),
-            restored=None if settings.restore is None else settings.restore.read_bytes(),
+            restored=None if settings.restore is None else _file(settings.restore),
         )
     except ContractViolation as error:  # an overlay may ask of answers what no record has
         raise ContractError(f"the contract does not fit the records of this server: {error}") from None
@@ -176,6 +177,15 @@ def _served(
         hosts=settings.allow_hosts,
         rate_limit=None if settings.rate_limit is None else RateLimit(*settings.rate_limit),
     )
+
+
+def _file(path: Path) -> bytes:
+    """What is in a file. Raises BadFile for what has no end, or is larger than any that is read."""
+    if not path.is_file():
+        raise BadFile("foreign", "This is no regular file.")
+    if path.stat().st_size > MOST_BYTES:
+        raise BadFile("too_large", f"It is larger than {MOST_BYTES >> 20} MiB, the most that is read.")
+    return path.read_bytes()
 
 
 def _fingerprint(document: Document, settings: Settings) -> str:

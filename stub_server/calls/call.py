@@ -57,6 +57,8 @@ class Call:
     """The `/s/{name}` that was taken off the path, or empty."""
     origin: bytes | None = None
     """The page that sent it, as its browser says."""
+    repeated: str | None = None
+    """A header that came more than once and must not."""
     is_foreign = False
     """Whether that page is of another machine."""
     client: tuple[str, int] | None = None

@@ -8,7 +8,7 @@ from ..calls.call import CONTROL, Call
 from ..calls.server import Server
 from ..engine.sandbox import BROKEN
 from ..engine.scheduler import tick
-from ..kernel.problem import Forbidden, Unavailable
+from ..kernel.problem import Forbidden, Malformed, Unavailable
 from ..kernel.trace import Trace
 from ..worlds.catching_up import catch_up
 from . import cors
@@ -23,6 +23,7 @@ from .recording import Recorder, changes_something
 from .router import CALL
 
 _PREFLIGHT = b"access-control-request-method"
+_ONCE = (b"host", b"origin", b"authorization")  # of two, this server and what stands before it may believe another one
 SERVED_WHEN_BROKEN = frozenset((f"{CONTROL}/health", f"{CONTROL}/reset"))
 
 _FOREIGN_HOST = (
@@ -147,6 +148,8 @@ class Edge:
         headers = dict(scope["headers"])
         call = Call(scope["method"], scope["path"], scope["query_string"], headers, self.sandboxes.default, self.server)
         call.client = scope.get("client")
+        if len(headers) != len(scope["headers"]):
+            call.repeated = _repeated(scope["headers"])
         if b"origin" in headers:
             call.origin = headers[b"origin"]
             call.is_foreign = not cors.is_local_origin(call.origin)
@@ -156,7 +159,9 @@ class Edge:
         return call
 
     def _enter(self, call: Call) -> Awaitable[None] | None:
-        """The first steps: the host, no delivery, the world, which may have to be waited for. Raises refusals."""
+        """The first steps: no header twice, the host, no delivery, the world, which may be awaited. Raises refusals."""
+        if call.repeated is not None:
+            raise Malformed(f"The request has more than one {call.repeated} header.", code="malformed_request")
         if not self._hosts.admits(call.headers.get(b"host")) and not _is_open(call.path):
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
         if b"webhook-id" in call.headers:
@@ -173,6 +178,12 @@ class Edge:
         if is_control:
             self._door.control(call)
         return None
+
+
+def _repeated(sent: Headers) -> str | None:
+    """The header that stands more than once and must not."""
+    names = [name for name, _ in sent]
+    return next((name.decode().title() for name in _ONCE if names.count(name) > 1), None)
 
 
 def _refuse_delivery(call: Call) -> None:

@@ -397,3 +397,6 @@ def test_a_server_begins_with_a_file(tmp_path: Path) -> None:
     found[3][1]["public"]["surprise"] = 1
     (tmp_path / "bug.world").write_bytes(sealed(found))
     assert "\n  " in other.refused()
+    (tmp_path / "bug.world").unlink()
+    os.mkfifo(tmp_path / "bug.world")
+    assert "no regular file" in other.refused()
