@@ -25,7 +25,7 @@ _MOVED = {
     "renewSubscription": ("subscriptionId", "subscriptions", "active"),
     "expireSubscription": ("subscriptionId", "subscriptions", "past_due"),
 }
-_LONGEST_WAIT = 1  # seconds; a request may ask for a minute
+_WAITS = range(1, 31)  # seconds that a request may ask for. Hypothesis looks for what takes longest
 
 
 class Controls:
@@ -77,9 +77,11 @@ class Controls:
         return body
 
     def hasten(self, query: Any) -> Any:
-        """A query that does not wait long for what will not come."""
+        """A query that does not wait for what will not come, but for one of sixteen, which waits a second."""
         wait = query.get("wait_seconds") if isinstance(query, Mapping) else None
-        return {**query, "wait_seconds": _LONGEST_WAIT} if isinstance(wait, int) and wait > _LONGEST_WAIT else query
+        if str(wait) not in map(str, _WAITS):
+            return query
+        return {**query, "wait_seconds": int(not crc32(repr(query).encode("utf-8", "replace")) % 16)}
 
     def made(self, operation: str, response: Any) -> None:
         """Take note of a world that the run has made."""

@@ -62,9 +62,12 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
         case.path_parameters = controls.aim_path(name, case.path_parameters, every=True)
     if phase == "fuzzing":
         rare.spoil(name, case)
+    query = controls.hasten(case.query)
+    if query != case.query:
+        case.query = query
     if case.meta.generation.mode.value != "positive":
         return
-    path, body, query = case.path_parameters, case.body, controls.hasten(case.query)
+    path, body = case.path_parameters, case.body
     if phase == "coverage":
         # Of some operations this phase sends a request or two: were ids spared for the 404, nothing would get through.
         path = known.aim_path(path, salt=repr(body) if isinstance(body, dict) else "", every=True)
