@@ -25,7 +25,7 @@ _MOVED = {
     "renewSubscription": ("subscriptionId", "subscriptions", "active"),
     "expireSubscription": ("subscriptionId", "subscriptions", "past_due"),
 }
-_WAITS = range(1, 31)  # seconds that a request may ask for. Hypothesis looks for what takes longest
+_WAITS = range(1, 61)  # seconds that a request may ask for. Hypothesis looks for what takes longest
 
 
 class Controls:
