@@ -73,7 +73,7 @@ class LivedTable(Table):
             self.unique[name].update(held)
         self._newest: dict[str, Row] = {}
         self._older: dict[str, Row] = {}
-        self._most = MOST * TIMES if self.spec.lived else MOST
+        self._most = self._room = MOST * TIMES if self.spec.lived else MOST
         self._is_behind = True
         self._begin()
         self._lived = {name: (table.indexes[name], _pair(table, name)) for name in self.spec.lived}
@@ -240,7 +240,7 @@ class LivedTable(Table):
         """Have a row at hand, as one of the newest."""
         newest = self._newest
         newest[ident] = row
-        if len(newest) >= self._most:
+        if len(newest) >= self._room:
             self._let_go()
 
     def _let_go(self) -> None:
@@ -254,6 +254,7 @@ class LivedTable(Table):
         if is_moving is not None:
             self._newest.update((row.record.id, row) for row in left if is_moving(row.public, row.hidden))
             left = [row for row in left if row.record.id not in self._newest]
+        self._room = len(self._newest) + self._most  # however many are moving, this is not done again for each of them
         if self._is_behind and not self._lived:
             self._add([row for row in left if row.record.key not in self._added])
         for row in left:
