@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from itertools import islice
+from operator import itemgetter
 from typing import Any, TypeAlias, cast
 
 import orjson
@@ -12,7 +13,7 @@ from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
 from . import ordered
 from .derived import AT_ONCE, add, replace, settle
-from .spec import Extract, plain
+from .spec import Extract, Member, plain
 from .table import Table
 
 MOST = 4_096  # so many of a table's newest rows stay parsed, and as many again that were the newest before them,
@@ -76,6 +77,7 @@ class LivedTable(Table):
         self._most = self._room = MOST * TIMES if self.spec.lived else MOST
         self._is_behind = True
         self._begin()
+        self._places_of = _places_of(table)
         self._lived = {name: (table.indexes[name], _pair(table, name)) for name in self.spec.lived}
         for name in DERIVED:
             delattr(self, name)
@@ -176,16 +178,18 @@ class LivedTable(Table):
 
     def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None) -> Record:
         """Check a new version against the unique keys alone."""
-        for _, extract in self._uniques:
-            value = extract(public, hidden)
-            if before is None or value != extract(before[1], before[2]):
-                self._claim(ident, public, hidden)
-                break
+        if before is None or self._has_moved(before, public, hidden):
+            self._claim(ident, public, hidden)
         if before is None:
             key = place(parse_iso(public[self.spec.created]), ident)
             return new(Unwritten, (ident, key, 1, public, (hidden, None)))
         _, key, version, _, _ = before[0]
         return new(Unwritten, (ident, key, version + 1, public, (hidden, self._shortened)))
+
+    def _has_moved(self, before: Row, public: Body, hidden: Body) -> bool:
+        """Whether a version may have another value than the one before in a unique key or a lived index."""
+        places_of = self._places_of
+        return places_of is None or bool(places_of(public) != places_of(before[1]))
 
     def enter(self, record: Record, public: Body, hidden: Body) -> None:
         """Store a prepared new record."""
@@ -214,16 +218,17 @@ class LivedTable(Table):
             if key in self._added:
                 self._outdated.setdefault(key, _written(before.record))
                 self._wrong.pop(key, None)
-            for held, extract in self._uniques:
-                value, claimed = extract(old_public, old_hidden), extract(public, hidden)
-                if value != claimed:
-                    held.pop(value, None)
-                    if claimed is not None:
-                        held[claimed] = ident
-            for index, extract in self._lived.values():
-                was, now = extract(old_public, old_hidden), extract(public, hidden)
-                if was != now:
-                    _shift(index, was, now, key)
+            if self._has_moved(before, public, hidden):
+                for held, extract in self._uniques:
+                    value, claimed = extract(old_public, old_hidden), extract(public, hidden)
+                    if value != claimed:
+                        held.pop(value, None)
+                        if claimed is not None:
+                            held[claimed] = ident
+                for index, extract in self._lived.values():
+                    was, now = extract(old_public, old_hidden), extract(public, hidden)
+                    if was != now:
+                        _shift(index, was, now, key)
         else:
             super().put(record, public, hidden, before)
         self._keep(ident, new(Row, (record, public, self._defaults | hidden if self._defaults else hidden)))
@@ -266,6 +271,14 @@ class LivedTable(Table):
 def _written(record: Record) -> Record:
     """A version as it is stored for good."""
     return record.written() if type(record) is Unwritten else record
+
+
+def _places_of(table: Table) -> Callable[[Body], Any] | None:
+    """What gives a record's values in the unique keys and lived indexes, where they are all public members of it."""
+    indexes = table.spec.indexes
+    extracts = [*table.spec.unique.values(), *(indexes[one] for name in table.spec.lived for one in name.split("+"))]
+    names = [extract.name for extract in extracts if isinstance(extract, Member) and not extract.side]
+    return itemgetter(*names) if names and len(names) == len(extracts) else None
 
 
 def _pair(table: Table, name: str) -> Extract:
