@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from itertools import islice
-from operator import itemgetter
 from typing import Any, TypeAlias, cast
 
 import orjson
@@ -13,7 +12,7 @@ from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
 from . import ordered
 from .derived import AT_ONCE, add, replace, settle
-from .spec import Extract, Member, plain
+from .spec import Extract, plain, public_values
 from .table import Table
 
 MOST = 4_096  # so many of a table's newest rows stay parsed, and as many again that were the newest before them,
@@ -77,7 +76,8 @@ class LivedTable(Table):
         self._most = self._room = MOST * TIMES if self.spec.lived else MOST
         self._is_behind = True
         self._begin()
-        self._places_of = _places_of(table)
+        members = [self.spec.indexes[member] for name in self.spec.lived for member in name.split("+")]
+        self._places_of = public_values([*self.spec.unique.values(), *members])
         self._lived = {name: (table.indexes[name], _pair(table, name)) for name in self.spec.lived}
         for name in DERIVED:
             delattr(self, name)
@@ -271,14 +271,6 @@ class LivedTable(Table):
 def _written(record: Record) -> Record:
     """A version as it is stored for good."""
     return record.written() if type(record) is Unwritten else record
-
-
-def _places_of(table: Table) -> Callable[[Body], Any] | None:
-    """What gives a record's values in the unique keys and lived indexes, where they are all public members of it."""
-    indexes = table.spec.indexes
-    extracts = [*table.spec.unique.values(), *(indexes[one] for name in table.spec.lived for one in name.split("+"))]
-    names = [extract.name for extract in extracts if isinstance(extract, Member) and not extract.side]
-    return itemgetter(*names) if names and len(names) == len(extracts) else None
 
 
 def _pair(table: Table, name: str) -> Extract:

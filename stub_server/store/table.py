@@ -170,11 +170,7 @@ class Table:
         defaults = self._defaults
         if not defaults:
             return hidden
-        shortened = hidden.copy()
-        for name, value in defaults.items():
-            if name in hidden and hidden[name] == value:
-                del shortened[name]
-        return shortened
+        return {name: value for name, value in hidden.items() if name not in defaults or value != defaults[name]}
 
     def put(self, record: Record, public: Body, hidden: Body, before: Row) -> None:
         """Store a prepared version in place of the one before."""
