@@ -1,6 +1,7 @@
 """Typed views of a bundled contract: operations, parameters, responses, lifecycles, events and scopes."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -70,7 +71,8 @@ class Move(NamedTuple):
     name: str | None = None
 
 
-class Lifecycle(NamedTuple):
+@dataclass(frozen=True)
+class Lifecycle:
     """The states of a resource, named sets of them, and the moves between them (`x-lifecycle`)."""
 
     resource: str
@@ -81,11 +83,15 @@ class Lifecycle(NamedTuple):
 
     def find(self, from_: str, to: str, name: str | None = None) -> Move | None:
         """The move of this name between two states, or the first one without `name`. None if there is none."""
+        return self._ways.get((from_, to, name))
+
+    @cached_property
+    def _ways(self) -> dict[tuple[str, str, str | None], Move]:
+        ways: dict[tuple[str, str, str | None], Move] = {}
         for move in self.moves:
-            start, end, _, _, own = move
-            if end == to and start == from_ and (name is None or name == own):
-                return move
-        return None
+            ways.setdefault((move.from_, move.to, None), move)
+            ways.setdefault((move.from_, move.to, move.name), move)
+        return ways
 
     def exits(self, state: str) -> tuple[Move, ...]:
         """The moves that leave a state."""

@@ -101,12 +101,12 @@ class Draft:
         earlier = self._versions.get(ident)
         before = row if earlier is None else earlier[3]
         record = table.prepare(ident, public, hidden, before)
-        if self._versions and table.unique and not (before and table.same_keys(before, public, hidden)):
+        versions = self._versions
+        if versions and table.unique and not (before and table.same_keys(before, public, hidden)):
             self._check_unique(table, ident, public, hidden)
-        if row is None and table.spec.ring is not None:
+        if row is None and table.is_ring:
             self._rings.setdefault(table, []).append(record)
-        stored = before and before.record
-        self._versions[ident] = ((table.name, record, stored), public, hidden, before)
+        versions[ident] = (table.name, record, before and before[0]), public, hidden, before
         return record
 
     def _check_unique(self, table: Table, ident: str, public: Body, hidden: Body) -> None:

@@ -103,8 +103,9 @@ def run(sandbox: Sandbox, timer: Timer, now: int) -> Step | None:
     """Do the next timer's job at an instant; None where its moment has passed, which the next step will say."""
     store = sandbox.stores.get(timer.merchant_id)
     if store is not None and not has_moved_on(sandbox, store, timer):
-        draft = Draft(sandbox, store, Cause("job", timer.subject, timer.job), now)
-        JOBS[timer.job](draft, timer.subject)
+        _, _, job, _, subject = timer
+        draft = Draft(sandbox, store, Cause("job", subject, job), now)
+        JOBS[job](draft, subject)
         if not draft.is_empty:
             draft.taken(timer)
             return draft.record()

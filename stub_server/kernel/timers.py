@@ -54,7 +54,10 @@ class Timers:
         number = timer[1]
         if number not in self._live:
             self._live[number] = timer
-            self._enter(timer)
+            if timer[2] == SENDING:
+                heappush(self._attempts, timer)
+            else:
+                self._jobs.add(timer)
             if number > self.last:
                 self.last = number
 
@@ -71,25 +74,24 @@ class Timers:
         self.claimed.pop(timer[1], None)
         self.held.pop(timer[1], None)
 
-    def next_due(self) -> int | None:
-        """When the next job is due, in ms; None without jobs."""
+    def first(self) -> TimerData | None:
+        """The job that is due first, None without jobs."""
         jobs, live = self._jobs, self._live
         while (first := jobs.first()) is not None:
             if live.get(first[1]) == first:
-                return first[0]
+                return first
             jobs.pop()
         return None
 
+    def next_due(self) -> int | None:
+        """When the next job is due, in ms; None without jobs."""
+        first = self.first()
+        return None if first is None else first[0]
+
     def next(self, until: int) -> Timer | None:
         """The next timer that is due at `until` or before."""
-        due = self.next_due()
-        return self.first() if due is not None and due <= until else None
-
-    def first(self) -> Timer:
-        """The timer of `next_due`, right after that was asked."""
-        first = self._jobs.first()
-        assert first is not None
-        return Timer._make(first)
+        first = self.first()
+        return Timer._make(first) if first is not None and first[0] <= until else None
 
     # -- timers whose job had nothing to do are set aside until a step records that they were removed
 

@@ -216,7 +216,7 @@ def _unheard(sandbox: Sandbox) -> Iterator[Callable[[], None]]:
     """
     rules = sandbox.rules
     silent = {
-        name: lifecycle._replace(moves=tuple(move._replace(events=()) for move in lifecycle.moves))
+        name: replace(lifecycle, moves=tuple(move._replace(events=()) for move in lifecycle.moves))
         for name, lifecycle in rules.lifecycles.items()
     }
 

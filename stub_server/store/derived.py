@@ -88,8 +88,11 @@ def replace(table: Table, changes: Sequence[tuple[Row, Row]]) -> None:
 
 def _columns(table: Table, parts: Sequence[Parts]) -> list[list[Any]]:
     """The values of records in each index."""
-    members = [(member.side, member.name) for member in table.spec.indexes.values()]
-    columns: list[list[Any]] = [[part[side].get(name) for part in parts] for side, name in members]
+    sides = [public for public, _ in parts], [hidden for _, hidden in parts]
+    columns: list[list[Any]] = [
+        [side.get(name) for side in sides[member.side]]
+        for name, member in ((member.name, member) for member in table.spec.indexes.values())
+    ]
     positions = {name: number for number, name in enumerate(table.spec.indexes)}
     for pair in table.spec.pairs:
         first, second = (columns[positions[name]] for name in pair.split("+"))

@@ -12,7 +12,7 @@ from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
 from . import ordered
 from .derived import AT_ONCE, add, replace, settle
-from .spec import Extract, plain
+from .spec import Extract, plain, public_values
 from .table import Table
 
 MOST = 4_096  # so many of a table's newest rows stay parsed, and as many again that were the newest before them,
@@ -73,9 +73,11 @@ class LivedTable(Table):
             self.unique[name].update(held)
         self._newest: dict[str, Row] = {}
         self._older: dict[str, Row] = {}
-        self._most = MOST * TIMES if self.spec.lived else MOST
+        self._most = self._room = MOST * TIMES if self.spec.lived else MOST
         self._is_behind = True
         self._begin()
+        members = [self.spec.indexes[member] for name in self.spec.lived for member in name.split("+")]
+        self._places_of = public_values([*self.spec.unique.values(), *members])
         self._lived = {name: (table.indexes[name], _pair(table, name)) for name in self.spec.lived}
         for name in DERIVED:
             delattr(self, name)
@@ -176,16 +178,18 @@ class LivedTable(Table):
 
     def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None) -> Record:
         """Check a new version against the unique keys alone."""
-        for _, extract in self._uniques:
-            value = extract(public, hidden)
-            if before is None or value != extract(before[1], before[2]):
-                self._claim(ident, public, hidden)
-                break
+        if before is None or self._has_moved(before, public, hidden):
+            self._claim(ident, public, hidden)
         if before is None:
             key = place(parse_iso(public[self.spec.created]), ident)
             return new(Unwritten, (ident, key, 1, public, (hidden, None)))
         _, key, version, _, _ = before[0]
         return new(Unwritten, (ident, key, version + 1, public, (hidden, self._shortened)))
+
+    def _has_moved(self, before: Row, public: Body, hidden: Body) -> bool:
+        """Whether a version may have another value than the one before in a unique key or a lived index."""
+        places_of = self._places_of
+        return places_of is None or bool(places_of(public) != places_of(before[1]))
 
     def enter(self, record: Record, public: Body, hidden: Body) -> None:
         """Store a prepared new record."""
@@ -214,16 +218,17 @@ class LivedTable(Table):
             if key in self._added:
                 self._outdated.setdefault(key, _written(before.record))
                 self._wrong.pop(key, None)
-            for held, extract in self._uniques:
-                value, claimed = extract(old_public, old_hidden), extract(public, hidden)
-                if value != claimed:
-                    held.pop(value, None)
-                    if claimed is not None:
-                        held[claimed] = ident
-            for index, extract in self._lived.values():
-                was, now = extract(old_public, old_hidden), extract(public, hidden)
-                if was != now:
-                    _shift(index, was, now, key)
+            if self._has_moved(before, public, hidden):
+                for held, extract in self._uniques:
+                    value, claimed = extract(old_public, old_hidden), extract(public, hidden)
+                    if value != claimed:
+                        held.pop(value, None)
+                        if claimed is not None:
+                            held[claimed] = ident
+                for index, extract in self._lived.values():
+                    was, now = extract(old_public, old_hidden), extract(public, hidden)
+                    if was != now:
+                        _shift(index, was, now, key)
         else:
             super().put(record, public, hidden, before)
         self._keep(ident, new(Row, (record, public, self._defaults | hidden if self._defaults else hidden)))
@@ -240,7 +245,7 @@ class LivedTable(Table):
         """Have a row at hand, as one of the newest."""
         newest = self._newest
         newest[ident] = row
-        if len(newest) >= self._most:
+        if len(newest) >= self._room:
             self._let_go()
 
     def _let_go(self) -> None:
@@ -254,6 +259,7 @@ class LivedTable(Table):
         if is_moving is not None:
             self._newest.update((row.record.id, row) for row in left if is_moving(row.public, row.hidden))
             left = [row for row in left if row.record.id not in self._newest]
+        self._room = len(self._newest) + self._most  # however many are moving, this is not done again for each of them
         if self._is_behind and not self._lived:
             self._add([row for row in left if row.record.key not in self._added])
         for row in left:

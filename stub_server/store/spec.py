@@ -1,7 +1,8 @@
 """What a table is told about its records: keys, indexes, sums, and which part of them lives elsewhere."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -36,6 +37,12 @@ def plain(extract: Extract) -> Extract:
         return extract
     name = extract.name
     return (lambda public, hidden: hidden.get(name)) if extract.side else (lambda public, hidden: public.get(name))
+
+
+def public_values(extracts: Sequence[Extract]) -> Callable[[Body], Any] | None:
+    """What gives a record's values of all of these at once; None unless each is a member of the public part."""
+    names = [extract.name for extract in extracts if isinstance(extract, Member) and not extract.side]
+    return itemgetter(*names) if names and len(names) == len(extracts) else None
 
 
 def _none() -> Mapping[str, Any]:

@@ -41,7 +41,7 @@ class Table:
         self.tallies = Tallies(spec, positions)
         self._tallied = bool(spec.sums or spec.distinct)
         self.size = 0  # bytes of the records of a ring; of other tables nobody asks
-        self._is_ring = spec.ring is not None
+        self.is_ring = spec.ring is not None
         self.views = Views(positions)
         self._peeked: dict[str, tuple[Record, Body]] = {}
         # Of a table that was copied: the values whose lists are its own by now, by index. The others are shared.
@@ -176,7 +176,7 @@ class Table:
         """Store a prepared version in place of the one before."""
         key = record.key
         self.rows[key] = record
-        if self._is_ring:
+        if self.is_ring:
             self.size += size_of(record) - size_of(before.record)
         self._move(key, record.id, (before.public, before.hidden), (public, hidden))
 
@@ -184,7 +184,7 @@ class Table:
         """Take a record out."""
         key = row.record.key
         del self.rows[key], self.keys[row.id]
-        if self._is_ring:
+        if self.is_ring:
             self.size -= size_of(row.record)
         self.order = ordered.remove(self.order, key)
         self._move(key, row.id, (row.public, row.hidden), None)
@@ -202,7 +202,7 @@ class Table:
         ident, key = record.id, record.key
         self.rows[key] = record
         self.keys[ident] = key
-        if self._is_ring:
+        if self.is_ring:
             self.size += size_of(record)
         values = self._values(public, hidden)
         if self._own is not None:

@@ -38,13 +38,17 @@ class Tallies:
         """Add many records; `columns` are their values in each of the indexes."""
         for side, name, targets in self._sums:
             amounts = [part[side].get(name) for part in parts]
-            for sums, position in targets:
-                for group, amount in zip(columns[position], amounts, strict=True):
-                    if amount:
-                        _add(sums, group, amount)
+            if any(amounts):
+                for sums, position in targets:
+                    for group, amount in zip(columns[position], amounts, strict=True):
+                        if amount:
+                            _add(sums, group, amount)
         for groups, position, member_of in self._distinct:
-            for group, part in zip(columns[position], parts, strict=True):
-                _count(groups, group, member_of(*part), +1)
+            for group, (public, hidden) in zip(columns[position], parts, strict=True):
+                member = member_of(public, hidden)
+                if member is not None and group is not None:
+                    members = groups.setdefault(group, {})
+                    members[member] = members.get(member, 0) + 1
 
     def move(self, was: Sequence[Any], old: tuple[Body, Body], now: Sequence[Any], new: tuple[Body, Body]) -> None:
         """Take a version away and add the one after it: what counts the same in both is left alone."""
