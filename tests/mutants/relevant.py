@@ -3,7 +3,7 @@
 from pathlib import Path
 
 _NAMED = {
-    "analytics": ("analytics",),
+    "analytics": ("analytics", "every_refusal"),
     "api_keys": ("own_keys", "key_escalation", "every_conflict", "lists/test_lists"),
     "attempts": ("unit/test_deliveries", "webhook_life", "deliveries", "at_least_once", "delivery_faults"),
     "billing": ("order_life", "subscription_life", "renewals", "seats", "archive", "standstill", "subscription_shown"),
@@ -20,17 +20,17 @@ _NAMED = {
     "journal": ("unit/test_journal", "journeys/test_requests", "recording"),
     "lifecycle": ("project_life", "order_life"),
     "log": ("test_log", "test_bounds", "test_steps"),
-    "orders": ("test_orders", "order_life", "lists/test_lists", "renewals", "every_conflict"),
+    "orders": ("test_orders", "order_life", "lists/test_lists", "renewals", "every_conflict", "every_refusal"),
     "past": ("as_of", "rewind", "travel"),
     "payments": ("order_life", "test_orders", "brcode"),
     "places": ("places", "contacts", "test_orders"),
-    "plans": ("test_plans", "seats", "lists/test_lists"),
-    "products": ("test_products", "product_list", "lists/test_lists"),
-    "projects": ("project_life", "statistics", "every_conflict", "test_updates", "lists/test_lists"),
+    "plans": ("test_plans", "seats", "lists/test_lists", "every_refusal"),
+    "products": ("test_products", "product_list", "lists/test_lists", "every_refusal"),
+    "projects": ("project_life", "statistics", "every_conflict", "test_updates", "lists/test_lists", "every_refusal"),
     "qr": ("qr", "pictures"),
     "receivers": ("webhook_life", "journeys/test_deliveries", "delivery_faults"),
     "replies": ("unit/test_replies", "idempotency", "test_bounds"),
-    "resources": ("test_events", "archive", "test_updates", "webhook_life"),
+    "resources": ("test_events", "archive", "test_updates", "webhook_life", "every_refusal"),
     "restoring": ("rewind", "snapshots", "folding"),
     "rewinding": ("rewind", "snapshots", "at_once"),
     "samples": ("test_webhooks", "event_trigger"),
@@ -56,7 +56,7 @@ _NAMED = {
     "step": ("test_log", "test_draft", "test_steps", "folding"),
     "subscriptions": ("subscription_life", "subscription_shown", "lists/test_lists", "renewals"),
     "usage": ("own_keys",),
-    "webhooks": ("webhook_life", "test_webhooks", "deliveries", "lists/test_lists"),
+    "webhooks": ("webhook_life", "test_webhooks", "deliveries", "lists/test_lists", "every_refusal"),
 }
 """Parts of the paths of test files that are about a module, quick ones first; else the module's own name is one."""
 _THEN = (
