@@ -4,7 +4,7 @@ from pathlib import Path
 
 _NAMED = {
     "analytics": ("analytics", "every_refusal"),
-    "api_keys": ("own_keys", "key_escalation", "every_conflict", "lists/test_lists"),
+    "api_keys": ("own_keys", "key_life", "key_escalation", "every_conflict", "lists/test_lists"),
     "attempts": ("unit/test_deliveries", "webhook_life", "deliveries", "at_least_once", "delivery_faults"),
     "billing": ("order_life", "subscription_life", "renewals", "seats", "archive", "standstill", "subscription_shown"),
     "boleto": ("boleto",),
@@ -16,7 +16,7 @@ _NAMED = {
     "difference": ("rewind", "snapshots", "as_of", "folding"),
     "documents": ("unit/test_documents", "every_refusal"),
     "draft": ("test_draft", "test_events", "test_defects"),
-    "jobs": ("archive", "renewals", "deliveries", "standstill", "own_keys", "advancing"),
+    "jobs": ("archive", "renewals", "deliveries", "standstill", "key_life", "advancing"),
     "journal": ("unit/test_journal", "journeys/test_requests", "recording"),
     "lifecycle": ("project_life", "order_life"),
     "log": ("test_log", "test_bounds", "test_steps"),
