@@ -14,7 +14,7 @@ STAMP := $(VENV)/.installed
 export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint bench contract crash explain judges soak mutants
+.PHONY: help setup run test lint bench contract crash explain judges soak mutants model
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ explain: $(STAMP) ## measure how many refusals have a nearest request that succe
 
 judges: $(STAMP) ## let redocly, prism, specmatic and client generators judge contract and server
 	@$(BIN)/python -m tests.judges
+
+model: $(STAMP) ## play three hundred random lives against the model, and plant defects for it to find
+	@$(BIN)/python -m tests.properties $(ARGS)
 
 mutants: $(STAMP) ## plant defects in the rules, one at a time, and see whether a test notices
 	@$(BIN)/python -m tests.mutants $(ARGS)

@@ -102,3 +102,11 @@ def test_an_instant_to_freeze_at_is_refused_by_its_own_name(control: httpx2.Clie
     """The field is called `at` there."""
     answer = control.post("/clock/freeze", json={"at": "2020-01-01T00:00:00Z"})
     assert {"at": "clock_moves_forward_only"} == refused(answer, 409, "clock_moves_forward_only")
+
+
+@pytest.mark.parametrize("body", [None, {}, {"wait_seconds": 1}])
+def test_without_an_instant_a_clock_freezes_at_once(control: httpx2.Client, body: Json | None) -> None:
+    assert not done(control.post("/clock/resume"))["frozen"]
+    stopped = done(control.post("/clock/freeze", json=body))
+    assert stopped["frozen"]
+    assert stopped["now"] == done(control.get("/clock"))["now"]

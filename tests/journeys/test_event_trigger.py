@@ -75,7 +75,9 @@ def test_overrides_change_what_it_shows_and_null_takes_away(raised: Raise, api: 
 def test_an_empty_world_tells_the_contracts_example(control: httpx2.Client, raised: Raise) -> None:
     done(control.post("/reset", json={"scenario": "empty"}))
     example = document().events["order.paid"]["example"]["data"]
-    assert example == raised("order.paid")["data"]
+    event = raised("order.paid")
+    assert example == event["data"]
+    assert [event] == done(control.get("/events", params={"resource_id": example["order"]["id"]}))["events"]
 
 
 @pytest.mark.parametrize("overrides", [{"email": 42}, {"unheard_of": "x"}, {"email": None}])

@@ -213,6 +213,8 @@ def test_every_move_of_an_order_happens_and_is_told_once(
     }
     expected = "partially_refunded" if (from_, to) == ("paid", "paid") else payment[order["status"]]
     assert expected == order["last_transaction"]["status"]
+    went_wrong = order["status"] in ("failed", "expired", "canceled")
+    assert ("false" if went_wrong else "true") == order["last_transaction"]["success"]
 
 
 VERBS = {"pay": "paid", "fail": "failed", "expire": "expired", "cancel": "canceled", "refund": "refunded"}
@@ -236,6 +238,13 @@ def test_every_other_move_of_an_order_is_409(stage: Stage, state: str, verb: str
         assert all(exit_ in message for exit_ in exits)
         assert ("is final" in message) is (not exits)
     assert (order, told) == (stage.get_order(order["id"]), stage.events(order["id"]))
+
+
+@pytest.mark.parametrize("state", ORDER.states)
+def test_an_order_says_what_can_be_done_with_it(stage: Stage, state: str) -> None:
+    """By the verbs of the control surface: those that move it to another state."""
+    shown = done(stage.control.get(f"/orders/{stage.order(state)['id']}"))
+    assert [verb for verb, to in VERBS.items() if to != state and ORDER.find(state, to)] == shown["allowed"]
 
 
 @pytest.mark.parametrize(("state", "verb"), [pair for pair in OTHERS if pair[0] == VERBS[pair[1]]])

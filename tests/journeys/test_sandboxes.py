@@ -216,21 +216,29 @@ def test_past_the_limit_the_longest_unused_mention_makes_room(
 
 
 def test_many_forks_at_once_do_not_see_each_other(worlds: httpx2.Client, make: Make) -> None:
-    """Eight clients and 200 forks: each finds its own customer and no other's."""
+    """Eight clients and 200 forks: each finds its own customer and no other's, at once and when all have written."""
     parent = make(name="many", now=NOW)
     before = parent["records"]
 
-    def one(number: int) -> tuple[int, int, list[str]]:
+    def found(fork: Json) -> tuple[int, list[str]]:
+        with api(fork) as client:
+            customers = client.get("/v2/customers", params={"name": "Pessoa "}).json()["customers"]
+        records = worlds.get(f"/sandboxes/{fork['name']}").json()["sandbox"]["records"]
+        return records, [customer["name"] for customer in customers]
+
+    def one(number: int) -> tuple[Json, tuple[int, list[str]]]:
         fork = created(worlds.post("/sandboxes/many/fork", json={"name": f"many-{number}"}))["sandbox"]
         with api(fork) as client:
             created(client.post("/v2/customers", json=customer_body(name=f"Pessoa {number}")))
-            found = client.get("/v2/customers", params={"name": "Pessoa "}).json()["customers"]
-        return number, worlds.get(f"/sandboxes/{fork['name']}").json()["sandbox"]["records"], [c["name"] for c in found]
+        return fork, found(fork)
 
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(one, range(200)))
-    assert [(n, before + 1, [f"Pessoa {n}"]) for n in range(200)] == results
-    assert before == worlds.get("/sandboxes/many").json()["sandbox"]["records"]
+        later = list(pool.map(found, [fork for fork, _ in results]))
+    expected = [(before + 1, [f"Pessoa {number}"]) for number in range(200)]
+    assert expected == [first for _, first in results]
+    assert expected == later
+    assert (before, []) == found(parent)
 
 
 def test_a_public_server_has_worlds_with_the_admin_key(serve: Serve) -> None:

@@ -92,6 +92,20 @@ def test_an_answer_does_not_wait_for_a_receiver(
         assert {"delivered"} == {log["status"] for log in logs(api, webhookId=webhook["id"], limit="100")}
 
 
+def test_time_goes_on_while_a_drain_waits(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """It tells the time at which it ends, by a clock that runs."""
+    receiver.hold = threading.Event()
+    hook(events=CREATED)
+    started = control.post("/clock/resume").json()["now"]
+    event(api)
+    drained = drain(control, wait_seconds=0.2)
+    receiver.hold.set()
+    assert not drained["complete"]
+    assert datetime.fromisoformat(drained["now"]) - datetime.fromisoformat(started) >= timedelta(seconds=0.2)
+
+
 def test_a_failed_delivery_is_tried_again_on_the_sandbox_clock(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:

@@ -1,7 +1,7 @@
 """`make mutants`: a seeded sample of planted defects, each tried against the tests that are likeliest to notice it.
 
-A change that no test notices is shown at the end, and the exit code is 1: it wants a test, or a reason. The code is
-changed in a copy, never in the checkout.
+A change that no test notices is shown at the end, and the exit code is 1: it wants a test, or a reason. Those that have
+one (`reasons.yaml`) are counted apart and not tried. The code is changed in a copy, never in the checkout.
 """
 
 import os
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 
+from .reasons import Reasons
 from .relevant import stages
 from .sampling import Mutant, sample
 
@@ -49,27 +50,36 @@ def noticed(copy: Path, mutant: Mutant, groups: int) -> str | None:
 @click.option("--number", default=200, show_default=True, help="How many changes are tried.")
 @click.option("--seed", default=1, show_default=True, help="The same seed tries the same changes.")
 @click.option("--skip", default=0, help="Go on after so many of them.")
+@click.option("--only", type=int, multiple=True, help="Only the one with this number; may be repeated.")
 @click.option("--minutes", type=float, help="Begin no further one after so long.")
 @click.option("--groups", default=5, show_default=True, help="How many groups of tests are asked; 1 is quick.")
-def main(number: int, seed: int, skip: int, minutes: float | None, groups: int) -> None:
+def main(number: int, seed: int, skip: int, only: tuple[int, ...], minutes: float | None, groups: int) -> None:
     """Plant defects in engine, domain and operations, one at a time, and see whether the tests notice."""
-    begun, survivors, tried = time.monotonic(), [], 0
+    begun, reasons = time.monotonic(), Reasons.read()
+    survivors, excused, tried = [], 0, 0
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
         shutil.copytree(ROOT, copy, ignore=_LEFT)
-        for mutant in sample(copy / "stub_server", number, seed)[skip:]:
+        for place, mutant in enumerate(sample(copy / "stub_server", number, seed), 1):
+            if place <= skip or (only and place not in only):
+                continue
             if minutes is not None and time.monotonic() - begun > minutes * 60:
                 break
             tried += 1
-            at, killer = time.monotonic(), noticed(copy, mutant, groups)
-            verdict = f"noticed by {killer}" if killer else "SURVIVED"
-            click.echo(f"{skip + tried:>4} {time.monotonic() - at:>5.0f} s  {mutant}\n            {verdict}")
-            if killer is None:
-                survivors.append(mutant)
-    click.echo(f"\n{tried - len(survivors)} of {tried} were noticed.")
-    for mutant in survivors:
-        click.echo(f"  not noticed: {mutant}")
+            at, reason = time.monotonic(), reasons.of(mutant)
+            killer = noticed(copy, mutant, groups) if reason is None else None
+            verdict = f"noticed by {killer}" if killer else "SURVIVED" if reason is None else f"not tried: {reason}"
+            click.echo(f"{place:>4} {time.monotonic() - at:>5.0f} s  {mutant}\n            {verdict}")
+            excused += reason is not None
+            if killer is None and reason is None:
+                survivors.append(f"{place:>4}  {mutant}")
+    click.echo(
+        f"\n{tried}: {tried - excused - len(survivors)} noticed, {excused} with a reason, {len(survivors)} not noticed"
+    )
+    for survivor in survivors:
+        click.echo(survivor)
     sys.exit(bool(survivors))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,9 +1,10 @@
 """Every small change that could be made to a module, and a seeded sample of them."""
 
 import ast
-import random
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 ROOMS = ("engine", "domain", "operations")
@@ -27,10 +28,24 @@ class Mutant:
     end_column: int
     before: str
     after: str
+    code: str
+    """The line on which it begins, without its indentation."""
+    nth: int
+    """How many changes of the module are the same, word for word and on the same line, before this one."""
+
+    @property
+    def change(self) -> str:
+        """What it does, on one line."""
+        return f"{_short(self.before)}  =>  {_short(self.after)}"
 
     def __str__(self) -> str:
         """Where it is and what it does, on one line."""
-        return f"{self.module}:{self.line}: {_short(self.before)}  =>  {_short(self.after)}"
+        return f"{self.module}:{self.line}: {self.change}"
+
+    def rank(self, seed: int) -> bytes:
+        """Its place among all changes: drawn from the seed and from what it says, not from where it stands."""
+        said = (str(seed), self.module, self.code, self.before, self.after, str(self.nth))
+        return sha256("\0".join(said).encode()).digest()
 
     def applied(self, source: str) -> str:
         """The module with the change."""
@@ -46,27 +61,30 @@ def _short(text: str) -> str:
 
 
 def sample(package: Path, number: int, seed: int) -> list[Mutant]:
-    """So many of all mutants of the rooms, the same for a seed as long as the code is the same."""
+    """So many of all mutants of the rooms, by their ranks: code that changes elsewhere leaves the others chosen."""
     found = [
         mutant
         for room in ROOMS
         for file in sorted((package / room).rglob("*.py"))
         for mutant in mutants(file.read_text(encoding="utf-8"), file.relative_to(package).as_posix())
     ]
-    return random.Random(seed).sample(found, min(number, len(found)))
+    return sorted(found, key=lambda mutant: mutant.rank(seed))[:number]
 
 
 def mutants(source: str, module: str) -> Iterator[Mutant]:
     """Every change to one module, in its order."""
     lines = source.encode().splitlines(keepends=True)
     tree = ast.parse(source)
+    seen: Counter[tuple[str, str, str]] = Counter()
     for node, changed in sorted(_changes(tree), key=lambda pair: (pair[0].lineno, pair[0].col_offset, pair[1])):
         end_line, end_column = node.end_lineno or 0, node.end_col_offset or 0
         text = lines[node.lineno - 1 : end_line]
         text[-1] = text[-1][:end_column]  # before the first is cut: both may be one line
         text[0] = text[0][node.col_offset :]
-        before = b"".join(text).decode()
-        yield Mutant(module, node.lineno, node.col_offset, end_line, end_column, before, changed)
+        before, code = b"".join(text).decode(), lines[node.lineno - 1].decode().strip()
+        nth = seen[code, before, changed]
+        seen[code, before, changed] += 1
+        yield Mutant(module, node.lineno, node.col_offset, end_line, end_column, before, changed, code, nth)
 
 
 def _changes(tree: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:

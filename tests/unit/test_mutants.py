@@ -5,6 +5,7 @@ from pathlib import Path
 
 import stub_server
 
+from ..mutants.reasons import Reasons
 from ..mutants.relevant import stages
 from ..mutants.sampling import ROOMS, mutants, sample
 
@@ -60,6 +61,22 @@ def test_the_sample_is_code_and_the_same_for_a_seed() -> None:
     for mutant in chosen:
         source = (PACKAGE / mutant.module).read_text(encoding="utf-8")
         assert ast.dump(ast.parse(source)) != ast.dump(ast.parse(mutant.applied(source))), mutant
+
+
+def test_a_sample_stays_when_other_code_changes() -> None:
+    """Lines that move, and new changes between, leave the rank of the others as it was."""
+    grown = SOURCE.replace("NAME:", "NEW = a < 7\n\n\nNAME:")
+    ranks = {mutant.rank(1) for mutant in mutants(grown, "m.py")}
+    assert {mutant.rank(1) for mutant in mutants(SOURCE, "m.py")} < ranks
+    assert len(ranks) == len(list(mutants(grown, "m.py")))
+
+
+def test_every_reason_is_of_a_change_that_can_be_made() -> None:
+    """Code that is gone needs no reason."""
+    known = Reasons.read().known
+    modules = {module for module, _, _ in known}
+    found = [mutant for module in modules for mutant in mutants((PACKAGE / module).read_text(encoding="utf-8"), module)]
+    assert set() == set(known) - {(mutant.module, mutant.code, mutant.change) for mutant in found}
 
 
 def test_tests_that_are_about_a_module_are_asked_first_and_each_once() -> None:
