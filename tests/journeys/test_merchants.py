@@ -5,6 +5,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
+from stub_server.contract.formats import date_time_ms
 from stub_server.operations.control.sandbox import MOST_MERCHANTS
 
 from ..support import forge, refusal
@@ -54,3 +55,12 @@ def test_the_token_of_a_merchant_that_a_reset_has_dropped_serves_again_once_he_i
     refused(api.get("/v2/customers", headers=headers), 401, "invalid_token")
     assert 201 == control.post("/tokens", json=body).status_code
     assert 200 == api.get("/v2/customers", headers=headers).status_code
+
+
+def test_a_token_lasts_as_long_as_was_asked(control: httpx2.Client) -> None:
+    """By the machine's clock: a token is the server's, and no part of the sandbox."""
+    asked = {seconds: created(control.post("/tokens", json={"expires_in": seconds})) for seconds in (60, 86_400)}
+    usual = created(control.post("/tokens"))
+    assert [60, 86_400, 3_600] == [made["expires_in"] for made in (*asked.values(), usual)]
+    short, long = (date_time_ms(made["expires_at"]) for made in asked.values())
+    assert 86_340_000 <= long - short < 86_400_000

@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from ..support.contract import component, violations
-from ..support.make import Maker
+from ..support.make import Json, Maker
 from .steps import (
     UNKNOWN,
     archive,
@@ -223,3 +223,10 @@ def test_a_products_life_is_told_in_events(api: httpx2.Client, control: httpx2.C
     told = [(event["type"], event["data"]["product"]) for event in events]
     assert told == [("product.created", product), ("product.updated", changed), ("product.deleted", changed)]
     assert [violations(component("ProductEvent"), event) for event in events] == [[], [], []]
+
+
+@pytest.mark.parametrize(("method", "body"), [("GET", None), ("PUT", {"name": "Outro"}), ("DELETE", None)])
+def test_a_product_that_is_not_there_is_called_one(api: httpx2.Client, method: str, body: Json | None) -> None:
+    answer = api.request(method, f"/v2/products/{UNKNOWN}", json=body)
+    refused(answer, 404, "not_found")
+    assert answer.json()["message"].startswith("There is no product with this id.")

@@ -80,6 +80,8 @@ def test_a_move_to_the_present_state_changes_and_tells_nothing(stage: Stage, sta
     held = stage.subscription(state)
     told = stage.events(held["id"])
     assert held == stage.drive("subscriptions", held["id"], verb)["subscription"]
+    if verb == "cancel":
+        assert held == stage.drive("subscriptions", held["id"], verb, at_period_end=True)["subscription"]
     assert (held, told) == (stage.get_subscription(held["id"]), stage.events(held["id"]))
 
 
@@ -92,6 +94,13 @@ def test_to_cancel_at_the_end_of_the_period_changes_no_state_and_is_no_event(sta
     now = stage.get_subscription(held["id"])
     assert (state, True, None) == (now["status"], now["cancel_at_period_end"], now["next_billing_at"])
     assert told == stage.events(held["id"])
+
+
+def test_what_is_over_cannot_be_canceled_at_its_end(stage: Stage) -> None:
+    held = stage.subscription("expired")
+    answer = stage.control.post(f"/subscriptions/{held['id']}/cancel", json={"at_period_end": True})
+    refused(answer, 409, "invalid_state_transition")
+    assert "from expired to canceled" in answer.json()["message"]
 
 
 @pytest.mark.parametrize("state", ["canceled", "expired"])
