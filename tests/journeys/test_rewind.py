@@ -331,3 +331,20 @@ def test_what_others_do_while_a_rewind_is_worked_out_is_undone_too(
     late = number - (step + undone + 1)  # those that came after it
     rewind(control, to_step=number - late)
     assert before == {p: body for p, body in everything(api, control).items() if p.startswith("/v2/customers")}
+
+
+def test_a_sandbox_that_is_reset_meanwhile_is_not_rewound(
+    api: httpx2.Client, control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(40):
+        created(api.post("/v2/customers", json=customer_body()))
+    monkeypatch.setattr(slices.Lane, "in_slices", _one_by_one)
+    with ThreadPoolExecutor(1) as pool:
+        going = pool.submit(control.post, "/rewind", json={"to_step": step_of(control) - 30})
+        with httpx2.Client(base_url=control.base_url, timeout=30, verify=NO_TLS) as other:
+            time.sleep(0.2)
+            done(other.post("/reset"))
+        answer = going.result()
+    assert {"to_step": "step_not_kept"} == refused(answer, 409, "step_not_kept")
+    assert "begun anew" in answer.json()["message"]
+    assert 0 == step_of(control)
