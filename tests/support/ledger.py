@@ -8,6 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from stub_server.contract.document import Operation
+from stub_server.contract.path_examples import with_path_examples
 
 from .contract import document
 
@@ -114,7 +115,8 @@ def serves_the_contract(origin: str, module: str) -> bool:
 
 @cache
 def _promised_paths() -> object:
-    return _without_examples(json.loads(json.dumps(document().raw["paths"])))
+    served = with_path_examples(document().raw)  # examples stand with each path that is served
+    return _without_examples(json.loads(json.dumps(served["paths"])))
 
 
 def _without_examples(node: object) -> object:
