@@ -36,7 +36,7 @@ def as_it_is(table: str, record: Record) -> Record:
     return record
 
 
-def state_lines(state: WorldState, change: Change = as_it_is, part: Part = Fragment) -> Iterator[bytes]:
+def state_lines(state: WorldState, change: Change = as_it_is) -> Iterator[bytes]:
     """A state, line by line."""
     yield world_line(state)
     places: dict[bytes, int] = {}
@@ -48,10 +48,11 @@ def state_lines(state: WorldState, change: Change = as_it_is, part: Part = Fragm
             for key in sorted(rows):
                 places[rows[key].public] = count
                 count += 1
-                yield _line("record", {"table": name, **_record(change(name, rows[key]), part)})
+                yield _line("record", {"table": name, **_record(change(name, rows[key]), Fragment)})
     for event in state.events:
         place = places.get(event.resource)
-        yield _line("event", _event(event, part(event.resource) if place is None else place, _told(event.hidden, part)))
+        shown = Fragment(event.resource) if place is None else place
+        yield _line("event", _event(event, shown, _told(event.hidden, Fragment)))
     for timer in sorted(state.timers.values()):
         yield _line("timer", _timer(timer))
     for reply in state.replies.items():

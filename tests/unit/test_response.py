@@ -57,9 +57,9 @@ def sent(kind: type[RequestResponseCycle], messages: list[Any], *, method: str, 
     async def send() -> tuple[Any, ...]:
         connection, ended = Connection(), []
         logger = logging.getLogger("nobody")
+        scope: Any = {"type": "http", "method": method}
         cycle = kind(
-            {"type": "http", "method": method},  # type: ignore[typeddict-item]  # all that is asked of it
-            connection, FlowControl(connection), logger, logger, False, [DATE], asyncio.Event(), False, keep_alive,
+            scope, connection, FlowControl(connection), logger, logger, False, [DATE], asyncio.Event(), False, keep_alive,
             lambda: ended.append(True),
         )  # fmt: skip
         error = ""
