@@ -59,8 +59,8 @@ def sent(kind: type[RequestResponseCycle], messages: list[Any], *, method: str, 
         logger = logging.getLogger("nobody")
         scope: Any = {"type": "http", "method": method}
         cycle = kind(
-            scope, connection, FlowControl(connection), logger, logger, False, [DATE], asyncio.Event(), False, keep_alive,
-            lambda: ended.append(True),
+            scope, connection, FlowControl(connection), logger, logger, False, [DATE], asyncio.Event(), False,
+            keep_alive, lambda: ended.append(True),
         )  # fmt: skip
         error = ""
         try:
