@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..contract.document import Lifecycle, Operation
 from ..engine.draft import Draft
@@ -17,6 +17,8 @@ from ..store.memory import Store
 from ..store.table import Table
 
 CONTROL = "/_sandbox"
+Answer: TypeAlias = tuple[int, list[tuple[bytes, bytes]], Sequence[bytes], bytes]
+"""Status, headers, and the body in parts and joined: the journal keeps the parts, which the store has anyway."""
 LARGEST_BODY = 1_048_576  # bytes
 _MOST_WARNINGS = 50
 _GONE = "The sandbox was reset or deleted while this request waited, and nothing was changed. Send it again."
@@ -68,9 +70,10 @@ class Call:
     body_bytes = b""
     upload: bytes | bytearray = b""
     """The file that came as its body, while it is dealt with."""
-    parts: Sequence[bytes] = ()
-    joined: bytes | None = None
-    """The answer's body, in parts and joined: the journal keeps the parts, which the store has anyway."""
+    answer: Answer | None = None
+    """What the operation answers, until the edge sends it. What comes in pieces is sent by who makes them."""
+    limits: Sequence[tuple[bytes, bytes]] = ()
+    """Headers of its answer that tell of the rate limit."""
     warnings: tuple[str, ...] = ()
     after_validation: Callable[[Any], Awaitable[None]] | None = None
     """Applies fault rules on the body, and turns to the past."""

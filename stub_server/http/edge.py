@@ -1,10 +1,11 @@
 """The outermost layer: the steps that a request passes before it has an operation, and every refusal's answer."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..calls.call import CONTROL, Call
+from ..calls.call import CONTROL, Answer, Call
 from ..calls.server import Server
 from ..engine.sandbox import BROKEN
 from ..engine.scheduler import tick
@@ -20,6 +21,7 @@ from .hosts import Hosts
 from .inbox import inbox_at
 from .ratelimit import RateLimit
 from .recording import Recorder, changes_something
+from .response import WHOLE, SendWhole
 from .router import CALL
 
 _PREFLIGHT = b"access-control-request-method"
@@ -63,6 +65,10 @@ class Edge:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1000})
             return
+        extensions = scope.get("extensions") or {}
+        # Taken out: it holds what holds the scope, and a cycle would stay in memory until the collector comes.
+        whole = extensions.pop(WHOLE, None)
+        scope["extensions"] = {**extensions}  # Connexion writes into it
         call = self._arrived(scope)
         refusal: Exception | None = None
         try:
@@ -73,51 +79,32 @@ class Edge:
         except Exception as error:  # refused, or a defect in seeding or in a due job: both are answered below
             refusal = error
         trace = call.begin()
-        scope["path"] = call.path or "/"
-        stamp = (b"x-request-id", trace.id.encode())
-        origin, limits, keeper = call.origin, Headers(), self.sandboxes.keeper
-        is_control, is_kept = call.path.startswith(CONTROL), True
-
-        async def reply(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                if keeper.is_behind and message["status"] < 500:
-                    await keeper.settled()
-                trace.status = message["status"]
-                message["headers"] += (stamp, cors.VARY, *limits)
-                if origin is not None and self._door.lets_read(call, origin):
-                    message["headers"].extend(cors.answer_headers(origin))
-                trace.sent_headers = message["headers"]
-            else:
-                body: bytes | None = message.get("body")  # what comes in pieces is none of the journal's
-                if body is None or body is not call.joined:
-                    trace.answer = body
-                else:
-                    trace.parts, trace.length = call.parts, len(body)
-            await send(message)
-
+        path = scope["path"] = call.path or "/"
+        is_control, is_kept = path.startswith(CONTROL), True
         try:
             if refusal is not None:
                 raise refusal
             early = self._answer_early(call, is_control=is_control)
             if early is not None:
-                trace.status, is_kept = early.status, False
+                trace.status, is_kept, stamp = early.status, False, (b"x-request-id", trace.id.encode())
                 await send({"type": "http.response.start", "status": early.status, "headers": [*early.headers, stamp]})
                 await send({"type": "http.response.body", "body": b""})
                 return
             if self._rate_limit is not None and not is_control:
-                limits += self._rate_limit.take(trace.sandbox, call.headers.get(b"authorization"), call.peer)
-            page = self._pages.get(call.path)
+                call.limits = self._rate_limit.take(trace.sandbox, call.headers.get(b"authorization"), call.peer)
+            page = self._pages.get(path)
             if page is not None:
                 is_kept = False
-            await (self.api if page is None else page)(scope, receive, reply)
+            await (self.api if page is None else page)(scope, receive, partial(self._pass_on, call, send))
+            if call.answer is not None:
+                await self._send(call, call.answer, whole, send)
         except Exception as error:
             if trace.status:  # the answer has begun: nothing can be said any more, the server cuts the connection
                 raise
             status, headers, body = render(error, trace)
             if not is_control:
                 await read_late(call, receive)
-            await reply({"type": "http.response.start", "status": status, "headers": headers})
-            await reply({"type": "http.response.body", "body": b"" if call.method == "HEAD" else body})
+            await self._send(call, (status, headers, (body,), body), whole, send)
         finally:
             refusal = None  # its traceback holds this frame
             trace.close()
@@ -127,6 +114,41 @@ class Edge:
                 self._recorder.pass_by(call)
             if self.listener is not None:
                 self.listener(trace, trace.warnings)
+
+    async def _send(self, call: Call, answer: Answer, whole: SendWhole | None, send: Send) -> None:
+        """Send an answer, in one go where the server can."""
+        status, headers, parts, body = answer
+        trace, keeper = call.trace, self.sandboxes.keeper
+        if keeper.is_behind and status < 500:
+            await keeper.settled()
+        self._complete(call, status, headers)
+        if trace.method == "HEAD":
+            parts, body = (b"",), b""
+        trace.parts, trace.length = parts, len(body)
+        if whole is None or not whole(status, headers, body):
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            await send({"type": "http.response.body", "body": body})
+
+    async def _pass_on(self, call: Call, send: Send, message: Message) -> None:
+        """Send a message of what answers piece by piece: a page, a stream, an inbox."""
+        if message["type"] == "http.response.start":
+            keeper = self.sandboxes.keeper
+            if keeper.is_behind and message["status"] < 500:
+                await keeper.settled()
+            headers = message["headers"] = [*message["headers"]]
+            self._complete(call, message["status"], headers)
+        else:
+            call.trace.answer = message.get("body")  # of pieces the last one, which is empty
+        await send(message)
+
+    def _complete(self, call: Call, status: int, headers: Headers) -> None:
+        """Add what stands on every answer."""
+        trace, origin = call.trace, call.origin
+        trace.status = status
+        headers += ((b"x-request-id", trace.id.encode()), cors.VARY, *call.limits)
+        if origin is not None and self._door.lets_read(call, origin):
+            headers += cors.answer_headers(origin)
+        trace.sent_headers = headers
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """What is done when the server starts and when it stops: deliveries are sent in between."""
@@ -153,8 +175,6 @@ class Edge:
         if b"origin" in headers:
             call.origin = headers[b"origin"]
             call.is_foreign = not cors.is_local_origin(call.origin)
-        extensions = scope.get("extensions")  # Connexion writes into it
-        scope["extensions"] = {} if extensions is None else {**extensions}
         scope[CALL] = call
         return call
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import orjson
 from starlette.types import ASGIApp, Message
 
+from ..calls.call import Answer as Sent
 from ..calls.call import Call
 from ..calls.server import Server
 from ..delivery.courier import Courier
@@ -23,6 +24,7 @@ from ..kernel.problem import Detail, Refusal
 from .router import CALL
 
 _PEER = ("127.0.0.1", 0)
+_IN_PIECES: Sent = 200, [], (), b""
 
 
 class Question(NamedTuple):
@@ -68,13 +70,12 @@ class Rehearsal:
 
     async def ask(self, server: Server, stage: Sandbox, asked: Question) -> Answer:
         """How the API answers in a copy of a world, whose due jobs are done first. A defect is no answer but 500."""
-        collected: list[Message] = []
 
         async def receive() -> Message:
             return {"type": "http.request", "body": asked.body, "more_body": False}
 
         async def send(message: Message) -> None:
-            collected.append(message)
+            """Of what answers piece by piece nobody asks for more than that it does."""
 
         headers = {name.encode(): value.encode("latin-1", "replace") for name, value in asked.headers.items()}
         query = asked.query.encode("latin-1", "replace")
@@ -102,8 +103,7 @@ class Rehearsal:
             return Answer(refusal.status, b"", refusal.code, refusal.message, refusal.details)
         except Exception:  # a defect: the request itself has told of it, and a rehearsal tells nobody anything
             return Answer(500)
-        body = b"".join(message.get("body", b"") for message in collected[1:])
-        status: int = collected[0]["status"]
+        status, _, _, body = call.answer or _IN_PIECES
         return Answer(status, body) if status < 400 else _refused(status, body)
 
 

@@ -164,6 +164,9 @@ class Simulation:
         """Serve the request, and do to its answer what is to be done."""
         try:
             await serve(self._collect)
+            if self._call.answer is not None:
+                self._status, self._headers, _, self._body = self._call.answer
+                self._call.answer = None
         except ConnectionResetError:
             raise
         except Exception as error:

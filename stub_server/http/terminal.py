@@ -158,14 +158,14 @@ class Terminal(SpecMiddleware):
             values, arguments = requests.read(call)
             async with self._uploads.taken(call, receive, bound.operation.upload):
                 reply = await bound.answer(call, values, arguments)
-            await _send(send, call, reply, b"".join(reply.parts))
+            _answer(call, reply, b"".join(reply.parts))
             return
         values, arguments = requests.read(call)
         if call.after_validation is not None:
             await call.after_validation(arguments.get("body"))
         key = idempotency.key_of(call) if bound.takes_key else None
         if key is not None:
-            await _once(send, call, bound, key, values, arguments)
+            await _once(call, bound, key, values, arguments)
             return
         if bound.is_async:
             reply = await bound.answer(call, values, arguments)
@@ -175,19 +175,17 @@ class Terminal(SpecMiddleware):
         else:
             reply = bound.answer_at_once(call, values, arguments)
         call.record()
-        await _send(send, call, reply, b"".join(reply.parts))
+        _answer(call, reply, b"".join(reply.parts))
 
 
-async def _once(
-    send: Send, call: Call, bound: Bound, key: ReplyKey, values: tuple[str, ...], arguments: dict[str, Any]
-) -> None:
+async def _once(call: Call, bound: Bound, key: ReplyKey, values: tuple[str, ...], arguments: dict[str, Any]) -> None:
     """Serve a request with an Idempotency-Key: the first one is executed, a later one gets its saved response."""
     print_ = idempotency.fingerprint(call, arguments.get("body"))
     earlier = idempotency.earlier(call, key, print_)
     if earlier is not None:
         call.trace.step, call.trace.respond_at = "respond", perf_counter_ns()
         reply = Reply(earlier.status, (earlier.body,), None, (*earlier.headers, idempotency.REPLAYED))
-        await _send(send, call, reply, earlier.body)
+        _answer(call, reply, earlier.body)
         return
     in_progress = call.sandbox.in_progress
     in_progress.add(key)
@@ -209,15 +207,14 @@ async def _once(
         call.record((key, idempotency.kept(call, reply, body, print_)))
     finally:
         in_progress.discard(key)
-    await _send(send, call, reply, body)
+    _answer(call, reply, body)
 
 
-async def _send(send: Send, call: Call, reply: Reply, body: bytes) -> None:
+def _answer(call: Call, reply: Reply, body: bytes) -> None:
+    """Leave the answer to the edge, which sends it."""
     headers = [*reply.headers]
     if reply.status != 204:  # 204 has neither body nor headers about one
         headers += [(b"content-type", reply.media), (b"content-length", b"%d" % len(body))]
     if call.warnings:
         headers.append((b"x-sandbox-warnings", ", ".join(call.warnings[:20]).encode("latin-1", "replace")))
-    call.parts, call.joined = reply.parts, body
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if call.trace.method == "HEAD" else body})
+    call.answer = reply.status, headers, reply.parts, body

@@ -12,7 +12,7 @@ from ..kernel.problem import Busy, HeadTooLarge, Malformed, Refusal, TimedOut
 from ..kernel.trace import Trace
 from .errors import render
 from .hangup import TRANSPORT
-from .response import Response
+from .response import WHOLE, Response
 from .watch import Limits, Wait, Watch
 
 LARGEST_HEAD = 65_536
@@ -85,7 +85,9 @@ class Wire(HttpToolsProtocol):
         super().on_headers_complete()
         if before is not None and not before.response_complete:  # pipelined
             self._earlier = (*[cycle for cycle in self._earlier if not cycle.response_complete], before)
-        self.cycle.__class__ = Response  # uvicorn has no place to name one
+        cycle = self.cycle
+        cycle.__class__ = Response  # uvicorn has no place to name one
+        self.scope["extensions"] = {WHOLE: cycle.send_whole}  # type: ignore[attr-defined]
         self.headers = []
         self._room = LARGEST_HEAD
 
