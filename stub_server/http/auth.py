@@ -7,6 +7,7 @@ from time import perf_counter_ns
 from typing import Any, NamedTuple
 
 import orjson
+from connexion.middleware.abstract import ROUTING_CONTEXT
 from connexion.middleware.security import SecurityAPI, SecurityMiddleware, SecurityOperation
 from connexion.operations import AbstractOperation
 from starlette.types import Receive, Scope, Send
@@ -206,14 +207,14 @@ class _Operation(SecurityOperation):
     def _get_verification_fn(self) -> None:
         return None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        call: Call = scope[CALL]
+    def admit(self, call: Call) -> None:
+        """Let a request to the operation in, if its caller may. Raises Unauthenticated (401) or Forbidden (403)."""
+        trace = call.trace
         call.operation = operation = self._operation
-        call.trace.operation = operation.id
+        trace.operation = operation.id
         if self.security:
-            call.trace.step, call.trace.auth_at = "auth", perf_counter_ns()
+            trace.step, trace.auth_at = "auth", perf_counter_ns()
             self._gate.admit(call, operation)
-        await self.next_app(scope, receive, send)
 
 
 class _API(SecurityAPI):
@@ -234,3 +235,10 @@ class Security(SecurityMiddleware):
     """Connexion's security middleware with our check in it."""
 
     api_cls = _API
+
+    # No coroutine of its own, and nothing looked up that the router has found: every request passes here.
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        routed = scope["extensions"][ROUTING_CONTEXT]
+        (api,) = self.apis[routed["api_base_path"]]
+        api.operations[routed["operation_id"]].admit(scope[CALL])
+        return self.app(scope, receive, send)

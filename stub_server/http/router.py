@@ -16,6 +16,8 @@ from .simulation import DELAY, PREFER, SIMULATE, Simulator
 from .violations import nearest
 
 CALL = "stub_server.call"
+_WISHES = frozenset((PREFER, SIMULATE, DELAY))
+_SPECIAL = _WISHES | {AS_OF}
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
 _DEEPEST = 8
 _SHOWN = 60
@@ -76,10 +78,8 @@ class Router(SpecMiddleware):
             if last.startswith("{") and "{" not in start:
                 self._below[start] = node
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+    # No coroutine of its own: every request passes here.
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         path = scope["path"]
         node: _Node | None = self._static.get(path)
         values: tuple[str, ...] = ()
@@ -90,30 +90,26 @@ class Router(SpecMiddleware):
                 values = (last,)
             else:
                 node, values = _walk(self._root, path.split("/"), 1, ())
-        if node is None:
-            raise self._no_route(scope[CALL].prefix, scope["method"], path)
-        method = scope["method"]
-        routed = node.methods.get(method)
-        if routed is None:
-            if method == "OPTIONS":
-                await send({"type": "http.response.start", "status": 204, "headers": [(b"allow", node.allow.encode())]})
-                await send({"type": "http.response.body", "body": b""})
-                return
-            raise NotAllowed(f"This path answers {node.allow}, not {method[:20]}.", headers={"Allow": node.allow})
         call: Call = scope[CALL]
+        if node is None:
+            raise self._no_route(call.prefix, call.method, path)
+        routed = node.methods.get(call.method)
+        if routed is None:
+            if call.method == "OPTIONS":
+                return _options(call, node.allow)
+            raise NotAllowed(f"This path answers {node.allow}, not {call.method[:20]}.", headers={"Allow": node.allow})
         call.path_values = values
         scope["extensions"][ROUTING_CONTEXT] = routed
         if not routed["api_base_path"]:
-            headers = call.headers
-            if AS_OF in headers:
-                self._as_of.prepare(call)
-            if call.sandbox.faults.rules or PREFER in headers or SIMULATE in headers or DELAY in headers:
-                assert self._simulator is not None
-                await self._simulator.serve(self.app, call, routed["operation_id"], scope, receive, send)
-                return
+            if call.sandbox.faults.rules or not _SPECIAL.isdisjoint(call.headers):
+                if AS_OF in call.headers:
+                    self._as_of.prepare(call)
+                if call.sandbox.faults.rules or not _WISHES.isdisjoint(call.headers):
+                    assert self._simulator is not None
+                    return self._simulator.serve(self.app, call, routed["operation_id"], scope, receive, send)
         elif AS_OF in call.headers:
             refuse_of_controls(call)
-        await self.app(scope, receive, send)
+        return self.app(scope, receive, send)
 
     def _no_route(self, prefix: str, method: str, path: str) -> Missing:
         """404 for an unknown path, with the path that was probably meant."""
@@ -141,6 +137,10 @@ class Router(SpecMiddleware):
                 shown = method if method in node.methods else next(iter(node.methods))
                 return f"{shown} /{'/'.join(spelled)}"
         return None
+
+
+async def _options(call: Call, allow: str) -> None:
+    call.answer = 204, [(b"allow", allow.encode())], (b"",), b""
 
 
 def _like(node: _Node, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
