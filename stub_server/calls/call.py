@@ -72,6 +72,8 @@ class Call:
     """The file that came as its body, while it is dealt with."""
     answer: Answer | None = None
     """What the operation answers, until the edge sends it. What comes in pieces is sent by who makes them."""
+    sent_headers: Sequence[tuple[bytes, bytes]] = ()
+    """Those of its answer, until the journal has packed them."""
     limits: Sequence[tuple[bytes, bytes]] = ()
     """Headers of its answer that tell of the rate limit."""
     warnings: tuple[str, ...] = ()

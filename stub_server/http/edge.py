@@ -148,7 +148,7 @@ class Edge:
         headers += ((b"x-request-id", trace.id.encode()), cors.VARY, *call.limits)
         if origin is not None and self._door.lets_read(call, origin):
             headers += cors.answer_headers(origin)
-        trace.sent_headers = headers
+        call.sent_headers = headers
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """What is done when the server starts and when it stops: deliveries are sent in between."""

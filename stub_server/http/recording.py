@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from ..calls.call import Call
 from ..contract.document import Document
 from ..contract.redaction import REDACTED
@@ -46,7 +48,7 @@ class Recorder:
             trace.is_prefixed = True
         if not journal.keeps_bodies:
             self.pass_by(call)
-            trace.answer, trace.sent_headers = None, ()
+            trace.answer = None
             trace.size = OVERHEAD + 4 * len(trace.path) + len(trace.query)
             journal.append(trace)
             return
@@ -61,14 +63,16 @@ class Recorder:
             headers = _joined(sent, headers)
         if self._carriers is None:
             self._carriers = self._secrets.operations
-        packed = b"\n".join((*headers, *headers.values()))
+        packed, sent_headers = b"\n".join((*headers, *headers.values())), call.sent_headers
         if trace.operation in self._carriers or self._secrets.suspects(trace.path, query, packed, body):
             self._redact_line(call)
             query = trace.query
             packed = b"\n".join((*headers, *(self._secrets.line(value) for value in headers.values())))
+            sent_headers = [(name, self._secrets.line(value)) for name, value in sent_headers]
             kept, trace.answer = self._secrets.without(body, trace.answer)
             body = kept or b""
-        trace.packed = packed
+        # Bytes, and no pairs: these would be a dozen objects for each of thousands of requests.
+        trace.packed, trace.sent = packed, b"\n".join(chain.from_iterable(sent_headers))
         size = OVERHEAD + 4 * len(trace.path) + len(query) + len(packed) + trace.length
         if body:
             trace.body = body
@@ -76,7 +80,7 @@ class Recorder:
         if call.has_recorded:
             size += EACH * (len(trace.events) + len(trace.deliveries))
         if trace.simulated is not None:  # with headers of a rule, which clients choose
-            size += sum([len(name) + len(value) for name, value in trace.sent_headers])
+            size += len(trace.sent)
         trace.size = size
         journal.append(trace)
 
@@ -87,7 +91,6 @@ class Recorder:
         trace.query = secrets.query(trace.query.decode("latin-1")).encode("latin-1")
         if call.warnings:
             trace.warnings = [secrets.text(warning) for warning in call.warnings]
-        trace.sent_headers = [(name, secrets.line(value)) for name, value in trace.sent_headers]
 
 
 def _joined(sent: Headers, redacted: dict[bytes, bytes]) -> dict[bytes, bytes]:

@@ -67,7 +67,7 @@ def outcomes(trace: Trace) -> list[str]:
         last = "dropped"
     elif trace.status >= 400:
         last = "simulated" if trace.simulated else "failed" if trace.status >= 500 else "refused"
-    elif any(name == b"idempotent-replayed" for name, _ in trace.sent_headers):
+    elif "idempotent-replayed" in dict(trace.answer_headers):
         last = "replayed"
     return ["passed"] * (len(trace.stages()) - 1) + [last]
 

@@ -18,9 +18,9 @@ class Trace:
     so on say when a stage began, in ns of the machine's counter, 0 for one that was not reached.
 
     Set when it ends, secrets left out: `packed` (the headers, names and then values) and `body` as they came,
-    `sent_headers` and `parts`, which make up the answer of `length` bytes, as they went. A body is None where none was
-    kept: the journal keeps none, it was never read, or the connection ended without an answer, whose `status` is then
-    0. `size` is about how many bytes all of it keeps alive.
+    `sent` (the headers, each name and its value) and `parts`, which make up the answer of `length` bytes, as they went.
+    A body is None where none was kept: the journal keeps none, it was never read, or the connection ended without an
+    answer, whose `status` is then 0. `size` is about how many bytes all of it keeps alive.
 
     `is_prefixed` says that the sandbox stood before the path, which is the one within it.
 
@@ -43,7 +43,7 @@ class Trace:
     parts: Sequence[bytes] | None = None
     respond_at: int = 0
     rule_at: int = 0
-    sent_headers: Sequence[tuple[bytes, bytes]] = ()
+    sent: bytes = b""
     simulated: str | None = None
     size: int = 0
     status: int = 0
@@ -83,7 +83,8 @@ class Trace:
     @property
     def answer_headers(self) -> list[tuple[str, str]]:
         """The headers as they went."""
-        return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.sent_headers]
+        parts = self.sent.decode("latin-1").split("\n") if self.sent else []
+        return list(zip(parts[::2], parts[1::2], strict=False))  # no value that was sent has a line break
 
     def stages(self) -> list[tuple[str, int]]:
         """The stages that it reached, each with its microseconds."""
