@@ -6,6 +6,7 @@ import weakref
 from collections import Counter
 from collections.abc import Iterator
 
+import httpx2
 import pytest
 
 from stub_server import create_app
@@ -14,7 +15,7 @@ from stub_server.engine.step import Cause
 from stub_server.kernel.clock import DAY, wall_ms
 from stub_server.worlds import entries
 
-from ..support.live import FROZEN
+from ..support.live import FROZEN, NO_TLS, running
 from ..support.worlds import drafted
 
 
@@ -87,3 +88,32 @@ def test_a_copy_whose_time_is_over_is_gone_when_the_next_one_is_made(monkeypatch
     monkeypatch.setattr(entries, "wall_ms", lambda: now + 2_000)
     asyncio.run(worlds.fork("default", "next", None, None))
     assert held() is None
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v2/customers", 200),
+        ("HEAD", "/v2/customers", 200),
+        ("GET", "/v2/customers/nobody", 404),
+        ("POST", "/v2/customers", 422),
+        ("GET", "/openapi.json", 200),
+        ("GET", "/_sandbox/health", 200),
+        ("GET", "/nowhere", 404),
+    ],
+)
+def test_a_request_that_was_answered_leaves_nothing_to_collect(method: str, path: str, status: int) -> None:
+    """What sends a whole answer knows the scope that it stands in: kept there, each request would stay."""
+    with running(FROZEN) as live, httpx2.Client(base_url=live.url, verify=NO_TLS) as client:
+        client.headers["Authorization"] = f"Bearer {live.app.sandboxes.default.credentials['private_key']}"
+        answers = [client.request(method, path, json={} if method == "POST" else None) for _ in range(3)]
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        try:
+            gc.collect()
+            left = Counter(type(found).__qualname__ for found in gc.garbage)
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+    assert [status] * 3 == [answer.status_code for answer in answers]
+    assert not {"Call", "Trace", "Response"} & left.keys()
