@@ -58,7 +58,7 @@ def delivery_of(webhook: Row, log: Row, now: int) -> Delivery:
     return Delivery(
         webhook.public["url"],
         log.public["event_id"],
-        log.hidden["request_body"].encode(),
+        log.hidden["request_body"],
         tuple((header["name"], header["value"]) for header in webhook.public["headers"]),
         tuple(valid_keys(webhook.hidden, now)),
     )
@@ -93,7 +93,7 @@ def disturbance(sandbox: Sandbox, webhook: Row, log: Row) -> Disturbance | None:
     """What the fault rules of a world do to one attempt of a delivery, which is asked once for each."""
     if not sandbox.faults.rules:
         return None
-    sending = Sending(log.public["event_type"], webhook.public["url"], log.hidden["request_body"])
+    sending = Sending(log.public["event_type"], webhook.public["url"], log.hidden["request_body"].decode())
     return sandbox.faults.by_delivery(sending, sandbox.clock.now)
 
 
