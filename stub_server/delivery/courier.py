@@ -21,7 +21,8 @@ from .posting import Posting
 
 TIMEOUT = 15.0  # seconds of one attempt
 GRACE = 3.0  # seconds that attempts under way get when the server stops
-PER_WEBHOOK = 8  # attempts at once
+PER_WEBHOOK = 8  # attempts at once, at most
+MOST_SLOW = 10_000  # webhooks that are remembered as slow
 SLICE = 250  # attempts claimed at once: finding them holds up the server
 AFTER_DEFECT = 30.0  # seconds until what failed by a defect of ours is tried again
 LONGEST_SLEEP = 3600.0
@@ -30,12 +31,11 @@ log = logging.getLogger("stub_server")
 
 @dataclass(slots=True, eq=False)
 class Lane:
-    """What waits for one webhook. A `slow` receiver, which has let an attempt time out, gets one at a time."""
+    """What waits for one webhook. A receiver gets one attempt at a time, and one more with every answer."""
 
     world: Sandbox
     waiting: deque[Timer] = field(default_factory=deque)
     workers: int = 0
-    slow: bool = False
 
 
 class Courier:
@@ -50,6 +50,7 @@ class Courier:
         self.posting = Posting(sender, abroad, self._try_again)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lanes: dict[tuple[int, str], Lane] = {}
+        self._slow: dict[tuple[int, str], None] = {}  # webhooks whose latest attempt ran into its limit of time
         self._rung: set[int] = set()
         self._alarms: dict[int, asyncio.TimerHandle] = {}
         self.tasks: set[asyncio.Task[None]] = set()
@@ -80,7 +81,7 @@ class Courier:
         for task in list(self.tasks):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
-        for kept in (self._lanes, self._rung, self._alarms):
+        for kept in (self._lanes, self._slow, self._rung, self._alarms):
             kept.clear()
         await self.sender.connections.aclose()
 
@@ -150,12 +151,12 @@ class Courier:
         if lane is None:
             lane = self._lanes[id(world), webhook] = Lane(world)
         lane.waiting.append(timer)
-        self._staff(webhook, lane)
+        if not lane.workers:
+            self._staff(webhook, lane)
 
     def _staff(self, webhook: str, lane: Lane) -> None:
-        if lane.workers < (1 if lane.slow else PER_WEBHOOK):
-            lane.workers += 1
-            self.spawn(self._work(webhook, lane))
+        lane.workers += 1
+        self.spawn(self._work(webhook, lane))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Have something done that ends with the server."""
@@ -165,20 +166,29 @@ class Courier:
         return task
 
     async def _work(self, webhook: str, lane: Lane) -> None:
-        world = lane.world
+        world, key = lane.world, (id(lane.world), webhook)
         try:
-            while lane.waiting and self._loop is not None and (lane.workers == 1 or not lane.slow):
+            while lane.waiting and self._loop is not None and (lane.workers == 1 or key not in self._slow):
                 if world.is_advancing:
                     self.hand_back(world)
                     break
-                error = await self.posting.deliver(world, lane.waiting.popleft(), TIMEOUT)
-                lane.slow = error == "timeout" if error is not None else lane.slow
-                if lane.waiting and not lane.slow:
+                error = await self.posting.deliver(world, lane.waiting.popleft(), TIMEOUT, slow=key in self._slow)
+                if error is not None:
+                    self._note(key, is_slow=error == "timeout")
+                if lane.waiting and lane.workers < PER_WEBHOOK and key not in self._slow:
                     self._staff(webhook, lane)
         finally:
             lane.workers -= 1
             if not lane.workers and not lane.waiting:
-                self._lanes.pop((id(world), webhook), None)
+                self._lanes.pop(key, None)
+
+    def _note(self, key: tuple[int, str], *, is_slow: bool) -> None:
+        """Remember whether a webhook has let an attempt time out: it gets no second one beside the next."""
+        self._slow.pop(key, None)
+        if is_slow:
+            self._slow[key] = None
+            if len(self._slow) > MOST_SLOW:
+                del self._slow[next(iter(self._slow))]
 
     def hand_back(self, world: Sandbox) -> None:
         """Have everything due again that waits in lanes: the clock of its world advances, and sends it itself."""

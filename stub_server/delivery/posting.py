@@ -43,8 +43,8 @@ class Posting:
         self._flying: dict[int, Flying] = {}
         self._watching: list[asyncio.Future[None]] = []
 
-    async def deliver(self, world: Sandbox, timer: Timer, timeout: float) -> str | None:
-        """Make a claimed attempt, if it is still to be made, and record what came of it.
+    async def deliver(self, world: Sandbox, timer: Timer, timeout: float, *, slow: bool = False) -> str | None:
+        """Make a claimed attempt, if it is still to be made, and record what came of it; `slow` is as for Places.
 
         Answers the error, an empty text for a success and None where nothing was sent.
         """
@@ -55,8 +55,8 @@ class Posting:
             attempt = self._attempt(world, timer)
             if attempt is None:
                 return None
-            was_free = self._places.is_free(attempt.delivery.url)
-            async with self._places.at(attempt.delivery.url):
+            was_free = self._places.is_free(attempt.delivery.url, slow=slow)
+            async with self._places.at(attempt.delivery.url, slow=slow):
                 if not was_free:
                     if world.is_advancing != advancing:
                         world.timers.release(timer)
