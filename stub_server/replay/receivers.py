@@ -136,7 +136,7 @@ class _Posting(Posting):
 
     receivers: Receivers
 
-    async def deliver(self, world: Sandbox, timer: Timer, timeout: float) -> str | None:
+    async def deliver(self, world: Sandbox, timer: Timer, timeout: float, *, slow: bool = False) -> str | None:
         """Have the step of an attempt; what the recording does not know is passed over."""
         if self._attempt(world, timer) is None:
             return None

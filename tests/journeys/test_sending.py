@@ -32,6 +32,7 @@ from .hooks import (
     log_of,
     logs,
     only,
+    sent,
     verified,
 )
 from .steps import refused
@@ -397,6 +398,26 @@ def test_a_server_open_to_others_does_not_send_into_its_own_machine(
         log = only(api, made)
     assert ("retrying", "blocked", None) == (log["status"], log["error"], log["response_status"])
     assert [] == receiver.requests
+
+
+def test_a_server_in_a_private_network_may_send_into_it(serve: Callable[..., Live], receiver: Receiver) -> None:
+    """Events, test sends and certificates reach it; link-local addresses, and what foreign pages ask for, do not."""
+    server = serve(host="0.0.0.0", admin_key="k", secret=b"s", scenario="empty", allow_private_webhooks=True)  # noqa: S104
+    foreign = {"Origin": "https://stranger.example"}
+    with clients(server, {"X-Sandbox-Admin-Key": "k"}) as (api, control):
+        made = created(api.post(WEBHOOKS, json={"url": receiver.url, "events": CREATED}))["webhook"]
+        event(api)
+        drain(control)
+        assert "delivered" == only(api, made)["status"]
+        assert "delivered" == sent(api, made)["status"]
+        report = control.post(f"/webhooks/{made['id']}/certify", json={}).json()["certificate"]
+        assert "passed" == report["rules"][0]["result"], report
+        count = len(receiver.requests)
+        metadata = created(api.post(WEBHOOKS, json={"url": "http://169.254.169.254/", "events": CREATED}))["webhook"]
+        assert "blocked" == sent(api, metadata)["error"]
+        abroad = api.post(f"{WEBHOOKS}/{made['id']}/test", headers=foreign).json()["log"]
+        assert "blocked" == abroad["error"]
+        assert count == len(receiver.requests)
 
 
 def test_the_payload_of_every_attempt_is_what_was_stored(
