@@ -12,7 +12,7 @@ from weakref import ref
 
 import orjson
 
-from ..engine.deliveries import is_silent
+from ..engine.deliveries import is_silent, keeps_waiting
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.scheduler import tick
 from ..events.sender import Sender
@@ -119,6 +119,7 @@ class Courier:
             job = self._next_job(world)
         attempt = None
         if not is_silent(world):
+            let_go_on(world)
             for timer in world.timers.claim(now, SLICE):
                 self._take_on(world, timer)
             attempt = world.timers.next_attempt()
@@ -175,12 +176,19 @@ class Courier:
                 error = await self.posting.deliver(world, lane.waiting.popleft(), TIMEOUT, slow=key in self._slow)
                 if error is not None:
                     self._note(key, is_slow=error == "timeout")
-                if lane.waiting and lane.workers < PER_WEBHOOK and key not in self._slow:
+                if lane.waiting and lane.workers < self._most_at_once(lane, webhook):
                     self._staff(webhook, lane)
         finally:
             lane.workers -= 1
             if not lane.workers and not lane.waiting:
                 self._lanes.pop(key, None)
+
+    def _most_at_once(self, lane: Lane, webhook: str) -> int:
+        """How many attempts to a webhook may be under way together: one if it is slow, or told in order."""
+        store = lane.world.stores.get(lane.waiting[0].merchant_id)
+        public = None if store is None else store.webhooks.peek(webhook)
+        is_ordered = public is not None and public.get("ordered")
+        return 1 if is_ordered or (id(lane.world), webhook) in self._slow else PER_WEBHOOK
 
     def _note(self, key: tuple[int, str], *, is_slow: bool) -> None:
         """Remember whether a webhook has let an attempt time out: it gets no second one beside the next."""
@@ -211,18 +219,26 @@ class Courier:
 
     def queue(self, world: Sandbox) -> dict[str, int]:
         """How many attempts of a world are due, how many of these are under way, and how many are held back."""
-        due, held = world.timers.attempts_due(world.clock.now), len(world.timers.held)
+        timers, now = world.timers, world.clock.now
+        due, held = timers.attempts_due(now), len(timers.held) + sum(map(len, timers.parked.values()))
         if is_silent(world):
             return {"due": 0, "in_flight": 0, "held": held + due}
         return {"due": due, "in_flight": self.posting.in_flight(world), "held": held}
 
     def resume(self, world: Sandbox) -> int:
         """Send what is held back; answers how many attempts of it are due."""
-        held = self.queue(world)["held"]
+        held = self.queue(world)["held"] - sum(map(len, world.timers.parked.values()))
         world.held = 0
         world.timers.unhold()
         self.ring(world)
         return held
+
+
+def let_go_on(world: Sandbox) -> None:
+    """Have due what has waited for an earlier delivery to the same webhook, where that is decided by now."""
+    for merchant_id, webhook in list(world.timers.parked):
+        if not keeps_waiting(world.stores.get(merchant_id), webhook):
+            world.timers.unpark(merchant_id, webhook)
 
 
 def webhook_of(world: Sandbox, timer: Timer) -> str | None:

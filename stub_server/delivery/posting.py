@@ -9,7 +9,7 @@ from collections.abc import Callable
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome
 from ..domain.webhooks import ABROAD
 from ..engine.attempts import Attempt, attempt_for, conclude, disturbance
-from ..engine.deliveries import ANSWERING, is_held, is_simulated
+from ..engine.deliveries import ANSWERING, is_held, is_simulated, is_waiting
 from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import tick
@@ -98,6 +98,9 @@ class Posting:
             return None
         elif is_held(world, attempt.serial, attempt.delivery.url):
             world.timers.hold(timer)
+            return None
+        elif is_waiting(world.stores[timer.merchant_id], attempt.log):
+            world.timers.park(timer, attempt.webhook.id)
             return None
         return attempt
 
