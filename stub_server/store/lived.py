@@ -102,6 +102,7 @@ class LivedTable(Table):
         self._lived.clear()
         for derived in DERIVED:
             setattr(self, derived, getattr(made, derived))
+        self.weight = made.weight
         return getattr(self, name)
 
     def finished(self) -> Table:
