@@ -17,11 +17,12 @@ from ..engine.sandbox import SILENT, Sandbox
 from ..engine.scheduler import tick
 from ..events.sender import Sender
 from ..kernel.timers import Timer
-from .posting import Posting
+from .posting import Made, Posting
 
 TIMEOUT = 15.0  # seconds of one attempt
 GRACE = 3.0  # seconds that attempts under way get when the server stops
 PER_WEBHOOK = 8  # attempts at once, at most
+LATE = 1000  # ms: who takes longer is slow
 MOST_SLOW = 10_000  # webhooks that are remembered as slow
 SLICE = 250  # attempts claimed at once: finding them holds up the server
 AFTER_DEFECT = 30.0  # seconds until what failed by a defect of ours is tried again
@@ -50,7 +51,7 @@ class Courier:
         self.posting = Posting(sender, abroad, self._try_again)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lanes: dict[tuple[int, str], Lane] = {}
-        self._slow: dict[tuple[int, str], None] = {}  # webhooks whose latest attempt ran into its limit of time
+        self._slow: dict[tuple[int, str], bool] = {}  # slow webhooks: whether the latest attempt had no answer in time
         self._rung: set[int] = set()
         self._alarms: dict[int, asyncio.TimerHandle] = {}
         self.tasks: set[asyncio.Task[None]] = set()
@@ -169,13 +170,13 @@ class Courier:
     async def _work(self, webhook: str, lane: Lane) -> None:
         world, key = lane.world, (id(lane.world), webhook)
         try:
-            while lane.waiting and self._loop is not None and (lane.workers == 1 or key not in self._slow):
+            while lane.waiting and self._loop is not None and (lane.workers == 1 or not self._slow.get(key)):
                 if world.is_advancing:
                     self.hand_back(world)
                     break
-                error = await self.posting.deliver(world, lane.waiting.popleft(), TIMEOUT, slow=key in self._slow)
-                if error is not None:
-                    self._note(key, is_slow=error == "timeout")
+                made = await self.posting.deliver(world, lane.waiting.popleft(), TIMEOUT, slow=key in self._slow)
+                if made is not None:
+                    self._note(key, made)
                 if lane.waiting and lane.workers < self._most_at_once(lane, webhook):
                     self._staff(webhook, lane)
         finally:
@@ -184,17 +185,17 @@ class Courier:
                 self._lanes.pop(key, None)
 
     def _most_at_once(self, lane: Lane, webhook: str) -> int:
-        """How many attempts to a webhook may be under way together: one if it is slow, or told in order."""
+        """How many attempts to a webhook may be under way together: one if they time out, or it is told in order."""
         store = lane.world.stores.get(lane.waiting[0].merchant_id)
         public = None if store is None else store.webhooks.peek(webhook)
         is_ordered = public is not None and public.get("ordered")
-        return 1 if is_ordered or (id(lane.world), webhook) in self._slow else PER_WEBHOOK
+        return 1 if is_ordered or self._slow.get((id(lane.world), webhook)) else PER_WEBHOOK
 
-    def _note(self, key: tuple[int, str], *, is_slow: bool) -> None:
-        """Remember whether a webhook has let an attempt time out: it gets no second one beside the next."""
+    def _note(self, key: tuple[int, str], made: Made) -> None:
+        """Remember whether a webhook is slow."""
         self._slow.pop(key, None)
-        if is_slow:
-            self._slow[key] = None
+        if made.timed_out or made.took > LATE:
+            self._slow[key] = made.timed_out
             if len(self._slow) > MOST_SLOW:
                 del self._slow[next(iter(self._slow))]
 

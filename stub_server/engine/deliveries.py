@@ -47,7 +47,7 @@ def is_own_inbox(sandbox: Sandbox, url: str) -> bool:
     if address.hostname not in hosts or address.port != server.port:
         return False
     prefixes = (f"/s/{sandbox.name}", "") if sandbox.name == DEFAULT else (f"/s/{sandbox.name}",)
-    return address.path.startswith(tuple(prefix + INBOX for prefix in prefixes))
+    return address.path.lower().startswith(tuple(prefix + INBOX for prefix in prefixes))  # capitals mean the same world
 
 
 def keeps_waiting(store: Store | None, webhook_id: str) -> bool:
