@@ -118,7 +118,8 @@ def _served(
         schedule=SCHEDULES[settings.webhook_schedule],
     )
     abroad = Sender(__version__, local=False)
-    courier = Courier(Sender(__version__, local=settings.loopback), abroad)
+    local = settings.loopback or settings.allow_private_webhooks
+    courier = Courier(Sender(__version__, local=local), abroad)
     seeding = Seeding(data_dir("fixtures"), document, schemas)
     origin = Origin(
         rules, seeding, settings.scenario, settings.seed, settings.now, settings.history, settings.journal, secret

@@ -86,6 +86,11 @@ def warnings(settings: Settings) -> list[str]:
             f"--auth lenient on {where}: everybody who reaches this address can read and change every record, "
             "with any token"
         )
+    if settings.allow_private_webhooks:
+        found.append(
+            f"--allow-private-webhooks on {where}: whoever has a credential has this server call addresses of this "
+            "machine and of its private networks"
+        )
     if not settings.admin_key:
         found.append(
             f"no --admin-key on {where}: {CONTROL} refuses everything but health and QR images, so no clock, "

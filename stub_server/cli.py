@@ -147,6 +147,7 @@ def main() -> None:
     multiple=True,
     help="Host that a server on loopback also accepts; repeatable.",
 )
+@click.option("--allow-private-webhooks", is_flag=True, help="From a public bind, deliver to private networks too.")
 @click.option("--max-connections", type=click.IntRange(1), default=512, help="Past these the longest idle is closed.")
 @click.option("--rate-limit", type=Rate(), help="Requests of a caller to the API; past these the response is 429.")
 @click.option("--admin-key", metavar="KEY", help="Require this key for /_sandbox.")

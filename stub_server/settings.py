@@ -30,6 +30,7 @@ class Settings:
     check_digits: bool = True
     autopay: int | None = None
     webhook_schedule: str = "standard"
+    allow_private_webhooks: bool = False
     history: int = 10_000
     journal: int = 2_000
     store: Path | None = None

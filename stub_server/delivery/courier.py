@@ -12,16 +12,18 @@ from weakref import ref
 
 import orjson
 
-from ..engine.deliveries import is_silent
+from ..engine.deliveries import is_silent, keeps_waiting
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.scheduler import tick
 from ..events.sender import Sender
 from ..kernel.timers import Timer
-from .posting import Posting
+from .posting import Made, Posting
 
 TIMEOUT = 15.0  # seconds of one attempt
 GRACE = 3.0  # seconds that attempts under way get when the server stops
-PER_WEBHOOK = 8  # attempts at once
+PER_WEBHOOK = 8  # attempts at once, at most
+LATE = 1000  # ms: who takes longer is slow
+MOST_SLOW = 10_000  # webhooks that are remembered as slow
 SLICE = 250  # attempts claimed at once: finding them holds up the server
 AFTER_DEFECT = 30.0  # seconds until what failed by a defect of ours is tried again
 LONGEST_SLEEP = 3600.0
@@ -30,12 +32,11 @@ log = logging.getLogger("stub_server")
 
 @dataclass(slots=True, eq=False)
 class Lane:
-    """What waits for one webhook. A `slow` receiver, which has let an attempt time out, gets one at a time."""
+    """What waits for one webhook. A receiver gets one attempt at a time, and one more with every answer."""
 
     world: Sandbox
     waiting: deque[Timer] = field(default_factory=deque)
     workers: int = 0
-    slow: bool = False
 
 
 class Courier:
@@ -50,6 +51,7 @@ class Courier:
         self.posting = Posting(sender, abroad, self._try_again)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lanes: dict[tuple[int, str], Lane] = {}
+        self._slow: dict[tuple[int, str], bool] = {}  # slow webhooks: whether the latest attempt had no answer in time
         self._rung: set[int] = set()
         self._alarms: dict[int, asyncio.TimerHandle] = {}
         self.tasks: set[asyncio.Task[None]] = set()
@@ -80,7 +82,7 @@ class Courier:
         for task in list(self.tasks):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
-        for kept in (self._lanes, self._rung, self._alarms):
+        for kept in (self._lanes, self._slow, self._rung, self._alarms):
             kept.clear()
         await self.sender.connections.aclose()
 
@@ -118,6 +120,7 @@ class Courier:
             job = self._next_job(world)
         attempt = None
         if not is_silent(world):
+            let_go_on(world)
             for timer in world.timers.claim(now, SLICE):
                 self._take_on(world, timer)
             attempt = world.timers.next_attempt()
@@ -150,12 +153,12 @@ class Courier:
         if lane is None:
             lane = self._lanes[id(world), webhook] = Lane(world)
         lane.waiting.append(timer)
-        self._staff(webhook, lane)
+        if not lane.workers:
+            self._staff(webhook, lane)
 
     def _staff(self, webhook: str, lane: Lane) -> None:
-        if lane.workers < (1 if lane.slow else PER_WEBHOOK):
-            lane.workers += 1
-            self.spawn(self._work(webhook, lane))
+        lane.workers += 1
+        self.spawn(self._work(webhook, lane))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Have something done that ends with the server."""
@@ -165,20 +168,36 @@ class Courier:
         return task
 
     async def _work(self, webhook: str, lane: Lane) -> None:
-        world = lane.world
+        world, key = lane.world, (id(lane.world), webhook)
         try:
-            while lane.waiting and self._loop is not None and (lane.workers == 1 or not lane.slow):
+            while lane.waiting and self._loop is not None and (lane.workers == 1 or not self._slow.get(key)):
                 if world.is_advancing:
                     self.hand_back(world)
                     break
-                error = await self.posting.deliver(world, lane.waiting.popleft(), TIMEOUT)
-                lane.slow = error == "timeout" if error is not None else lane.slow
-                if lane.waiting and not lane.slow:
+                made = await self.posting.deliver(world, lane.waiting.popleft(), TIMEOUT, slow=key in self._slow)
+                if made is not None:
+                    self._note(key, made)
+                if lane.waiting and lane.workers < self._most_at_once(lane, webhook):
                     self._staff(webhook, lane)
         finally:
             lane.workers -= 1
             if not lane.workers and not lane.waiting:
-                self._lanes.pop((id(world), webhook), None)
+                self._lanes.pop(key, None)
+
+    def _most_at_once(self, lane: Lane, webhook: str) -> int:
+        """How many attempts to a webhook may be under way together: one if they time out, or it is told in order."""
+        store = lane.world.stores.get(lane.waiting[0].merchant_id)
+        public = None if store is None else store.webhooks.peek(webhook)
+        is_ordered = public is not None and public.get("ordered")
+        return 1 if is_ordered or self._slow.get((id(lane.world), webhook)) else PER_WEBHOOK
+
+    def _note(self, key: tuple[int, str], made: Made) -> None:
+        """Remember whether a webhook is slow."""
+        self._slow.pop(key, None)
+        if made.timed_out or made.took > LATE:
+            self._slow[key] = made.timed_out
+            if len(self._slow) > MOST_SLOW:
+                del self._slow[next(iter(self._slow))]
 
     def hand_back(self, world: Sandbox) -> None:
         """Have everything due again that waits in lanes: the clock of its world advances, and sends it itself."""
@@ -201,18 +220,26 @@ class Courier:
 
     def queue(self, world: Sandbox) -> dict[str, int]:
         """How many attempts of a world are due, how many of these are under way, and how many are held back."""
-        due, held = world.timers.attempts_due(world.clock.now), len(world.timers.held)
+        timers, now = world.timers, world.clock.now
+        due, held = timers.attempts_due(now), len(timers.held) + sum(map(len, timers.parked.values()))
         if is_silent(world):
             return {"due": 0, "in_flight": 0, "held": held + due}
         return {"due": due, "in_flight": self.posting.in_flight(world), "held": held}
 
     def resume(self, world: Sandbox) -> int:
         """Send what is held back; answers how many attempts of it are due."""
-        held = self.queue(world)["held"]
+        held = self.queue(world)["held"] - sum(map(len, world.timers.parked.values()))
         world.held = 0
         world.timers.unhold()
         self.ring(world)
         return held
+
+
+def let_go_on(world: Sandbox) -> None:
+    """Have due what has waited for an earlier delivery to the same webhook, where that is decided by now."""
+    for merchant_id, webhook in list(world.timers.parked):
+        if not keeps_waiting(world.stores.get(merchant_id), webhook):
+            world.timers.unpark(merchant_id, webhook)
 
 
 def webhook_of(world: Sandbox, timer: Timer) -> str | None:

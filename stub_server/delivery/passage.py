@@ -13,7 +13,7 @@ from ..engine.sandbox import Sandbox
 from ..engine.scheduler import Fired, advance, arrive, check_standing, run_due
 from ..engine.step import Cause
 from ..kernel.timers import SENDING, Timer
-from .courier import Courier, webhook_of
+from .courier import Courier, let_go_on, webhook_of
 
 TIMEOUT = 4.0  # seconds of one attempt
 SLICE = 200  # jobs done, or attempts found, before others are served
@@ -63,6 +63,7 @@ async def _pass(
             await courier.posting.ended()
         while not world.is_gone:
             speaks = not is_silent(world)
+            let_go_on(world)
             fired += run_due(world, to, SLICE, pausing=speaks)
             attempt, job = world.timers.next_attempt() if speaks else None, world.timers.next_due()
             if job is not None and job <= to and (attempt is None or job <= attempt):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import NamedTuple
 
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome
 from ..domain.webhooks import ABROAD
 from ..engine.attempts import Attempt, attempt_for, conclude, disturbance
-from ..engine.deliveries import ANSWERING, is_held, is_simulated
+from ..engine.deliveries import ANSWERING, is_held, is_simulated, is_waiting
 from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import tick
@@ -21,6 +22,13 @@ from . import disturbed as disturbing
 from .places import Places
 
 log = logging.getLogger("stub_server")
+
+
+class Made(NamedTuple):
+    """An attempt that was made: whether it ran into its limit of time, and how long it took in ms."""
+
+    timed_out: bool
+    took: int
 
 
 class Flying:
@@ -43,10 +51,10 @@ class Posting:
         self._flying: dict[int, Flying] = {}
         self._watching: list[asyncio.Future[None]] = []
 
-    async def deliver(self, world: Sandbox, timer: Timer, timeout: float) -> str | None:
-        """Make a claimed attempt, if it is still to be made, and record what came of it.
+    async def deliver(self, world: Sandbox, timer: Timer, timeout: float, *, slow: bool = False) -> Made | None:
+        """Make a claimed attempt, if it is still to be made, and record what came of it; `slow` is as for Places.
 
-        Answers the error, an empty text for a success and None where nothing was sent.
+        Answers None where nothing was sent.
         """
         advancing = world.is_advancing
         flying = self._flying.setdefault(id(world), Flying())
@@ -55,8 +63,8 @@ class Posting:
             attempt = self._attempt(world, timer)
             if attempt is None:
                 return None
-            was_free = self._places.is_free(attempt.delivery.url)
-            async with self._places.at(attempt.delivery.url):
+            was_free = self._places.is_free(attempt.delivery.url, slow=slow)
+            async with self._places.at(attempt.delivery.url, slow=slow):
                 if not was_free:
                     if world.is_advancing != advancing:
                         world.timers.release(timer)
@@ -70,7 +78,7 @@ class Posting:
                 outcome = await disturbing.attempt(sender, attempt.delivery, timeout, disturbed, flying.limits)
             if not world.is_gone and not world.is_broken:
                 self._record(world, timer, attempt, outcome, begun)
-            return outcome.error or ""
+            return Made(outcome.error == "timeout", outcome.duration_ms)
         except asyncio.CancelledError:
             world.timers.release(timer)
             raise
@@ -98,6 +106,9 @@ class Posting:
             return None
         elif is_held(world, attempt.serial, attempt.delivery.url):
             world.timers.hold(timer)
+            return None
+        elif is_waiting(world.stores[timer.merchant_id], attempt.log):
+            world.timers.park(timer, attempt.webhook.id)
             return None
         return attempt
 

@@ -82,7 +82,7 @@ def new_log(
     }
     hidden: Body = {
         "request_headers": {},
-        "request_body": body.decode(),
+        "request_body": body,
         "response_headers": {},
         "attempts": [],
         "projectId": subscriber.project_id,
@@ -93,7 +93,8 @@ def new_log(
 
 def shown_log(public: Body, hidden: Body) -> Body:
     """One delivery as it is shown alone."""
-    return public | {name: hidden[name] for name in DETAILS}
+    details = {name: hidden[name] for name in DETAILS}
+    return public | details | {"request_body": hidden["request_body"].decode()}
 
 
 def check_retryable(public: Body, *, webhook_exists: bool) -> None:

@@ -19,7 +19,7 @@ from ..kernel.ids import luck
 from ..kernel.record import Body, Row
 from ..kernel.timers import SENDING, Timer
 from ..version import __version__
-from .deliveries import is_simulated, job_for
+from .deliveries import ANSWERING, is_simulated, is_waiting, job_for
 from .draft import Draft
 from .sandbox import Sandbox
 
@@ -58,7 +58,7 @@ def delivery_of(webhook: Row, log: Row, now: int) -> Delivery:
     return Delivery(
         webhook.public["url"],
         log.public["event_id"],
-        log.hidden["request_body"].encode(),
+        log.hidden["request_body"],
         tuple((header["name"], header["value"]) for header in webhook.public["headers"]),
         tuple(valid_keys(webhook.hidden, now)),
     )
@@ -93,7 +93,7 @@ def disturbance(sandbox: Sandbox, webhook: Row, log: Row) -> Disturbance | None:
     """What the fault rules of a world do to one attempt of a delivery, which is asked once for each."""
     if not sandbox.faults.rules:
         return None
-    sending = Sending(log.public["event_type"], webhook.public["url"], log.hidden["request_body"])
+    sending = Sending(log.public["event_type"], webhook.public["url"], log.hidden["request_body"].decode())
     return sandbox.faults.by_delivery(sending, sandbox.clock.now)
 
 
@@ -109,6 +109,10 @@ def answer(draft: Draft, subject: str) -> None:
         return
     webhook = draft.open(draft.store.webhooks, log.public["webhookId"])
     if webhook is None or not webhook.public["is_active"]:
+        return
+    if is_waiting(draft.store, log):
+        earlier = next(draft.store.webhook_logs.rows_of("webhookId+status", (webhook.id, "retrying")))
+        draft.at(parse_iso(earlier.public["next_attempt_at"]), ANSWERING, subject)
         return
     outcome = simulated(draft.sandbox, webhook, log, draft.now)
     if outcome is None:  # the webhook has another address by now

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from ..domain.receivers import is_reserved
 from ..domain.webhooks import Subscriber, subscriber_of
+from ..kernel.record import Row
 from ..kernel.timers import SENDING
 from ..store.memory import Store
 from .sandbox import DEFAULT, SILENT, Sandbox
@@ -46,7 +47,20 @@ def is_own_inbox(sandbox: Sandbox, url: str) -> bool:
     if address.hostname not in hosts or address.port != server.port:
         return False
     prefixes = (f"/s/{sandbox.name}", "") if sandbox.name == DEFAULT else (f"/s/{sandbox.name}",)
-    return address.path.startswith(tuple(prefix + INBOX for prefix in prefixes))
+    return address.path.lower().startswith(tuple(prefix + INBOX for prefix in prefixes))  # capitals mean the same world
+
+
+def keeps_waiting(store: Store | None, webhook_id: str) -> bool:
+    """Whether a webhook is told in order, and one of its deliveries, tried again, keeps those after it waiting."""
+    webhook = None if store is None else store.webhooks.peek(webhook_id)
+    if store is None or webhook is None or not webhook.get("ordered"):
+        return False
+    return store.webhook_logs.count("webhookId+status", (webhook_id, "retrying")) > 0
+
+
+def is_waiting(store: Store, log: Row) -> bool:
+    """Whether a delivery waits for an earlier one to the same webhook: only the first one is ever tried again."""
+    return log.public["status"] == "pending" and keeps_waiting(store, log.public["webhookId"])
 
 
 def is_held(sandbox: Sandbox, serial: int, url: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..contract.document import Move
 from ..domain.deliveries import new_log
 from ..domain.webhooks import Subscriber
@@ -10,6 +12,7 @@ from ..kernel.clock import ClockState, iso
 from ..kernel.ids import Cutter
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..kernel.timers import Timer, TimerData
+from ..store.apart import size_of
 from ..store.memory import Store
 from ..store.ring import outgoing
 from ..store.spec import UniqueViolation
@@ -55,7 +58,7 @@ class Draft:
         self._base = sandbox.log.number
         self._opens_store = False
         self._versions: dict[str, Opened] = {}
-        self._size = OVERHEAD  # about how many bytes the step keeps alive, besides those of its versions
+        self._size = OVERHEAD  # about how many bytes the step keeps alive, besides what its versions have alone
         self._rings: dict[Table, list[Record]] = {}
         self._drops: list[Drop] = []
         self._events: list[Event] = []
@@ -123,7 +126,7 @@ class Draft:
 
     def _drop(self, table: Table, record: Record) -> None:
         self._drops.append(Drop(table.name, record))
-        self._size += len(record.public) + len(record.hidden)
+        self._size += size_of(record)
 
     def at(self, due: int, job: str, subject: str) -> None:
         """Have a job done for a record at a time (ms)."""
@@ -188,19 +191,24 @@ class Draft:
         self._size += OVERHEAD_EACH
         if type_ != TEST:
             known = sandbox.subscribers.get((merchant_id, type_, project))
-            for subscriber in subscribers_to(sandbox, self.store, type_, project) if known is None else known:
-                self.open_delivery(subscriber, event, test=False)
+            subscribers = subscribers_to(sandbox, self.store, type_, project) if known is None else known
+            if subscribers:
+                self.open_deliveries(subscribers, event, test=False)
         return event
 
-    def open_delivery(self, subscriber: Subscriber, event: Event, *, test: bool) -> Record:
-        """Add the delivery of an event to a webhook, body and all; but for a test its first attempt is due at once."""
-        ident, most = self.ids.uuid(), None if test else len(self.sandbox.rules.schedule)
-        serial = self.sandbox.events.raised + len(self._events)
-        told = event.id, event.type, event.payload()
-        public, hidden = new_log(ident, subscriber, *told, serial, iso(self.now), most=most)
-        if not test:
-            self.at(self.now, job_for(self.sandbox, subscriber.url), ident)
-        return self.create(self.store.webhook_logs, ident, public, hidden)
+    def open_deliveries(self, subscribers: Sequence[Subscriber], event: Event, *, test: bool) -> list[Record]:
+        """Add the deliveries of an event to webhooks, which share its payload; but for a test they are due at once."""
+        serial, payload = self.sandbox.events.raised + len(self._events), event.payload()
+        told, most = (event.id, event.type, payload), None if test else len(self.sandbox.rules.schedule)
+        self._size += len(payload)
+        opened = []
+        for subscriber in subscribers:
+            ident = self.ids.uuid()
+            public, hidden = new_log(ident, subscriber, *told, serial, iso(self.now), most=most)
+            if not test:
+                self.at(self.now, job_for(self.sandbox, subscriber.url), ident)
+            opened.append(self.create(self.store.webhook_logs, ident, public, hidden))
+        return opened
 
     # -- the end of it
 

@@ -24,7 +24,7 @@ class Bounded(Protocol):
 
 
 class Budget:
-    """What the logs (or the journals) of all worlds of a server may take together, in bytes."""
+    """What the logs (or journals, or inboxes) of all worlds of a server may take together, in bytes."""
 
     __slots__ = ("_logs", "most", "used")
 

@@ -126,7 +126,8 @@ class Sandbox:
                 raise
             self._repair(step)
             self.is_broken = False
-        if self.bell is not None and step.timers_set and min(step.timers_set)[0] < self.alarm:
+        is_due = step.timers_set and min(step.timers_set)[0] < self.alarm
+        if self.bell is not None and (is_due or self.timers.parked):  # of those that are parked some may go on
             self.bell(self)
 
     def fold(self, step: Step, opened: Sequence[Opened] | None = None) -> None:

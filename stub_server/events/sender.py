@@ -65,7 +65,7 @@ class Sender:
     def __init__(
         self, version: str, *, local: bool, resolve: Resolve = resolve, wall: Callable[[], int] = wall_ms
     ) -> None:
-        self._version, self._wall = version, wall
+        self._version, self._wall, self.local = version, wall, local
         self.connections = Connections(Guard(local=local, resolve=resolve))
 
     async def attempt(

@@ -22,6 +22,7 @@ from ..engine.step import Step
 from ..kernel.clock import parse_iso
 from ..kernel.record import Record, place
 from ..kernel.timers import SENDING
+from ..store.apart import whole
 from ..store.table import Table
 from .package import BadFile
 from .state import WorldState
@@ -112,7 +113,7 @@ def _misfit(rules: Rules, shapes: Shapes, name: str, record: Record) -> Iterator
         return
     if public["id"] != record.id or record.key != place(parse_iso(public[spec.created]), record.id):
         yield f"{name} {record.id}: its id or its time of creation is another inside"
-    fault = shapes.hidden(name, orjson.loads(record.hidden))
+    fault = shapes.hidden(name, orjson.loads(whole(name, record)))
     if fault is not None:
         yield f"{name} {record.id}: hidden{fault}"
 

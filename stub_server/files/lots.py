@@ -7,13 +7,14 @@ other lines are those of `writing`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any, TypeVar
 
 import orjson
 
 from ..events.log import Event
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record, place
+from ..store.apart import APART, parted, whole
 from .parts import Unreadable
 from .state import WorldState
 from .writing import CREATED, merchant_line, reply_line, world_line
@@ -44,11 +45,16 @@ def lot_lines(state: WorldState) -> Iterator[bytes]:
         yield reply_line(*reply)
 
 
-def records_in(lot: Body) -> list[Record]:
-    """The records of a line."""
+def records_in(lot: Body, known: dict[bytes, bytes]) -> list[Record]:
+    """The records of a line; `known` is as for `parted`."""
     keys = list(map(place, lot["created"], lot["ids"]))
     public, hidden = map(str.encode, lot["public"]), map(str.encode, lot["hidden"])
-    return list(map(Record._make, zip(lot["ids"], keys, lot["versions"], public, hidden, strict=True)))
+    if lot["table"] in APART:
+        parts = [parted(lot["table"], part, known) for part in hidden]
+        rows = zip(lot["ids"], keys, lot["versions"], public, parts, strict=True)
+        return [Record(ident, key, version, shown, *part) for ident, key, version, shown, part in rows]
+    apart = repeat(b"", len(keys))
+    return list(map(Record._make, zip(lot["ids"], keys, lot["versions"], public, hidden, apart, strict=True)))
 
 
 def events_in(lot: list[list[Any]], shown: Sequence[bytes]) -> Iterator[Event]:
@@ -68,7 +74,7 @@ def _columns(table: str, records: Sequence[Record]) -> Body:
         "created": [record.key >> CREATED for record in records],
         "versions": [record.version for record in records],
         "public": [record.public.decode() for record in records],
-        "hidden": [record.hidden.decode() for record in records],
+        "hidden": [whole(table, record).decode() for record in records],
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from ..engine.step import Cause, Drop, Part, Put, Restored, Step, Used
 from ..kernel.clock import ClockState
 from ..kernel.record import Body, Record
+from ..store.apart import parted
 from ..store.memory import Merchant
 from .lots import events_in, records_in
 from .parts import Unreadable, ends, event_of, key_in, part_of, reply_key, reply_of, timer_of, use_of, whole_event
@@ -28,6 +29,7 @@ class Reader:
         self._rewrite, self._keep = rewrite, keep
         self._owned: Owned | None = None
         self._state: WorldState | None = None
+        self._apart: dict[bytes, bytes] = {}  # what records share of their hidden parts
         self._shown: list[bytes] = []  # what the records of the state show, in their order
         self.skip = 0  # so many of the next steps are not kept: what they replace is not looked up
         self.steps: list[Step] = []
@@ -105,13 +107,14 @@ class Reader:
 
     def _version(self, body: Body) -> Record:
         ident = body["id"]
-        record = Record(ident, key_in(body), body["version"], part_of(body["public"]), part_of(body["hidden"]))
+        parts = parted(body["table"], part_of(body["hidden"]), self._apart)
+        record = Record(ident, key_in(body), body["version"], part_of(body["public"]), *parts)
         return record if self._rewrite is None else self._rewrite(self.state, body["table"], record)
 
     def _take_records(self, lot: Body) -> None:
         if self._owned is None:
             raise Unreadable("records that belong to nobody")
-        table, records = lot["table"], records_in(lot)
+        table, records = lot["table"], records_in(lot, self._apart)
         if self._rewrite is not None:
             records = [self._rewrite(self.state, table, record) for record in records]
         self._owned.rows.setdefault(table, {}).update({record.key: record for record in records})

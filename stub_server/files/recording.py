@@ -12,6 +12,7 @@ from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, Step, Used
 from ..kernel.record import Body, Record, exact, place
 from ..seeding.keys import pair_of
+from ..store.apart import parted
 from .carrying import Carried, world_lines
 from .package import RECORDING, BadFile, pack, unpack
 from .parts import Unreadable
@@ -129,7 +130,9 @@ def step_for(world: Sandbox, told: Body) -> Step:
         if put["table"] == "webhooks" and before is not None:
             own = orjson.loads(before.public)
             public, hidden = public | {"headers": own["headers"]}, orjson.loads(before.hidden)
-        record = Record(put["id"], key, put["version"], *(exact(orjson.dumps(part)) for part in (public, hidden)))
+        known = {} if before is None else {before.apart: before.apart}
+        parts = parted(put["table"], exact(orjson.dumps(hidden)), known)
+        record = Record(put["id"], key, put["version"], exact(orjson.dumps(public)), *parts)
         puts.append((put["table"], record, before))
     timers = world.timers.by_number()
     clock = world.recorded_clock

@@ -20,6 +20,7 @@ from ..engine.step import Put, ReplyKey, Restored, Saved, Step
 from ..events.log import Event
 from ..kernel.record import Body, Record
 from ..kernel.timers import TimerData
+from ..store.apart import whole
 from .state import Owned, WorldState
 
 CREATED = 128  # bits of a record's place before the time of its creation
@@ -48,7 +49,7 @@ def state_lines(state: WorldState, change: Change = as_it_is) -> Iterator[bytes]
             for key in sorted(rows):
                 places[rows[key].public] = count
                 count += 1
-                yield _line("record", {"table": name, **_record(change(name, rows[key]), Fragment)})
+                yield _line("record", _record(name, change(name, rows[key]), Fragment))
     for event in state.events:
         place = places.get(event.resource)
         shown = Fragment(event.resource) if place is None else place
@@ -104,7 +105,7 @@ def step_line(step: Step, change: Change = as_it_is, part: Part = Fragment) -> b
     }
     puts = step.puts
     if puts:
-        told["puts"] = [{"table": name, **_record(change(name, record), part)} for name, record, _ in puts]
+        told["puts"] = [_record(name, change(name, record), part) for name, record, _ in puts]
     if step.drops:
         told["drops"] = [{"table": name, "id": r.id, "created": r.key >> CREATED} for name, r in step.drops]
     if step.events:
@@ -136,7 +137,7 @@ def _restored(restored: Restored, change: Change, part: Part) -> Body:
                 "merchant": asdict(own.merchant),
                 "opens": own.opens,
                 "closes": own.closes,
-                "puts": [{"table": name, **_record(change(name, record), part)} for name, record, _ in own.puts],
+                "puts": [_record(name, change(name, record), part) for name, record, _ in own.puts],
                 "drops": [{"table": name, "id": r.id, "created": r.key >> CREATED} for name, r in own.drops],
                 "used": {key: after for key, after, _ in own.used},
             }
@@ -177,13 +178,14 @@ def _line(kind: str, body: Body) -> bytes:
     return orjson.dumps({kind: body})
 
 
-def _record(record: Record, part: Part) -> Body:
+def _record(table: str, record: Record, part: Part) -> Body:
     return {
+        "table": table,
         "id": record.id,
         "created": record.key >> CREATED,
         "version": record.version,
         "public": part(record.public),
-        "hidden": part(record.hidden),
+        "hidden": part(whole(table, record)),
     }
 
 

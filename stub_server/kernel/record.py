@@ -19,7 +19,8 @@ def place(created: int, ident: str) -> int:
 class Record(NamedTuple):
     """One version of a resource, never changed: `public` is the JSON that callers get, `hidden` is internal JSON.
 
-    `key` sorts records by creation.
+    `key` sorts records by creation. `apart` is a long member of the hidden part that is kept outside its JSON, because
+    several records have it in common.
     """
 
     id: str
@@ -27,6 +28,7 @@ class Record(NamedTuple):
     version: int
     public: bytes
     hidden: bytes
+    apart: bytes = b""
 
 
 class Row(NamedTuple):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from .agenda import Agenda
@@ -30,16 +31,18 @@ class Timers:
     No rule cancels a job: a job looks at the record when it is due and does nothing if the moment has passed. A timer
     that is taken out before its time stays in the agenda until it is the first; what is not in `_live` is not there.
     `_live` holds timers by number, not numbers alone: after a step was undone, another one gives its numbers again.
-    Attempts to send stand in a heap of their own, from which they are claimed.
+    Attempts to send stand in a heap of their own, from which they are claimed. `claimed` ones are under way or wait for
+    their turn, `held` ones are kept back, and `parked` ones, by merchant and webhook, wait for an earlier one there.
     """
 
-    __slots__ = ("_attempts", "_jobs", "_live", "aside", "claimed", "held", "is_quiet", "last")
+    __slots__ = ("_attempts", "_jobs", "_live", "aside", "claimed", "held", "is_quiet", "last", "parked")
 
     def __init__(self) -> None:
         self._have(Agenda())
         self._attempts: list[TimerData] = []
-        self.claimed: dict[int, TimerData] = {}  # attempts under way, or waiting for their turn
-        self.held: dict[int, TimerData] = {}  # attempts that are kept back
+        self.claimed: dict[int, TimerData] = {}
+        self.held: dict[int, TimerData] = {}
+        self.parked: dict[tuple[str, str], dict[int, TimerData]] = {}
         self._live: dict[int, TimerData] = {}
         self.aside: dict[int, Timer] = {}  # skipped, and not yet removed by a step
         self.last = 0  # the number of the newest timer ever set
@@ -73,6 +76,8 @@ class Timers:
         self.aside.pop(timer[1], None)
         self.claimed.pop(timer[1], None)
         self.held.pop(timer[1], None)
+        for group in self.parked.values():
+            group.pop(timer[1], None)
 
     def first(self) -> TimerData | None:
         """The job that is due first, None without jobs."""
@@ -121,6 +126,8 @@ class Timers:
         """Whether an attempt in the heap is one: a timer that was taken out and put back stands there twice."""
         number = timer[1]
         taken = number in self.claimed or number in self.held or number in self.aside
+        if self.parked:
+            taken = taken or any(number in group for group in self.parked.values())
         return not taken and self._live.get(number) == timer
 
     def claim(self, until: int, most: int) -> list[Timer]:
@@ -158,6 +165,17 @@ class Timers:
         self.held.clear()
         return count
 
+    def park(self, timer: Timer, webhook: str) -> None:
+        """Have a claimed attempt wait until `unpark`."""
+        if self.is_claimed(timer):
+            group = self.parked.setdefault((timer.merchant_id, webhook), {})
+            group[timer.seq] = self.claimed.pop(timer.seq)
+
+    def unpark(self, merchant_id: str, webhook: str) -> None:
+        """Have the attempts of a webhook due again that were parked."""
+        for timer in self.parked.pop((merchant_id, webhook), {}).values():
+            heappush(self._attempts, timer)
+
     def pass_over(self, timer: Timer) -> None:
         """Nothing is to be sent: the next step takes a claimed attempt along."""
         if self.is_claimed(timer):
@@ -194,6 +212,7 @@ class Timers:
         twin._have(self._jobs.copy())
         twin.last = self.last
         twin._live, twin.aside = dict(self._live), dict(self.aside)
-        twin._attempts = [*self._attempts, *self.claimed.values(), *self.held.values()]
+        parked = chain.from_iterable(group.values() for group in self.parked.values())
+        twin._attempts = [*self._attempts, *self.claimed.values(), *self.held.values(), *parked]
         heapify(twin._attempts)
         return twin

@@ -118,7 +118,7 @@ async def send_test_webhook(call: Call, ident: str, body: Body | None = None) ->
         event = draft.raise_event(TEST, ident, nothing_happened(ident), b"", NO_EXTRAS, None)
     else:
         event = sample(draft, event_type, call.server.document.events[event_type], subscriber.project_id)
-    opened = draft.open_delivery(subscriber, event, test=True)
+    (opened,) = draft.open_deliveries((subscriber,), event, test=True)
     call.record()
     return await _attempt(call, webhook, call.store.webhook_logs.parse(opened), deliveries.TEST)
 

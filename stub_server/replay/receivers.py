@@ -9,7 +9,7 @@ from contextlib import suppress
 import orjson
 
 from ..delivery.courier import Courier
-from ..delivery.posting import Posting
+from ..delivery.posting import Made, Posting
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import tick
@@ -136,13 +136,13 @@ class _Posting(Posting):
 
     receivers: Receivers
 
-    async def deliver(self, world: Sandbox, timer: Timer, timeout: float) -> str | None:
+    async def deliver(self, world: Sandbox, timer: Timer, timeout: float, *, slow: bool = False) -> Made | None:
         """Have the step of an attempt; what the recording does not know is passed over."""
         if self._attempt(world, timer) is None:
             return None
         for _ in range(_TURNS):
             if self.receivers.take_next(world, timer.subject):
-                return ""
+                return Made(timed_out=False, took=0)
             await asyncio.sleep(0)
         world.timers.pass_over(timer)
         return None

@@ -6,7 +6,8 @@ from typing import Any
 
 from ..kernel.record import Record, Row
 from . import ordered
-from .spec import Parts, plain, size_of
+from .apart import Weight
+from .spec import Parts, plain
 from .table import Table
 
 AT_ONCE = 64  # so many rows are looked through index by index, which is cheaper than row by row
@@ -56,7 +57,9 @@ def settle(table: Table) -> None:
             bucket.sort()
     table.sorts.settle()
     if table.spec.ring is not None:
-        table.size = sum([size_of(record) for record in table.rows.values()])
+        table.weight = Weight()
+        for record in table.rows.values():
+            table.weight.add(record)
 
 
 def replace(table: Table, changes: Sequence[tuple[Row, Row]]) -> None:

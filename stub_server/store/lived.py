@@ -11,6 +11,7 @@ import orjson
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
 from . import ordered
+from .apart import written
 from .derived import AT_ONCE, add, replace, settle
 from .spec import Extract, plain, public_values
 from .table import Table
@@ -23,7 +24,7 @@ new = tuple.__new__  # makes a named tuple in half the time
 DERIVED = ("_buckets", "_searches", "indexes", "order", "sorts", "tallies", "texts", "views")
 
 
-_Parts: TypeAlias = tuple[str, int, int, Body, tuple[Body, Callable[[Body], Body] | None]]
+_Parts: TypeAlias = tuple[str, int, int, Body, tuple[Body, Callable[[Body], Body] | None], str | None]
 
 
 class Unwritten(Record):
@@ -42,16 +43,19 @@ class Unwritten(Record):
         """The bytes of the hidden part."""
         return self.written().hidden
 
+    @property
+    def apart(self) -> bytes:
+        """What is kept apart from it."""
+        return self.written().apart
+
     def written(self) -> Record:
         """The version as it is stored for good: the same one whenever it is asked for."""
         made: Record | None = self.__dict__.get("_made")
         if made is None:
-            ident, key, version, public, (hidden, shortened) = cast("_Parts", tuple(self))
+            ident, key, version, public, (hidden, shortened), member = cast("_Parts", tuple(self))
             if shortened is not None:
                 hidden = shortened(hidden)
-            made = Record(
-                ident, key, version, exact(orjson.dumps(public)), exact(orjson.dumps(hidden)) if hidden else b"{}"
-            )
+            made = Record(ident, key, version, exact(orjson.dumps(public)), *written(hidden, member))
             self.__dict__["_made"] = made
         return made
 
@@ -98,6 +102,7 @@ class LivedTable(Table):
         self._lived.clear()
         for derived in DERIVED:
             setattr(self, derived, getattr(made, derived))
+        self.weight = made.weight
         return getattr(self, name)
 
     def finished(self) -> Table:
@@ -182,9 +187,9 @@ class LivedTable(Table):
             self._claim(ident, public, hidden)
         if before is None:
             key = place(parse_iso(public[self.spec.created]), ident)
-            return new(Unwritten, (ident, key, 1, public, (hidden, None)))
-        _, key, version, _, _ = before[0]
-        return new(Unwritten, (ident, key, version + 1, public, (hidden, self._shortened)))
+            return new(Unwritten, (ident, key, 1, public, (hidden, None), self.apart))
+        _, key, version, _, _, _ = before[0]
+        return new(Unwritten, (ident, key, version + 1, public, (hidden, self._shortened), self.apart))
 
     def _has_moved(self, before: Row, public: Body, hidden: Body) -> bool:
         """Whether a version may have another value than the one before in a unique key or a lived index."""

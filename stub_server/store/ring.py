@@ -7,7 +7,7 @@ from heapq import merge
 from typing import Any
 
 from ..kernel.record import Record
-from .spec import size_of
+from .apart import Weight
 from .table import Table
 
 
@@ -15,18 +15,21 @@ def outgoing(table: Table, coming: Sequence[Record]) -> list[Record]:
     """The oldest records of a ring, which go when new ones come: first those whose state lets them."""
     ring, rows = table.spec.ring, table.rows
     assert ring is not None
-    count, size = len(rows) + len(coming), table.size + sum([size_of(new) for new in coming])
+    count, weight = len(rows) + len(coming), Weight(table.weight)
+    for new in coming:
+        weight.add(new)
     going: list[Record] = []
 
     def let_go(keys: Iterable[Any], most: int, bytes_: int) -> None:
-        nonlocal count, size
+        nonlocal count
         for key in keys:
-            if count <= most and size <= bytes_:
+            if count <= most and weight.size <= bytes_:
                 return
             going.append(rows[key])
-            count, size = count - 1, size - size_of(rows[key])
+            weight.remove(rows[key])
+            count -= 1
 
-    if count > ring.rows or size > ring.size:
+    if count > ring.rows or weight.size > ring.size:
         buckets = table.indexes[ring.by].items()
         let_go(merge(*(bucket for value, bucket in buckets if value not in ring.kept)), ring.rows, ring.size)
         let_go(merge(*(bucket for value, bucket in buckets if value in ring.kept)), ring.most, ring.most_size)
@@ -36,4 +39,4 @@ def outgoing(table: Table, coming: Sequence[Record]) -> list[Record]:
 def may_have_dropped(table: Table) -> bool:
     """Whether records of a ring may have made room for others."""
     ring = table.spec.ring
-    return ring is not None and (len(table) >= ring.rows or table.size >= ring.size // 2)
+    return ring is not None and (len(table) >= ring.rows or table.weight.size >= ring.size // 2)

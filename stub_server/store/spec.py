@@ -6,7 +6,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-from ..kernel.record import Body, Record
+from ..kernel.record import Body
 
 Extract = Callable[[Body, Body], Any]
 """(public, hidden) -> a value; None stands for "not in this index"."""
@@ -132,8 +132,3 @@ def public(name: str) -> Member:
 def hidden(name: str) -> Member:
     """A member of the hidden part."""
     return Member(1, name)
-
-
-def size_of(record: Record) -> int:
-    """How many bytes a record has."""
-    return len(record.public) + len(record.hidden)

@@ -8,9 +8,9 @@ import orjson
 
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
-from . import ordered
+from . import apart, ordered
 from .sorts import Sorts
-from .spec import Check, Parts, TableSpec, UniqueViolation, plain, size_of
+from .spec import Check, Parts, TableSpec, UniqueViolation, plain
 from .tallies import Tallies
 from .views import Noted, Views
 
@@ -39,14 +39,13 @@ class Table:
         self.texts: dict[str, dict[int, str]] = {key: {} for key in spec.search}
         positions = {name: number for number, name in enumerate(self.indexes)}
         self.tallies = Tallies(spec, positions)
-        self._tallied = bool(spec.sums or spec.distinct)
-        self.size = 0  # bytes of the records of a ring; of other tables nobody asks
-        self.is_ring = spec.ring is not None
+        self.is_ring, self._tallied = spec.ring is not None, bool(spec.sums or spec.distinct)
+        self.weight = apart.Weight()  # of the records of a ring; of other tables nobody asks
         self.views = Views(positions)
         self._peeked: dict[str, tuple[Record, Body]] = {}
         # Of a table that was copied: the values whose lists are its own by now, by index. The others are shared.
         self._own: list[set[Hashable]] | None = None
-        self._defaults = dict(spec.defaults)
+        self._defaults, self.apart = dict(spec.defaults), apart.APART.get(name)
         # What every write walks through, side by side with the containers that it fills.
         self._buckets = list(self.indexes.values())
         self._uniques = [(self.unique[name], plain(extract)) for name, extract in spec.unique.items()]
@@ -88,6 +87,8 @@ class Table:
     def parse(self, record: Record) -> Row:
         """A record's two parts as fresh dicts."""
         hidden = orjson.loads(record.hidden)
+        if self.apart is not None:
+            hidden[self.apart] = record.apart
         return Row(record, orjson.loads(record.public), self._defaults | hidden if self._defaults else hidden)
 
     def completed(self, hidden: Body) -> Body:
@@ -154,9 +155,7 @@ class Table:
         else:
             key, version = before.record.key, before.record.version + 1
             hidden = self._shortened(hidden)
-        return Record(
-            ident, key, version, exact(orjson.dumps(public)), exact(orjson.dumps(hidden)) if hidden else b"{}"
-        )
+        return Record(ident, key, version, exact(orjson.dumps(public)), *apart.written(hidden, self.apart))
 
     def _claim(self, ident: str, public: Body, hidden: Body) -> None:
         """Whether the unique values of a version are nobody else's. Raises UniqueViolation."""
@@ -175,17 +174,18 @@ class Table:
     def put(self, record: Record, public: Body, hidden: Body, before: Row) -> None:
         """Store a prepared version in place of the one before."""
         key = record.key
-        self.rows[key] = record
         if self.is_ring:
-            self.size += size_of(record) - size_of(before.record)
+            self.weight.remove(self.rows[key])
+            self.weight.add(record)
+        self.rows[key] = record
         self._move(key, record.id, (before.public, before.hidden), (public, hidden))
 
     def drop(self, row: Row) -> None:
         """Take a record out."""
         key = row.record.key
-        del self.rows[key], self.keys[row.id]
         if self.is_ring:
-            self.size -= size_of(row.record)
+            self.weight.remove(self.rows[key])
+        del self.rows[key], self.keys[row.id]
         self.order = ordered.remove(self.order, key)
         self._move(key, row.id, (row.public, row.hidden), None)
 
@@ -203,7 +203,7 @@ class Table:
         self.rows[key] = record
         self.keys[ident] = key
         if self.is_ring:
-            self.size += size_of(record)
+            self.weight.add(record)
         values = self._values(public, hidden)
         if self._own is not None:
             self._take_over(values)
@@ -291,7 +291,7 @@ class Table:
                 index if is_large else {value: ordered.duplicate(bucket) for value, bucket in index.items()}
             )
         twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), ordered.duplicate(self.order)
-        twin.sorts, twin.size = self.sorts.copy(), self.size
+        twin.sorts, twin.weight = self.sorts.copy(), self.weight.copy()
         for name, held in self.unique.items():
             twin.unique[name].update(held)
         for name, texts in self.texts.items():

@@ -76,16 +76,17 @@ class Inbox:
     """What arrived in one world. It is the observer's: no step, no part of the world's state.
 
     The oldest messages go when there are too many, and the name that was longest unused when there are too many names.
+    `size` is how many bytes its messages take.
     """
 
-    __slots__ = ("_boxes", "_budget", "_bytes", "_messages", "_number")
+    __slots__ = ("__weakref__", "_boxes", "_budget", "_messages", "_number", "size")
 
     def __init__(self, budget: Budget) -> None:
         """`budget` is shared by the inboxes of a server."""
         self._budget = budget
         self._boxes: OrderedDict[str, Box] = OrderedDict()
         self._messages: deque[Message] = deque()
-        self._bytes = self._number = 0
+        self.size = self._number = 0
 
     # -- what arrives
 
@@ -101,14 +102,23 @@ class Inbox:
         now = sandbox.clock.now
         message = Message(self._number, name, now, _kept(headers), body, ident, _type_of(body), verdict, answer)
         box.received, box.last_at = box.received + 1, now
+        if not self._messages:
+            self._budget.join(self)
         self._messages.append(message)
-        self._bytes += message.size
+        self.size += message.size
         self._budget.used += message.size
-        while (
-            len(self._messages) > MOST_MESSAGES or self._bytes > MOST_BYTES or self._budget.used > self._budget.most
-        ) and self._messages:
+        while len(self._messages) > MOST_MESSAGES or self.size > MOST_BYTES:
             self._let_go(self._messages.popleft())
+        if self._budget.used > self._budget.most:
+            self._budget.make_room()
         return message
+
+    def forget(self, size: int) -> None:
+        """Let the oldest messages of about so many bytes go, at most half of what there is and at least one."""
+        goal = max(self.size // 2, self.size - size)
+        self._let_go(self._messages.popleft())
+        while self.size > goal:
+            self._let_go(self._messages.popleft())
 
     def tell(self, name: str, answer: Answer) -> None:
         """Have a name answer so from now on."""
@@ -151,7 +161,7 @@ class Inbox:
             self._boxes.pop(name, None)
 
     def _let_go(self, message: Message) -> None:
-        self._bytes -= message.size
+        self.size -= message.size
         self._budget.used -= message.size
 
 

@@ -191,11 +191,19 @@ def create_webhook(scene: Scene, store: Store, a: int, b: int) -> Request:
         body = {"url": f"http://shop.example/{a}", "events": ["project.*"]}
     if b % 5 == 4:
         body["projectId"] = one(store.projects, a)
+    if b % 3 == 2:
+        body["ordered"] = True
     return Request("POST", "/v2/webhooks", body)
 
 
 def update_webhook(scene: Scene, store: Store, a: int, b: int) -> Request:
-    changes: list[Json] = [{"name": "Loja"}, {"is_active": False}, {"is_active": True}, {"events": EVENTS[b % 4]}]
+    changes: list[Json] = [
+        {"name": "Loja"},
+        {"is_active": False},
+        {"is_active": True},
+        {"events": EVENTS[b % 4]},
+        {"ordered": b % 2 == 0},
+    ]
     return Request("PUT", f"/v2/webhooks/{one(store.webhooks, a)}", pick(changes, b))
 
 

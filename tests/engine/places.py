@@ -30,7 +30,7 @@ DECIDING: Mapping[Place, Callable[[str], Exception]] = {
         Place(Draft, name): Planted
         for name in (
             "create", "update", "_check_unique", "drop", "at", "open_store", "emit_change", "emit_move", "_emit",
-            "raise_event", "open_delivery", "record", "_make_room", "_used",
+            "raise_event", "open_deliveries", "record", "_make_room", "_used",
         )
     },
     **{Place(Cutter, name): Planted for name in ("_next_block", "_secret", "uuid", "code", "event", "alnum", "secret")},

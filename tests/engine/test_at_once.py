@@ -228,7 +228,7 @@ def hold_to_steps(shop: Shop) -> None:
     """A world is what its steps make of its origin, and undone to it what the origin is."""
     inside, world = shop.inside, shop.world
     if world.timers.aside:  # attempts that a retry by hand made needless: the next step takes them along
-        assert 200 == inside.ask("POST", "/_sandbox/tokens", {}).status
+        assert 200 == inside.ask("POST", "/_sandbox/clock/freeze", {}).status
     assert not world.timers.aside
     kept = list(world.log)
     expected, begun = whole(inside, world), state(origin(inside.app))

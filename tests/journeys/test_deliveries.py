@@ -50,7 +50,8 @@ def test_a_test_reaches_nobody_else(api: httpx2.Client, hook: Hook, receiver: Re
 
 def test_a_test_can_be_of_every_type(api: httpx2.Client, hook: Hook, receiver: Receiver, make_project: Maker) -> None:
     """Each type's payload keeps the contract, for a webhook of all projects and for one of an empty project."""
-    everywhere, bound = hook(), hook(projectId=make_project()["id"])
+    project = make_project()["id"]  # before anybody listens to it
+    everywhere, bound = hook(), hook(projectId=project)
     for event_type, entry in document().events.items():
         schema = schemas().compile(entry["schema"], request=False)
         for made in (everywhere, bound):

@@ -144,7 +144,7 @@ def test_a_silent_fork_tells_its_own_inbox_and_nobody_elses(
     hook(events=CREATED)
     hook(url=f"{str(control.base_url).rstrip('/')}/inbox/theirs", events=CREATED)
     with forked(live, control) as (twin, own):
-        address = f"{str(own.base_url).rstrip('/')}/inbox/mine"
+        address = f"{str(own.base_url).rstrip('/')}/inbox/mine".replace("/fork-", "/Fork-")
         mine = created(twin.post(WEBHOOKS, json={"name": "Caixa", "url": address, "events": CREATED}))["webhook"]
         event(twin)
         drained = drain(own)

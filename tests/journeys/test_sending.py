@@ -2,6 +2,7 @@
 
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from email.utils import format_datetime
@@ -16,7 +17,7 @@ from stub_server.domain.deliveries import SCHEDULES
 from stub_server.engine.attempts import conclude
 
 from ..support.live import NOW, Live
-from ..support.make import Json, created, make_order
+from ..support.make import Json, created, customer_body, make_order
 from ..support.receiver import Received, Receiver, receiving
 from .hooks import (
     CREATED,
@@ -28,8 +29,10 @@ from .hooks import (
     clients,
     drain,
     event,
+    log_of,
     logs,
     only,
+    sent,
     verified,
 )
 from .steps import refused
@@ -397,6 +400,26 @@ def test_a_server_open_to_others_does_not_send_into_its_own_machine(
     assert [] == receiver.requests
 
 
+def test_a_server_in_a_private_network_may_send_into_it(serve: Callable[..., Live], receiver: Receiver) -> None:
+    """Events, test sends and certificates reach it; link-local addresses, and what foreign pages ask for, do not."""
+    server = serve(host="0.0.0.0", admin_key="k", secret=b"s", scenario="empty", allow_private_webhooks=True)  # noqa: S104
+    foreign = {"Origin": "https://stranger.example"}
+    with clients(server, {"X-Sandbox-Admin-Key": "k"}) as (api, control):
+        made = created(api.post(WEBHOOKS, json={"url": receiver.url, "events": CREATED}))["webhook"]
+        event(api)
+        drain(control)
+        assert "delivered" == only(api, made)["status"]
+        assert "delivered" == sent(api, made)["status"]
+        report = control.post(f"/webhooks/{made['id']}/certify", json={}).json()["certificate"]
+        assert "passed" == report["rules"][0]["result"], report
+        count = len(receiver.requests)
+        metadata = created(api.post(WEBHOOKS, json={"url": "http://169.254.169.254/", "events": CREATED}))["webhook"]
+        assert "blocked" == sent(api, metadata)["error"]
+        abroad = api.post(f"{WEBHOOKS}/{made['id']}/test", headers=foreign).json()["log"]
+        assert "blocked" == abroad["error"]
+        assert count == len(receiver.requests)
+
+
 def test_the_payload_of_every_attempt_is_what_was_stored(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:
@@ -410,3 +433,23 @@ def test_the_payload_of_every_attempt_is_what_was_stored(
     first, second = receiver.requests
     assert first.body == second.body == only(api, made)["request_body"].encode()
     assert isinstance(first, Received)
+
+
+def test_the_deliveries_of_an_event_share_its_payload(serve: Callable[..., Live]) -> None:
+    """Twenty webhooks, and two versions of each delivery, made forty copies of whatever was written."""
+    with clients(serve(scenario="empty")) as (api, control):
+        for number in range(20):
+            body = {"url": f"https://shop-{number}.example/", "events": CREATED}
+            created(api.post(WEBHOOKS, json=body))
+        event(api)  # what is made once is there
+        large = customer_body(metadata=dict.fromkeys(map(str, range(50)), "ç" * 500))
+        tracemalloc.start()
+        try:
+            created(api.post("/v2/customers", json=large))
+            grown, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        told = logs(api, event_id=control.get("/events").json()["events"][0]["id"], limit="100")
+        bodies = [log_of(api, log["id"])["request_body"].encode() for log in told]
+    assert (20, 1) == (len(bodies), len(set(bodies)))
+    assert grown < 10 * len(bodies[0])

@@ -31,6 +31,7 @@ def test_a_webhook_shows_its_key_once(api: httpx2.Client, hook: Hook, receiver: 
         "events": ["*"],
         "projectId": None,
         "is_active": True,
+        "ordered": False,
         "headers": [],
         "api_version": "v2",
         "last_delivery_at": None,

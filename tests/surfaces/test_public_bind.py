@@ -114,5 +114,11 @@ def test_the_start_says_what_a_public_bind_opens_and_what_stays_closed(
     assert (opens + closed) == text.count("warning")
 
 
+def test_the_start_says_that_webhooks_reach_private_networks(serve: Serve, public: dict[str, str]) -> None:
+    text = told_at_start(serve(**public, admin_key="k", allow_private_webhooks=True))
+    where = next(iter(public.values()))
+    assert f"--allow-private-webhooks on {where}: whoever has a credential has this server call" in text
+
+
 def test_a_loopback_bind_warns_of_nothing(serve: Serve) -> None:
-    assert "warning" not in told_at_start(serve(lenient_auth=True))
+    assert "warning" not in told_at_start(serve(lenient_auth=True, allow_private_webhooks=True))

@@ -17,7 +17,7 @@ from stub_server.http.wire import LARGEST_HEAD
 from stub_server.operations.control.sandbox import MOST_MERCHANTS
 from stub_server.settings import Settings
 from stub_server.store import tables
-from stub_server.worlds import entries
+from stub_server.worlds import entries, inbox
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
@@ -61,6 +61,10 @@ def test_its_figures_are_those_of_the_code() -> None:
         "Events": (f"{events.KEPT:,} and {events.KEPT_BYTES // MIB} MiB",),
         "Deliveries": (f"{tables.LOG_ROWS:,} and {tables.LOG_BYTES // MIB} MiB",),
         "Saved replies": (f"{replies.KEPT:,} and {replies.KEPT_BYTES // MIB} MiB",),
+        "Inboxes": (
+            f"{inbox.MOST_MESSAGES:,} messages and {inbox.MOST_BYTES // MIB} MiB a world, of {inbox.MOST_NAMES} names",
+            f"{inbox.MOST_BYTES_IN_ALL // MIB} MiB in all",
+        ),
         "Journal": (
             f"{settings.journal:,} requests",
             f"{journal.MOST_BYTES // MIB} MiB a world",

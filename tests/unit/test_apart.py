@@ -1,0 +1,57 @@
+"""What several records share of their hidden parts: written once, read back once, counted once."""
+
+import orjson
+import pytest
+
+from stub_server.kernel.record import Record
+from stub_server.store.apart import Weight, parted, size_of, whole, written
+
+PAYLOAD = '{"type":"order.paid","name":"Conceição"}'.encode()
+
+
+@pytest.mark.parametrize("others", [{}, {"serial": 3, "attempts": [{"number": 1}]}])
+def test_a_hidden_part_leaves_as_one_json_and_comes_back(others: dict[str, object]) -> None:
+    parts = written(others | {"request_body": PAYLOAD}, "request_body")
+    assert (orjson.dumps(others), PAYLOAD) == parts
+    assert PAYLOAD is parts[1]
+    told = whole("webhook_logs", Record("a", 1, 1, b"{}", *parts))
+    assert others | {"request_body": PAYLOAD.decode()} == orjson.loads(told)
+    assert parts == parted("webhook_logs", told, {})
+
+
+def test_other_tables_keep_nothing_apart() -> None:
+    record = Record("a", 1, 1, b"{}", b'{"request_body":"x"}')
+    assert record.hidden is whole("orders", record)
+    assert (record.hidden, b"") == parted("orders", record.hidden, {})
+
+
+def test_equal_members_that_are_read_are_one() -> None:
+    known: dict[bytes, bytes] = {}
+    texts = [orjson.dumps({"serial": number, "request_body": PAYLOAD.decode()}) for number in range(2)]
+    first, second = (parted("webhook_logs", text, known)[1] for text in texts)
+    assert first is second
+
+
+@pytest.mark.parametrize("hidden", [b"{}", b'{"request_body":1}'])
+def test_a_part_without_its_text_is_refused(hidden: bytes) -> None:
+    with pytest.raises((KeyError, AttributeError)):
+        parted("webhook_logs", hidden, {})
+
+
+def test_what_records_share_counts_once() -> None:
+    one, other = (Record(name, 1, 1, b"12", b"345", PAYLOAD) for name in "ab")
+    alone = Record("c", 1, 1, b"12", b"345", bytes(bytearray(PAYLOAD)))
+    weight = Weight()
+    for record in (one, other):
+        weight.add(record)
+    assert 10 + len(PAYLOAD) == weight.size < size_of(one) + size_of(other)
+    trial = Weight(weight)
+    trial.add(alone)
+    assert 15 + 2 * len(PAYLOAD) == trial.size
+    for record in (one, other, alone):
+        trial.remove(record)
+    assert (0, 10 + len(PAYLOAD)) == (trial.size, weight.size)
+    twin = weight.copy()
+    for record in (other, one):
+        weight.remove(record)
+    assert (0, 10 + len(PAYLOAD)) == (weight.size, twin.size)
