@@ -213,7 +213,7 @@ class _Operation(SecurityOperation):
         call.operation = operation = self._operation
         trace.operation = operation.id
         if self.security:
-            trace.step, trace.auth_at = "auth", perf_counter_ns()
+            trace.auth_at = perf_counter_ns()
             self._gate.admit(call, operation)
 
 

@@ -85,6 +85,7 @@ class Requests:
         ids = [document.resolve(p.schema) for p in self._in_path_order(operation)]
         self._ids_are_uuids = [schema.get("format") == "uuid" for schema in ids]
         self._patterns = [re.compile(schema.get("pattern", "")) for schema in ids]
+        self._has_one_uuid = self._ids_are_uuids == [True]
         query = [p for p in operation.parameters if p.place == "query"]
         headers = [p for p in operation.parameters if p.place == "header" and p.name.lower() not in _FRAME_HEADERS]
         self.query_names = frozenset(p.name for p in query)
@@ -259,6 +260,8 @@ class Requests:
         return members_at(self._shape, path, self._document.resolve)
 
     def _ids(self, values: tuple[str, ...]) -> tuple[str, ...]:
+        if self._has_one_uuid and is_uuid(values[0]):  # mostly
+            return (values[0].lower(),)
         checked = []
         for value, is_id, pattern in zip(values, self._ids_are_uuids, self._patterns, strict=True):
             if is_id:

@@ -50,18 +50,18 @@ class Bound:
 
     async def answer(self, call: Call, values: tuple[str, ...], arguments: dict[str, Any]) -> Reply:
         """Call an async handler, and check its response against the contract."""
-        call.trace.step, call.trace.rule_at = "rule", perf_counter_ns()
+        call.trace.rule_at = perf_counter_ns()
         return self._checked(call, arguments, await self.handler(call, *values, **arguments))  # type: ignore[misc]
 
     def answer_at_once(self, call: Call, values: tuple[str, ...], arguments: dict[str, Any]) -> Reply:
         """Call a sync handler, and check its response against the contract before its draft is recorded."""
-        call.trace.step, call.trace.rule_at = "rule", perf_counter_ns()
+        call.trace.rule_at = perf_counter_ns()
         return self._checked(call, arguments, self.handler(call, *values, **arguments))  # type: ignore[arg-type]
 
     def _checked(self, call: Call, arguments: dict[str, Any], reply: Reply) -> Reply:
         if call.has_odd_names:
             self.requests.check_names(arguments.get("body"))
-        call.trace.step, call.trace.respond_at = "respond", perf_counter_ns()
+        call.trace.respond_at = perf_counter_ns()
         if reply.shape is None or (reply.status, reply.shape) not in self._proved:
             self.check(reply)
         return reply
@@ -151,7 +151,7 @@ class Terminal(SpecMiddleware):
         routed = scope["extensions"][ROUTING_CONTEXT]
         bound = self._bound[routed["api_base_path"]][routed["operation_id"]]
         requests, trace = bound.requests, call.trace
-        trace.step, trace.validate_at = "validate", perf_counter_ns()
+        trace.validate_at = perf_counter_ns()
         if requests.has_body:
             call.body_bytes = await read_body(receive, call.headers.get(b"content-length"))
         elif bound.operation.upload is not None:
@@ -183,7 +183,7 @@ async def _once(call: Call, bound: Bound, key: ReplyKey, values: tuple[str, ...]
     print_ = idempotency.fingerprint(call, arguments.get("body"))
     earlier = idempotency.earlier(call, key, print_)
     if earlier is not None:
-        call.trace.step, call.trace.respond_at = "respond", perf_counter_ns()
+        call.trace.respond_at = perf_counter_ns()
         reply = Reply(earlier.status, (earlier.body,), None, (*earlier.headers, idempotency.REPLAYED))
         _answer(call, reply, earlier.body)
         return

@@ -9,7 +9,7 @@ STAGES: Final = ("route", "auth", "validate", "rule", "respond")
 
 
 class Trace:
-    """One request: `step` names how far it came, the stage of `STAGES` that it reached last.
+    """One request.
 
     Set by the layers as it passes them: `operation` (its id), `caller` (a `calls.call.Caller`, also of a credential
     that was recognised and refused), `code` of a refusal, `simulated` (the rule or header that caused a failure or a
@@ -47,7 +47,6 @@ class Trace:
     simulated: str | None = None
     size: int = 0
     status: int = 0
-    step: str = "route"
     validate_at: int = 0
     warnings: Sequence[str] = ()
 
@@ -85,6 +84,11 @@ class Trace:
         """The headers as they went."""
         parts = self.sent.decode("latin-1").split("\n") if self.sent else []
         return list(zip(parts[::2], parts[1::2], strict=False))  # no value that was sent has a line break
+
+    @property
+    def step(self) -> str:
+        """How far it came: the stage that it reached last."""
+        return self.stages()[-1][0]
 
     def stages(self) -> list[tuple[str, int]]:
         """The stages that it reached, each with its microseconds."""
