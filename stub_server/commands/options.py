@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -108,3 +109,13 @@ def of_a_server(command: F) -> F:
     ):
         command = option(command)
     return command
+
+
+of_overlays = click.option(
+    "--overlay",
+    "overlays",
+    type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
+    multiple=True,
+    envvar="STUB_OVERLAY",
+    help="OpenAPI Overlay to apply; repeatable.",
+)
