@@ -26,6 +26,8 @@ from .router import CALL
 
 _PREFLIGHT = b"access-control-request-method"
 _ONCE = (b"host", b"origin", b"authorization")  # of two, this server and what stands before it may believe another one
+REFUSED = "stub_server.refused"
+"""Where a scope says why its request is refused, whatever it is."""
 SERVED_WHEN_BROKEN = frozenset((f"{CONTROL}/health", f"{CONTROL}/reset"))
 
 _FOREIGN_HOST = (
@@ -72,6 +74,8 @@ class Edge:
         call = self._arrived(scope)
         refusal: Exception | None = None
         try:
+            if REFUSED in scope:
+                raise Malformed(scope[REFUSED], code="malformed_request")
             waiting = self._enter(call)
             if waiting is not None:
                 await waiting
