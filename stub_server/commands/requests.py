@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from .options import printable
+from .options import json_text, printable
 from .server import Refused, RunningServer
 
 HAR = "application/har+json"
@@ -102,8 +101,8 @@ def told(request: Body, where: str) -> str:
         lines += ["", part]
         lines += [f"  {printable(name)}: {printable(value)}" for name, value in request[part]["headers"].items()]
         if request[part]["body"] is not None:
-            text = json.dumps(request[part]["body"], ensure_ascii=False, indent=2)
-            lines += ["", *["  " + printable(line) for line in text.split("\n")]]
+            text = json_text(request[part]["body"], indent=2)
+            lines += ["", *["  " + line for line in text.split("\n")]]
     if request["explanation"] is not None:
         lines += ["", printable(request["explanation"]["summary"])]
         lines += [f"`stub-server explain {request['id']}{where}` tells more."]
@@ -120,7 +119,7 @@ def told_report(report: Body) -> str:
     for miss in report["nearest"]:
         lines.append(f"nearest   {miss['id']}")
         for difference in miss["differences"]:
-            wanted, was = (json.dumps(difference[name], ensure_ascii=False) for name in ("expected", "actual"))
+            wanted, was = (json_text(difference[name]) for name in ("expected", "actual"))
             lines.append(printable(f"          {difference['where']}: expected {wanted}, was {was}"))
     return "\n".join(lines)
 
