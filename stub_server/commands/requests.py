@@ -13,6 +13,9 @@ HAR = "application/har+json"
 LAST = "last"
 WARNINGS = {
     "unknown_operation": "no operation has the operationId that is asked for: nothing can match.",
+    "unknown_path": "no operation has a path like the one that is asked for; it has neither query nor sandbox.",
+    "unknown_method": "no operation of this path has the method that is asked for.",
+    "path_as_name": 'a member of a body is called like its path ($.a.b): write it nested, as {"a": {"b": …}}.',
     "oldest_requests_forgotten": "the journal has let requests go (--journal): those are not counted.",
 }
 _PAGE = 100
