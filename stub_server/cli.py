@@ -13,9 +13,10 @@ from .commands.explain import explain
 from .commands.faults import faults
 from .commands.file_verbs import export, import_
 from .commands.init import init
-from .commands.options import BaseUrl, Unusable
+from .commands.options import BaseUrl, Unusable, of_overlays
 from .commands.record_verbs import record, replay
 from .commands.request_verbs import requests
+from .commands.token import token
 from .commands.travel_verbs import fork, rewind, snapshot, worlds
 from .commands.verbs import certify, listen
 from .kernel.clock import EARLIEST_START, LATEST_START, parse_iso
@@ -78,16 +79,6 @@ class Host(click.ParamType[str]):
         return str(value)
 
 
-_overlay = click.option(
-    "--overlay",
-    "overlays",
-    type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
-    multiple=True,
-    envvar="STUB_OVERLAY",
-    help="OpenAPI Overlay to apply; repeatable.",
-)
-
-
 @click.group(cls=DefaultCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="stub-server")
 def main() -> None:
@@ -104,7 +95,7 @@ def main() -> None:
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=42, help="The same seed gives the same world.")
 @click.option("--scenario", default="default", help="The data to begin with, by name or file.")
 @click.option("--now", type=Instant(), help="Freeze the sandbox clock at this instant; without it the clock runs.")
-@_overlay
+@of_overlays
 @click.option("--auth", type=click.Choice(["strict", "lenient"]), default="strict", help="lenient takes any bearer.")
 @click.option("--unknown-fields", type=click.Choice(["reject", "ignore"]), default="reject", help="In request bodies.")
 @click.option("--unknown-query", type=click.Choice(["warn", "reject"]), default="warn", help="Query parameters.")
@@ -194,27 +185,8 @@ def serve(
         gc.enable()
 
 
-@main.command(
-    short_help="Print a token of the merchant.", context_settings={"auto_envvar_prefix": "STUB", "show_default": True}
-)
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=42, help="The server's seed.")
-@click.option("--jwt-secret", metavar="TEXT", help="The server's secret, where it was started with one.")
-@click.option("--sandbox", default="default", help="The sandbox that the token is for.")
-@click.option("--scope", "scopes", multiple=True, default=["*"], help="What the token may do; repeatable.")
-@click.option("--expires-in", type=click.IntRange(1, 31_536_000), default=2_592_000, help="Seconds that it is valid.")
-def token(seed: int, jwt_secret: str | None, sandbox: str, scopes: tuple[str, ...], expires_in: int) -> None:
-    """Print a token of the seeded merchant, for a server on loopback or one whose --jwt-secret is given."""
-    from .calls.tokens import Tokens
-    from .kernel.clock import wall_ms
-    from .seeding.world import MERCHANT_ID, USER_ID
-
-    secret = Settings(seed=seed, secret=jwt_secret.encode() if jwt_secret else None).signing_secret(b"")
-    tokens = Tokens(secret, lambda: wall_ms() / 1000)
-    click.echo(tokens.issue(sandbox, MERCHANT_ID, USER_ID, scopes, expires_in)[0])
-
-
 @main.command(short_help="Check against OpenAPI 3.0.", context_settings={"auto_envvar_prefix": "STUB"})
-@_overlay
+@of_overlays
 def check(overlays: tuple[Path, ...]) -> None:
     """Check the contract, with overlays, against OpenAPI 3.0 and count its parts.
 
@@ -254,7 +226,7 @@ def check(overlays: tuple[Path, ...]) -> None:
 
 
 @main.command(short_help="List what the source does not say.", context_settings={"auto_envvar_prefix": "STUB"})
-@_overlay
+@of_overlays
 @click.option("--all", "every_field", is_flag=True, help="Every field, not only how many there are.")
 @click.option("--json", "as_json", is_flag=True, help="The JSON of /_sandbox/assumptions.")
 def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) -> None:
@@ -282,6 +254,7 @@ def assumptions(overlays: tuple[Path, ...], every_field: bool, as_json: bool) ->
 
 
 for verb in (
+    token,
     certify,
     explain,
     faults,

@@ -77,6 +77,8 @@ class Call:
     limits: Sequence[tuple[bytes, bytes]] = ()
     """Headers of its answer that tell of the rate limit."""
     warnings: tuple[str, ...] = ()
+    meant: Sandbox | None = None
+    """The world that its mention made, until it is let in: a request that is refused makes none."""
     after_validation: Callable[[Any], Awaitable[None]] | None = None
     """Applies fault rules on the body, and turns to the past."""
     has_odd_names = False

@@ -39,8 +39,10 @@ class Streamed(Reply):
 
     __slots__ = ("chunks",)
 
-    def __init__(self, chunks: AsyncIterator[bytes], media: bytes) -> None:
-        super().__init__(200, (), None, ((b"cache-control", b"no-store"),), media)
+    def __init__(
+        self, chunks: AsyncIterator[bytes], media: bytes, headers: tuple[tuple[bytes, bytes], ...] = ()
+    ) -> None:
+        super().__init__(200, (), None, ((b"cache-control", b"no-store"), *headers), media)
         self.chunks = chunks
 
 

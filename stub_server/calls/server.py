@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
+from weakref import WeakSet
 
 from ..contract.document import Document
 from ..contract.schema import Schemas
@@ -48,6 +49,8 @@ class Server:
     """The sandboxes in which a receiver is being certified."""
     followers: set[Any] = field(default_factory=set)
     """The readers of streams."""
+    downloads: WeakSet[Any] = field(default_factory=WeakSet)
+    """Files that are packed, or on their way to a reader."""
 
     @property
     def sender(self) -> Sender:

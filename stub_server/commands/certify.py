@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from .options import printable
 from .server import Refused, RunningServer
 
 Certificate = dict[str, Any]
@@ -50,4 +51,4 @@ def text(report: Certificate) -> str:
             lines += [f"{'':<23} {name:<9} {rule[name]}" for name in ("sent", "received", "advice")]
     if summary["not_applicable"]:
         lines += ["", f"{summary['not_applicable']} rules were not judged: what became of them could not be seen."]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))

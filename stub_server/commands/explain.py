@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import answer_of, of_a_server
+from .options import answer_of, json_text, of_a_server, printable, tell
 
 if TYPE_CHECKING:
     from .server import RunningServer
@@ -45,7 +44,7 @@ def explain(ident: str, server: str, sandbox: str, admin_key: str | None, as_jso
     if request is None:
         raise click.ClickException(f"none of the newest {_LOOKED_AT} requests was refused.")
     found = request["explanation"]
-    click.echo(json.dumps(found, ensure_ascii=False) if as_json else text(request))
+    tell(found, text(request), as_json=as_json)
     sys.exit(1 if found is not None and found["nearest"] is None else 0)
 
 
@@ -54,7 +53,7 @@ def text(request: Shown) -> str:
     head = f"{request['method']} {request['path']} was answered {request['status']}"
     found = request["explanation"]
     if found is None:
-        return f"{head}: it was accepted."
+        return printable(f"{head}: it was accepted.")
     lines = [f"{head} {request['code'] or ''}".rstrip() + f" ({request['id']})", found["summary"], ""]
     if found["contract"] is not None:
         lines.append(f"contract  {found['contract']['pointer']}: {found['contract']['excerpt']}")
@@ -62,12 +61,12 @@ def text(request: Shown) -> str:
         lines.append(f"rule      {found['rule']['text']}")
     if found["state"] is not None:
         state = found["state"]
-        lines.append(f"state     {state['resource']} {state['id']}: {state['field']} is {json.dumps(state['is'])}")
+        lines.append(f"state     {state['resource']} {state['id']}: {state['field']} is {json_text(state['is'])}")
         lines += [f"          {name} {', '.join(map(str, state[name]))}" for name in ("needed", "moves") if state[name]]
     if found["nearest"] is None:
-        return "\n".join([*lines, "nearest   none was found that succeeds."])
+        return "\n".join([*map(printable, lines), "nearest   none was found that succeeds."])
     for number, change in enumerate(found["nearest"]["changes"]):
-        was, now = (json.dumps(change[name], ensure_ascii=False) for name in ("from", "to"))
+        was, now = (json_text(change[name]) for name in ("from", "to"))
         arrow = now if change["from"] is None else f"{was} → {now}"
         lines.append(f"{'changes' if number == 0 else '':<9} {change['where']}: {arrow}  ({change['why']})")
-    return "\n".join([*lines, "", found["nearest"]["curl"]])
+    return "\n".join([*map(printable, lines), "", found["nearest"]["curl"]])

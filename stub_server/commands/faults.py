@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import answer_of, of_a_server
+from .options import answer_of, json_text, of_a_server, printable, tell
 
 if TYPE_CHECKING:
     from .server import RunningServer
@@ -42,10 +42,7 @@ def list_rules(server: str, sandbox: str, admin_key: str | None, as_json: bool) 
             page += 1
 
     rules = answer_of(server, sandbox, admin_key, ask)
-    if as_json:
-        click.echo(json.dumps(rules, ensure_ascii=False))
-    else:
-        click.echo("\n".join(map(line, rules)) if rules else "There is no fault rule.")
+    tell(rules, "\n".join(map(line, rules)) or "There is no fault rule.", as_json=as_json)
 
 
 @faults.command("add", context_settings=_SETTINGS)
@@ -61,7 +58,7 @@ def add_rule(rule: str, server: str, sandbox: str, admin_key: str | None, as_jso
         return made
 
     made = answer_of(server, sandbox, admin_key, ask, may_be_new=True)
-    click.echo(json.dumps(made, ensure_ascii=False) if as_json else line(made))
+    tell(made, line(made), as_json=as_json)
 
 
 @faults.command("delete", context_settings=_SETTINGS)
@@ -79,18 +76,15 @@ def delete_rule(
         raise click.UsageError("Name one rule, or give --all.")
     path = "/faults" if ident is None else f"/faults/{quote(ident, safe='')}"
     answer_of(server, sandbox, admin_key, lambda running: running.control("DELETE", path))
-    what = ident or "every rule"
-    click.echo(json.dumps({"deleted": ident or "all"}) if as_json else f"Deleted {what}.")
+    tell({"deleted": ident or "all"}, f"Deleted {ident or 'every rule'}.", as_json=as_json)
 
 
 def line(rule: Rule) -> str:
     """One rule for people."""
     parts = [rule["id"], "on " if rule["enabled"] else "off", f"acted on {rule['hits']} of {rule['seen']}"]
     parts += [rule["name"] or rule["preset"]] if rule["name"] or rule["preset"] else []
-    parts += [
-        f"{name} {json.dumps(rule[name], ensure_ascii=False)}" for name in ("match", "when", "then") if rule[name]
-    ]
-    return "  ".join(parts)
+    parts += [f"{name} {json_text(rule[name])}" for name in ("match", "when", "then") if rule[name]]
+    return printable("  ".join(parts))
 
 
 def _read(rule: str) -> Rule:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import Unusable, answer_of, of_a_server
+from .options import Unusable, answer_of, of_a_server, tell
 
 if TYPE_CHECKING:
     from .server import RunningServer
@@ -53,7 +53,7 @@ def export(
     except OSError as error:
         raise Unusable(f"{to}: {error.strerror or error}.") from None
     holds = "no secrets" if no_secrets else "signing keys and saved replies: keep it to yourself"
-    _tell(
+    tell(
         {"sandbox": sandbox, "file": str(to), "bytes": len(file), "secrets": not no_secrets},
         f"{to} is the sandbox {sandbox}, {len(file):,} bytes. It holds {holds}.",
         as_json=as_json,
@@ -83,10 +83,4 @@ def import_(file: Path, deliver: bool, server: str, sandbox: str, admin_key: str
         f"  address   {shown['base_url']}\n"
         f"  API key   {shown['credentials']['private_key']}"
     )
-    _tell(made, text, as_json=as_json)
-
-
-def _tell(answer: dict[str, Any], text: str, *, as_json: bool) -> None:
-    import json
-
-    click.echo(json.dumps(answer, ensure_ascii=False) if as_json else text)
+    tell(made, text, as_json=as_json)

@@ -16,6 +16,7 @@ from ..domain.webhooks import listens
 from ..events.sender import Delivery, Sender
 from ..events.signing import new_key
 from ..version import __version__
+from .options import json_text
 from .server import Away, Refused, RunningServer
 
 WAIT = 25  # seconds that a request waits for an event
@@ -56,7 +57,7 @@ class Listener:
         sandbox, to = credentials["sandbox"], self._wanted.forward_to
         if self._wanted.as_json:
             ready = {"sandbox": sandbox, "forward_to": to, "signing_key": self._key}
-            self._out(orjson.dumps(ready).decode())
+            self._out(json_text(ready))
             return
         self._out(f"Events of the sandbox {sandbox}" + (f" go to {to}, signed with {self._key}" if to else ""))
 
@@ -128,11 +129,11 @@ class Listener:
                 "error": error,
                 "ms": duration if self._wanted.forward_to else None,
             }
-            return orjson.dumps(told | ({"event": event} if self._wanted.show else {})).decode()
+            return json_text(told | ({"event": event} if self._wanted.show else {}))
         line = f"{event['timestamp']}  {event['type']:<26}"
         if self._wanted.forward_to is not None:
             line += f"  {status or error}  {duration} ms"
-        return line.rstrip() + (f"\n{orjson.dumps(event).decode()}" if self._wanted.show else "")
+        return line.rstrip() + (f"\n{json_text(event)}" if self._wanted.show else "")
 
 
 def _key_of(private_key: str) -> str:

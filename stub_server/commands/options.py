@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -91,6 +92,19 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
+def json_text(value: Any, indent: int | None = None) -> str:
+    """A value as JSON for a terminal: what would move the cursor is escaped as JSON escapes it."""
+    import json
+
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return "".join([sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text])
+
+
+def tell(answer: Any, text: str, *, as_json: bool) -> None:
+    """Print what a verb has to say, as JSON or for people. Both may quote a stranger."""
+    click.echo(json_text(answer) if as_json else printable_lines(text))
+
+
 def aimed(server: str, sandbox: str) -> str:
     """The options with which another command means the same sandbox, to be added to it."""
     from ..engine.sandbox import DEFAULT
@@ -108,3 +122,13 @@ def of_a_server(command: F) -> F:
     ):
         command = option(command)
     return command
+
+
+of_overlays = click.option(
+    "--overlay",
+    "overlays",
+    type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
+    multiple=True,
+    envvar="STUB_OVERLAY",
+    help="OpenAPI Overlay to apply; repeatable.",
+)

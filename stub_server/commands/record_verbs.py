@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from .options import Unusable, answer_of, of_a_server, printable, printable_lines
+from .options import Unusable, answer_of, of_a_server, printable, tell
 
 _MOST_IDS = 20  # of requests that were left aside for one reason
 _ASIDE = {
@@ -62,7 +62,7 @@ def record(
     if not no_secrets:
         text += " It holds signing keys: keep it to yourself."
     done = {"sandbox": sandbox, "file": str(to), "bytes": len(file), "requests": count, "left_out": left_out}
-    _tell(done | {"secrets": not no_secrets}, text, as_json=as_json)
+    tell(done | {"secrets": not no_secrets}, text, as_json=as_json)
 
 
 @click.command(context_settings=_SETTINGS)
@@ -117,18 +117,12 @@ def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_jso
     if request is not None:
         query = f"?{request['query']}" if request["query"] else ""
         asked = printable(f"{request['id']} {request['method']} {request['path']}{query}")
-        text += f"\n{asked} is answered differently:\n{printable_lines(outcome.diff)}"
+        text += f"\n{asked} is answered differently:\n{outcome.diff}"
     told |= {"aside": aside, "aside_by_reason": reasons, "request": shown, "diff": outcome.diff or None}
-    _tell(told, text, as_json=as_json)
+    tell(told, text, as_json=as_json)
     sys.exit(0 if request is None else 1)
 
 
 def _reasons(aside: Mapping[str, Sequence[str]]) -> str:
     """Why requests were left aside, and how many each."""
     return ", ".join(f"{len(idents):,} {_ASIDE[name]}" for name, idents in aside.items())
-
-
-def _tell(answer: dict[str, Any], text: str, *, as_json: bool) -> None:
-    import json
-
-    click.echo(json.dumps(answer, ensure_ascii=False) if as_json else text)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from .options import Unusable, aimed, answer_of, of_a_server
+from .options import Unusable, aimed, answer_of, of_a_server, tell
 
 _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
@@ -55,7 +55,7 @@ def list_requests(limit: int, server: str, sandbox: str, admin_key: str | None, 
 
     query = _query(filters)
     found = answer_of(server, sandbox, admin_key, lambda running: journal.listed(running, query, limit))
-    _tell(found, journal.told_list(found), as_json=as_json)
+    tell(found, journal.told_list(found), as_json=as_json)
 
 
 @requests.command("show", context_settings=_SETTINGS)
@@ -72,7 +72,7 @@ def show_request(ident: str, server: str, sandbox: str, admin_key: str | None, a
     found = answer_of(server, sandbox, admin_key, lambda running: journal.shown(running, ident))
     if found is None:
         raise click.ClickException("no request is kept.")
-    _tell(found, journal.told(found, aimed(server, sandbox)), as_json=as_json)
+    tell(found, journal.told(found, aimed(server, sandbox)), as_json=as_json)
 
 
 @requests.command("har", context_settings=_SETTINGS)
@@ -103,7 +103,7 @@ def export_har(
     except OSError as error:
         raise Unusable(f"{to}: {error.strerror or error}.") from None
     told = f"{to} holds the requests of {sandbox}, {len(file):,} bytes."
-    _tell({"sandbox": sandbox, "file": str(to), "bytes": len(file)}, told, as_json=as_json)
+    tell({"sandbox": sandbox, "file": str(to), "bytes": len(file)}, told, as_json=as_json)
 
 
 @requests.command("verify", context_settings=_SETTINGS)
@@ -122,7 +122,7 @@ def verify_requests(expected: str, server: str, sandbox: str, admin_key: str | N
     report, warnings = answer_of(server, sandbox, admin_key, lambda running: journal.verified(running, body))
     for warning in warnings:
         click.echo(f"Warning: {journal.WARNINGS.get(warning, warning)}", err=True)
-    _tell(report, journal.told_report(report), as_json=as_json)
+    tell(report, journal.told_report(report), as_json=as_json)
     sys.exit(0 if report["ok"] else 1)
 
 
@@ -132,7 +132,7 @@ def verify_requests(expected: str, server: str, sandbox: str, admin_key: str | N
 def clear_requests(server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
     """Forget every request. What they did stays done."""
     answer_of(server, sandbox, admin_key, lambda running: running.control("DELETE", "/requests"))
-    _tell({"deleted": "all"}, "Every request is forgotten.", as_json=as_json)
+    tell({"deleted": "all"}, "Every request is forgotten.", as_json=as_json)
 
 
 def _query(filters: dict[str, Any]) -> dict[str, Any]:
@@ -156,7 +156,3 @@ def _read(expected: str) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise click.UsageError("What is expected is a JSON object, @FILE with one, or - for standard input.")
     return body
-
-
-def _tell(answer: dict[str, Any], text: str, *, as_json: bool) -> None:
-    click.echo(json.dumps(answer, ensure_ascii=False) if as_json else text)

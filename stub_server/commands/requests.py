@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from .options import printable
+from .options import json_text, printable
 from .server import Refused, RunningServer
 
 HAR = "application/har+json"
 LAST = "last"
 WARNINGS = {
     "unknown_operation": "no operation has the operationId that is asked for: nothing can match.",
+    "unknown_path": "no operation has a path like the one that is asked for; it has neither query nor sandbox.",
+    "unknown_method": "no operation of this path has the method that is asked for.",
+    "path_as_name": 'a member of a body is called like its path ($.a.b): write it nested, as {"a": {"b": …}}.',
     "oldest_requests_forgotten": "the journal has let requests go (--journal): those are not counted.",
 }
 _PAGE = 100
@@ -102,8 +104,8 @@ def told(request: Body, where: str) -> str:
         lines += ["", part]
         lines += [f"  {printable(name)}: {printable(value)}" for name, value in request[part]["headers"].items()]
         if request[part]["body"] is not None:
-            text = json.dumps(request[part]["body"], ensure_ascii=False, indent=2)
-            lines += ["", *["  " + printable(line) for line in text.split("\n")]]
+            text = json_text(request[part]["body"], indent=2)
+            lines += ["", *["  " + line for line in text.split("\n")]]
     if request["explanation"] is not None:
         lines += ["", printable(request["explanation"]["summary"])]
         lines += [f"`stub-server explain {request['id']}{where}` tells more."]
@@ -120,7 +122,7 @@ def told_report(report: Body) -> str:
     for miss in report["nearest"]:
         lines.append(f"nearest   {miss['id']}")
         for difference in miss["differences"]:
-            wanted, was = (json.dumps(difference[name], ensure_ascii=False) for name in ("expected", "actual"))
+            wanted, was = (json_text(difference[name]) for name in ("expected", "actual"))
             lines.append(printable(f"          {difference['where']}: expected {wanted}, was {was}"))
     return "\n".join(lines)
 

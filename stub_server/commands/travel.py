@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from .options import printable
 from .server import RunningServer
 
 Body = dict[str, Any]
@@ -124,5 +125,6 @@ def told_rewound(found: Body, where: str) -> str:
 
 
 def _columns(rows: list[tuple[str, ...]]) -> str:
+    rows = [tuple(map(printable, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)

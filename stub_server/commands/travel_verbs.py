@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .options import aimed, answer_of, of_a_server
+from .options import aimed, answer_of, of_a_server, tell
 
 _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
@@ -124,7 +124,5 @@ def _ask(
     as_json: bool,
 ) -> None:
     """Ask a running server and print what it says."""
-    import json
-
     answer = answer_of(server, sandbox, admin_key, call)
-    click.echo(json.dumps(answer, ensure_ascii=False) if as_json else told(answer))
+    tell(answer, told(answer), as_json=as_json)

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import click
 
-from .options import BaseUrl, Unusable, of_a_server
+from .options import BaseUrl, Unusable, of_a_server, tell
 
 _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 
@@ -33,7 +33,6 @@ def certify(
     should use for these seconds. What the receiver does there is done: give it a sandbox of its own.
     """
     import asyncio
-    import json
 
     from .certify import certificate, text
     from .server import Away, Refused, RunningServer
@@ -46,7 +45,7 @@ def certify(
         report = asyncio.run(judged())
     except (Away, Refused) as error:
         raise Unusable(str(error)) from None
-    click.echo(json.dumps(report, ensure_ascii=False) if as_json else text(report))
+    tell(report, text(report), as_json=as_json)
     sys.exit(0 if report["passed"] else 1)
 
 

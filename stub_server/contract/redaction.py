@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from urllib.parse import unquote
 
 REDACTED = "[redacted]"
 _SHOWN = 12  # characters of a secret that are enough to know it by: refusals repeat values cut short
 _BLOCK = 16  # characters that are compared at once
+_MOST_READINGS = 8  # of a text that is percent-encoded again and again
 # Each begins with letters that are found fast, and takes what follows without going back.
 _KEYS = (
     re.compile(r"sk_(?<![A-Za-z0-9]sk_)[a-z]++_[A-Za-z0-9]{6,}+"),
@@ -26,7 +28,21 @@ def shapeless(text: str) -> str:
 
 def has_shape(text: str) -> bool:
     """Whether a text has such a value, also percent-encoded."""
-    return shapeless(text) != text or ("%" in text and shapeless(decoded := unquote(text)) != decoded)
+    return hides(text, lambda reading: shapeless(reading) != reading)
+
+
+def hides(text: str, is_secret: Callable[[str], bool]) -> bool:
+    """Whether a text is a secret as it stands, or percent-decoded once or several times.
+
+    One that is still encoded after that counts as one too.
+    """
+    for _ in range(_MOST_READINGS):
+        if is_secret(text):
+            return True
+        if "%" not in text or (decoded := unquote(text, "latin-1")) == text:
+            return False
+        text = decoded
+    return True
 
 
 def without(text: str, value: str) -> str:

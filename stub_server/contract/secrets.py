@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
-from urllib.parse import unquote
 
 import orjson
 
 from .document import Document
-from .redaction import REDACTED, has_shape, shapeless, without
+from .redaction import REDACTED, has_shape, hides, shapeless, without
 from .source import Json
 
 SECRET_HEADERS = (
@@ -110,10 +109,8 @@ class Secrets:
     def text(self, text: str) -> str:
         """A text, decoded from Latin-1, without the values of this server; none of it if they are percent-encoded."""
         found = shapeless(text.replace(self._own, REDACTED) if self._own else text)
-        if "%" in found:
-            decoded = unquote(found, "latin-1")
-            if has_shape(decoded) or (self._own and self._own in decoded):
-                return REDACTED
+        if "%" in found and (has_shape(found) or (self._own and hides(found, lambda text: self._own in text))):
+            return REDACTED
         return found
 
     def query(self, query: str) -> str:
@@ -129,7 +126,9 @@ class Secrets:
 
     def _member(self, member: str) -> str:
         name, mark, _ = member.partition("=")
-        return f"{name}={REDACTED}" if mark and unquote(name).lower() in self.names else self.text(member)
+        if mark and hides(name, lambda text: text.lower() in self.names):
+            return f"{name}={REDACTED}"
+        return self.text(member)
 
     def without(self, *bodies: bytes | None) -> list[bytes | None]:
         """Messages that belong together without their secrets: what is one in one of them is not in another either.
@@ -137,7 +136,7 @@ class Secrets:
         One that is no JSON and names a secret is left out as a whole; all are where they are too much to look through.
         """
         size = sum(len(body) for body in bodies if body)
-        walk = _Walk(self.names)
+        walk = _Walk(self.names, self.text)
         try:
             if any(len(body) > LARGEST for body in bodies if body):
                 raise TooMuch
@@ -160,17 +159,18 @@ class Secrets:
 
     def _names_one(self, text: str) -> bool:
         """Whether a text that is no JSON names a secret, or hides values in escapes."""
-        lowered = unquote(text.lower(), "latin-1")
         if self._own and self._own.replace("\\", "") in text.replace("\\", ""):
             return True
-        return "\\u00" in lowered or any(name in lowered for name in self.names) or self.text(text) == REDACTED
+        named = ("\\u00", *self.names)
+        return hides(text.lower(), lambda text: any(name in text for name in named)) or self.text(text) == REDACTED
 
 
 class _Walk:
     """A walk through messages that belong together: takes the members of some names out of them."""
 
-    def __init__(self, names: frozenset[str]) -> None:
-        self._names, self._left = names, MOST_VALUES
+    def __init__(self, names: frozenset[str], text: Callable[[str], str]) -> None:
+        """`text` takes secrets out of a text that is percent-encoded, such as a path that a refusal repeats."""
+        self._names, self._text, self._left = names, text, MOST_VALUES
         self.found: set[str] = set()
 
     def __call__(self, node: Any, levels: int) -> Any:
@@ -181,11 +181,13 @@ class _Walk:
                 raise TooMuch
         if isinstance(node, list):
             return [self(item, levels - 1) for item in node]
+        if isinstance(node, str) and "%" in node:
+            return self._text(node)
         if not isinstance(node, dict):
             return node
         is_header = str(node.get("name")).lower() in SECRET_HEADERS if "value" in node else False
         return {
-            name: self._taken(member)
+            self._text(name) if "%" in name else name: self._taken(member)
             if name.lower() in self._names or (is_header and name == "value")
             else self(member, levels - 1)
             for name, member in node.items()

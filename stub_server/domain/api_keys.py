@@ -10,6 +10,10 @@ from ..kernel.clock import iso
 from ..kernel.problem import Conflict, Forbidden, detail, reference_missing
 from ..kernel.record import Body, Row
 
+PUBLIC, PRIVATE = "pk_sandbox_", "sk_sandbox_"
+"""How the halves of a key begin."""
+PUBLIC_LENGTH, PRIVATE_LENGTH = 24, 40  # characters after that
+
 
 def state(public: Body, now: int) -> str:
     """active, inactive or expired. Expiry comes first."""

@@ -51,6 +51,12 @@ def magic_of(email: str) -> str | None:
     return next((token for token in MAGIC if token in local), None)
 
 
+def is_refunding(email: str) -> bool:
+    """Whether a magic token gives the money of every order back."""
+    magic = magic_of(email)
+    return magic is not None and any(job == "order.refund" for job, _ in MAGIC[magic].jobs)
+
+
 def is_refusing(email: str) -> bool:
     """Whether an automatic charge stays unpaid, because of a magic token that does not pay."""
     magic = magic_of(email)

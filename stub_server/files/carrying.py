@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step
@@ -40,10 +40,15 @@ class Admitted(NamedTuple):
     snapshots: Sequence[Pinned]
 
 
-def file_of(
-    state: WorldState, steps: Sequence[Step], snapshots: Sequence[Pinned] = (), *, secrets: bool = True
-) -> bytes:
-    """The file of a state that nobody else has; with the newest steps that led there it holds the way as well.
+def write_world(
+    file: IO[bytes],
+    state: WorldState,
+    steps: Sequence[Step],
+    snapshots: Sequence[Pinned] = (),
+    *,
+    secrets: bool = True,
+) -> None:
+    """Write the file of a state that nobody else has; with the newest steps that led there it holds the way as well.
 
     Raises BadFile for a world that is too large.
     """
@@ -58,7 +63,7 @@ def file_of(
             yield head_line(name, description, now, created_at)
             yield from state_lines(pinned, change)
 
-    return pack(lines(), secrets=secrets)
+    pack(file, lines(), secrets=secrets)
 
 
 def world_lines(state: WorldState, steps: Sequence[Step], change: Change, *, secrets: bool) -> Iterator[bytes]:

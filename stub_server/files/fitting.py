@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,14 @@ from ..contract.formats import formats
 from ..contract.schema import Schemas, Validator
 from ..contract.source import read
 from ..contract.violation import ContractViolation
+from ..domain.api_keys import PRIVATE, PRIVATE_LENGTH, PUBLIC, PUBLIC_LENGTH, digest
 from ..engine.jobs import JOBS
 from ..engine.rules import Rules
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step
+from ..events.signing import new_key
 from ..kernel.clock import parse_iso
+from ..kernel.ids import derived_text
 from ..kernel.record import Record, place
 from ..kernel.timers import SENDING
 from ..store.apart import whole
@@ -120,7 +123,7 @@ def _misfit(rules: Rules, shapes: Shapes, name: str, record: Record) -> Iterator
 
 def check_built(world: Sandbox) -> list[str]:
     """What is wrong with a world that was built of records that each fit: unique keys, and laws of all together."""
-    found = list(islice(_given_again(world), SHOWN))
+    found = list(islice(chain(_given_again(world), _shown_again(world)), SHOWN))
     if found:
         return found
     for store in world.stores.values():
@@ -144,6 +147,28 @@ def _given_again(world: Sandbox) -> Iterator[str]:
     for event in world.events:
         if int(event.id.removeprefix("evt_"), 16) in events:
             yield f"event {event.id}: a new event would be given this id"
+
+
+def _shown_again(world: Sandbox) -> Iterator[str]:
+    """Whose secrets new keys or webhooks would be given: the position of secrets is one of before."""
+    made = [
+        (table, record)
+        for store in world.stores.values()
+        for table in (store.api_keys, store.webhooks)
+        for record in table.rows.values()
+        if record.id not in world.seeded_keys
+    ]
+    if not made:
+        return
+    blocks = list(world.ids.upcoming_secrets(UPCOMING))
+    upcoming = {new_key(block[:32]) for block in blocks}
+    upcoming |= {PUBLIC + derived_text(block, PUBLIC_LENGTH) for block in blocks}
+    upcoming |= {digest(PRIVATE + derived_text(block, PRIVATE_LENGTH)) for block in blocks}
+    for table, record in made:
+        public, hidden = orjson.loads(record.public), orjson.loads(record.hidden)
+        own = {public.get("public_key"), hidden.get("digest"), *(key["key"] for key in hidden.get("signing_keys", ()))}
+        if not upcoming.isdisjoint(own):
+            yield f"{table.name} {record.id}: a new one would be given its secret"
 
 
 def _clashes(table: Table) -> Iterator[str]:

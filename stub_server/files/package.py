@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import io
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
-from typing import Any
+from typing import IO, Any
 
 import orjson
 
@@ -47,12 +47,12 @@ def is_readable(line: bytes) -> bool:
     return len(line) <= LONGEST_LINE and line.count(b",") <= MOST_VALUES and _brackets(line) <= MOST_VALUES
 
 
-def pack(lines: Iterable[bytes], *, secrets: bool, kind: str = FORMAT) -> bytes:
-    """The file of these lines. Raises BadFile when it would be too large to be read."""
-    file, seal, size, count = io.BytesIO(), sha256(), 0, 0
+def pack(file: IO[bytes], lines: Iterable[bytes], *, secrets: bool, kind: str = FORMAT) -> None:
+    """Write the file of these lines. Raises BadFile when it would be too large to be read, or finds no room."""
+    seal, size, count = sha256(), 0, 0
     header = {"format": kind, "version": VERSION, "server": __version__, "secrets": secrets}
     header["note"] = _NOTE if secrets else _NO_SECRETS
-    with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+    with _in_room(), gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
         for line in _after(orjson.dumps({"header": header}), lines):
             size += len(line) + 1
             if len(line) > LONGEST_LINE:
@@ -64,7 +64,14 @@ def pack(lines: Iterable[bytes], *, secrets: bool, kind: str = FORMAT) -> bytes:
             seal.update(b"\n")
             packed.write(line + b"\n")
         packed.write(orjson.dumps({"end": {"lines": count, "sha256": seal.hexdigest()}}) + b"\n")
-    return file.getvalue()
+
+
+@contextmanager
+def _in_room() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BadFile("too_large", f"The server has no room for the file: {error.strerror}.") from None
 
 
 def _after(first: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:

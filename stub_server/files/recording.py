@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import orjson
 
@@ -32,7 +32,8 @@ class Recording(NamedTuple):
     secrets: bool
 
 
-def recording_of(
+def write_recording(
+    file: IO[bytes],
     state: WorldState,
     earlier: Sequence[Step],
     about: Body,
@@ -40,8 +41,8 @@ def recording_of(
     outside: Iterable[Step],
     *,
     secrets: bool,
-) -> bytes:
-    """The file of a state that nobody else has and of what followed. Digests of API keys are in none.
+) -> None:
+    """Write the file of a state that nobody else has and of what followed. Digests of API keys are in none.
 
     Raises BadFile for a recording that is too large.
     """
@@ -57,7 +58,7 @@ def recording_of(
             plain = step._replace(saved=None, forgotten_replies=())
             yield b'{"outside":' + step_line(plain, change)[len(b'{"step":') :]
 
-    return pack(lines(), secrets=secrets, kind=RECORDING)
+    pack(file, lines(), secrets=secrets, kind=RECORDING)
 
 
 def _keyless(table: str, record: Record) -> Record:

@@ -39,7 +39,11 @@ class AsOf:
                 asked = f"{text[:60]!r} is neither the number of a step nor a date-time such as 2026-11-20T14:32:05Z"
                 raise _impossible(asked) from None
 
-        async def go_back(_: Any) -> None:
+        before = call.after_validation
+
+        async def go_back(body: Any) -> None:
+            if before is not None:
+                await before(body)
             await self._go_back(call, number, instant)
 
         call.after_validation = go_back

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Container
+from functools import partial
+from typing import Any
 
-from ..calls.call import Call
+from ..calls.call import CONTROL, Call
 from ..calls.tokens import Tokens
 from ..domain.api_keys import digest
 from ..engine.sandbox import DEFAULT, Sandbox
-from ..kernel.problem import Missing
+from ..kernel.problem import Missing, Unavailable
 from ..worlds.sandboxes import Sandboxes
 from . import cors
+from .door import Door
 from .hosts import Hosts
 
 
 class Choice:
     """One per server."""
 
-    def __init__(self, sandboxes: Sandboxes, tokens: Tokens, hosts: Hosts, *, loopback: bool) -> None:
-        """On loopback a world that is named for the first time is made."""
+    def __init__(
+        self,
+        sandboxes: Sandboxes,
+        tokens: Tokens,
+        hosts: Hosts,
+        door: Door,
+        pages: Container[str],
+        *,
+        loopback: bool,
+    ) -> None:
+        """On loopback a world that is named for the first time is made. `pages` are paths for everybody."""
         self._sandboxes, self._tokens, self._hosts, self._loopback = sandboxes, tokens, hosts, loopback
+        self._door, self._pages = door, pages
 
     def __call__(self, call: Call) -> Awaitable[None] | None:
         """Choose the world and take its prefix off the path. A world that must be made first is waited for.
@@ -61,11 +74,43 @@ class Choice:
         return None
 
     async def _mentioned(self, name: str, call: Call, rest: str | None) -> None:
+        """Have the request be for a world of a new name. What asks for an operation makes it when it is admitted."""
         headers = call.headers
         # A page from elsewhere must not make worlds in a developer's server: their number is limited.
         if self._loopback and (cors.is_from_elsewhere(headers) or not self._hosts.admits(headers.get(b"host"))):
             raise Missing("There is no such sandbox.", code="sandbox_not_found")
-        _stand(call, await self._sandboxes.mention(name), rest)
+        path = call.path if rest is None else rest
+        is_control = path.startswith(CONTROL)
+        if is_control and call.method != "OPTIONS":
+            self._door.control(call, path)
+        if is_control or call.method == "OPTIONS" or not path or path in self._pages:
+            _stand(call, await self._sandboxes.mention(name), rest)
+            return
+        world = await self._sandboxes.meant(name)
+        _stand(call, world, rest)
+        if self._sandboxes.find(world.name) is not world:
+            call.meant, call.after_validation = world, partial(self._let_in, call)
+
+    async def _let_in(self, call: Call, _: Any) -> None:
+        """The request is one that the world answers."""
+        assert call.meant is not None
+        world = await self._sandboxes.let_in(call.meant)
+        if world is not call.meant:  # somebody else's mention came first
+            store = world.stores.get(call.store.merchant.id)
+            if store is None:
+                raise Unavailable(
+                    "The sandbox has just been made. Send the request again.", headers={"Retry-After": "0"}
+                )
+            call.sandbox, call.store, call.trace.id = world, store, world.ids.request()
+        call.meant = None
+
+    def turn_back(self, call: Call) -> None:
+        """What was asked of a world that was not let in, the default one's journal tells, with its whole path."""
+        if call.meant is None:
+            return
+        trace = call.trace
+        call.sandbox, call.meant = self._sandboxes.default, None
+        trace.sandbox, trace.path, call.prefix = DEFAULT, call.prefix + trace.path, ""
 
 
 def _stand(call: Call, world: Sandbox, rest: str | None) -> None:

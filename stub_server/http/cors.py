@@ -4,6 +4,7 @@ On loopback the credentials derive from the seed, so every web page could know t
 origins that the user names, may read responses. Elsewhere every origin may, and the credential decides.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 
 from ..kernel.hosts import is_local
@@ -20,6 +21,7 @@ _COMMON = (
     b"Authorization, Content-Type, Accept, Idempotency-Key, Prefer, X-Sandbox, X-Sandbox-Admin-Key, "
     b"X-Sandbox-Client-IP, X-Sandbox-Simulate, X-Sandbox-Delay"
 )
+_ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(.+)").fullmatch
 VARY = (b"vary", b"Origin")
 """On every response, with or without an Origin: a cache must not give one origin's response to another."""
 
@@ -61,7 +63,8 @@ def preflight_headers(origin: bytes, requested: bytes | None) -> Headers:
 
 def is_local_origin(origin: bytes) -> bool:
     """Whether a page's origin is on this machine: any port, any scheme, for apps in a shell have one of their own."""
-    return is_local(host_name(origin.decode("latin-1").partition("://")[2]))
+    found = _ORIGIN(origin.decode("latin-1"))
+    return found is not None and is_local(host_name(found[1]))
 
 
 def is_local_host(host: bytes | None) -> bool:

@@ -26,6 +26,8 @@ from .router import CALL
 
 _PREFLIGHT = b"access-control-request-method"
 _ONCE = (b"host", b"origin", b"authorization")  # of two, this server and what stands before it may believe another one
+REFUSED = "stub_server.refused"
+"""Where a scope says why its request is refused, whatever it is."""
 SERVED_WHEN_BROKEN = frozenset((f"{CONTROL}/health", f"{CONTROL}/reset"))
 
 _FOREIGN_HOST = (
@@ -53,7 +55,7 @@ class Edge:
         self.api, self.server, self.sandboxes, self._pages = api, server, server.sandboxes, pages
         self._hosts = Hosts(hosts, loopback=server.loopback)
         self._door = Door(server, cors.Origins(cors_origins, loopback=server.loopback))
-        self._choose = Choice(server.sandboxes, server.tokens, self._hosts, loopback=server.loopback)
+        self._choose = Choice(server.sandboxes, server.tokens, self._hosts, self._door, pages, loopback=server.loopback)
         self._rate_limit = rate_limit
         self._recorder = Recorder(server.document, server.control, admin_key=server.admin_key)
         self.listener: Callable[[Trace, Sequence[str]], None] | None = None  # told of every request once it is answered
@@ -71,7 +73,10 @@ class Edge:
         scope["extensions"] = {**extensions}  # Connexion writes into it
         call = self._arrived(scope)
         refusal: Exception | None = None
+        waiting: Awaitable[None] | None = None
         try:
+            if REFUSED in scope:
+                raise Malformed(scope[REFUSED], code="malformed_request")
             waiting = self._enter(call)
             if waiting is not None:
                 await waiting
@@ -108,6 +113,8 @@ class Edge:
         finally:
             refusal = None  # its traceback holds this frame
             trace.close()
+            if waiting is not None:
+                self._choose.turn_back(call)
             if is_kept and (not is_control or changes_something(call)):
                 self._recorder.record(call, scope["headers"])
             else:
@@ -196,7 +203,7 @@ class Edge:
         if call.origin is not None and call.method == "OPTIONS" and _PREFLIGHT in call.headers:
             return self._door.preflight(call, call.origin)
         if is_control:
-            self._door.control(call)
+            self._door.control(call, path)
         return None
 
 

@@ -1,4 +1,4 @@
-"""Ending a connection instead of an answer, or in the middle of one."""
+"""Connections that end without an answer, or in the middle of one, on this side or on the other."""
 
 from __future__ import annotations
 
@@ -22,3 +22,9 @@ async def hang_up(scope: Scope, receive: Receive, *, unsent: bool) -> None:
         transport.close()
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+def has_left(scope: Scope) -> bool:
+    """Whether the client has closed its connection."""
+    transport = scope.get("state", {}).get(TRANSPORT)
+    return transport is not None and bool(transport.is_closing())

@@ -1,7 +1,7 @@
 """Validates requests: parameters and body as one value, against one compiled schema, with every violation at once."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 from urllib.parse import unquote_plus
@@ -18,7 +18,7 @@ from ..kernel.problem import Detail, Invalid, Malformed, Missing, NotBuilt, Unsu
 from ..kernel.sizes import has_more_values, is_deeper_than
 from .fitting import Takes, skeleton
 from .maps import check_names, kept_maps
-from .violations import details_of, members_at
+from .violations import details_of, schema_of
 
 DEEPEST = 32
 # Past so many commas only the first violation is told: finding all of a wide body's would hold up everybody else.
@@ -249,15 +249,15 @@ class Requests:
             errors = iter(() if first is None else (first,))
         else:
             errors = self.validator.iter_errors(value)
-        found = [d for error in errors for d in details_of(error, self._names_at, self._further)]
+        found = [d for error in errors for d in details_of(error, self._schema_at, self._further)]
         details = list({tuple(entry.values()): entry for entry in found}.values())
         if len(details) == 1:
             raise Invalid(f"{details[0]['field']}: {details[0]['message']}", details=details)
         if details:
             raise Invalid(_SEVERAL.format(len(details)), details=details[:_MOST_WRONG])
 
-    def _names_at(self, path: Sequence[str | int]) -> list[str]:
-        return members_at(self._shape, path, self._document.resolve)
+    def _schema_at(self, path: Sequence[str | int]) -> Mapping[str, Any]:
+        return schema_of(self._shape, path, self._document.resolve)
 
     def _ids(self, values: tuple[str, ...]) -> tuple[str, ...]:
         if self._has_one_uuid and is_uuid(values[0]):  # mostly

@@ -26,9 +26,10 @@ _SHOWN = 60
 class _Node:
     """One segment of the path tree."""
 
-    __slots__ = ("allow", "literals", "methods", "template")
+    __slots__ = ("allow", "literals", "methods", "parameter", "template")
 
-    def __init__(self) -> None:
+    def __init__(self, parameter: str = "") -> None:
+        self.parameter = parameter  # as the contract spells it, where any segment leads here
         self.literals: dict[str, _Node] = {}
         self.template: _Node | None = None
         self.methods: dict[str, dict[str, Any]] = {}
@@ -59,7 +60,7 @@ class Router(SpecMiddleware):
             for segment in (base + path).split("/")[1:]:
                 if segment.startswith("{"):
                     static = False
-                    node.template = node.template or _Node()
+                    node.template = node.template or _Node(segment)
                     node = node.template
                 else:
                     node = node.literals.setdefault(segment, _Node())
@@ -123,20 +124,32 @@ class Router(SpecMiddleware):
         )
 
     def _meant(self, method: str, path: str) -> str | None:
-        segments = [segment for segment in path.split("/") if segment]
+        found = [meant for reading in _readings(path) if (meant := self._nearest(reading)) is not None]
+        if not found:
+            return None
+        node, spelled = next((meant for meant in found if method in meant[0].methods), found[0])
+        shown = method if method in node.methods else next(iter(node.methods))
+        return f"{shown} /{'/'.join(spelled)}"
+
+    def _nearest(self, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
         if len(segments) > _DEEPEST:
             return None
         is_control = segments[:1] == [CONTROL[1:]]
         rest = segments[1:] if is_control else segments
         while rest and _VERSION(rest[0]):
             rest = rest[1:]
-        for base in [[CONTROL[1:]]] if is_control else [["v2"], [], [CONTROL[1:]]]:
-            found = _like(self._root, [*base, *rest]) if rest else None
-            if found is not None:
-                node, spelled = found
-                shown = method if method in node.methods else next(iter(node.methods))
-                return f"{shown} /{'/'.join(spelled)}"
-        return None
+        bases = [[CONTROL[1:]]] if is_control else [["v2"], [], [CONTROL[1:]]]
+        found = (_like(self._root, [*base, *rest]) for base in bases if any(rest))
+        return next((meant for meant in found if meant is not None), None)
+
+
+def _readings(path: str) -> list[list[str]]:
+    """The segments that a path may mean, likeliest first: an empty one is a missing id, or a slash too many."""
+    whole = path.strip("/").split("/")
+    plain = [segment for segment in whole if segment]
+    if plain != whole:
+        return [whole, plain]
+    return [plain, [*plain, ""]] if path.endswith("/") else [plain]
 
 
 async def _options(call: Call, allow: str) -> None:
@@ -147,11 +160,11 @@ def _like(node: _Node, segments: Sequence[str]) -> tuple[_Node, list[str]] | Non
     """The node whose path is most similar to these segments, and how it is spelled."""
     spelled: list[str] = []
     for segment in segments:
-        name = segment if segment in node.literals else nearest(segment, list(node.literals))
+        name = segment if segment in node.literals else nearest(segment, list(node.literals)) if segment else None
         child = node.template if name is None else node.literals[name]
         if child is None:
             return None
-        spelled.append(segment[:_SHOWN] if name is None else name)
+        spelled.append(name or segment[:_SHOWN] or child.parameter)
         node = child
     return (node, spelled) if node.methods else None
 

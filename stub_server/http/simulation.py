@@ -17,11 +17,12 @@ from ..faults.rules import LONGEST_DELAY
 from ..kernel.problem import Limited, Malformed, Refusal, detail
 from .bodies import read_late
 from .errors import Headers, render
-from .hangup import hang_up
+from .hangup import hang_up, has_left
 
 SIMULATED = b"x-sandbox-simulated"
 PREFER, SIMULATE, DELAY = b"prefer", b"x-sandbox-simulate", b"x-sandbox-delay"
 MOST_WAITING = 128  # requests at once
+LOOK = 0.25  # seconds between two looks whether the client of a delayed request is still there
 ANYWHERE = {
     "rate_limited": 429, "internal_error": 500, "sandbox_unavailable": 503, "too_many_connections": 503,
     "simulated_fault": 503, "request_timeout": 408,
@@ -50,7 +51,7 @@ class Simulator:
     ) -> None:
         """Serve a request that something may happen to."""
         call.trace.operation = operation_id
-        simulation = Simulation(self, call)
+        simulation = Simulation(self, call, scope)
         request = Request(operation_id, call.trace.method, call.trace.path, call.headers)
         rules, now = call.sandbox.faults, call.sandbox.clock.now
 
@@ -77,13 +78,22 @@ class Simulator:
 
         await simulation.run(go_on, scope, receive, send)
 
-    async def wait(self, seconds: float) -> None:
-        """Let a request wait. Raises Limited when too many do: each of them holds a connection."""
+    async def wait(self, seconds: float, scope: Scope) -> None:
+        """Let a request wait. Raises Limited when too many do: each of them holds a connection.
+
+        Raises Malformed once its client has left: what nobody waits for is not done.
+        """
         if self._waiting >= MOST_WAITING:
             raise Limited(f"{MOST_WAITING} requests wait already, the most at once.", headers={"Retry-After": "1"})
         self._waiting += 1
         try:
-            await asyncio.sleep(seconds)
+            until = asyncio.get_running_loop().time() + seconds
+            while (left := until - asyncio.get_running_loop().time()) > 0:
+                await asyncio.sleep(min(left, LOOK))
+                if has_left(scope):
+                    raise Malformed(
+                        "The client left while the request was delayed: it is not done.", code="malformed_request"
+                    )
         finally:
             self._waiting -= 1
 
@@ -126,8 +136,8 @@ class Simulator:
 class Simulation:
     """What happens to one request."""
 
-    def __init__(self, simulator: Simulator, call: Call) -> None:
-        self._simulator, self._call = simulator, call
+    def __init__(self, simulator: Simulator, call: Call, scope: Scope) -> None:
+        self._simulator, self._call, self._scope = simulator, call, scope
         self._effect: Effect | None = None
         self._labels: list[str] = []
         self._status, self._headers, self._body = 0, Headers(), b""
@@ -156,7 +166,7 @@ class Simulation:
         if self._labels:
             self._call.trace.simulated = ", ".join(self._labels)
         if delay and self._call.server.waits:
-            await self._simulator.wait(min(delay, LONGEST_DELAY) / 1_000)
+            await self._simulator.wait(min(delay, LONGEST_DELAY) / 1_000, self._scope)
         if self._effect is not None and self._effect.is_answer:
             raise self._simulator.refusal(self._effect)
 

@@ -1,6 +1,7 @@
 """The application behind Connexion's middleware: reads the request, calls the handler, checks the response."""
 
 import inspect
+import re
 from collections.abc import Awaitable, Callable
 from functools import cached_property
 from time import perf_counter_ns
@@ -17,6 +18,7 @@ from ..contract.document import JSON, Document, Operation
 from ..contract.schema import Schemas
 from ..contract.violation import ContractViolation
 from ..engine.step import ReplyKey
+from ..kernel.problem import Conflict
 from . import idempotency
 from .bodies import Uploads, read_body
 from .errors import render
@@ -27,6 +29,7 @@ from .streaming import send_stream
 
 # Said for the API only: overlays do not apply to the control contract.
 _OVERLAYS = " An overlay (--overlay) adds one; --unknown-fields ignore drops it."
+_MEMBER = re.compile(r"[.\[]")
 
 Handler = Callable[..., Reply | Awaitable[Reply]]
 
@@ -51,12 +54,22 @@ class Bound:
     async def answer(self, call: Call, values: tuple[str, ...], arguments: dict[str, Any]) -> Reply:
         """Call an async handler, and check its response against the contract."""
         call.trace.rule_at = perf_counter_ns()
-        return self._checked(call, arguments, await self.handler(call, *values, **arguments))  # type: ignore[misc]
+        try:
+            reply: Reply = await self.handler(call, *values, **arguments)  # type: ignore[misc]
+        except Conflict as conflict:
+            _place(conflict, values, arguments.get("body"))
+            raise
+        return self._checked(call, arguments, reply)
 
     def answer_at_once(self, call: Call, values: tuple[str, ...], arguments: dict[str, Any]) -> Reply:
         """Call a sync handler, and check its response against the contract before its draft is recorded."""
         call.trace.rule_at = perf_counter_ns()
-        return self._checked(call, arguments, self.handler(call, *values, **arguments))  # type: ignore[arg-type]
+        try:
+            reply: Reply = self.handler(call, *values, **arguments)  # type: ignore[assignment]
+        except Conflict as conflict:
+            _place(conflict, values, arguments.get("body"))
+            raise
+        return self._checked(call, arguments, reply)
 
     def _checked(self, call: Call, arguments: dict[str, Any], reply: Reply) -> Reply:
         if call.has_odd_names:
@@ -97,6 +110,16 @@ class Bound:
             )
         if reply.shape is not None:
             self._proved.add((reply.status, reply.shape))
+
+
+def _place(conflict: Conflict, values: tuple[str, ...], body: Any) -> None:
+    """Of what the request has not sent, such as a status, the record has it that the path names."""
+    sent = body if isinstance(body, dict) else {}
+    if values:
+        conflict.details = tuple(
+            told | {"in": "path"} if told["in"] == "body" and _MEMBER.split(told["field"])[0] not in sent else told
+            for told in conflict.details
+        )
 
 
 class Terminal(SpecMiddleware):

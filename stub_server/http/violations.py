@@ -1,6 +1,7 @@
 """Turns validation errors into details: one per violation, with what to send instead."""
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import islice
 from types import MappingProxyType
@@ -50,6 +51,7 @@ _TYPES = MappingProxyType(
         "null": "null",
     }
 )
+_BEGINS_WELL = re.compile(r"https?://[^\s\0/]").match
 _WEB = "is no web address: begin with http:// or https://, and encode spaces."
 _FORMATS = MappingProxyType(
     {
@@ -67,11 +69,11 @@ _PATTERNS = MappingProxyType(
     }
 )
 
-Names = Callable[[Sequence[str | int]], Sequence[str]]
-"""The members that the contract has at a place of the request."""
+SchemaAt = Callable[[Sequence[str | int]], Mapping[str, Any]]
+"""The schema that the contract has at a place of the request; an empty one where it has none."""
 
 
-def details_of(error: Any, names: Names, further: str) -> list[Detail]:
+def details_of(error: Any, schema_at: SchemaAt, further: str) -> list[Detail]:
     """A validator's error as details; an object with three unknown members gives three.
 
     `further` is added to the message for unknown members.
@@ -83,7 +85,7 @@ def details_of(error: Any, names: Names, further: str) -> list[Detail]:
     if kind == "AdditionalProperties":
         return [
             detail(field_name([*inside, name]), code, advice, place)
-            for name, advice in _unknown(error.kind.unexpected, names(path), further)
+            for name, advice in _unknown(error.kind.unexpected, list(schema_at(path).get("properties", ())), further)
         ]
     if kind == "Required":
         inside = [*inside, error.kind.property]
@@ -91,7 +93,10 @@ def details_of(error: Any, names: Names, further: str) -> list[Detail]:
         return [detail("body" if not inside else field_name(inside), code, "A body is required.", "body")]
     if kind == "Format" and error.kind.format == "document":
         return [detail(field_name(inside), "invalid_document", document_advice(error.instance), place)]
-    return [detail(field_name(inside) or place, code, _message(error, kind), place)]
+    message = (
+        f"{_shown(error.instance)} {_form(error, schema_at(path))}" if kind == "Pattern" else _message(error, kind)
+    )
+    return [detail(field_name(inside) or place, code, message, place)]
 
 
 def field_name(path: list[Any]) -> str:
@@ -112,15 +117,17 @@ def document_advice(value: object) -> str:
     return "Send a CPF (11 digits), a CNPJ (14 characters) or a passport (5 to 20 letters A-Z and digits)."
 
 
-def members_at(schema: Json, path: Sequence[str | int], resolve: Callable[[Json], Json]) -> list[str]:
-    """The members that a schema names at a place."""
+def schema_of(schema: Json, path: Sequence[str | int], resolve: Callable[[Json], Json]) -> Mapping[str, Any]:
+    """The part of a schema that is for a place of a value; an empty one where it has none."""
     for step in path:
         node = resolve(schema)
-        inner = node.get("items") if isinstance(step, int) else node.get("properties", {}).get(step)
-        if inner is None:
-            return []
+        more = node.get("additionalProperties")
+        inner = node.get("items") if isinstance(step, int) else node.get("properties", {}).get(step, more)
+        if not isinstance(inner, dict):
+            return {}
         schema = inner
-    return list(resolve(schema).get("properties", ()))
+    found: Mapping[str, Any] = resolve(schema)
+    return found
 
 
 def nearest(word: str, known: Sequence[str]) -> str | None:
@@ -150,8 +157,6 @@ def _message(error: Any, kind: str) -> str:
         case "Format":
             name = error.kind.format
             return f"{shown} {_FORMATS.get(name, f'is no valid {name}.')}"
-        case "Pattern":
-            return f"{shown} {_form(error.kind.pattern)}"
         case "Enum":
             return f"{shown} is not one of {_options(error.instance, list(error.kind.options))}"
         case "MinLength" | "MaxLength":
@@ -189,12 +194,17 @@ def _types(types: Any) -> str:
     return " or ".join(_TYPES.get(name, name) for name in names)
 
 
-def _form(pattern: str) -> str:
-    if pattern.startswith("^https?://"):
+def _form(error: Any, schema: Mapping[str, Any]) -> str:
+    """What is wanted of a text in place of one that another pattern has, in the words that the contract has for it."""
+    pattern = error.kind.pattern
+    if pattern.startswith("^https?://") and not _BEGINS_WELL(str(error.instance)):
         return _WEB
     if pattern in _PATTERNS:
         return _PATTERNS[pattern]
-    return f"does not match {pattern}" if len(pattern) <= _SHOWN else "does not match the contract's pattern."
+    told = " ".join(str(schema.get("description", "")).split()).partition(". ")[0].rstrip(".")
+    example = f", such as {schema['example']}" if "example" in schema else ""
+    form = f" ({pattern})" if len(pattern) <= _SHOWN else ""
+    return f"does not fit{f': {told}' if told else ''}{example}{form}."
 
 
 def _options(value: Any, options: list[Any]) -> str:

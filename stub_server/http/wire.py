@@ -6,10 +6,12 @@ from http import HTTPStatus
 from time import monotonic
 from typing import ClassVar
 
+from httptools import HttpParserError, HttpParserUpgrade
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from ..kernel.problem import Busy, HeadTooLarge, Malformed, Refusal, TimedOut
 from ..kernel.trace import Trace
+from .edge import REFUSED
 from .errors import render
 from .hangup import TRANSPORT
 from .response import WHOLE, Response
@@ -18,6 +20,11 @@ from .watch import Limits, Wait, Watch
 LARGEST_HEAD = 65_536
 """The most bytes before a request's headers are complete, and again between two pieces of its body (trailers)."""
 _PASSED_OVER = 1_048_576  # bytes from a refused client that are read and dropped, so that it receives the response
+_NO_HTTP = "This cannot be read as HTTP/1.1. In a request's target, what is not ASCII must be percent-encoded."
+_NO_WEBSOCKETS = (
+    "There are no WebSockets here. Ask in plain HTTP: GET /_sandbox/stream tells what happens as it happens."
+)
+_NO_BODY = "A request with a body cannot ask for another protocol. Send it without the Upgrade header."
 
 
 def protocol(limits: Limits) -> type[HttpToolsProtocol]:
@@ -58,7 +65,7 @@ class Wire(HttpToolsProtocol):
         room = self._room - len(data)
         if room >= 0:
             self._room = room
-            super().data_received(data)
+            self._parse(data)
         else:
             self._receive_in_pieces(memoryview(data))
 
@@ -69,9 +76,37 @@ class Wire(HttpToolsProtocol):
                 break
             piece, data = data[: self._room], data[self._room :]
             self._room -= len(piece)
-            super().data_received(bytes(piece))
+            self._parse(bytes(piece))
         if self._refused:
             self._pass_over(len(data))
+
+    def _parse(self, data: bytes) -> None:
+        """What uvicorn does with data, but for its warnings and for what follows a request to change the protocol."""
+        self._unset_keepalive_if_required()
+        while data:
+            try:
+                self.parser.feed_data(data)
+                return
+            except HttpParserError:
+                self._refuse(Malformed(_NO_HTTP, code="malformed_request"))
+                return
+            except HttpParserUpgrade as asked:
+                self._stay()
+                data = b"" if self._refused else data[asked.args[0] :]
+
+    def _stay(self) -> None:
+        """A request asks for another protocol too. HTTP/1.1 goes on, but for WebSockets and for a body.
+
+        The parser takes a body for the other protocol's: what is in it would be read as the next request.
+        """
+        assert self.cycle is not None
+        scope = self.cycle.scope
+        headers = {name: value.lower() for name, value in scope["headers"]}
+        if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
+            scope[REFUSED] = _NO_BODY  # type: ignore[literal-required]
+            self._refuse(Malformed(_NO_BODY, code="malformed_request"))  # whatever comes after it
+        elif headers.get(b"upgrade") == b"websocket":
+            scope[REFUSED] = _NO_WEBSOCKETS  # type: ignore[literal-required]
 
     def _pass_over(self, size: int) -> None:
         # Closing while a client still sends resets the connection, and the response may be lost.
@@ -156,11 +191,6 @@ class Wire(HttpToolsProtocol):
         self._refuse(Busy(f"All {most} connections are in use (--max-connections).", headers={"Retry-After": "1"}))
 
     # -- refusals
-
-    def send_400_response(self, msg: str) -> None:
-        """Refuse what uvicorn's parser could not read."""
-        text = "This cannot be read as HTTP/1.1. In a request's target, what is not ASCII must be percent-encoded."
-        self._refuse(Malformed(text, code="malformed_request"))
 
     def _refuse(self, refusal: Refusal) -> None:
         """Send a refusal without the application and close, unless a response of the application is still to come."""

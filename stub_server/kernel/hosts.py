@@ -1,15 +1,18 @@
 """Names and addresses that mean this machine."""
 
+import re
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 Address = IPv4Address | IPv6Address
 
+_LOCAL_NAME = re.compile(r"(?:[A-Za-z0-9_-]+\.)*localhost").fullmatch
+
 
 def is_local(name: str | None) -> bool:
-    """Whether a host name means this machine. A name such as `127.0.0.1.example.com` does not."""
+    """Whether a host name means this machine. `127.0.0.1.example.com` does not, nor what is no name: `a/.localhost`."""
     if name is None:
         return False
-    if name == "localhost" or name.endswith(".localhost"):
+    if _LOCAL_NAME(name):
         return True
     try:
         return unmapped(ip_address(name)).is_loopback

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+from collections.abc import Iterator
 from hashlib import blake2b
 from random import Random
 from typing import TypeAlias
@@ -111,6 +112,11 @@ class Ids:
             records.update([bits >> place & _FREE | _FIXED for place in _RECORDS])
             events.update([bits >> place & _LOW_104 ^ self.event_salt for place in _EVENTS])
         return records, events
+
+    def upcoming_secrets(self, blocks: int) -> Iterator[bytes]:
+        """The next blocks that credentials are made from."""
+        at = self.position[1]
+        return map(self.secret_block, range(at, at + blocks))
 
     def request(self) -> str:
         """A new request id. Request ids are not part of a world's state."""

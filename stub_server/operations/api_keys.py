@@ -79,7 +79,8 @@ def create_api_key(call: Call, body: Body) -> Reply:
     rules.check_escalation(call.who.may, body["scopes"])
     projects = rules.known_projects(body.get("allowed_projects", []), call.store.projects.keys)
     draft = call.draft
-    public_key, private_key = "pk_sandbox_" + draft.ids.secret(24), "sk_sandbox_" + draft.ids.secret(40)
+    public_key = rules.PUBLIC + draft.ids.secret(rules.PUBLIC_LENGTH)
+    private_key = rules.PRIVATE + draft.ids.secret(rules.PRIVATE_LENGTH)
     public, hidden = rules.new_key(
         body, call.defaults("ApiKey"), call.draft.ids.uuid(), public_key, private_key, projects, call.now
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 
 from ..contract.formats import date_time_ms
-from ..domain.api_keys import changed_key, known_projects, new_key
+from ..domain.api_keys import PRIVATE, PRIVATE_LENGTH, PUBLIC, PUBLIC_LENGTH, changed_key, known_projects, new_key
 from ..drawing.rhythm import office_hour
 from ..engine import resources
 from ..engine.sandbox import DEFAULT
@@ -27,8 +27,8 @@ def pair_of(secret: bytes, seed: int, ident: str, world: str = DEFAULT) -> tuple
     """Public and private half of a seeded key, by its id: others in every world, so that a key tells whose it is."""
     names = (str(seed), "api_key", ident) if world == DEFAULT else (str(seed), "api_key", ident, world)
     return (
-        "pk_sandbox_" + derived_text(secret, 24, *names, "public"),
-        "sk_sandbox_" + derived_text(secret, 40, *names, "private"),
+        PUBLIC + derived_text(secret, PUBLIC_LENGTH, *names, "public"),
+        PRIVATE + derived_text(secret, PRIVATE_LENGTH, *names, "private"),
     )
 
 

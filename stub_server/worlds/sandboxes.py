@@ -13,7 +13,7 @@ from ..engine.sandbox import DEFAULT, SILENT, Sandbox
 from ..files.carrying import Customs
 from ..files.package import BadFile
 from ..kernel.clock import SECOND, wall_ms
-from ..kernel.problem import Conflict, Missing
+from ..kernel.problem import Conflict, Missing, Refusal
 from ..kernel.slices import Lane
 from ..seeding.own_keys import derive_keys
 from .base import Base
@@ -70,6 +70,10 @@ class Sandboxes(Entries):
 
     async def mention(self, name: str) -> Sandbox:
         """The world of this name, which its first mention makes where names are open. Raises Missing."""
+        return await self.let_in(await self.meant(name))
+
+    async def meant(self, name: str) -> Sandbox:
+        """The same, but one that is made is none of this server's worlds until it is let in. Raises Missing."""
         world = self.choose(name)
         if world is not None:
             return world
@@ -79,16 +83,26 @@ class Sandboxes(Entries):
         if not self._open:
             raise Missing(f"There is no sandbox {name}. POST /_sandbox/sandboxes makes one.", code="sandbox_not_found")
         try:
+            return await self._maker.begin(name, self.scenario, self.seed, None)
+        except Missing as error:
+            raise _none(name, error) from None
+
+    async def let_in(self, meant: Sandbox) -> Sandbox:
+        """A world that is meant, or the one that somebody else has let in under its name meanwhile. Raises Missing."""
+        name = meant.name
+        world = self.choose(name)
+        if world is not None:
+            return world
+        try:
             self.make_room()
-            made = await self._maker.begin(name, self.scenario, self.seed, None)
-            async with Prepared(self.keeper, made, self.lane) as prepared:
-                world = self.choose(name)  # somebody else may have mentioned it meanwhile
+            async with Prepared(self.keeper, meant, self.lane) as prepared:
+                world = self.choose(name)
                 if world is not None:
                     return world
                 self.make_room()
-                return self._enter(made, None, prepared.taken(), mentioned=True).world
-        except (Conflict, Missing) as error:  # no operation was asked to make a world: there is none of this name
-            raise Missing(f"There is no sandbox {name}. {error.message}", code="sandbox_not_found") from None
+                return self._enter(meant, None, prepared.taken(), mentioned=True).world
+        except Conflict as error:
+            raise _none(name, error) from None
 
     async def create(
         self, name: str | None, scenario: str | None, seed: int | None, now: int | None, ttl: int | None
@@ -218,6 +232,11 @@ class Sandboxes(Entries):
     def _next_incarnation(self) -> str:
         self._begun += 1
         return f"{self._started:x}-{self._begun}"
+
+
+def _none(name: str, error: Refusal) -> Missing:
+    """No operation was asked to make a world: there is none of this name."""
+    return Missing(f"There is no sandbox {name}. {error.message}", code="sandbox_not_found")
 
 
 def _check_room(before: Snapshots, brought: Sequence[Snapshot]) -> None:

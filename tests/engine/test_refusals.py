@@ -71,6 +71,7 @@ class Watched:
         tick(world)  # what was due before the request is not its doing
         before, number = state(world) | worlds_of(self.app), world.log.number
         sent: list[Message] = []
+        scope["extensions"] = {}  # answers come in messages, which can be looked at
 
         async def remember(message: Message) -> None:
             sent.append(message)

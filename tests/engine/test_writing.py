@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 
 import orjson
@@ -13,7 +14,7 @@ from stub_server.engine.log import Budget
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
 from stub_server.files.building import build
-from stub_server.files.carrying import Customs, file_of
+from stub_server.files.carrying import Customs, write_world
 from stub_server.files.directory import Directory
 from stub_server.files.reading import Reader
 from stub_server.files.state import capture
@@ -89,9 +90,12 @@ def look_at(inside: Inside, shop: Shop) -> None:
     same(expected, state(read_back))
     assert {} == stale(read_back)
     secret, history = inside.app.sandboxes._origin.secret, 1 << 30
-    file = file_of(capture(world), kept)
+    file = BytesIO()
+    write_world(file, capture(world), kept)
     customs = Customs(inside.app.sandboxes._origin.seeding.fixtures, secret)
-    admitted, steps, _ = customs.admit(file, NAME, history, partial(inside.app.sandboxes._maker.empty, NAME, now=None))
+    admitted, steps, _ = customs.admit(
+        file.getvalue(), NAME, history, partial(inside.app.sandboxes._maker.empty, NAME, now=None)
+    )
     admitted.log.refill(steps)
     running_on = {"clock": admitted.clock.state} if not admitted.clock.frozen else {}
     same(expected | running_on, state(admitted))

@@ -19,7 +19,7 @@ from ..conftest import Serve
 from ..engine.inside import Inside
 from ..support.files import HEADERS, changed, exported, imported, lines, sealed
 from ..support.live import FROZEN, Live
-from ..support.make import created, customer_body
+from ..support.make import Json, created, customer_body
 from ..support.overlays import overlay, updated
 
 Spoil = Callable[[bytes], bytes]
@@ -215,6 +215,36 @@ def test_ids_that_would_be_given_again_are_refused_with_who_has_them(control: ht
     assert f"customers {new}: a new record would be given this id" in told
     (event,) = [body["id"] for kind, body in later if kind == "event" and body["subject"] == new]
     assert f"event {event}: a new event would be given this id" in told
+
+
+@pytest.mark.parametrize("made", ["api_keys", "webhooks"])
+def test_secrets_that_would_be_given_again_are_refused_with_who_has_them(
+    control: httpx2.Client, file: bytes, made: str
+) -> None:
+    """Whoever keeps a key would hold the next one too. Which it is, nobody is told."""
+    imported(control, sealed([line for line in lines(file) if line[0] != "step"]))
+    base = str(control.base_url).partition("/_sandbox")[0]
+    headers = {"Authorization": f"Bearer {control.get('/credentials').json()['jwt']}"}
+    if made == "api_keys":
+        body: Json = {"name": "Chave", "scopes": ["orders:read"]}
+        new = created(httpx2.post(f"{base}/api-keys", json=body, headers=headers))["api_key"]
+        secret = new["private_key"]
+    else:
+        body = {"url": "https://shop.example.com/again", "events": ["*"]}
+        new = created(httpx2.post(f"{base}/v2/webhooks", json=body, headers=headers))["webhook"]
+        secret = new["signing_key"]
+    later = lines(exported(control))
+    ids, secrets = later[1][1]["position"]
+    imported(control, sealed(later))
+    later[1][1]["position"] = [ids, secrets - 1]
+    answer = control.post("/import", content=sealed(later), headers=HEADERS)
+    assert (422, "unusable_file") == (answer.status_code, answer.json()["code"]), answer.text
+    assert [f"{made} {new['id']}: a new one would be given its secret"] == [
+        detail["message"] for detail in answer.json()["details"]
+    ]
+    assert secret not in answer.text
+    whoever = sealed(lines(exported(control, secrets=False)))
+    imported(control, whoever)
 
 
 def test_a_saved_reply_with_its_location_is_no_bad_one(control: httpx2.Client, file: bytes) -> None:

@@ -225,6 +225,7 @@ def test_a_request_is_explained_in_the_world_that_holds_it(shop: Estate, live: L
     """A path that looks like another world's prefix is none: nothing of that world is shown."""
     held = f"/s/{shop.sandbox}"
     with httpx2.Client(base_url=f"{live.url}/s/stranger", verify=NO_TLS, timeout=60) as stranger:
+        assert 200 == stranger.get("/_sandbox/health").status_code
         refusal = stranger.get(f"{held}/v2/custommers")
         assert "route_not_found" == refusal.json()["code"]
         with httpx2.Client(base_url=f"{live.url}/s/stranger/_sandbox", verify=NO_TLS, timeout=60) as control:

@@ -516,6 +516,30 @@ def test_only_so_many_requests_wait_at_once(world: World, monkeypatch: pytest.Mo
     refused(world.api.get("/v2/customers", headers={"X-Sandbox-Delay": "1"}), 429, "rate_limited")
 
 
+def test_a_request_whose_client_has_left_waits_no_longer_and_is_not_done(
+    world: World, server: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its place among those that wait is free again."""
+    monkeypatch.setattr(simulation, "MOST_WAITING", 1)
+    body = json.dumps(customer_body()).encode()
+    key = world.api.headers["Authorization"]
+    lines = (
+        f"POST /s/{world.name}/v2/customers HTTP/1.1", "Host: localhost", f"Authorization: {key}",
+        "X-Sandbox-Delay: 60000", "Content-Type: application/json", f"Content-Length: {len(body)}", "", "",
+    )  # fmt: skip
+    before = done(world.api.get("/v2/customers"))["pagination"]["total"]
+    with connect(server.port) as his:
+        his.sendall("\r\n".join(lines).encode() + body)
+        sleep(0.5)
+        assert 429 == world.api.get("/v2/customers", headers={"X-Sandbox-Delay": "1"}).status_code
+    limit = monotonic() + 10
+    while (answer := world.api.get("/v2/customers", headers={"X-Sandbox-Delay": "1"})).status_code == 429:
+        assert monotonic() < limit
+    assert before == done(answer)["pagination"]["total"]
+    (left,) = done(world.control.get("/requests", params={"operationId": "createCustomer"}))["requests"]
+    assert (400, "malformed_request", "delay") == (left["status"], left["code"], left["simulated"])
+
+
 def test_a_long_header_is_looked_at_in_part(world: World) -> None:
     """A glob costs its length times that of the text."""
     rule = world.rule({"status": 500}, match={"header": {"X-Team": "*b"}})

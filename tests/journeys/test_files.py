@@ -2,13 +2,19 @@
 
 import gzip
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import sha256
+from secrets import token_urlsafe
+from socket import SO_RCVBUF, SOL_SOCKET, socket
+from time import monotonic, sleep
 from typing import Any
 
 import httpx2
 import pytest
 
 from stub_server.events.signing import sign
+from stub_server.http import streaming
+from stub_server.operations.control import sandbox_files
 
 from ..conftest import Serve
 from ..support.estate import client
@@ -307,3 +313,56 @@ def test_only_a_file_is_taken(here: Side) -> None:
     assert (422, "validation_error") == (answer.status_code, answer.json()["code"])
     answer = here.control.get("/export?history=perhaps")
     assert (422, "validation_error") == (answer.status_code, answer.json()["code"])
+
+
+@pytest.fixture
+def large(live: Live, here: Side) -> Iterator[socket]:
+    """A sandbox whose file takes more than fifteen megabytes, and one who asks for it and does not read."""
+    assert 200 == here.control.post("/reset", json={"scenario": "empty"}).status_code
+    for _ in range(40):
+        noise = {f"k{part}": token_urlsafe(370) for part in range(40)}
+        created(here.api.post("/v2/customers", json=customer_body(metadata=noise)))
+    for number in range(19):
+        created(here.control.post("/snapshots", json={"name": f"s{number}"}))
+    with socket() as his:
+        his.setsockopt(SOL_SOCKET, SO_RCVBUF, 4_096)
+        his.connect(("127.0.0.1", live.port))
+        his.sendall(f"GET /s/{here.name}/_sandbox/export HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        yield his
+
+
+def test_a_reader_of_a_file_who_does_not_read_is_cut_off_and_holds_little(
+    live: Live, here: Side, large: socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What he does not take waits on the disk; the server has a few buffers of it ready."""
+    monkeypatch.setattr(streaming, "PATIENCE", 0.3)
+    large.settimeout(20)
+    received = len(large.recv(1))  # the file is packed
+    assert nothing_on_its_way(live)
+    with suppress(ConnectionResetError):
+        while part := large.recv(65_536):
+            received += len(part)
+    assert 0 < received < 8_000_000
+    whole = here.control.get("/export")
+    assert 9_000_000 < len(whole.content) == int(whole.headers["content-length"])
+    assert 40 * 20 == [body["table"] for kind, body in lines(whole.content) if kind == "record"].count("customers")
+
+
+def test_only_so_many_files_are_on_their_way_at_once(
+    live: Live, here: Side, large: socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox_files, "MOST_DOWNLOADS", 1)
+    large.recv(1)
+    answer = here.control.get("/export")
+    assert (429, "rate_limited", "5") == (answer.status_code, answer.json()["code"], answer.headers["Retry-After"])
+    large.close()
+    assert nothing_on_its_way(live)
+    assert 200 == here.control.get("/export").status_code
+
+
+def nothing_on_its_way(live: Live) -> bool:
+    """Whether the last file goes soon."""
+    until = monotonic() + 10
+    while live.app.server.downloads and monotonic() < until:
+        sleep(0.01)
+    return not live.app.server.downloads

@@ -37,6 +37,7 @@ def test_a_merchant_whom_nobody_made_is_unknown(
 ) -> None:
     """The secret of a default start is known to everybody: a token that somebody signed makes no merchant."""
     ident = str(uuid4())
+    assert 200 == control.get("/health").status_code
     door = Door(live.port, f"/s/{sandbox_name}", forge.signed(live.settings, sandbox=sandbox_name, merchant_id=ident))
     told = refusal.refused(door.ask(method, "/v2/customers", b"{}" if method == "POST" else None), 401, "invalid_token")
     assert "POST /_sandbox/tokens" in told["message"]

@@ -230,6 +230,7 @@ def test_every_other_move_of_an_order_is_409(stage: Stage, state: str, verb: str
     response = stage.control.post(f"/orders/{order['id']}/{verb}")
     fields = refused(response, 409, CODES.get(verb, "invalid_state_transition"))
     assert list(fields) == ["status"]
+    assert "path" == response.json()["details"][0]["in"]
     message = response.json()["message"]
     assert state in message
     if verb not in CODES:

@@ -58,7 +58,8 @@ def test_every_other_move_of_a_project_is_409_and_says_what_is_allowed(
     response = ask(stage, project["id"], by, to)
     refused(response, 409, "invalid_state_transition")
     body = response.json()
-    assert [{"field": "status", "in": "body", "code": "not_allowed", "message": f"{from_} → {to}"}] == body["details"]
+    where = "body" if by.startswith("update") else "path"  # one that asks for the status sends it
+    assert [{"field": "status", "in": where, "code": "not_allowed", "message": f"{from_} → {to}"}] == body["details"]
     exits = [move for move in PROJECT.exits(from_) if move.to != "deleted"]
     for move in exits:
         assert all(word in body["message"] for word in (move.to, *move.by)), body["message"]
@@ -179,3 +180,19 @@ def test_a_plan_and_an_order_need_an_active_project_only_where_they_must(stage: 
         order |= {"items": [{"description": "x", "quantity": 1, "amount": 1}]}
         order |= {"customer": {"name": "A", "email": "a@example.com", "document": "34712695846"}}
         assert order_status == stage.api.post("/v2/orders", json=order).status_code
+
+
+def test_a_conflict_says_whether_it_is_with_what_was_sent_or_with_what_there_is(stage: Stage) -> None:
+    """A status that a body asks for is in the body; one that the record has is that of the record in the path."""
+    path = f"/v2/projects/{stage.project('archived')['id']}"
+    for answer, field, where in (
+        (stage.api.put(path, json={"status": "active"}), "status", "body"),
+        (stage.api.patch(f"{path}/status", json={"status": "active"}), "status", "body"),
+        (stage.api.post(f"{path}/activate", json={"reason": "x"}), "status", "path"),
+        (stage.api.put(path, json={"name": "Clube"}), None, "path"),
+        (stage.control.delete("/sandboxes/default"), "name", "path"),
+        (stage.control.post(f"/orders/{stage.order('paid')['id']}/refund", json={"amount": 9999}), "amount", "body"),
+    ):
+        (told,) = answer.json()["details"]
+        assert (409, where) == (answer.status_code, told["in"])
+        assert field in (None, told["field"])

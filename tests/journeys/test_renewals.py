@@ -1,6 +1,7 @@
 """Renewals: who pays again renews, a period that is paid early waits for the old one, and a card charges itself."""
 
 from collections.abc import Iterator
+from operator import itemgetter
 
 import pytest
 
@@ -296,6 +297,30 @@ def test_what_is_due_already_when_a_period_is_taken_off_is_billed_at_once(stage:
     bill = bill_of(stage, held)
     assert ("pending", stage.now()) == (bill["status"], bill["createdAt"])
     assert at(held["current_period_end"]) + days(7) == at(bill["last_transaction"]["expires_at"])
+
+
+def test_an_address_that_takes_its_money_back_does_so_once(stage: Stage) -> None:
+    """The bill that follows the refund was paid and refunded too, and so on every minute."""
+    held = member(stage, plan_of(stage))
+    email = f"refund_after_payment.{held['code'].lower()}@example.com"
+    done(stage.api.put(f"/v2/customers/{held['customerId']}", json={"email": email}))
+    stage.advance(4 * DAY)  # the first bill
+    stage.advance(60)
+    assert ["paid", "refunded", "pending"] == [one["status"] for one in bills_of(stage, held)]
+    stage.advance(DAY)
+    bills = bills_of(stage, held)
+    assert ["paid", "refunded", "pending"] == [one["status"] for one in bills]
+    stage.drive("orders", bills[2]["id"], "pay")
+    stage.advance(7 * DAY)  # the bill of the period after it is again one of the address's
+    assert ["paid", "refunded", "paid", "refunded", "pending"] == [one["status"] for one in bills_of(stage, held)]
+    assert ("active", 1) == itemgetter("status", "cycle")(stage.get_subscription(held["id"]))
+
+
+def bills_of(stage: Stage, held: Json) -> list[Json]:
+    """The orders of a subscription, oldest first."""
+    query = {"subscriptionId": held["id"], "sort": "createdAt", "limit": 100}
+    found: list[Json] = done(stage.api.get("/v2/orders", params=query))["orders"]
+    return found
 
 
 def test_money_back_for_a_period_that_is_over_changes_nothing(stage: Stage) -> None:

@@ -378,6 +378,49 @@ def test_an_operation_that_nobody_has_is_warned_of(world: World, name: str, warn
     assert (200, warnings) == (answer.status_code, answer.headers.get("x-sandbox-warnings"))
 
 
+@pytest.mark.parametrize(
+    ("request_", "warnings"),
+    [
+        ({"path": "/v2/order/pix"}, "unknown_path"),
+        ({"path": "/v2/orders?limit=1"}, "unknown_path"),
+        ({"path": "/s/alice/v2/orders"}, "unknown_path"),
+        ({"path": "/v2/orders/"}, "unknown_path"),
+        ({"path": "/v2/ordrs*"}, "unknown_path"),
+        ({"path": "/_sandbox/clok/*"}, "unknown_path"),
+        ({"method": "PSOT"}, "unknown_method"),
+        ({"method": "put", "path": "/v2/orders"}, "unknown_method"),
+        ({"method": "PATCH", "path": "/v2/orders*"}, "unknown_method"),
+        ({"body": {"$.customer.email": "a@b.co"}}, "path_as_name"),
+        ({"path": "/v2/ordr", "body": {"$[0]": 1}}, "unknown_path, path_as_name"),
+        ({"path": "/v2/orders"}, None),
+        ({"path": "/v2/orders/*", "method": "HEAD"}, None),
+        ({"path": "/v2/orders/0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55"}, None),
+        ({"path": "/v2/*/ac*", "method": "p*"}, None),
+        ({"path": "/v2/project?/*/stats"}, None),
+        ({"path": "*/pix", "method": "options"}, None),
+        ({"path": "/api-keys/merchant/pk_*"}, None),
+        ({"path": "*"}, None),
+        ({"path": "/_sandbox/sandboxes/*/fork"}, None),
+        ({"body": {"customer": {"email": "a@b.co"}}}, None),
+    ],
+    ids=str,
+)
+def test_what_no_request_can_have_is_warned_of(world: World, request_: Json, warnings: str | None) -> None:
+    """A slip in a path, a method or a body, with which "never" would hold for ever."""
+    for times, status in (({"at_most": 0}, 200), ({"at_least": 1}, 409)):
+        answer = world.control.post("/requests/verify", json={"request": request_, "times": times})
+        assert (status, warnings) == (answer.status_code, answer.headers.get("x-sandbox-warnings"))
+
+
+def test_what_a_request_had_after_all_is_not_warned_of(world: World) -> None:
+    """Whoever wants to see that a wrong address is refused asks for one that no operation has."""
+    assert 404 == world.api.get("/v2/ordr").status_code
+    assert 405 == world.api.put("/v2/orders").status_code
+    for wanted in ({"path": "/v2/ordr"}, {"path": "/v2/orders", "method": "PUT"}):
+        answer = world.control.post("/requests/verify", json={"request": wanted})
+        assert (200, None) == (answer.status_code, answer.headers.get("x-sandbox-warnings"))
+
+
 def test_requests_that_were_forgotten_are_warned_of(serve: Serve) -> None:
     """Whoever counts is told that the journal is not whole; what was cleared on purpose was not forgotten."""
     world = World(serve(journal=3))

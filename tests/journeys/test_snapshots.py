@@ -6,6 +6,7 @@ import pytest
 from stub_server.worlds import snapshots
 
 from ..conftest import Serve
+from ..support.files import exported, lines
 from ..support.live import NO_TLS
 from ..support.make import Json, Maker, created, customer_body
 from .past import everything, rewind, step_of
@@ -176,11 +177,25 @@ def test_the_snapshots_of_all_sandboxes_share_a_bound(serve: Serve) -> None:
     budget.most = most
 
 
+@pytest.mark.parametrize("hidden", ["_", "%5F", "%255F"])
+def test_a_description_is_kept_without_a_key_that_somebody_pasted(
+    control: httpx2.Client, credentials: Json, hidden: str
+) -> None:
+    """Everybody who lists them would have it, and so would a file without secrets."""
+    key, token = credentials["private_key"].replace("_", hidden), credentials["jwt"]
+    created(control.post("/snapshots", json={"name": "clean", "description": f"São Paulo \x9b1m: {key}, {token}"}))
+    listed, file = control.get("/snapshots").text, lines(exported(control, secrets=False))
+    told = [body["description"] for kind, body in file if kind == "snapshot"]
+    assert [] == [secret for secret in (key[-30:], token[-30:]) if secret in listed + str(told)]
+    if hidden == "_":
+        assert ["São Paulo \x9b1m: [redacted], [redacted]"] == told
+
+
 def test_what_cannot_be_a_snapshot_is_refused(control: httpx2.Client) -> None:
     for body, field in (
         ({}, "name"), ({"name": ""}, "name"), ({"name": "-x"}, "name"), ({"name": "a b"}, "name"),
         ({"name": "x" * 64}, "name"), ({"name": 1}, "name"), ({"name": "a", "description": "x" * 501}, "description"),
-        ({"name": "a", "step": 1}, "step"),
+        ({"name": "a", "step": 1}, "step"), ({"name": "a", "description": "a\0b"}, "description"),
     ):  # fmt: skip
         assert [field] == list(refused(control.post("/snapshots", json=body), 422, "validation_error")), body
     refused(control.get("/snapshots/-x"), 404, "snapshot_not_found")

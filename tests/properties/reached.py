@@ -16,6 +16,7 @@ REACHED = {
     *("renewed early (S4)", "start moved (S4)", "card charged (S5)", "card refused (S5)"),
     *("renewal addressed anew (S6)", "month of Brazil (S8)"),
     *(f"{place} period refunded (S7)" for place in ("older", "running", "future")),
+    "money taken back once",
     *("seat held by an open order (O36)", "sold out, but not for its holders (O36)"),
 }
 REFUSED = {

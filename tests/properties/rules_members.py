@@ -14,7 +14,10 @@ from .moments import DAY, HOUR
 from .rules_sales import buyer, control, pay, place
 
 NUMBER = st.integers(0, 5)
-ADDRESSES = ("ana", "ana", "fail_immediately", "fill_never", "expire_with_delay", "succeed_immediately")
+ADDRESSES = (
+    *("ana", "ana", "fail_immediately", "fill_never", "expire_with_delay", "succeed_immediately"),
+    "refund_after_payment",
+)
 
 
 def pay_again(bench: Bench, found: Subscription, method: int) -> None:

@@ -111,8 +111,6 @@ class OrderRules:
     ) -> None:
         """Any method, total and magic address, written as people write."""
         plan = pick(self.bench.world.plans, number)
-        if magic in orders.REFUND_AFTER and self.bench.world.customer_with(document) is None:
-            magic = None  # of a customer with that address each renewal is paid and returned, minute after minute
         if plan is not None:
             who = buyer(document, f"{magic or 'rosa'}@example.com", zip_code)
             place(self.bench, plan, who, method, cents, odd=odd)

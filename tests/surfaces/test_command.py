@@ -135,6 +135,23 @@ def test_more_connections_than_the_machine_allows_are_said_plainly(monkeypatch: 
     assert "--max-connections 400 needs 656 open files, and 300 are allowed (ulimit -n)" in said
 
 
+def test_a_token_has_scopes_of_the_contract_alone(tmp_path: Path) -> None:
+    """Whoever mistypes one is told all that there are, with those of his overlays."""
+    said = refused("token", "--scope", "orders:read", "--scope", "order:write")
+    assert "'order:write' is no scope of the contract. Its scopes are *, analytics:read, analytics:*, " in said
+    assert "orders:write, orders:*, " in said
+    overlay = tmp_path / "overlay.yaml"
+    overlay.write_text(
+        "overlay: 1.0.0\ninfo: { title: More, version: '1' }\nactions:\n"
+        "  - target: $['x-scopes']\n    update: [{ name: 'gifts:read', resource: gifts, access: read, "
+        "description: Gifts, assignable: true }]\n",
+        encoding="utf-8",
+    )
+    made = ["token", "--scope", "gifts:read", "--scope", "orders:*"]
+    assert "gifts:read" in refused(*made)
+    assert 0 == CliRunner().invoke(main, [*made, "--overlay", str(overlay)]).exit_code
+
+
 def test_a_token_is_printed_for_a_server_of_the_seed(live: Live) -> None:
     """With every scope or some, for a sandbox; a server of another seed does not know it."""
     printed = [CliRunner().invoke(main, ["token", *args]) for args in ([], ["--seed", "7"], ["--scope", "orders:read"])]

@@ -20,7 +20,8 @@ LOCAL = [
 FOREIGN = [
     "https://shop.example", "http://localhost.evil.example", "http://127.0.0.1.evil.example", "http://127.evil.example",
     "null", "http://localhost@evil.example", "http://evil.example/localhost", "file://", "http://", "http://[::1", "",
-    r"http://evil.example\.localhost",
+    r"http://evil.example\.localhost", "http:evil.example://localhost", "evil.example/x://localhost", "://localhost",
+    "http ://localhost", "http://.localhost", "http://a..localhost",
 ]  # fmt: skip
 EXPOSED = ["X-Request-Id", "Location", "WWW-Authenticate", "Idempotent-Replayed", "X-Sandbox-Warnings", "ETag"]
 

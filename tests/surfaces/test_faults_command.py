@@ -43,6 +43,14 @@ def test_a_rule_is_made_from_json(to: list[str], given: str | None) -> None:
     assert [json.loads(made.output)] == json.loads(faults("list", "--json", *to).output)
 
 
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_rule_of_somebody_else_cannot_move_the_cursor(to: list[str], form: list[str]) -> None:
+    faults("add", json.dumps({"name": "\x9b2J", "match": {"path": "/\x85"}, "then": {"status": 500}}), *to)
+    said = faults("list", *form, *to).output
+    assert "\\u009b2J" in said
+    assert all(sign.isprintable() for sign in said.rstrip("\n"))
+
+
 def test_all_rules_are_deleted_at_once(to: list[str]) -> None:
     for _ in range(2):
         faults("add", "flaky", *to)

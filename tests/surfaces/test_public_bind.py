@@ -36,6 +36,11 @@ def test_without_an_admin_key_the_control_surface_is_shut(serve: Serve, path: st
         refused(door.ask("GET", path, headers=headers, host=host), 403, "admin_key_required")
 
 
+@pytest.mark.parametrize("host", [r"evil.example\.localhost", "evil.example%5c.localhost", ".localhost"])
+def test_an_address_that_only_ends_like_this_machines_is_a_public_one(host: str) -> None:
+    assert not Settings(base_url=f"http://{host}").loopback
+
+
 def test_health_stays_open(serve: Serve, public: dict[str, str]) -> None:
     assert httpx2.get(f"{serve(**public).url}/_sandbox/health").status_code == 200
 

@@ -114,6 +114,9 @@ def test_what_a_recording_says_cannot_move_the_cursor(to: list[str], make_custom
     said = run("replay", str(file))
     assert (1, True) == (said.exit_code, "/\\u001b]0;mine\\u0007\\u009b is answered" in said.output), said.output
     assert "-\\u001b]0;mine\\u0007\\u009b\n" in said.output
+    as_json = run("replay", "--json", str(file))
+    assert f"-{title}" in json.loads(as_json.output)["diff"]
+    said.output_bytes += as_json.output_bytes
     spoilt = changed(sound, "request", lambda request: request.update({title: 1}))
     for bad in (spoilt, changed(sound, "header", lambda header: header.update(version=9, server=title))):
         file.write_bytes(bad)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -123,6 +124,19 @@ def test_a_path_cannot_move_the_cursor(to: list[str], api: httpx2.Client) -> Non
     api.get("/v2/%1b%5b2J%0aforged")
     assert "/v2/\\u001b[2J\\u000aforged" in requests("list", *to).output
     assert "GET /v2/\\u001b[2J\\u000aforged\n" in requests("show", "last", *to).output
+
+
+def test_json_cannot_move_the_cursor_and_says_the_same(to: list[str], api: httpx2.Client) -> None:
+    """JSON escapes what comes before the space alone: U+009B begins a command too, and U+202E turns text round."""
+    title = "\x9b2J\x7f\u202e\U0001f389\U000e0001"
+    api.post("/v2/customers", json={"name": title})
+    api.get(f"/v2/{quote(title)}")
+    shown = asked("show", "last", *to)
+    assert f"/v2/{title}" == shown["path"]
+    for words in (("list",), ("show", "last"), ("list", "--json"), ("show", "last", "--json")):
+        said = requests(*words, *to).output
+        assert "\\u009b2J\\u007f\\u202e\U0001f389" in said
+        assert all(sign.isprintable() for sign in said.replace("\n", ""))
 
 
 def test_an_archive_is_written_to_a_file(to: list[str], api: httpx2.Client, tmp_path: Path) -> None:

@@ -87,6 +87,38 @@ def test_the_control_surface_says_nothing_of_overlays(door: Door) -> None:
     assert both == {"body": "These fields do not go together. The contract says which do."}
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "field", "expected"),
+    [
+        ("PUT", "/v2/customers/{}", {"phones": {"mobile_phone": {"country_code": "+55", "area_code": "11",
+            "number": "987654321"}}}, "phones.mobile_phone.country_code",
+         '"+55" does not fit: Country calling code without plus sign, one to three digits, such as 55 (^[0-9]{1,3}$).'),
+        ("POST", "/v2/webhooks", {"url": "https://a.example/b", "events": ["*"], "headers": [{"name": "Host",
+            "value": "x"}]}, "headers[0].name",
+         '"Host" does not fit: An HTTP token, and none that the delivery itself sets: host, user-agent, connection, '
+         "transfer-encoding, content-* or webhook-*, such as X-Team."),
+        ("POST", "/v2/webhooks", {"url": "https://ana:pass@a.example/b", "events": ["*"]}, "url",
+         '"https://ana:pass@a.example/b" does not fit: Where events are posted to, without user information and '
+         "fragment (^https?://[^\\s\\u0000@#/?]+([/?][^\\s\\u0000#]*)?$)."),
+        ("POST", "/_sandbox/snapshots", {"name": "a b"}, "name",
+         '"a b" does not fit: 1 to 63 of `A-Z a-z 0-9 - _ .`, letters and digits at both ends; capitals count '
+         "(^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$)."),
+        ("POST", "/_sandbox/faults", {"then": {"code": "No!"}}, "then.code",
+         '"No!" does not fit: Lower-case letters, digits and `_`, a letter first (^[a-z][a-z0-9_]{0,63}$).'),
+        ("POST", "/_sandbox/faults", {"then": {"headers": {"X-A": "\u00e9"}}}, "then.headers.X-A",
+         '"é" does not fit: Printable ASCII (^[\\x20-\\x7E]*$).'),
+        ("GET", "/_sandbox/requests?status=4x", None, "status",
+         '"4x" does not fit: A status or a class of them, such as 4xx (^[1-5]([0-9][0-9]|xx)$).'),
+    ],
+)  # fmt: skip
+def test_a_form_is_told_in_words(
+    door: Door, customer_id: str, method: str, path: str, body: Any, field: str, expected: str
+) -> None:
+    """The contract's own; its pattern stands beside them where it can be read at all."""
+    answer = refused(door.send(method, path.format(customer_id), body), 422, "validation_error")
+    assert {field: expected} == {entry["field"]: entry["message"] for entry in answer["details"]}
+
+
 def test_thousands_of_unknown_fields_are_not_compared_with_the_known_ones(door: Door, customer_id: str) -> None:
     body = {f"nome{number}": "A" for number in range(900)}
     details = refused(door.send("PUT", f"/v2/customers/{customer_id}", body), 422, "validation_error")["details"]
@@ -114,9 +146,16 @@ def test_thousands_of_unknown_fields_are_not_compared_with_the_known_ones(door: 
         ("GET", "/v2/" + "x" * 5_000, None),
         ("GET", "/" + "a/" * 500, None),
         ("GET", "//", None),
+        ("GET", "/v2////", None),
+        ("POST", "/v2/webhooks/logs//retry", "POST /v2/webhooks/logs/{logId}/retry"),
+        ("POST", "/v2/projects//activate", "POST /v2/projects/{projectId}/activate"),
+        ("GET", "/v2/projects//stat", "GET /v2/projects/{projectId}/stats"),
+        ("PUT", "/v2/customers/", "PUT /v2/customers/{customerId}"),
+        ("GET", "/v2//customers", "GET /v2/customers"),
     ],
 )
 def test_an_unknown_path_is_told_which_was_meant(door: Door, method: str, path: str, meant: str | None) -> None:
+    """An empty segment is an id that is missing, and which operation needs it says the method."""
     message = refused(door.ask(method, path), 404, "route_not_found")["message"]
     assert (meant is None) == ("Did you mean" not in message)
     assert meant is None or f"Did you mean {meant}?" in message

@@ -1,6 +1,7 @@
 """Before a request is one: headers without end, trailers that would be headers, and bytes that are no HTTP at all."""
 
 import socket
+from contextlib import suppress
 
 import pytest
 
@@ -196,3 +197,49 @@ def test_trailers_and_chunk_extensions_without_end_are_cut_off(live: Live, door:
         path=f"{door.prefix}/v2/customers",
     )
     refused_and_hung_up(live, sent + start + b"a" * 2 * LARGEST_HEAD, 431, "headers_too_large")
+
+
+# -- other protocols
+
+
+UPGRADE = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk")
+SOCKET = ("Connection: Upgrade", "Upgrade: WebSocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: eA==")
+
+
+@pytest.mark.parametrize("path", ["/_sandbox/health", "/v2/customers", "/nothing"])
+def test_a_websocket_is_refused_in_the_one_shape_and_the_connection_goes_on(
+    live: Live, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with connect(live.port) as connection:
+        connection.sendall(head(live, *SOCKET, path=path))
+        refused(answer_on(connection), 400, "malformed_request")
+        connection.sendall(head(live))
+        assert 200 == answer_on(connection).status
+    assert [] == caplog.messages
+
+
+def test_who_offers_http_2_is_answered_in_http_1(live: Live, caplog: pytest.LogCaptureFixture) -> None:
+    """As often as he likes: curl --http2 does so with every request."""
+    with connect(live.port) as connection:
+        connection.sendall(head(live, *UPGRADE) * 600 + head(live, "Connection: close"))
+        assert 601 == rest_of(connection).count(b"HTTP/1.1 200 OK")
+    assert [] == caplog.messages
+
+
+@pytest.mark.parametrize("framing", ["Content-Length: {}", "Transfer-Encoding: chunked"])
+def test_a_body_beside_an_offer_is_never_read_as_the_next_request(live: Live, framing: str) -> None:
+    """The parser leaves it alone, as if it were of the other protocol."""
+    body = head(live, path="/_sandbox/credentials")
+    sent = head(live, *UPGRADE, framing.format(len(body)), method="POST", path="/_sandbox/clock/advance")
+    refused_and_hung_up(live, sent + body, 400, "malformed_request")
+    with connect(live.port) as connection:
+        connection.sendall(sent)
+        refused(answer_on(connection), 400, "malformed_request")
+        with suppress(OSError):
+            connection.sendall(body)
+        assert b"" == rest_of(connection)
+
+
+def test_what_is_no_http_is_not_told_on_the_terminal(live: Live, caplog: pytest.LogCaptureFixture) -> None:
+    refused_and_hung_up(live, b"nonsense\r\n\r\n", 400, "malformed_request")
+    assert [] == caplog.messages

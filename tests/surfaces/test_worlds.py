@@ -1,14 +1,18 @@
 """Which sandbox a request reaches: path prefix, else header, else the credential, else `default`."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import httpx2
 import pytest
 
+from ..conftest import Serve
 from ..support import forge
 from ..support.live import Live
 from ..support.refusal import refused
 from ..support.wire import Door
 from .conftest import door_to
 
+UNKNOWN = "00000000-0000-4000-8000-000000000000"
 NAMES = ["a", "0", "alice", "alice-2", "a" * 63, "1-1", "a--b", "a_b", "a.b", "v2.1_x-y"]
 WRONG_NAMES = [
     "",
@@ -117,6 +121,72 @@ def test_a_token_of_a_world_that_is_gone_makes_it_anew(live: Live) -> None:
     token = forge.signed(live.settings, sandbox="gone-and-back")
     assert Door(live.port, "", token).ask("GET", "/_sandbox/health").json()["sandbox"] == "gone-and-back"
     live.app.sandboxes.forget("gone-and-back")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "credential", "status", "code"),
+    [
+        ("GET", "/v2/customers", None, 401, "missing_credentials"),
+        ("GET", "/v2/customers", "Bearer nonsense", 401, "invalid_token"),
+        ("GET", "/v2/customers", "the default sandbox's", 401, "invalid_token"),
+        ("GET", "/v2/nothing", None, 404, "route_not_found"),
+        ("DELETE", "/v2/customers", None, 405, "method_not_allowed"),
+        ("POST", "/v2/customers", "its own", 422, "validation_error"),
+    ],
+)
+@pytest.mark.parametrize("way", ["path", "header"])
+def test_a_refused_request_makes_no_world(
+    live: Live, way: str, method: str, path: str, credential: str | None, status: int, code: str
+) -> None:
+    """A slip in a name would take the place of a world that somebody uses. The default one's journal tells of it."""
+    own = forge.signed(live.settings, sandbox="mistyped")
+    default = live.app.sandboxes.default
+    known = {"the default sandbox's": f"Bearer {default.credentials['private_key']}", "its own": f"Bearer {own}"}
+    headers = {} if credential is None else {"Authorization": known.get(credential, credential)}
+    headers |= {"X-Sandbox": "mistyped"} if way == "header" else {}
+    whole = path if way == "header" else f"/s/mistyped{path}"
+    answer = httpx2.request(method, live.url + whole, headers=headers, json={} if method == "POST" else None)
+    assert (status, code) == (answer.status_code, answer.json()["code"])
+    assert live.app.sandboxes.find("mistyped") is None
+    shown = httpx2.get(f"{live.url}/_sandbox/requests/{answer.headers['x-request-id']}")
+    assert (200, whole, status) == (
+        shown.status_code, shown.json()["request"]["path"], shown.json()["request"]["status"]
+    )  # fmt: skip
+
+
+def test_a_request_that_is_admitted_makes_its_world(live: Live) -> None:
+    """Its journal begins with it, whatever becomes of it then; of many at once each finds the same one."""
+    token = forge.signed(live.settings, sandbox="well-typed")
+    client = Door(live.port, "/s/well-typed", token)
+    refused(client.ask("GET", f"/v2/orders/{UNKNOWN}"), 404, "not_found")
+    world = live.app.sandboxes.find("well-typed")
+    assert world is not None
+    assert [f"/v2/orders/{UNKNOWN}"] == [trace.path for trace in world.journal]
+    live.app.sandboxes.forget("well-typed")
+    body = {"name": "Um", "email": "um@example.com", "document": "P4SS0NE"}
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(
+            pool.map(
+                lambda number: client.send("POST", "/v2/customers", body | {"document": f"P4SS{number}"}), range(8)
+            )
+        )
+    assert [201] * 8 == [answer.status for answer in answers]
+    assert 8 == len({answer.header("x-request-id") for answer in answers})
+    assert 8 == client.ask("GET", "/v2/customers?name=Um&limit=1").json()["pagination"]["total"]
+    live.app.sandboxes.forget("well-typed")
+    past = client.ask("GET", "/v2/customers?limit=1", headers=[("X-Sandbox-As-Of", "0")])
+    assert 200 == past.status
+    assert live.app.sandboxes.find("well-typed") is not None
+    live.app.sandboxes.forget("well-typed")
+
+
+def test_a_caller_whom_the_control_surface_refuses_makes_no_world(serve: Serve) -> None:
+    live = serve(admin_key="a-long-admin-key")
+    path = f"{live.url}/s/mistyped/_sandbox/clock"
+    assert 403 == httpx2.get(path).status_code
+    assert 403 == httpx2.post(f"{path}/advance", json={"seconds": 1}).status_code
+    assert live.app.sandboxes.find("mistyped") is None
+    assert 200 == httpx2.get(path, headers={"X-Sandbox-Admin-Key": "a-long-admin-key"}).status_code
 
 
 def test_worlds_do_not_see_each_other(live: Live) -> None:

@@ -120,6 +120,24 @@ def test_queries_are_read_percent_decoded(query: str, expected: str) -> None:
     assert expected == Secrets(contract()).query(query)
 
 
+@pytest.mark.parametrize("times", [1, 2, 3, 5])
+def test_a_value_is_known_however_often_it_is_percent_encoded(times: int) -> None:
+    secrets = Secrets(contract(), admin_key=b"correct-horse")
+    for value in (PRIVATE.replace("_", "%5F"), "%63orrect-horse"):
+        hidden = value.replace("%", "%" + "25" * (times - 1))
+        assert [REDACTED] * 2 == [secrets.text(f"/v2/{hidden}"), secrets.query(f"a={hidden}")]
+        told = {"message": f"There is no GET /v2/{hidden}.", f"a {hidden}": [1]}
+        assert [b'{"message":"[redacted]","[redacted]":[1]}'] == secrets.without(orjson.dumps(told))
+        assert WHOLE == secrets.without(f"a={hidden}".encode())
+    named = "pass%77ord".replace("%", "%" + "25" * (times - 1))
+    assert f"{named}={REDACTED}" == secrets.query(f"{named}=x")
+
+
+def test_a_text_that_is_encoded_without_end_is_left_out() -> None:
+    assert REDACTED == Secrets(contract()).text("%" + "25" * 20 + "41")
+    assert "100% of %41 %" == Secrets(contract()).text("100% of %41 %")
+
+
 @pytest.mark.parametrize("value", [PRIVATE, KEY, TOKEN, f"session_{TOKEN}", PRIVATE[:20]])
 def test_a_value_of_this_server_is_known_in_any_text(value: str) -> None:
     assert has_shape(value)

@@ -1,37 +1,35 @@
 """A sandbox as a file: taken from here, and put in the place of another."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import IO
 
 from ...calls import reply
 from ...calls.call import Call
-from ...calls.reply import Reply
+from ...calls.reply import Reply, Streamed
 from ...calls.worlds import shown
 from ...engine.past import state_at
-from ...files.carrying import file_of
+from ...files.carrying import write_world
+from ...files.download import Download
 from ...files.package import MEDIA, BadFile
-from ...files.recording import recording_of
+from ...files.recording import write_recording
 from ...files.state import capture
 from ...journal.recorded import chosen, line, wall_of
-from ...kernel.problem import Conflict, Invalid, detail
+from ...kernel.problem import Conflict, Invalid, Limited, detail
 from ...kernel.record import Body
 
+MOST_DOWNLOADS = 16  # of a server at once
 _MOST_SHOWN = 1_000  # characters of a reason
 
 
 async def export_sandbox(call: Call, query: Body) -> Reply:
-    """200 with the file. Others are served while it is packed."""
+    """200 with the file. Others are served while it is packed, and it is sent as fast as it is read."""
     if query["requests"]:
         return await _record(call, secrets=query["secrets"])
     sandbox = call.sandbox
-    sandboxes, secrets = call.server.sandboxes, query["secrets"]
     state, steps = capture(sandbox), list(sandbox.log) if query["history"] else []
-    snapshots = [snapshot.told for snapshot in sandboxes.entry(sandbox.name).snapshots.oldest()]
-    try:
-        file = await sandboxes.lane.beside(lambda: file_of(state, steps, snapshots, secrets=secrets))
-    except BadFile as error:
-        raise Conflict(str(error), code="sandbox_too_large", details=[_detail(error, str(error))]) from None
-    named = (b"content-disposition", f'attachment; filename="{sandbox.name}.world"'.encode())
-    return Reply(200, (file,), headers=(named,), media=MEDIA.encode())
+    snapshots = [snapshot.told for snapshot in call.server.sandboxes.entry(sandbox.name).snapshots.oldest()]
+    return await _file(call, "world", lambda to: write_world(to, state, steps, snapshots, secrets=query["secrets"]))
 
 
 async def _record(call: Call, *, secrets: bool) -> Reply:
@@ -46,16 +44,33 @@ async def _record(call: Call, *, secrets: bool) -> Reply:
     }
     requests = [partial(line, trace, wall_of(trace)) for trace in found.traces]
     state = capture(await lane.in_slices(state_at(sandbox, found.start, sandbox.name)))
+    return await _file(
+        call,
+        "stub",
+        lambda to: write_recording(
+            to, state, found.earlier, about, (made() for made in requests), found.outside, secrets=secrets
+        ),
+    )
+
+
+async def _file(call: Call, ending: str, write: Callable[[IO[bytes]], None]) -> Reply:
+    """200 with what is written, under the sandbox's name. Raises Limited, Conflict."""
+    server = call.server
+    if len(server.downloads) >= MOST_DOWNLOADS:
+        told = f"{MOST_DOWNLOADS} files are on their way to others already, the most at once."
+        raise Limited(told, headers={"Retry-After": "5"})
+    download = Download(server.downloads)
     try:
-        file = await lane.beside(
-            lambda: recording_of(
-                state, found.earlier, about, (made() for made in requests), found.outside, secrets=secrets
-            )
-        )
+        await server.sandboxes.lane.beside(lambda: write(download.file))
+        download.written()
     except BadFile as error:
+        await download.aclose()
         raise Conflict(str(error), code="sandbox_too_large", details=[_detail(error, str(error))]) from None
-    named = (b"content-disposition", f'attachment; filename="{sandbox.name}.stub"'.encode())
-    return Reply(200, (file,), headers=(named,), media=MEDIA.encode())
+    except BaseException:
+        await download.aclose()
+        raise
+    named = (b"content-disposition", f'attachment; filename="{call.sandbox.name}.{ending}"'.encode())
+    return Streamed(download, MEDIA.encode(), (named, (b"content-length", b"%d" % download.size)))
 
 
 async def import_sandbox(call: Call, query: Body) -> Reply:

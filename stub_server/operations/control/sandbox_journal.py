@@ -1,9 +1,10 @@
 """The journal: the requests that came to a sandbox, and what was expected of them."""
 
 from ...calls import reply
-from ...calls.call import Call
+from ...calls.call import CONTROL, Call
 from ...calls.reply import Reply, Streamed
 from ...journal import har, matching
+from ...journal.doubts import doubts
 from ...journal.filters import Filter, chosen
 from ...journal.showing import curl, row, whole
 from ...kernel.globs import glob
@@ -62,6 +63,8 @@ async def verify_requests(call: Call, body: Body) -> Reply:
     if not call.sandbox.journal.is_whole:
         call.warn("oldest_requests_forgotten")
     report = await call.server.sandboxes.lane.in_slices(expected.judged(reversed(call.sandbox.journal)))
+    if not report["matched"]:
+        call.warn(*doubts(body, {"": call.server.document, CONTROL: call.server.control}))
     if report["ok"]:
         return reply.value(report)
     call.trace.code = report["code"]

@@ -4,6 +4,7 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
 from ...calls.worlds import shown
+from ...contract.secrets import Secrets
 from ...engine.rewinding import restore
 from ...engine.scheduler import check_standing
 from ...kernel.clock import iso
@@ -16,11 +17,13 @@ from ...worlds.snapshots import Snapshot, Snapshots, taken
 
 async def create_snapshot(call: Call, body: Body) -> Reply:
     """201 with the snapshot of the sandbox as it is now."""
-    sandboxes, name = call.server.sandboxes, body["name"]
+    sandboxes, name, description = call.server.sandboxes, body["name"], body.get("description")
+    if description is not None:  # lists show it, and files that hold no secrets
+        description = Secrets(admin_key=call.server.admin_key).text(description)
     while True:
         entry = sandboxes.entry(call.sandbox.name)
         entry.snapshots.check_room(name)
-        snapshot = await sandboxes.lane.in_slices(taken(entry.world, name, body.get("description")))
+        snapshot = await sandboxes.lane.in_slices(taken(entry.world, name, description))
         entry.snapshots.check_room(name, snapshot.size)
         if await keep_snapshot(sandboxes.keeper, sandboxes.lane, entry, snapshot):
             break  # else it was reset meanwhile, and what there is now is meant
