@@ -54,8 +54,8 @@ class Outcome(NamedTuple):
     diff: str = ""
 
 
-def settings_of(about: Body, overlays: Sequence[Path], scenario: Path | None) -> Settings:
-    """The settings of the recording's server, as far as they shape answers. Raises BadFile.
+def settings_of(about: Body, requests: int, overlays: Sequence[Path], scenario: Path | None) -> Settings:
+    """The settings of the recording's server, as far as they shape answers to so many requests. Raises BadFile.
 
     Which files are read says the caller alone: a recording comes from somebody else.
     """
@@ -76,7 +76,7 @@ def settings_of(about: Body, overlays: Sequence[Path], scenario: Path | None) ->
     key = _KEY if behaviour.pop("has_admin_key") else None
     for aside in ("has_secret", "rate_limit"):
         behaviour.pop(aside)
-    return Settings(**behaviour, overlays=tuple(overlays), admin_key=key, journal=1)
+    return Settings(**behaviour, overlays=tuple(overlays), admin_key=key, journal=max(requests, 1))
 
 
 async def replay(data: bytes, overlays: Sequence[Path] = (), scenario: Path | None = None) -> Outcome:
@@ -102,7 +102,7 @@ class Session:
         about, state = recording.about, recording.carried.state
         self.recording, self.timepiece, self.name = recording, Timepiece(), state.name
         self.timepiece.now = recording.requests[0]["wall"] if recording.requests else 0
-        self._settings = settings_of(about, overlays, scenario)
+        self._settings = settings_of(about, len(recording.requests), overlays, scenario)
         with wall_from(self.timepiece):
             self._edge = create_app(self._settings)
         rate = about["behaviour"]["rate_limit"]

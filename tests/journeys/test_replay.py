@@ -153,6 +153,34 @@ def test_answers_that_fault_rules_made_are_left_aside(api: httpx2.Client, contro
     assert (0, 3, 1) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diff"]
 
 
+def test_a_rewind_to_before_a_request_that_changed_nothing_is_replayed(
+    api: httpx2.Client, control: httpx2.Client, make_customer: Maker, file: Path
+) -> None:
+    """No step names such a request: its number is in the journal alone."""
+    make_customer()
+    harmless = [api.get("/v2/customers"), api.post("/v2/customers", json={})]
+    make_customer()
+    for answer in harmless:
+        assert 200 == control.post("/rewind", json={"to_request": answer.headers["x-request-id"]}).status_code
+    replayed = Replayed(recorded(control, file))
+    assert (0, 6) == (replayed.code, replayed.told["same"]), replayed.told["diff"]
+
+
+def test_the_present_of_another_sandbox_whose_clock_runs_is_left_aside(serve: Callable[..., Live], file: Path) -> None:
+    """It is the machine's, whether the recorded sandbox's own clock stands or runs."""
+    with clients(serve(now=None, scenario="empty")) as (api, control):
+        assert 200 == control.post("/clock/freeze").status_code
+        assert control.post("/sandboxes", json={"name": "beside"}).json()["sandbox"]["frozen"] is False
+        assert 200 == control.post("/clock/advance", json={"days": 1}).status_code
+        assert 200 == api.get("/v2/projects").status_code
+        found = lines(recorded(control, file).read_bytes())
+    made = next(line for kind, line in found if kind == "request" and line["operation"] == "createSandbox")
+    made["wall"] += 1_000  # as if that server had been slower
+    file.write_bytes(sealed(found))
+    replayed = Replayed(file)
+    assert (0, 5) == (replayed.code, replayed.told["same"]), replayed.told["diff"]
+
+
 def test_nobody_waits_for_a_delay_that_a_request_asked_for(
     api: httpx2.Client, control: httpx2.Client, file: Path
 ) -> None:
