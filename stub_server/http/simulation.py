@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..calls.call import Call
+from ..calls.tokens import REALM
 from ..contract.document import Document, Operation
 from ..faults.match import Request
 from ..faults.rule import BEFORE, Effect
@@ -50,7 +51,7 @@ class Simulator:
     ) -> None:
         """Serve a request that something may happen to."""
         call.trace.operation = operation_id
-        simulation = Simulation(self, call)
+        simulation = Simulation(self, call, operation_id)
         request = Request(operation_id, call.trace.method, call.trace.path, call.headers)
         rules, now = call.sandbox.faults, call.sandbox.clock.now
 
@@ -87,12 +88,16 @@ class Simulator:
         finally:
             self._waiting -= 1
 
-    def refusal(self, effect: Effect) -> Refusal:
-        """The answer that an effect asks for."""
+    def refusal(self, effect: Effect, operation_id: str) -> Refusal:
+        """The answer of an operation that an effect asks for."""
+        scopes = self._operations[operation_id].scopes
         status, code = effect.status, effect.code or "simulated_fault"
         message = effect.message or f"The sandbox simulates this answer ({effect.label})."
-        refusal = Refusal(message, code=code, headers=dict(effect.headers))
-        refusal.status = self._statuses.get(code, 503) if status is None else status
+        status = self._statuses.get(code, 503) if status is None else status
+        given = {name.lower() for name, _ in effect.headers}
+        usual = {name: value for name, value in _usual(status, code, scopes) if name.lower() not in given}
+        refusal = Refusal(message, code=code, headers={**usual, **dict(effect.headers)})
+        refusal.status = status
         return refusal
 
     def _asked(self, call: Call, operation: Operation) -> Iterable[Effect]:
@@ -126,8 +131,8 @@ class Simulator:
 class Simulation:
     """What happens to one request."""
 
-    def __init__(self, simulator: Simulator, call: Call) -> None:
-        self._simulator, self._call = simulator, call
+    def __init__(self, simulator: Simulator, call: Call, operation_id: str) -> None:
+        self._simulator, self._call, self._operation_id = simulator, call, operation_id
         self._effect: Effect | None = None
         self._labels: list[str] = []
         self._status, self._headers, self._body = 0, Headers(), b""
@@ -158,7 +163,7 @@ class Simulation:
         if delay and self._call.server.waits:
             await self._simulator.wait(min(delay, LONGEST_DELAY) / 1_000)
         if self._effect is not None and self._effect.is_answer:
-            raise self._simulator.refusal(self._effect)
+            raise self._simulator.refusal(self._effect, self._operation_id)
 
     async def run(self, serve: Callable[[Send], Awaitable[None]], scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the request, and do to its answer what is to be done."""
@@ -203,10 +208,21 @@ class Simulation:
 def _milliseconds(header: bytes) -> int:
     text = header.decode("latin-1").strip()
     if not (text.isascii() and text.isdigit() and len(text) <= 6 and int(text) <= LONGEST_DELAY):
-        raise Malformed(
-            f"X-Sandbox-Delay is a whole number of milliseconds, at most {LONGEST_DELAY}.", code="malformed_request"
-        )
+        message = f"X-Sandbox-Delay is a whole number of milliseconds, at most {LONGEST_DELAY}."
+        details = [detail("X-Sandbox-Delay", "simulation", message, "header")]
+        raise Malformed(message, code="malformed_request", details=details)
     return int(text)
+
+
+def _usual(status: int, code: str, scopes: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The headers that a real refusal of this status and code has."""
+    if code == "insufficient_scope":
+        yield "WWW-Authenticate", f'{REALM}, error="insufficient_scope", scope="{" ".join(sorted(scopes))}"'
+    elif status == 401:
+        is_bad = code not in ("missing_credentials", "simulated_fault")
+        yield "WWW-Authenticate", f'{REALM}, error="invalid_token"' if is_bad else REALM
+    elif code in ("rate_limited", "too_many_connections"):
+        yield "Retry-After", "1"
 
 
 def _preferred(header: str) -> str | None:

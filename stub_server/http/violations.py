@@ -80,6 +80,13 @@ def details_of(error: Any, names: Names, further: str) -> list[Detail]:
     path = list(error.instance_path)
     place, inside = str(path[0]) if path else "body", path[1:]
     code = _CODES.get(kind, "invalid")
+    if path and kind in ("AnyOf", "OneOfNotValid"):
+        fitting = [found for found in error.kind.context if not any(_is_of_type(each, path) for each in found)]
+        if fitting:  # of the schemas that have values of this type the first says what it lacks
+            return [told for each in fitting[0] for told in details_of(each, names, further)]
+        types = [name for found in error.kind.context for each in found for name in _names(each.kind)]
+        message = f"{_shown(error.instance)} has the wrong type: send {_types(types)}."
+        return [detail(field_name(inside) or place, "type", message, place)]
     if kind == "AdditionalProperties":
         return [
             detail(field_name([*inside, name]), code, advice, place)
@@ -184,8 +191,21 @@ def _beginning(value: Any) -> Any:
     return value
 
 
+def _is_of_type(error: Any, path: Sequence[str | int]) -> bool:
+    """Whether an error is about the type of the value at a place."""
+    return bool(_names(error.kind)) and list(error.instance_path) == list(path)
+
+
+def _names(kind: Any) -> list[str]:
+    """The types that a value should have had; none for an error of another kind."""
+    types = getattr(kind, "types", ())
+    return [types] if isinstance(types, str) else list(types)
+
+
 def _types(types: Any) -> str:
-    names = [types] if isinstance(types, str) else sorted(map(str, types), key=lambda name: name == "null")
+    names = (
+        [types] if isinstance(types, str) else sorted(dict.fromkeys(map(str, types)), key=lambda name: name == "null")
+    )
     return " or ".join(_TYPES.get(name, name) for name in names)
 
 

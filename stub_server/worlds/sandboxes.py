@@ -15,6 +15,7 @@ from ..files.package import BadFile
 from ..kernel.clock import SECOND, wall_ms
 from ..kernel.problem import Conflict, Missing
 from ..kernel.slices import Lane
+from ..scenarios.scenario import known_scenarios
 from ..seeding.own_keys import derive_keys
 from .base import Base
 from .entries import Entries
@@ -65,6 +66,11 @@ class Sandboxes(Entries):
         elif DEFAULT not in self._entries:
             world = self._maker.make(DEFAULT, origin.scenario, origin.seed, None)
             self._enter(world, None, self.keeper.prepare_at_once(world))
+
+    @property
+    def scenarios(self) -> list[str]:
+        """The scenarios that a request may name, besides the one that the server was started with."""
+        return known_scenarios(self._origin.seeding.fixtures)
 
     # -- making
 

@@ -412,7 +412,9 @@ def test_a_rule_that_contradicts_itself_is_409(world: World, body: Json, says: s
         ({"then": {}}, "then"),
         ({"then": {"status": 200}}, "then.status"),
         ({"then": {"status": 500}, "match": {"operationId": "listEverything"}}, "match.operationId"),
-        ({"then": {"delay_ms": 60_001}}, "then.delay_ms"),
+        ({"then": {"delay_ms": 60_001}}, "then.delay_ms: 60001 is greater than the maximum of 60000."),
+        ({"then": {"delay_ms": {"min": 1}}}, "then.delay_ms.max: This field is required."),
+        ({"then": {"delay_ms": "5"}}, "has the wrong type: send a whole number or an object."),
         ({"then": {"drop_connection": "sometimes"}}, "then.drop_connection"),
         ({"then": {"status": 500}, "when": {"probability": 2}}, "when.probability"),
         ({"then": {"headers": {"X-Team": "a\r\nSet-Cookie: b"}}}, "then.headers"),
@@ -424,7 +426,7 @@ def test_a_rule_that_cannot_be_meant_is_refused(world: World, body: Json, says: 
     """With what to write instead; nothing is made."""
     answer = world.control.post("/faults", json=body)
     refused(answer, 422, "validation_error")
-    assert says in answer.text
+    assert says in answer.json()["message"]
     assert 0 == done(world.control.get("/faults"))["pagination"]["total"]
 
 
@@ -493,6 +495,37 @@ def test_a_wish_that_cannot_be_meant_is_refused_with_what_can(world: World, head
     answer = world.api.get("/v2/customers", headers=headers)
     refused(answer, 400, "malformed_request")
     assert says in answer.json()["message"]
+    assert [(next(iter(headers)), "header")] == [(wrong["field"], wrong["in"]) for wrong in answer.json()["details"]]
+
+
+@pytest.mark.parametrize(
+    ("headers", "name", "value"),
+    [
+        ({"Prefer": "code=401"}, "WWW-Authenticate", 'Bearer realm="membership-sandbox"'),
+        (
+            {"X-Sandbox-Simulate": "token_expired"},
+            "WWW-Authenticate",
+            'Bearer realm="membership-sandbox", error="invalid_token"',
+        ),
+        (
+            {"X-Sandbox-Simulate": "insufficient_scope"},
+            "WWW-Authenticate",
+            'Bearer realm="membership-sandbox", error="insufficient_scope", scope="customers:read"',
+        ),
+        ({"X-Sandbox-Simulate": "rate_limited"}, "Retry-After", "1"),
+        ({"Prefer": "code=503"}, "Retry-After", None),
+    ],
+    ids=str,
+)
+def test_a_simulated_refusal_has_the_headers_of_a_real_one(
+    world: World, headers: dict[str, str], name: str, value: str | None
+) -> None:
+    assert value == world.api.get("/v2/customers", headers=headers).headers.get(name)
+
+
+def test_the_headers_of_a_rule_stand_instead_of_those_of_a_real_refusal(world: World) -> None:
+    world.rule({"status": 429, "code": "rate_limited", "headers": {"retry-after": "7"}})
+    assert ["7"] == world.api.get("/v2/customers").headers.get_list("Retry-After")
 
 
 # -- what must not be made of it
