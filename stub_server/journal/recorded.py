@@ -38,7 +38,9 @@ def chosen(world: Sandbox) -> Chosen:
     """The newest requests of a world whose state before them is kept. Raises Conflict where there are none."""
     journal, log = world.journal, world.log
     if not journal.keeps_bodies:
-        raise unkept("The journal of this server keeps no bodies (--journal 0): nothing can be recorded.", "requests")
+        raise unkept(
+            "The journal of this server keeps no bodies (--journal 0): nothing can be recorded.", "requests", "query"
+        )
     every = list(journal)
     begun = next((n for n in range(len(every), 0, -1) if _begins_anew(every[n - 1])), 0)
     # In the order in which they changed something: one that waited is kept when it has ended.
@@ -52,7 +54,7 @@ def chosen(world: Sandbox) -> Chosen:
     left_out = len(ordered) - len(found)
     if left_out and not found:
         message = "The state before the requests that are kept is not kept any more: start with a larger --history."
-        raise unkept(message, "requests")
+        raise unkept(message, "requests", "query")
     found.reverse()
     start = found[0].before if found else log.number
     return Chosen(

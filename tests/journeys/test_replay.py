@@ -142,6 +142,7 @@ def test_what_cannot_be_recorded_is_refused_in_words(
         refused = control.get("/export", params={"requests": "true"})
         assert (409, "step_not_kept") == (refused.status_code, refused.json()["code"])
         assert said in refused.json()["message"]
+        assert [("requests", "query")] == [(wrong["field"], wrong["in"]) for wrong in refused.json()["details"]]
 
 
 def test_answers_that_fault_rules_made_are_left_aside(api: httpx2.Client, control: httpx2.Client, file: Path) -> None:
