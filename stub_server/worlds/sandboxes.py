@@ -53,7 +53,9 @@ class Sandboxes(Entries):
         self._for_inboxes, self._for_snapshots = Budget(MOST_BYTES_IN_ALL), Budget(MOST_SNAPSHOT_BYTES)
         self._maker = Maker(origin, Budget(), Budget(MOST_JOURNAL_BYTES), self.lane)
         self._customs = Customs(origin.seeding.fixtures, origin.secret)
-        for entry in self.keeper.read(self._maker, origin, self._belongings):
+        for entry in sorted(
+            self.keeper.read(self._maker, origin, self._belongings), key=lambda entry: entry.created_at
+        ):
             self.put(entry)
         for entry in sorted(self._entries.values(), key=lambda entry: entry.last_used_at):
             entry.turn = next(self._turns)
