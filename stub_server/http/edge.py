@@ -108,6 +108,8 @@ class Edge:
         finally:
             refusal = None  # its traceback holds this frame
             trace.close()
+            if is_control:
+                trace.is_control = True
             if is_kept and (not is_control or changes_something(call)):
                 self._recorder.record(call, scope["headers"])
             else:

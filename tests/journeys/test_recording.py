@@ -235,6 +235,27 @@ def test_journal_n_keeps_so_many_requests(serve: Serve) -> None:
     assert ids[2:] == [trace.id for trace in world.journal]
 
 
+def test_what_is_asked_of_the_control_surface_takes_no_place_of_the_api(serve: Serve) -> None:
+    """It has as many places of its own, and goes before what is older in the API."""
+    world = opened(serve(seed=30, journal=3))
+
+    def listed(**query: str) -> list[str]:
+        return [each["path"] for each in world.send("GET", "/_sandbox/requests", params=query).json()["requests"]]
+
+    for _ in range(4):
+        assert 200 == world.send("GET", "/v2/plans").status_code
+        assert 200 == world.send("POST", "/_sandbox/clock/advance", json={"seconds": 1}).status_code
+    assert ["/v2/plans"] * 3 == listed()
+    assert ["/_sandbox/clock/advance", "/v2/plans"] * 3 == listed(control="true")
+    for _ in range(9):
+        assert 200 == world.send("POST", "/_sandbox/clock/advance", json={"seconds": 1}).status_code
+    assert 6 == len(world.journal)
+    for _ in range(3):
+        assert 200 == world.send("GET", "/v2/plans").status_code
+    assert ["/v2/plans"] * 3 == listed(control="true")[:3]
+    assert 6 == len(world.journal)
+
+
 def test_a_reset_and_a_fork_begin_with_an_empty_journal(world: World) -> None:
     world.send("GET", "/v2/plans")
     fork = created(world.send("POST", f"/_sandbox/sandboxes/{world.name}/fork", json={}))["sandbox"]["name"]
