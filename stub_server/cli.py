@@ -207,10 +207,13 @@ def token(seed: int, jwt_secret: str | None, sandbox: str, scopes: tuple[str, ..
     from .calls.tokens import Tokens
     from .kernel.clock import wall_ms
     from .seeding.world import MERCHANT_ID, USER_ID
+    from .worlds.names import NAMING, folded, is_name
 
+    if is_name(folded(sandbox)) is None:
+        raise click.BadParameter(f"a name has {NAMING}.", param_hint="'--sandbox'")
     secret = Settings(seed=seed, secret=jwt_secret.encode() if jwt_secret else None).signing_secret(b"")
     tokens = Tokens(secret, lambda: wall_ms() / 1000)
-    click.echo(tokens.issue(sandbox, MERCHANT_ID, USER_ID, scopes, expires_in)[0])
+    click.echo(tokens.issue(folded(sandbox), MERCHANT_ID, USER_ID, scopes, expires_in)[0])
 
 
 @main.command(short_help="Check against OpenAPI 3.0.", context_settings={"auto_envvar_prefix": "STUB"})

@@ -17,8 +17,8 @@ _REDACTED = REDACTED.encode()
 class Sent:
     """One request and its refusal. `path` is the one in its world; `headers` are by lower-case name, without secrets.
 
-    `body` is None where it was not kept, and `is_bare` says that no headers and bodies are. `merchant_id` is the caller's, None for one who was not admitted; `caller`
-    says who it was, for people. `answer` is the refusal's body.
+    `body` is None where it was not kept, and `is_bare` says that no headers and bodies are. `merchant_id` is the
+    caller's, None for one who was not admitted; `caller` says who it was, for people. `answer` is the refusal's body.
     """
 
     method: str

@@ -85,7 +85,7 @@ def details_of(error: Any, names: Names, further: str) -> list[Detail]:
         if fitting:  # of the schemas that have values of this type the first says what it lacks
             return [told for each in fitting[0] for told in details_of(each, names, further)]
         types = [name for found in error.kind.context for each in found for name in _names(each.kind)]
-        message = f"{_shown(error.instance)} has the wrong type: send {_types(types)}."
+        message = f"{shown(error.instance)} has the wrong type: send {_types(types)}."
         return [detail(field_name(inside) or place, "type", message, place)]
     if kind == "AdditionalProperties":
         return [
@@ -148,22 +148,22 @@ def _unknown(found: Sequence[str], known: Sequence[str], further: str) -> Iterat
 
 
 def _message(error: Any, kind: str) -> str:
-    shown = _shown(error.instance)
+    value = shown(error.instance)
     match kind:
         case "Required":
             return "This field is required."
         case "Type":
-            return f"{shown} has the wrong type: send {_types(error.kind.types)}."
+            return f"{value} has the wrong type: send {_types(error.kind.types)}."
         case "Format":
             name = error.kind.format
-            return f"{shown} {_FORMATS.get(name, f'is no valid {name}.')}"
+            return f"{value} {_FORMATS.get(name, f'is no valid {name}.')}"
         case "Pattern":
-            return f"{shown} {_form(error.kind.pattern)}"
+            return f"{value} {_form(error.kind.pattern)}"
         case "Enum":
-            return f"{shown} is not one of {_options(error.instance, list(error.kind.options))}"
+            return f"{value} is not one of {_options(error.instance, list(error.kind.options))}"
         case "MinLength" | "MaxLength":
             side = "shorter" if kind == "MinLength" else "longer"
-            return f"{shown} is {side} than {error.kind.limit} character{'' if error.kind.limit == 1 else 's'}."
+            return f"{value} is {side} than {error.kind.limit} character{'' if error.kind.limit == 1 else 's'}."
         case "UniqueItems":
             return "The items must differ from each other."
         case "MinProperties":
@@ -171,10 +171,10 @@ def _message(error: Any, kind: str) -> str:
         case "Not":
             return "These fields do not go together. The contract says which do."
     # The value may be a whole object or a megabyte of text, so it is shortened.
-    return f"{error.message}." if len(error.message) <= 200 else f"{shown} does not satisfy {kind}."
+    return f"{error.message}." if len(error.message) <= 200 else f"{value} does not satisfy {kind}."
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """A value as JSON, cut short. Of a large one only the beginning is written."""
     text = orjson.dumps(_beginning(value)).decode()
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
@@ -218,7 +218,7 @@ def _form(pattern: str) -> str:
 
 
 def _options(value: Any, options: list[Any]) -> str:
-    texts = [option if isinstance(option, str) else _shown(option) for option in options]
+    texts = [option if isinstance(option, str) else shown(option) for option in options]
     meant = nearest(value, texts) if isinstance(value, str) else None
     hint = f" Did you mean {meant}?" if meant else ""
     if len(texts) > _MOST_OPTIONS:
