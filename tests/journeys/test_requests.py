@@ -275,6 +275,11 @@ def test_what_was_not_kept_whole_has_no_curl(world: World, serve: Serve) -> None
 # -- HAR
 
 
+def test_a_har_warns_of_a_query_parameter_that_it_does_not_know(world: World) -> None:
+    answer = world.control.get("/requests.har", params={"limit": 1})
+    assert (200, "unknown_query_parameter:limit") == (answer.status_code, answer.headers.get("x-sandbox-warnings"))
+
+
 def test_har_has_the_same_requests_oldest_first(world: World) -> None:
     world.api.get("/v2/plans?limit=1&x=a%20b")
     new_customer(world)
