@@ -55,7 +55,7 @@ class Simulator:
         request = Request(operation_id, call.trace.method, call.trace.path, call.headers)
         rules, now = call.sandbox.faults, call.sandbox.clock.now
 
-        wishes = list(self._asked(call, self._operations[operation_id]))
+        wishes = list(self._asked(scope["headers"], call, self._operations[operation_id]))
         # Strangers must not make a server that others can reach wait: there it waits for callers that it has admitted.
         late = [] if call.server.loopback else [wish for wish in wishes if wish.only_waits]
 
@@ -94,20 +94,20 @@ class Simulator:
         status, code = effect.status, effect.code or "simulated_fault"
         message = effect.message or f"The sandbox simulates this answer ({effect.label})."
         status = self._statuses.get(code, 503) if status is None else status
-        given = {name.lower() for name, _ in effect.headers}
-        usual = {name: value for name, value in _usual(status, code, scopes) if name.lower() not in given}
-        refusal = Refusal(message, code=code, headers={**usual, **dict(effect.headers)})
+        refusal = Refusal(message, code=code, headers=dict(_usual(status, code, scopes)))
         refusal.status = status
         return refusal
 
-    def _asked(self, call: Call, operation: Operation) -> Iterable[Effect]:
-        """What the request's own headers ask for."""
+    def _asked(self, sent: Headers, call: Call, operation: Operation) -> Iterable[Effect]:
+        """What the request's own headers ask for; `sent` are all of them, for preferences may stand in several."""
         headers = call.headers
         if DELAY in headers:
             yield Effect("delay", delay=_milliseconds(headers[DELAY]))
         if SIMULATE in headers:
             yield self._by_code(operation, headers[SIMULATE].decode("latin-1").strip())
-        asked = _preferred(headers[PREFER].decode("latin-1")) if PREFER in headers else None
+        asked = None
+        if PREFER in headers:
+            asked = _preferred(b",".join(value for name, value in sent if name == PREFER).decode("latin-1"))
         if asked is not None:
             status = int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= _DIGITS else 0
             if status not in operation.responses and status not in ALWAYS:
@@ -181,10 +181,9 @@ class Simulation:
         if self._labels:
             headers.append((SIMULATED, ", ".join(self._labels).encode()))
         if effect is not None:
-            if not effect.is_answer:
-                headers += [
-                    (name.lower().encode(), value.encode("latin-1", "replace")) for name, value in effect.headers
-                ]
+            given = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in effect.headers]
+            names = {name for name, _ in given}
+            headers = [*(header for header in headers if header[0].lower() not in names), *given]
             if effect.drop is not None:
                 await hang_up(scope, receive, unsent=True)
                 return

@@ -163,6 +163,14 @@ def test_an_answer_may_come_as_ever_and_say_what_was_done_to_it(world: World, fi
         assert monotonic() - begun >= 0.06
 
 
+@pytest.mark.parametrize("then", [{}, {"status": 502}], ids=str)
+def test_a_header_of_a_rule_stands_instead_of_the_answers_own(world: World, then: Json) -> None:
+    """As when a proxy before the service answers with a page."""
+    world.rule({**then, "headers": {"Content-Type": "text/html", "Set-Cookie": "a=b"}})
+    answer = world.api.get("/v2/customers")
+    assert (["text/html"], ["a=b"]) == (answer.headers.get_list("Content-Type"), answer.headers.get_list("Set-Cookie"))
+
+
 def test_waits_add_up_and_the_first_rule_that_does_more_acts_alone(world: World) -> None:
     """Rules are tried in the order in which they were made."""
     waits = [world.rule({"delay_ms": 30}), world.rule({"delay_ms": {"min": 30, "max": 40}})]
@@ -446,6 +454,7 @@ def test_a_sandbox_has_so_many_rules_and_no_more(world: World) -> None:
     [
         ({"Prefer": "code=503"}, 503, "simulated_fault", "prefer"),
         ({"Prefer": 'return=minimal, code="429"'}, 429, "rate_limited", "prefer"),
+        ([("Prefer", "code=503"), ("Prefer", "wait=5")], 503, "simulated_fault", "prefer"),
         ({"Prefer": "code=409"}, 409, None, "prefer"),
         ({"X-Sandbox-Simulate": "plan_sold_out"}, 409, "plan_sold_out", "simulate"),
         ({"X-Sandbox-Simulate": "internal_error"}, 500, "internal_error", "simulate"),
@@ -454,7 +463,7 @@ def test_a_sandbox_has_so_many_rules_and_no_more(world: World) -> None:
     ids=str,
 )
 def test_one_request_fails_as_it_asks(
-    world: World, headers: dict[str, str], status: int, code: str | None, label: str
+    world: World, headers: dict[str, str] | list[tuple[str, str]], status: int, code: str | None, label: str
 ) -> None:
     """No rule is needed, and the next request is answered as ever."""
     body = order_body(world)
