@@ -169,7 +169,7 @@ def test_a_rewind_to_before_a_request_that_changed_nothing_is_replayed(
 
 def test_the_present_of_another_sandbox_whose_clock_runs_is_left_aside(serve: Callable[..., Live], file: Path) -> None:
     """It is the machine's, whether the recorded sandbox's own clock stands or runs."""
-    with clients(serve(now=None, scenario="empty")) as (api, control):
+    with clients(serve(now=None, scenario="empty", seed=31)) as (api, control):
         assert 200 == control.post("/clock/freeze").status_code
         assert control.post("/sandboxes", json={"name": "beside"}).json()["sandbox"]["frozen"] is False
         assert 200 == control.post("/clock/advance", json={"days": 1}).status_code
