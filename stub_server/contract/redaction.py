@@ -6,6 +6,8 @@ import re
 from urllib.parse import unquote
 
 REDACTED = "[redacted]"
+LEFT_OUT = REDACTED.encode()
+"""What is kept of a body that is left out as a whole."""
 _SHOWN = 12  # characters of a secret that are enough to know it by: refusals repeat values cut short
 _BLOCK = 16  # characters that are compared at once
 # Each begins with letters that are found fast, and takes what follows without going back.

@@ -8,9 +8,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from ..contract.redaction import REDACTED
-
-_REDACTED = REDACTED.encode()
+from ..contract.redaction import LEFT_OUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class Sent:
         """Why the body is not known; None where it is, and where none was sent."""
         if self.is_bare:
             return "the journal of this server keeps no bodies (--journal 0)"
-        if self.body == _REDACTED:
+        if self.body == LEFT_OUT:
             return "the journal leaves a large body out that may hold secrets"
         if self.body is None and (
             self.headers.get("content-length", "0") != "0" or "transfer-encoding" in self.headers

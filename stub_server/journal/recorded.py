@@ -6,6 +6,7 @@ from time import perf_counter_ns
 from typing import NamedTuple
 
 from ..calls.call import Caller
+from ..contract.redaction import LEFT_OUT
 from ..engine.past import unkept
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step
@@ -114,7 +115,8 @@ def _is_whole(trace: Trace) -> bool:
 
     The body of one that changed nothing may never have been read: then it had no part in the answer.
     """
-    if len(trace.path) > LONGEST or len(trace.query) > LONGEST or len(trace.method) > _METHOD or not trace.packed:
+    is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST or len(trace.method) > _METHOD
+    if is_cut or not trace.packed or trace.body == LEFT_OUT:
         return False
     said = dict(trace.headers)
     return (

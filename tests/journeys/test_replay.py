@@ -133,6 +133,21 @@ def test_it_begins_where_the_steps_reach_and_after_a_reset(serve: Callable[..., 
         assert (0, 0) == (about["recorded"], about["left_out"])
 
 
+def test_it_begins_after_a_request_whose_body_was_left_out(
+    api: httpx2.Client, control: httpx2.Client, make_customer: Maker, credentials: dict[str, str], file: Path
+) -> None:
+    """One that changed something: nobody can send it again. One that was refused is left aside alone."""
+    large = {"metadata": {f"k{n}": "é" * 500 for n in range(40)} | {"key": credentials["private_key"]}}
+    make_customer(**large)
+    make_customer()
+    assert 422 == api.post("/v2/customers", json=large).status_code
+    assert 200 == api.get("/v2/customers").status_code
+    (about,) = [body for kind, body in lines(recorded(control, file).read_bytes()) if kind == "recording"]
+    assert (2, 2) == (about["recorded"], about["left_out"])
+    replayed = Replayed(file)
+    assert (0, 2) == (replayed.code, replayed.told["same"]), replayed.told
+
+
 @pytest.mark.parametrize(("settings", "said"), [({"history": 0}, "larger --history"), ({"journal": 0}, "--journal 0")])
 def test_what_cannot_be_recorded_is_refused_in_words(
     settings: dict[str, int], said: str, serve: Callable[..., Live]
