@@ -141,6 +141,9 @@ def test_a_caller_is_kept_by_kind_key_and_claims(world: World) -> None:
     assert world.name == by_token.caller.claims["sandbox"]
     assert (by_key.caller.key_id, None) == (by_public.caller.key_id, by_key.caller.claims)
     assert (401, 401, None) == (by_public.status, by_nobody.status, by_nobody.caller)
+    _, by_key_where_a_token_is_asked_for = world.kept("GET", "/api-keys")
+    assert "jwt_required" == by_key_where_a_token_is_asked_for.code
+    assert by_key.caller == by_key_where_a_token_is_asked_for.caller
 
 
 def test_who_sent_an_expired_token_or_that_of_another_world_is_known(world: World, live: Live) -> None:

@@ -12,7 +12,7 @@ from stub_server.kernel.clock import LATEST_START
 
 from ..support.files import changed, exported, lines, sealed
 from ..support.live import Live
-from ..support.make import Json, Maker
+from ..support.make import Json, Maker, created, order_body
 from ..support.receiver import Receiver
 from ..support.recordings import PATIENCE, Replayed, Session, recorded
 from .hooks import clients
@@ -131,6 +131,35 @@ def test_it_begins_where_the_steps_reach_and_after_a_reset(serve: Callable[..., 
         assert 200 == control.post("/reset").status_code
         (about,) = [body for kind, body in lines(recorded(control, file).read_bytes()) if kind == "recording"]
         assert (0, 0) == (about["recorded"], about["left_out"])
+
+
+def test_what_was_secret_is_set_aside_wherever_an_answer_repeats_it(
+    api: httpx2.Client, control: httpx2.Client, credentials: dict[str, str], file: Path
+) -> None:
+    """An answer of the control surface shows what was sent under a secret's name; the file has not what was sent."""
+    sample = credentials["sample"]
+    body = order_body(sample["projectId"], sample["planId"], metadata={"token": "abc", "note": "kept"})
+    order = created(api.post("/v2/orders/pix", json=body))["id"]
+    shown = control.get(f"/orders/{order}").json()
+    assert {"token": "abc", "note": "kept"} == shown["metadata"]
+    assert 200 == control.post(f"/orders/{order}/cancel").status_code
+    key = {"Authorization": f"Bearer {credentials['private_key']}"}
+    assert 403 == api.post("/api-keys", json={"name": "k", "scopes": ["orders:read"]}, headers=key).status_code
+    data = recorded(control, file).read_bytes()
+    replayed = Replayed(file)
+    assert (0, 3) == (replayed.code, replayed.told["same"]), replayed.told["diff"]
+
+    def spoil(request: Json) -> None:
+        request["answer"] = request["answer"].replace('"note":"kept"', '"note":"lost"')
+
+    found = lines(data)
+    spoil(next(line for kind, line in found if kind == "request" and line["operation"] == "cancelOrder"))
+    file.write_bytes(sealed(found))
+    replayed = Replayed(file)
+    assert (1, 1) == (replayed.code, replayed.told["same"])
+    assert '-    "note": "lost"' in replayed.told["diff"]
+    assert '"token": "[redacted]"' in replayed.told["diff"]
+    assert "abc" not in replayed.told["diff"]
 
 
 def test_it_begins_after_a_request_whose_body_was_left_out(
