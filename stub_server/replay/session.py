@@ -34,7 +34,12 @@ from .receivers import Diverged, Receivers, SilentCourier, SilentSender
 
 # Why requests are left aside: what made their answers is not in a recording.
 FAULTS, LIMIT, CUT, MACHINES, EARLIER = "fault_rules", "rate_limit", "no_answer", "other_machines", "earlier_requests"
-_NOT_SENT = MappingProxyType({"certifyWebhook": MACHINES, "certifyReceiver": MACHINES, "verifyRequests": EARLIER})
+_NOT_SENT = MappingProxyType(
+    {
+        "certifyWebhook": MACHINES, "certifyReceiver": MACHINES, "verifyRequests": EARLIER,
+        "createFault": FAULTS, "updateFault": FAULTS, "deleteFault": FAULTS,
+    }
+)  # fmt: skip
 _ADMIN = b"x-sandbox-admin-key"
 _KEY = "of this replay"
 _PEER = ("127.0.0.1", 50_000)
@@ -239,10 +244,10 @@ def _why_aside(request: Body) -> str | None:
     """Why an answer is not compared, if it is not. What headers of the request ask for, they ask for again."""
     if request["operation"] in _NOT_SENT:
         return _NOT_SENT[request["operation"]]
-    if request["status"] == 429 and request["code"] == "rate_limited":
-        return LIMIT
     if "fault:" in (request["simulated"] or ""):
         return FAULTS
+    if request["status"] == 429 and request["code"] == "rate_limited" and request["simulated"] is None:
+        return LIMIT
     return CUT if request["status"] == 0 else None
 
 

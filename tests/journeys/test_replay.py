@@ -192,10 +192,24 @@ def test_what_cannot_be_recorded_is_refused_in_words(
 def test_answers_that_fault_rules_made_are_left_aside(api: httpx2.Client, control: httpx2.Client, file: Path) -> None:
     assert 201 == control.post("/faults", json={"then": {"status": 503}}).status_code
     assert 503 == api.get("/v2/orders").status_code
+    assert 1 == control.patch("/faults/fault_1", json={"enabled": False}).json()["fault"]["hits"]
+    assert 204 == control.delete("/requests").status_code
+    assert "fault_2" == control.post("/faults", json={"preset": "outage"}).json()["fault"]["id"]
+    assert 503 == api.get("/v2/orders").status_code
+    assert 200 == control.patch("/faults/fault_1", json={"enabled": True}).status_code
+    assert 204 == control.delete("/faults/fault_1").status_code
     assert 204 == control.delete("/faults").status_code
     assert 200 == api.get("/v2/orders").status_code
     replayed = Replayed(recorded(control, file))
-    assert (0, 3, 1) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diff"]
+    assert (0, 3, 4) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diff"]
+
+
+def test_a_refusal_that_a_header_asks_for_is_compared_and_none_of_the_rate_limit(
+    api: httpx2.Client, control: httpx2.Client, file: Path
+) -> None:
+    assert 429 == api.get("/v2/orders", headers={"Prefer": "code=429"}).status_code
+    replayed = Replayed(recorded(control, file))
+    assert (0, 1, 0) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diff"]
 
 
 def test_a_rewind_to_before_a_request_that_changed_nothing_is_replayed(
