@@ -148,6 +148,8 @@ class Session:
             try:
                 if _is_to_be_sent(request):
                     diff = await self._compare(request)
+                else:  # a later rewind may name it
+                    self._world().journal.append(_unsent(request, self.name))
             except Diverged as error:
                 diff, reason = f"--- recorded\n+++ replayed\n{error}", None
             if reason is not None:
@@ -275,6 +277,11 @@ def _is_to_be_sent(request: Body) -> bool:
     if request["operation"] in _OF_RULES:  # what rules do to deliveries at reserved names happens again
         return True
     return reason is None or (reason in (FAULTS, CUT) and request["after"] is not None)
+
+
+def _unsent(request: Body, sandbox: str) -> Trace:
+    """A request that is not sent, as far as a journal finds it."""
+    return Trace(request["id"], request["at"], request["method"], request["path"], b"", sandbox, request["before"])
 
 
 def _named(request: Body) -> str:
