@@ -11,6 +11,8 @@ import orjson
 from ..delivery.courier import Courier
 from ..delivery.posting import Made, Posting
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome
+from ..engine.attempts import attempt_for
+from ..engine.deliveries import is_held
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import tick
 from ..events.sender import Delivery, Sender
@@ -169,3 +171,14 @@ class SilentCourier(Courier):
     def is_open(self) -> bool:
         """It is asked like one that sends."""
         return True
+
+    def queue(self, world: Sandbox) -> dict[str, int]:
+        """As one that goes out has it, which keeps back what it has come for and may not send."""
+        timers = world.timers
+        for timer in timers.claim(world.clock.now, timers.attempts_due(world.clock.now)):
+            attempt = attempt_for(world, timer)
+            if attempt is not None and is_held(world, attempt.serial, attempt.delivery.url):
+                timers.hold(timer)
+            else:
+                timers.release(timer)
+        return super().queue(world)

@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 
 import httpx2
 import pytest
@@ -15,7 +16,7 @@ from ..support.live import Live
 from ..support.make import Json, Maker, created, order_body
 from ..support.receiver import Receiver
 from ..support.recordings import PATIENCE, Replayed, Session, recorded
-from .hooks import clients
+from .hooks import arrived, clients, drain
 
 REQUESTS = 500
 DELAY = "x-sandbox-delay"
@@ -219,6 +220,25 @@ def test_what_rules_do_to_deliveries_happens_again(
     assert ["fault:fault_1", None] == [attempt.get("simulated") for attempt in attempts][:2]
     replayed = Replayed(recorded(control, file))
     assert (0, 7, 1) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diff"]
+
+
+def test_what_a_rewind_holds_back_is_resumed_again(
+    api: httpx2.Client, control: httpx2.Client, receiver: Receiver, make_customer: Maker, file: Path
+) -> None:
+    """The first attempt is undone, and the delivery is due once more."""
+    created(api.post("/v2/webhooks", json={"url": receiver.url, "events": ["customer.created"]}))
+    make_customer()
+    arrived(receiver, 1)
+    assert drain(control)["complete"]
+    assert 200 == control.post("/rewind", json={"to_step": 2}).status_code
+    until = monotonic() + PATIENCE
+    while control.get("/health").json()["deliveries"] != {"due": 0, "in_flight": 0, "held": 1}:
+        assert monotonic() < until
+    assert {"resumed": 1} == control.post("/webhooks/resume").json()
+    arrived(receiver, 2)
+    assert drain(control)["complete"]
+    replayed = Replayed(recorded(control, file))
+    assert (0, 6) == (replayed.code, replayed.told["same"]), replayed.told["diff"]
 
 
 def test_a_refusal_that_a_header_asks_for_is_compared_and_none_of_the_rate_limit(
