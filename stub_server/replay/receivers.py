@@ -172,13 +172,17 @@ class SilentCourier(Courier):
         """It is asked like one that sends."""
         return True
 
-    def queue(self, world: Sandbox) -> dict[str, int]:
-        """As one that goes out has it, which keeps back what it has come for and may not send."""
+    def keep_back(self, world: Sandbox) -> None:
+        """Take what is due, and keep back what may not be sent, as one that goes out has done by the next request."""
         timers = world.timers
         for timer in timers.claim(world.clock.now, timers.attempts_due(world.clock.now)):
             attempt = attempt_for(world, timer)
-            if attempt is not None and is_held(world, attempt.serial, attempt.delivery.url):
+            if attempt is None:
+                timers.pass_over(timer)
+            elif is_held(world, attempt.serial, attempt.delivery.url):
                 timers.hold(timer)
-            else:
-                timers.release(timer)
-        return super().queue(world)
+
+    def hand_back(self, world: Sandbox) -> None:
+        """Have everything due again that was taken: the clock of its world advances, and has its steps itself."""
+        for taken in [*world.timers.claimed.values()]:
+            world.timers.release(Timer(*taken))

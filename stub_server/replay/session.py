@@ -35,8 +35,7 @@ from .receivers import Diverged, Receivers, SilentCourier, SilentSender
 # Why requests are left aside: what made their answers is not in a recording.
 FAULTS, LIMIT, CUT, MACHINES, EARLIER = "fault_rules", "rate_limit", "no_answer", "other_machines", "earlier_requests"
 _NOT_SENT = MappingProxyType({"certifyWebhook": MACHINES, "certifyReceiver": MACHINES, "verifyRequests": EARLIER})
-_OF_RULES = ("updateFault", "deleteFault")
-"""Operations on a fault rule, which may be older than the recording, and whose counters no replay has."""
+_OF_RULES = ("updateFault", "deleteFault")  # whose counters no replay has; the rule may be older than the recording
 _ADMIN = b"x-sandbox-admin-key"
 _KEY = "of this replay"
 _PEER = ("127.0.0.1", 50_000)
@@ -110,14 +109,15 @@ class Session:
         rate = about["behaviour"]["rate_limit"]
         self._receivers = Receivers(recording.outside, self.timepiece, self._world)
         sender = SilentSender(__version__, self._receivers)
+        courier = SilentCourier(sender, self._receivers)
         server = dataclasses.replace(
             self._edge.server,
-            courier=SilentCourier(sender, self._receivers),
+            courier=courier,
             sender_abroad=sender,
             rate_limit=None if rate is None else tuple(rate),
             waits=False,
         )
-        self._edge.server = server
+        self._edge.server, self._courier = server, courier
         self._callers = Callers(server.tokens, _SECRET, self.name)
         self._ids = RequestIds(self.name)
         self._comparing = Comparing(
@@ -185,6 +185,7 @@ class Session:
         self._ids.tell(request["id"])
         self._receivers.begin(request)
         self.timepiece.show(world, request["at"], request["wall"])
+        self._courier.keep_back(world)
         is_control = request["path"].startswith(_CONTROL)
         rules = world.faults
         if request["operation"] == "createFault":
@@ -274,9 +275,8 @@ def _answered(request: Body, member: str) -> Body:
 def _is_to_be_sent(request: Body) -> bool:
     """Whether a request is sent: one that is left aside too, if what follows builds on what it changed."""
     reason = _why_aside(request)
-    if request["operation"] in _OF_RULES:  # what rules do to deliveries at reserved names happens again
-        return True
-    return reason is None or (reason in (FAULTS, CUT) and request["after"] is not None)
+    acts = request["after"] is not None or request["operation"] in _OF_RULES  # on deliveries at reserved names
+    return reason is None or (reason in (FAULTS, CUT) and acts)
 
 
 def _unsent(request: Body, sandbox: str) -> Trace:

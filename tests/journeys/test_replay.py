@@ -135,7 +135,7 @@ def test_it_begins_where_the_steps_reach_and_after_a_reset(serve: Callable[..., 
 
 
 def test_what_was_secret_is_set_aside_wherever_an_answer_repeats_it(
-    api: httpx2.Client, control: httpx2.Client, credentials: dict[str, str], file: Path
+    api: httpx2.Client, control: httpx2.Client, credentials: Json, file: Path
 ) -> None:
     """An answer of the control surface shows what was sent under a secret's name; the file has not what was sent."""
     sample = credentials["sample"]
