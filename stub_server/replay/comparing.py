@@ -13,8 +13,8 @@ from ..contract.redaction import REDACTED
 from ..kernel.record import Body
 
 _ASIDE = frozenset(("date", "x-request-id", "ratelimit", "ratelimit-policy"))
-# Times of the machine in answers of the control surface.
-_TIMES = frozenset(("created_at", "last_used_at", "expires_at", "offset_seconds"))
+# Times of the machine in answers of the control surface, and how far it had come with what it may not send.
+_MACHINES = frozenset(("created_at", "last_used_at", "expires_at", "offset_seconds", "resumed"))
 _DERIVED = re.compile(r"pk_sandbox_[A-Za-z0-9]+|v1,[A-Za-z0-9+/=]{40,}")
 _CONTROL = "/_sandbox"
 
@@ -26,7 +26,7 @@ class Comparing:
     """
 
     def __init__(self, *, other_secret: bool, other_file: bool) -> None:
-        self._other_secret, self._aside = other_secret, _TIMES | {"scenario"} if other_file else _TIMES
+        self._other_secret, self._aside = other_secret, _MACHINES | {"scenario"} if other_file else _MACHINES
 
     def difference(self, recorded: Body, replayed: Body, *, is_running: bool) -> str:
         """What differs, as a diff; empty where nothing does.

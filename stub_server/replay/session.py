@@ -172,6 +172,7 @@ class Session:
                 return ""
             diff = self._comparing.difference(request, answered, is_running=not self._world().clock.frozen)
             if not diff:
+                self._ended[-1].before = request["before"]  # for a rewind to it: attempts may have been taken earlier
                 return ""
             first = first or diff
             if answered["status"] != 401:
