@@ -1,5 +1,7 @@
 """Checks with what a sandbox is to begin, and renders the credentials for first requests to it."""
 
+from json import dumps
+
 from ..contract.formats import date_time_ms
 from ..engine.sandbox import Sandbox
 from ..kernel.clock import EARLIEST_START, LATEST_START
@@ -27,8 +29,12 @@ def checked_scenario(call: Call, scenario: str | None) -> str | None:
 
     Paths of files are for the command line only: a request must not open files of this machine.
     """
-    if scenario is not None and scenario != call.server.sandboxes.scenario and not scenario.isidentifier():
-        raise Missing("Send the name of a scenario.", code="scenario_not_found")
+    sandboxes = call.server.sandboxes
+    if scenario is not None and scenario != sandboxes.scenario and scenario not in sandboxes.scenarios:
+        message = f"There is no scenario {dumps(scenario, ensure_ascii=False)}. "
+        message += f"Known ones are {', '.join(sandboxes.scenarios)}."
+        details = [detail("scenario", "scenario_not_found", message)]
+        raise Missing(message, code="scenario_not_found", details=details)
     return scenario
 
 

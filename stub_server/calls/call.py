@@ -189,12 +189,16 @@ class Call:
             if saved is None:
                 return
             draft = self.draft
-        if self.sandbox.is_gone:
-            raise Unavailable(_GONE, headers={"Retry-After": "0"})
+        self.check_there()
         step = draft.record(saved)
         if step is not None:
             self.note(step)
         self._draft = None
+
+    def check_there(self) -> None:
+        """Refuse what waited while its world was reset or deleted. Raises Unavailable."""
+        if self.sandbox.is_gone:
+            raise Unavailable(_GONE, headers={"Retry-After": "0"})
 
     def note(self, step: Step) -> None:
         """Have the journal know the step, and what it raised."""

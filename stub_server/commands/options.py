@@ -29,6 +29,21 @@ class Unusable(Refusing):
     exit_code = 2
 
 
+class SandboxName(click.ParamType[str]):
+    """The name of a sandbox, by any spelling."""
+
+    name = "TEXT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Fail for what no sandbox can be called."""
+        from ..worlds.names import NAMING, folded, is_name
+
+        name = folded(str(value))
+        if is_name(name) is None:
+            self.fail(f"a name has {NAMING}.", param, ctx)
+        return name
+
+
 class BaseUrl(click.ParamType[str]):
     """An absolute http address."""
 

@@ -13,7 +13,7 @@ from .options import Unusable, answer_of, of_a_server, printable, tell
 
 _MOST_IDS = 20  # of requests that were left aside for one reason
 _ASIDE = {
-    "fault_rules": "answered by fault rules (a recording has none)",
+    "fault_rules": "about fault rules or answered by them (a recording has none)",
     "rate_limit": "refused by the rate limit (a replay is as fast as it can)",
     "no_answer": "without an answer (nothing to compare)",
     "other_machines": "certifying a receiver (no other machine is asked)",
@@ -86,7 +86,7 @@ def record(
 def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_json: bool) -> None:
     """Send the requests of FILE (- for standard input) again to a fresh sandbox, and compare every answer.
 
-    Left aside are answers that fault rules made, refusals of the rate limit, requests without an answer,
+    Left aside are fault rules and answers that they made, refusals of the rate limit, requests without an answer,
     certifications and verifications: a recording does not hold what they depend on.
 
     No server is needed. Exit code 0 if all other answers are the same, 1 with a diff of the first that is not.

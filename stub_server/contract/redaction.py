@@ -7,6 +7,8 @@ from collections.abc import Callable
 from urllib.parse import unquote
 
 REDACTED = "[redacted]"
+LEFT_OUT = REDACTED.encode()
+"""What is kept of a body that is left out as a whole."""
 _SHOWN = 12  # characters of a secret that are enough to know it by: refusals repeat values cut short
 _BLOCK = 16  # characters that are compared at once
 _MOST_READINGS = 8  # of a text that is percent-encoded again and again

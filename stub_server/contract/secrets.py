@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from .document import Document
-from .redaction import REDACTED, has_shape, hides, shapeless, without
+from .redaction import LEFT_OUT, REDACTED, has_shape, hides, shapeless, without
 from .source import Json
 
 SECRET_HEADERS = (
@@ -142,10 +142,10 @@ class Secrets:
                 raise TooMuch
             stripped = [body and self._stripped(body, walk) for body in bodies]
         except TooMuch:
-            return [body and REDACTED.encode() for body in bodies]
+            return [body and LEFT_OUT for body in bodies]
         values = [orjson.dumps(value)[1:-1].decode() for value in sorted(walk.found) if len(value) >= _SHORTEST]
         if len(values) > _MOST or len(values) * size > _MOST_COMPARED:
-            return [body and REDACTED.encode() for body in bodies]
+            return [body and LEFT_OUT for body in bodies]
         if self._own:
             values += [self._own, orjson.dumps(self._own)[1:-1].decode()]
         return [body and _replaced(body, values) for body in stripped]
@@ -154,7 +154,7 @@ class Secrets:
         try:
             value = orjson.loads(body)
         except ValueError:
-            return REDACTED.encode() if self._names_one(body.decode("latin-1")) else body
+            return LEFT_OUT if self._names_one(body.decode("latin-1")) else body
         return orjson.dumps(walk(value, DEEPEST))
 
     def _names_one(self, text: str) -> bool:

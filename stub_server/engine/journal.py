@@ -17,11 +17,13 @@ _UNTOLD = 64 * 1024  # bytes that a journal may grow by before the budget learns
 class Journal:
     """The newest requests, the oldest first.
 
-    A request counts with its path, query, headers and bodies.
+    A request counts with its path, query, headers and bodies. Those to the control surface have as many places again,
+    so that they take none of the API.
     """
 
     __slots__ = (
-        "__weakref__", "_alarm", "_budget", "_cleared", "_forgotten", "_kept", "_most", "_told", "keeps_bodies", "size"
+        "__weakref__", "_alarm", "_budget", "_cleared", "_controls", "_forgotten", "_kept", "_most", "_room", "_told",
+        "keeps_bodies", "size",
     )  # fmt: skip
 
     def __init__(self, most: int = KEPT, budget: Budget | None = None) -> None:
@@ -30,6 +32,10 @@ class Journal:
         self._budget = budget or Budget(MOST_BYTES_IN_ALL)
         self._kept: deque[Trace] = deque()
         self.size = self._forgotten = self._cleared = 0
+        self._controls, self._room = (
+            0,
+            self._most,
+        )  # of the control surface, and how many requests may be kept with them
         self._told = 0  # bytes that the budget knows of
         self._alarm = 0  # bytes at which bounds are looked at: every request appends
 
@@ -38,9 +44,10 @@ class Journal:
         kept = self._kept
         kept.append(trace)
         size = self.size + trace.size
-        if len(kept) > self._most:
-            size -= kept.popleft().size
-            self._forgotten += 1
+        if trace.is_control:
+            self._count_control(1)
+        while len(kept) > self._room:
+            size -= self._oldest().size
         self.size = size
         if size > self._alarm:
             self._look()
@@ -56,8 +63,19 @@ class Journal:
             self._budget.make_room()
 
     def _forget(self) -> None:
-        self.size -= self._kept.popleft().size
+        self.size -= self._oldest().size
+
+    def _oldest(self) -> Trace:
+        """Take the oldest request away."""
+        trace = self._kept.popleft()
         self._forgotten += 1
+        if trace.is_control:
+            self._count_control(-1)
+        return trace
+
+    def _count_control(self, more: int) -> None:
+        self._controls += more
+        self._room = self._most + min(self._controls, self._most)
 
     def forget(self, size: int) -> None:
         """Let the oldest requests of about so many bytes go, at most half of what there is and at least one."""
@@ -83,6 +101,7 @@ class Journal:
         self._forgotten += len(self._kept)
         self._cleared = self._forgotten
         self._kept.clear()
+        self._controls, self._room = 0, self._most
         self.size = 0
         self._tell()
 

@@ -28,9 +28,9 @@ def check_kept(log: Log, number: int, field: str = "step") -> None:
         raise unkept(message, field)
 
 
-def unkept(message: str, field: str) -> Conflict:
-    """409 for a state that cannot be had; `field` is a member of the body, or a header by its name."""
-    where = "header" if field.startswith("X-") else "body"
+def unkept(message: str, field: str, where: str | None = None) -> Conflict:
+    """409 for a state that cannot be had; `field` is a member of the body unless `where` says else, or a header."""
+    where = where or ("header" if field.startswith("X-") else "body")
     return Conflict(message, code="step_not_kept", details=[detail(field, "step_not_kept", message, where)])
 
 

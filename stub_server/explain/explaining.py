@@ -71,7 +71,7 @@ class Explainer:
         """What is shown of a refusal that the journal has recorded; None for a request that was accepted."""
         if entry.status < 400:
             return None
-        sent = sent_of(entry)
+        sent = sent_of(entry, is_bare=not world.journal.keeps_bodies)
         async with self._turn:
             return await self._explained(server, world, sent)
 
@@ -95,7 +95,7 @@ class Explainer:
         operation = _operation(situation, sent)
         name = _name(kind, sent, is_same=found is not None and not found.changes and not found.before)
         return {
-            "summary": sent.message,
+            "summary": sent.message or f"It was refused with {sent.code}. {kind.text}",
             "kind": name,
             "contract": place_of(document, operation, sent.details, sent.code) if name != FAULT else None,
             "rule": None if name == CONTRACT else {"name": sent.code, "text": kind.text},
@@ -167,19 +167,18 @@ def _token(server: Server, world: Sandbox, merchant: Merchant) -> str:
 def _as_it_was(sent: Sent, token: str, document: Document) -> Attempt:
     """The request as it was sent, with the ready token, and without what asks for a failure.
 
-    A body that was not read, because the caller was not admitted, is taken from the contract's example.
+    A body that is not known is taken from the contract's example.
     """
     headers = {name: sent.headers[name] for name in KEPT if name in sent.headers}
     headers["authorization"] = f"Bearer {token}"
-    path = _in_world(sent)
-    attempt = Attempt(Question(sent.method, path, sent.query, headers, sent.body or b""))
-    is_sent = sent.headers.get("content-length", "0") != "0" or "transfer-encoding" in sent.headers
+    path, unknown = _in_world(sent), sent.why_unknown
+    attempt = Attempt(Question(sent.method, path, sent.query, headers, (None if unknown else sent.body) or b""))
     found = routed(document, path)
     operation = None if found is None else found.operations.get(sent.method)
-    if sent.body is None and is_sent and operation is not None and operation.body is not None:
+    if unknown is not None and operation is not None and operation.body is not None:
         example = example_of(operation, document.resolve)
         if example is not ABSENT:
-            why = "What was sent is not known: it was refused before it was read. This is the contract's example."
+            why = f"What was sent is not known: {unknown}. This is the contract's example."
             return attempt.with_body(example, Change("body", None, example, why))
     return attempt
 

@@ -96,6 +96,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "webhook_deleted": Kind(RULE, "A delivery is sent to its webhook, while that exists.", rules.retryable_log),
         "log_not_retryable": Kind(RULE, "A delivery that was called off is not sent any more.", rules.retryable_log),
         "idempotency_key_reused": Kind(RULE, "An Idempotency-Key stands for one request.", rules.another_key),
+        "step_not_kept": Kind(RULE, "A step or an instant is named whose state is kept."),
         "idempotency_in_progress": Kind(RULE, "The first request with an Idempotency-Key is answered first."),
         # what the control surface does to orders
         "order_already_paid": Kind(RULE, "An order is paid once.", control.payable_order),

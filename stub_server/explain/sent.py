@@ -8,13 +8,15 @@ from typing import Any, Protocol
 
 import orjson
 
+from ..contract.redaction import LEFT_OUT
+
 
 @dataclass(frozen=True, slots=True)
 class Sent:
     """One request and its refusal. `path` is the one in its world; `headers` are by lower-case name, without secrets.
 
-    `body` is None where it was not kept. `merchant_id` is the caller's, None for one who was not admitted; `caller`
-    says who it was, for people. `answer` is the refusal's body.
+    `body` is None where it was not kept, and `is_bare` says that no headers and bodies are. `merchant_id` is the
+    caller's, None for one who was not admitted; `caller` says who it was, for people. `answer` is the refusal's body.
     """
 
     method: str
@@ -28,6 +30,20 @@ class Sent:
     merchant_id: str | None = None
     caller: str | None = None
     simulated: str | None = None
+    is_bare: bool = False
+
+    @property
+    def why_unknown(self) -> str | None:
+        """Why the body is not known; None where it is, and where none was sent."""
+        if self.is_bare:
+            return "the journal of this server keeps no bodies (--journal 0)"
+        if self.body == LEFT_OUT:
+            return "the journal leaves a large body out that may hold secrets"
+        if self.body is None and (
+            self.headers.get("content-length", "0") != "0" or "transfer-encoding" in self.headers
+        ):
+            return "it was refused before it was read"
+        return None
 
     @property
     def message(self) -> str:
@@ -73,8 +89,8 @@ class Recorded(Protocol):
         """What had a hand in the answer."""
 
 
-def sent_of(entry: Recorded) -> Sent:
-    """What explaining needs of a recorded request."""
+def sent_of(entry: Recorded, *, is_bare: bool) -> Sent:
+    """What explaining needs of a recorded request; `is_bare` says that its journal keeps no headers and bodies."""
     caller = entry.caller
     return Sent(
         entry.method,
@@ -88,6 +104,7 @@ def sent_of(entry: Recorded) -> Sent:
         None if caller is None else caller.merchant_id,
         None if caller is None else f"{caller.kind} {caller.key_id or caller.subject}",
         entry.simulated,
+        is_bare,
     )
 
 

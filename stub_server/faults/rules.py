@@ -72,6 +72,12 @@ class Faults:
         self.rules[fault.id] = fault
         return fault
 
+    def number_from(self, ident: object) -> None:
+        """Have the next rule be called so, if no rule that is newer was made."""
+        digits = ident.removeprefix("fault_") if isinstance(ident, str) else ""
+        if digits.isascii() and digits.isdigit() and len(digits) <= 9:
+            self._made = max(self._made, int(digits) - 1)
+
     def get(self, ident: str) -> Fault:
         """A rule. Raises Missing."""
         found = self.rules.get(ident)

@@ -115,6 +115,8 @@ class Edge:
             trace.close()
             if waiting is not None:
                 self._choose.turn_back(call)
+            if is_control:
+                trace.is_control = True
             if is_kept and (not is_control or changes_something(call)):
                 self._recorder.record(call, scope["headers"])
             else:

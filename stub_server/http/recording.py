@@ -54,7 +54,7 @@ class Recorder:
             return
         headers, body, query = call.headers, call.body_bytes, trace.query
         if b"authorization" in headers:
-            if trace.status == 401:
+            if trace.status == 401 or trace.code == "jwt_required":
                 trace.caller = recognised(call, headers[b"authorization"])
             headers[b"authorization"] = _REDACTED
         if not _SECRET.isdisjoint(headers):

@@ -18,7 +18,7 @@ from ..kernel.problem import Detail, Invalid, Malformed, Missing, NotBuilt, Unsu
 from ..kernel.sizes import has_more_values, is_deeper_than
 from .fitting import Takes, skeleton
 from .maps import check_names, kept_maps
-from .violations import details_of, schema_of
+from .violations import details_of, schema_of, shown
 
 DEEPEST = 32
 # Past so many commas only the first violation is told: finding all of a wide body's would hold up everybody else.
@@ -82,6 +82,7 @@ class Requests:
         self.has_body = operation.body is not None
         self._gives_body = self.has_body and (takes.body or takes.anything)
         self.body_required = operation.body_required
+        self._id_names = [p.name for p in self._in_path_order(operation)]
         ids = [document.resolve(p.schema) for p in self._in_path_order(operation)]
         self._ids_are_uuids = [schema.get("format") == "uuid" for schema in ids]
         self._patterns = [re.compile(schema.get("pattern", "")) for schema in ids]
@@ -263,13 +264,15 @@ class Requests:
         if self._has_one_uuid and is_uuid(values[0]):  # mostly
             return (values[0].lower(),)
         checked = []
-        for value, is_id, pattern in zip(values, self._ids_are_uuids, self._patterns, strict=True):
+        for place, (value, is_id, pattern) in enumerate(zip(values, self._ids_are_uuids, self._patterns, strict=True)):
             if is_id:
                 if is_uuid(value) is None:
                     raise Missing("The path's id is not a UUID, so nothing can have it.", code=self._missing_code)
                 value = value.lower()
             elif pattern.search(value) is None:
-                raise Missing("Nothing has this name.", code=self._missing_code)
+                value = shown(value.encode(errors="replace").decode())
+                told = f"Nothing is called {value}: every {self._id_names[place]} matches {pattern.pattern}"
+                raise Missing(told, code=self._missing_code)
             checked.append(value)
         return tuple(checked)
 

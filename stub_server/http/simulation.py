@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..calls.call import Call
+from ..calls.tokens import REALM
 from ..contract.document import Document, Operation
 from ..faults.match import Request
 from ..faults.rule import BEFORE, Effect
@@ -51,11 +52,11 @@ class Simulator:
     ) -> None:
         """Serve a request that something may happen to."""
         call.trace.operation = operation_id
-        simulation = Simulation(self, call, scope)
+        simulation = Simulation(self, call, operation_id, scope)
         request = Request(operation_id, call.trace.method, call.trace.path, call.headers)
         rules, now = call.sandbox.faults, call.sandbox.clock.now
 
-        wishes = list(self._asked(call, self._operations[operation_id]))
+        wishes = list(self._asked(scope["headers"], call, self._operations[operation_id]))
         # Strangers must not make a server that others can reach wait: there it waits for callers that it has admitted.
         late = [] if call.server.loopback else [wish for wish in wishes if wish.only_waits]
 
@@ -97,22 +98,26 @@ class Simulator:
         finally:
             self._waiting -= 1
 
-    def refusal(self, effect: Effect) -> Refusal:
-        """The answer that an effect asks for."""
+    def refusal(self, effect: Effect, operation_id: str) -> Refusal:
+        """The answer of an operation that an effect asks for."""
+        scopes = self._operations[operation_id].scopes
         status, code = effect.status, effect.code or "simulated_fault"
         message = effect.message or f"The sandbox simulates this answer ({effect.label})."
-        refusal = Refusal(message, code=code, headers=dict(effect.headers))
-        refusal.status = self._statuses.get(code, 503) if status is None else status
+        status = self._statuses.get(code, 503) if status is None else status
+        refusal = Refusal(message, code=code, headers=dict(_usual(status, code, scopes)))
+        refusal.status = status
         return refusal
 
-    def _asked(self, call: Call, operation: Operation) -> Iterable[Effect]:
-        """What the request's own headers ask for."""
+    def _asked(self, sent: Headers, call: Call, operation: Operation) -> Iterable[Effect]:
+        """What the request's own headers ask for; `sent` are all of them, for preferences may stand in several."""
         headers = call.headers
         if DELAY in headers:
             yield Effect("delay", delay=_milliseconds(headers[DELAY]))
         if SIMULATE in headers:
             yield self._by_code(operation, headers[SIMULATE].decode("latin-1").strip())
-        asked = _preferred(headers[PREFER].decode("latin-1")) if PREFER in headers else None
+        asked = None
+        if PREFER in headers:
+            asked = _preferred(b",".join(value for name, value in sent if name == PREFER).decode("latin-1"))
         if asked is not None:
             status = int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= _DIGITS else 0
             if status not in operation.responses and status not in ALWAYS:
@@ -136,8 +141,8 @@ class Simulator:
 class Simulation:
     """What happens to one request."""
 
-    def __init__(self, simulator: Simulator, call: Call, scope: Scope) -> None:
-        self._simulator, self._call, self._scope = simulator, call, scope
+    def __init__(self, simulator: Simulator, call: Call, operation_id: str, scope: Scope) -> None:
+        self._simulator, self._call, self._operation_id, self._scope = simulator, call, operation_id, scope
         self._effect: Effect | None = None
         self._labels: list[str] = []
         self._status, self._headers, self._body = 0, Headers(), b""
@@ -168,7 +173,7 @@ class Simulation:
         if delay and self._call.server.waits:
             await self._simulator.wait(min(delay, LONGEST_DELAY) / 1_000, self._scope)
         if self._effect is not None and self._effect.is_answer:
-            raise self._simulator.refusal(self._effect)
+            raise self._simulator.refusal(self._effect, self._operation_id)
 
     async def run(self, serve: Callable[[Send], Awaitable[None]], scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the request, and do to its answer what is to be done."""
@@ -186,10 +191,9 @@ class Simulation:
         if self._labels:
             headers.append((SIMULATED, ", ".join(self._labels).encode()))
         if effect is not None:
-            if not effect.is_answer:
-                headers += [
-                    (name.lower().encode(), value.encode("latin-1", "replace")) for name, value in effect.headers
-                ]
+            given = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in effect.headers]
+            names = {name for name, _ in given}
+            headers = [*(header for header in headers if header[0].lower() not in names), *given]
             if effect.drop is not None:
                 await hang_up(scope, receive, unsent=True)
                 return
@@ -213,10 +217,21 @@ class Simulation:
 def _milliseconds(header: bytes) -> int:
     text = header.decode("latin-1").strip()
     if not (text.isascii() and text.isdigit() and len(text) <= 6 and int(text) <= LONGEST_DELAY):
-        raise Malformed(
-            f"X-Sandbox-Delay is a whole number of milliseconds, at most {LONGEST_DELAY}.", code="malformed_request"
-        )
+        message = f"X-Sandbox-Delay is a whole number of milliseconds, at most {LONGEST_DELAY}."
+        details = [detail("X-Sandbox-Delay", "simulation", message, "header")]
+        raise Malformed(message, code="malformed_request", details=details)
     return int(text)
+
+
+def _usual(status: int, code: str, scopes: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The headers that a real refusal of this status and code has."""
+    if code == "insufficient_scope":
+        yield "WWW-Authenticate", f'{REALM}, error="insufficient_scope", scope="{" ".join(sorted(scopes))}"'
+    elif status == 401:
+        is_bad = code not in ("missing_credentials", "simulated_fault")
+        yield "WWW-Authenticate", f'{REALM}, error="invalid_token"' if is_bad else REALM
+    elif code in ("rate_limited", "too_many_connections"):
+        yield "Retry-After", "1"
 
 
 def _preferred(header: str) -> str | None:

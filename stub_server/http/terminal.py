@@ -21,7 +21,7 @@ from ..engine.step import ReplyKey
 from ..kernel.problem import Conflict
 from . import idempotency
 from .bodies import Uploads, read_body
-from .errors import render
+from .errors import Headers, render
 from .fitting import takes_of
 from .requests import Requests
 from .router import CALL
@@ -193,7 +193,7 @@ class Terminal(SpecMiddleware):
         if bound.is_async:
             reply = await bound.answer(call, values, arguments)
             if isinstance(reply, Streamed):
-                await send_stream(reply, scope, receive, send)
+                await send_stream(reply, _warnings(call) if call.warnings else [], scope, receive, send)
                 return
         else:
             reply = bound.answer_at_once(call, values, arguments)
@@ -239,5 +239,10 @@ def _answer(call: Call, reply: Reply, body: bytes) -> None:
     if reply.status != 204:  # 204 has neither body nor headers about one
         headers += [(b"content-type", reply.media), (b"content-length", b"%d" % len(body))]
     if call.warnings:
-        headers.append((b"x-sandbox-warnings", ", ".join(call.warnings[:20]).encode("latin-1", "replace")))
+        headers += _warnings(call)
     call.answer = reply.status, headers, reply.parts, body
+
+
+def _warnings(call: Call) -> Headers:
+    """The header that says what was odd about a request that was served."""
+    return [(b"x-sandbox-warnings", ", ".join(call.warnings[:20]).encode("latin-1", "replace"))]

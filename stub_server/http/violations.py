@@ -82,6 +82,13 @@ def details_of(error: Any, schema_at: SchemaAt, further: str) -> list[Detail]:
     path = list(error.instance_path)
     place, inside = str(path[0]) if path else "body", path[1:]
     code = _CODES.get(kind, "invalid")
+    if path and kind in ("AnyOf", "OneOfNotValid"):
+        fitting = [found for found in error.kind.context if not any(_is_of_type(each, path) for each in found)]
+        if fitting:  # of the schemas that have values of this type the first says what it lacks
+            return [told for each in fitting[0] for told in details_of(each, schema_at, further)]
+        types = [name for found in error.kind.context for each in found for name in _names(each.kind)]
+        message = f"{shown(error.instance)} has the wrong type: send {_types(types)}."
+        return [detail(field_name(inside) or place, "type", message, place)]
     if kind == "AdditionalProperties":
         return [
             detail(field_name([*inside, name]), code, advice, place)
@@ -93,9 +100,7 @@ def details_of(error: Any, schema_at: SchemaAt, further: str) -> list[Detail]:
         return [detail("body" if not inside else field_name(inside), code, "A body is required.", "body")]
     if kind == "Format" and error.kind.format == "document":
         return [detail(field_name(inside), "invalid_document", document_advice(error.instance), place)]
-    message = (
-        f"{_shown(error.instance)} {_form(error, schema_at(path))}" if kind == "Pattern" else _message(error, kind)
-    )
+    message = f"{shown(error.instance)} {_form(error, schema_at(path))}" if kind == "Pattern" else _message(error, kind)
     return [detail(field_name(inside) or place, code, message, place)]
 
 
@@ -148,20 +153,20 @@ def _unknown(found: Sequence[str], known: Sequence[str], further: str) -> Iterat
 
 
 def _message(error: Any, kind: str) -> str:
-    shown = _shown(error.instance)
+    value = shown(error.instance)
     match kind:
         case "Required":
             return "This field is required."
         case "Type":
-            return f"{shown} has the wrong type: send {_types(error.kind.types)}."
+            return f"{value} has the wrong type: send {_types(error.kind.types)}."
         case "Format":
             name = error.kind.format
-            return f"{shown} {_FORMATS.get(name, f'is no valid {name}.')}"
+            return f"{value} {_FORMATS.get(name, f'is no valid {name}.')}"
         case "Enum":
-            return f"{shown} is not one of {_options(error.instance, list(error.kind.options))}"
+            return f"{value} is not one of {_options(error.instance, list(error.kind.options))}"
         case "MinLength" | "MaxLength":
             side = "shorter" if kind == "MinLength" else "longer"
-            return f"{shown} is {side} than {error.kind.limit} character{'' if error.kind.limit == 1 else 's'}."
+            return f"{value} is {side} than {error.kind.limit} character{'' if error.kind.limit == 1 else 's'}."
         case "UniqueItems":
             return "The items must differ from each other."
         case "MinProperties":
@@ -169,10 +174,10 @@ def _message(error: Any, kind: str) -> str:
         case "Not":
             return "These fields do not go together. The contract says which do."
     # The value may be a whole object or a megabyte of text, so it is shortened.
-    return f"{error.message}." if len(error.message) <= 200 else f"{shown} does not satisfy {kind}."
+    return f"{error.message}." if len(error.message) <= 200 else f"{value} does not satisfy {kind}."
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """A value as JSON, cut short. Of a large one only the beginning is written."""
     text = orjson.dumps(_beginning(value)).decode()
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
@@ -189,8 +194,21 @@ def _beginning(value: Any) -> Any:
     return value
 
 
+def _is_of_type(error: Any, path: Sequence[str | int]) -> bool:
+    """Whether an error is about the type of the value at a place."""
+    return bool(_names(error.kind)) and list(error.instance_path) == list(path)
+
+
+def _names(kind: Any) -> list[str]:
+    """The types that a value should have had; none for an error of another kind."""
+    types = getattr(kind, "types", ())
+    return [types] if isinstance(types, str) else list(types)
+
+
 def _types(types: Any) -> str:
-    names = [types] if isinstance(types, str) else sorted(map(str, types), key=lambda name: name == "null")
+    names = (
+        [types] if isinstance(types, str) else sorted(dict.fromkeys(map(str, types)), key=lambda name: name == "null")
+    )
     return " or ".join(_TYPES.get(name, name) for name in names)
 
 
@@ -208,7 +226,7 @@ def _form(error: Any, schema: Mapping[str, Any]) -> str:
 
 
 def _options(value: Any, options: list[Any]) -> str:
-    texts = [option if isinstance(option, str) else _shown(option) for option in options]
+    texts = [option if isinstance(option, str) else shown(option) for option in options]
     meant = nearest(value, texts) if isinstance(value, str) else None
     hint = f" Did you mean {meant}?" if meant else ""
     if len(texts) > _MOST_OPTIONS:

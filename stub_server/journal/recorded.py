@@ -6,6 +6,7 @@ from time import perf_counter_ns
 from typing import NamedTuple
 
 from ..calls.call import Caller
+from ..contract.redaction import LEFT_OUT
 from ..engine.past import unkept
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step
@@ -38,7 +39,9 @@ def chosen(world: Sandbox) -> Chosen:
     """The newest requests of a world whose state before them is kept. Raises Conflict where there are none."""
     journal, log = world.journal, world.log
     if not journal.keeps_bodies:
-        raise unkept("The journal of this server keeps no bodies (--journal 0): nothing can be recorded.", "requests")
+        raise unkept(
+            "The journal of this server keeps no bodies (--journal 0): nothing can be recorded.", "requests", "query"
+        )
     every = list(journal)
     begun = next((n for n in range(len(every), 0, -1) if _begins_anew(every[n - 1])), 0)
     # In the order in which they changed something: one that waited is kept when it has ended.
@@ -52,7 +55,7 @@ def chosen(world: Sandbox) -> Chosen:
     left_out = len(ordered) - len(found)
     if left_out and not found:
         message = "The state before the requests that are kept is not kept any more: start with a larger --history."
-        raise unkept(message, "requests")
+        raise unkept(message, "requests", "query")
     found.reverse()
     start = found[0].before if found else log.number
     return Chosen(
@@ -112,7 +115,8 @@ def _is_whole(trace: Trace) -> bool:
 
     The body of one that changed nothing may never have been read: then it had no part in the answer.
     """
-    if len(trace.path) > LONGEST or len(trace.query) > LONGEST or len(trace.method) > _METHOD or not trace.packed:
+    is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST or len(trace.method) > _METHOD
+    if is_cut or not trace.packed or trace.body == LEFT_OUT:
         return False
     said = dict(trace.headers)
     return (

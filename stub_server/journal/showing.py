@@ -10,7 +10,7 @@ import orjson
 from ..calls.call import Caller
 from ..calls.curl import command
 from ..calls.server import Server
-from ..contract.redaction import REDACTED
+from ..contract.redaction import LEFT_OUT, REDACTED
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import iso
 from ..kernel.record import Body
@@ -102,7 +102,7 @@ def curl(server: Server, world: Sandbox, trace: Trace) -> str | None:
     is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST or not trace.packed
     sent = joined(trace.headers)
     lacks_body = trace.body is None and (sent.get("content-length", "0") != "0" or "transfer-encoding" in sent)
-    if is_cut or lacks_body or not trace.method.isalpha():
+    if is_cut or lacks_body or trace.body == LEFT_OUT or not trace.method.isalpha():
         return None
     base_url = server.url + ("" if world.name == DEFAULT else f"/s/{world.name}")
     headers = {"authorization": f"Bearer {server.ready_token(world)}"} | _repeatable(sent)

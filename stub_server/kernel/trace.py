@@ -22,7 +22,8 @@ class Trace:
     A body is None where none was kept: the journal keeps none, it was never read, or the connection ended without an
     answer, whose `status` is then 0. `size` is about how many bytes all of it keeps alive.
 
-    `is_prefixed` says that the sandbox stood before the path, which is the one within it.
+    `is_prefixed` says that the sandbox stood before the path, which is the one within it; `is_control` that the path is
+    one of the control surface.
 
     A path or query that is longer than any of the API is kept cut.
     """
@@ -36,6 +37,7 @@ class Trace:
     deliveries: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     micros: int = 0
+    is_control: bool = False
     is_prefixed: bool = False
     length: int = 0
     operation: str | None = None

@@ -13,8 +13,8 @@ from ..contract.redaction import REDACTED
 from ..kernel.record import Body
 
 _ASIDE = frozenset(("date", "x-request-id", "ratelimit", "ratelimit-policy"))
-# Times of the machine in answers of the control surface.
-_TIMES = frozenset(("created_at", "last_used_at", "expires_at", "offset_seconds"))
+# Times of the machine in answers of the control surface, and how far it had come with what it may not send.
+_MACHINES = frozenset(("created_at", "last_used_at", "expires_at", "offset_seconds", "resumed"))
 _DERIVED = re.compile(r"pk_sandbox_[A-Za-z0-9]+|v1,[A-Za-z0-9+/=]{40,}")
 _CONTROL = "/_sandbox"
 
@@ -26,13 +26,15 @@ class Comparing:
     """
 
     def __init__(self, *, other_secret: bool, other_file: bool) -> None:
-        self._other_secret, self._aside = other_secret, _TIMES | {"scenario"} if other_file else _TIMES
+        self._other_secret, self._aside = other_secret, _MACHINES | {"scenario"} if other_file else _MACHINES
 
     def difference(self, recorded: Body, replayed: Body, *, is_running: bool) -> str:
         """What differs, as a diff; empty where nothing does.
 
-        A clock that `is_running` goes on while a request is served: what controls show of it is the machine's.
+        A clock that `is_running` goes on while a request is served: what controls show of it is the machine's. So is
+        the present of another sandbox that says of itself that its clock runs.
         """
+        recorded = _less_secrets(recorded, replayed)
         before, after = self._told(recorded, is_running), self._told(replayed, is_running)
         if before == after:
             return ""
@@ -68,6 +70,29 @@ class Comparing:
         return _DERIVED.sub("[derived]", line) if self._other_secret else line
 
 
+def _less_secrets(recorded: Body, replayed: Body) -> Body:
+    """The recorded request without what its answer repeats of secrets: the replayed one was not sent them."""
+    if REDACTED not in (replayed["answer"] or ""):
+        return recorded
+    try:
+        before, after = (orjson.loads((request["answer"] or "").encode("latin-1")) for request in (recorded, replayed))
+    except ValueError:
+        return recorded
+    return recorded | {"answer": orjson.dumps(_left_out(before, after)).decode("latin-1")}
+
+
+def _left_out(before: Any, after: Any) -> Any:
+    """A value, with what another one leaves out left out."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        return {name: _left_out(member, after.get(name)) for name, member in before.items()}
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        return [_left_out(*pair) for pair in zip(before, after, strict=True)]
+    if isinstance(before, str) and isinstance(after, str) and REDACTED in after:
+        first, *_, last = after.split(REDACTED)
+        return after if before.startswith(first) and before.endswith(last) else before
+    return before
+
+
 def _is_plain(parsed: Any, answer: str, control: bool) -> bool:
     """Whether the bytes are those that JSON has when it is written anew: showing them would tell nothing more."""
     return control or orjson.dumps(parsed) == answer.encode("latin-1")
@@ -75,5 +100,7 @@ def _is_plain(parsed: Any, answer: str, control: bool) -> bool:
 
 def _without(node: Any, aside: frozenset[str]) -> Any:
     if isinstance(node, dict):
+        if node.get("frozen") is False:
+            aside |= {"now"}
         return {name: "[the machine's]" if name in aside else _without(member, aside) for name, member in node.items()}
     return [_without(item, aside) for item in node] if isinstance(node, list) else node

@@ -11,6 +11,8 @@ import orjson
 from ..delivery.courier import Courier
 from ..delivery.posting import Made, Posting
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome
+from ..engine.attempts import attempt_for
+from ..engine.deliveries import is_held
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import tick
 from ..events.sender import Delivery, Sender
@@ -169,3 +171,18 @@ class SilentCourier(Courier):
     def is_open(self) -> bool:
         """It is asked like one that sends."""
         return True
+
+    def keep_back(self, world: Sandbox) -> None:
+        """Take what is due, and keep back what may not be sent, as one that goes out has done by the next request."""
+        timers = world.timers
+        for timer in timers.claim(world.clock.now, timers.attempts_due(world.clock.now)):
+            attempt = attempt_for(world, timer)
+            if attempt is None:
+                timers.pass_over(timer)
+            elif is_held(world, attempt.serial, attempt.delivery.url):
+                timers.hold(timer)
+
+    def hand_back(self, world: Sandbox) -> None:
+        """Have everything due again that was taken: the clock of its world advances, and has its steps itself."""
+        for taken in [*world.timers.claimed.values()]:
+            world.timers.release(Timer(*taken))

@@ -35,6 +35,7 @@ from .receivers import Diverged, Receivers, SilentCourier, SilentSender
 # Why requests are left aside: what made their answers is not in a recording.
 FAULTS, LIMIT, CUT, MACHINES, EARLIER = "fault_rules", "rate_limit", "no_answer", "other_machines", "earlier_requests"
 _NOT_SENT = MappingProxyType({"certifyWebhook": MACHINES, "certifyReceiver": MACHINES, "verifyRequests": EARLIER})
+_OF_RULES = ("updateFault", "deleteFault")  # whose counters no replay has; the rule may be older than the recording
 _ADMIN = b"x-sandbox-admin-key"
 _KEY = "of this replay"
 _PEER = ("127.0.0.1", 50_000)
@@ -54,8 +55,8 @@ class Outcome(NamedTuple):
     diff: str = ""
 
 
-def settings_of(about: Body, overlays: Sequence[Path], scenario: Path | None) -> Settings:
-    """The settings of the recording's server, as far as they shape answers. Raises BadFile.
+def settings_of(about: Body, requests: int, overlays: Sequence[Path], scenario: Path | None) -> Settings:
+    """The settings of the recording's server, as far as they shape answers to so many requests. Raises BadFile.
 
     Which files are read says the caller alone: a recording comes from somebody else.
     """
@@ -76,7 +77,7 @@ def settings_of(about: Body, overlays: Sequence[Path], scenario: Path | None) ->
     key = _KEY if behaviour.pop("has_admin_key") else None
     for aside in ("has_secret", "rate_limit"):
         behaviour.pop(aside)
-    return Settings(**behaviour, overlays=tuple(overlays), admin_key=key, journal=1)
+    return Settings(**behaviour, overlays=tuple(overlays), admin_key=key, journal=max(requests, 1))
 
 
 async def replay(data: bytes, overlays: Sequence[Path] = (), scenario: Path | None = None) -> Outcome:
@@ -102,20 +103,21 @@ class Session:
         about, state = recording.about, recording.carried.state
         self.recording, self.timepiece, self.name = recording, Timepiece(), state.name
         self.timepiece.now = recording.requests[0]["wall"] if recording.requests else 0
-        self._settings = settings_of(about, overlays, scenario)
+        self._settings = settings_of(about, len(recording.requests), overlays, scenario)
         with wall_from(self.timepiece):
             self._edge = create_app(self._settings)
         rate = about["behaviour"]["rate_limit"]
         self._receivers = Receivers(recording.outside, self.timepiece, self._world)
         sender = SilentSender(__version__, self._receivers)
+        courier = SilentCourier(sender, self._receivers)
         server = dataclasses.replace(
             self._edge.server,
-            courier=SilentCourier(sender, self._receivers),
+            courier=courier,
             sender_abroad=sender,
             rate_limit=None if rate is None else tuple(rate),
             waits=False,
         )
-        self._edge.server = server
+        self._edge.server, self._courier = server, courier
         self._callers = Callers(server.tokens, _SECRET, self.name)
         self._ids = RequestIds(self.name)
         self._comparing = Comparing(
@@ -146,6 +148,8 @@ class Session:
             try:
                 if _is_to_be_sent(request):
                     diff = await self._compare(request)
+                else:  # a later rewind may name it
+                    self._world().journal.append(_unsent(request, self.name))
             except Diverged as error:
                 diff, reason = f"--- recorded\n+++ replayed\n{error}", None
             if reason is not None:
@@ -168,6 +172,7 @@ class Session:
                 return ""
             diff = self._comparing.difference(request, answered, is_running=not self._world().clock.frozen)
             if not diff:
+                self._ended[-1].before = request["before"]  # for a rewind to it: attempts may have been taken earlier
                 return ""
             first = first or diff
             if answered["status"] != 401:
@@ -181,8 +186,11 @@ class Session:
         self._ids.tell(request["id"])
         self._receivers.begin(request)
         self.timepiece.show(world, request["at"], request["wall"])
+        self._courier.keep_back(world)
         is_control = request["path"].startswith(_CONTROL)
         rules = world.faults
+        if request["operation"] == "createFault":
+            rules.number_from(_answered(request, "fault").get("id"))
         if not is_control:  # what they did then is not known; answers that they made are not compared
             world.faults = Faults(world.seed)
         body = _named(request).encode("latin-1")
@@ -239,10 +247,10 @@ def _why_aside(request: Body) -> str | None:
     """Why an answer is not compared, if it is not. What headers of the request ask for, they ask for again."""
     if request["operation"] in _NOT_SENT:
         return _NOT_SENT[request["operation"]]
-    if request["status"] == 429 and request["code"] == "rate_limited":
-        return LIMIT
-    if "fault:" in (request["simulated"] or ""):
+    if "fault:" in (request["simulated"] or "") or request["operation"] in _OF_RULES:
         return FAULTS
+    if request["status"] == 429 and request["code"] == "rate_limited" and request["simulated"] is None:
+        return LIMIT
     return CUT if request["status"] == 0 else None
 
 
@@ -268,7 +276,13 @@ def _answered(request: Body, member: str) -> Body:
 def _is_to_be_sent(request: Body) -> bool:
     """Whether a request is sent: one that is left aside too, if what follows builds on what it changed."""
     reason = _why_aside(request)
-    return reason is None or (reason in (FAULTS, CUT) and request["after"] is not None)
+    acts = request["after"] is not None or request["operation"] in _OF_RULES  # on deliveries at reserved names
+    return reason is None or (reason in (FAULTS, CUT) and acts)
+
+
+def _unsent(request: Body, sandbox: str) -> Trace:
+    """A request that is not sent, as far as a journal finds it."""
+    return Trace(request["id"], request["at"], request["method"], request["path"], b"", sandbox, request["before"])
 
 
 def _named(request: Body) -> str:

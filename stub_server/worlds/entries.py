@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from fnmatch import fnmatchcase
 from itertools import count
 
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import wall_ms
+from ..kernel.globs import glob
 from ..kernel.problem import Conflict, Missing, detail
 from .entry import Entry
 from .inbox import Inbox
@@ -54,10 +54,11 @@ class Entries:
         return self.entry(world.name).inbox
 
     def entries(self, pattern: str = "*") -> list[Entry]:
-        """The worlds whose name matches a glob, those made last first."""
+        """The worlds whose name matches a glob, in which capitals mean the same; those made last first."""
         for entry in list(self._entries.values()):
             self._has_expired(entry)
-        return [entry for name, entry in reversed(self._entries.items()) if fnmatchcase(name, pattern)]
+        pattern = folded(pattern)
+        return [entry for name, entry in reversed(self._entries.items()) if glob(pattern, name)]
 
     def seeded_owner(self, unique: str, value: str) -> str | None:
         """The world that was seeded with an API key: everybody may know that one. Of made keys nothing is told."""
@@ -94,7 +95,8 @@ class Entries:
         entry = self.entry(name)
         if entry.world.name == DEFAULT:
             message = "The default sandbox stays. POST /_sandbox/reset begins it anew."
-            raise Conflict(message, code="sandbox_protected", details=[detail("name", "sandbox_protected", message)])
+            details = [detail("sandboxName", "sandbox_protected", message, "path")]
+            raise Conflict(message, code="sandbox_protected", details=details)
         self.forget(entry.world.name)
 
     def forget(self, name: str) -> None:
@@ -131,7 +133,11 @@ class Entries:
                     return made
         name = folded(name)
         if self.find(name) is not None:
-            message = f"There is a sandbox {name} already. DELETE /_sandbox/sandboxes/{name} drops it."
+            message = f"There is a sandbox {name} already. "
+            if name == DEFAULT:
+                message += "It stays: choose another name."
+            else:
+                message += f"DELETE /_sandbox/sandboxes/{name} drops it."
             raise Conflict(message, code="duplicate_sandbox", details=[detail("name", "duplicate_sandbox", message)])
         return name
 

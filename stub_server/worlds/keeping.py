@@ -47,7 +47,7 @@ class Keeper:
     # -- what was there before
 
     def read(self, maker: Maker, origin: Origin, belongings: Belongings) -> Iterator[Entry]:
-        """The worlds of the directory as they were, in the order in which they were made. Raises StoreError."""
+        """The worlds of the directory as they were, those replaced last at the end. Raises StoreError."""
         directory = self._directory
         if directory is None:
             return

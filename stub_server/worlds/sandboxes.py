@@ -15,6 +15,7 @@ from ..files.package import BadFile
 from ..kernel.clock import SECOND, wall_ms
 from ..kernel.problem import Conflict, Missing, Refusal
 from ..kernel.slices import Lane
+from ..scenarios.scenario import known_scenarios
 from ..seeding.own_keys import derive_keys
 from .base import Base
 from .entries import Entries
@@ -52,7 +53,9 @@ class Sandboxes(Entries):
         self._for_inboxes, self._for_snapshots = Budget(MOST_BYTES_IN_ALL), Budget(MOST_SNAPSHOT_BYTES)
         self._maker = Maker(origin, Budget(), Budget(MOST_JOURNAL_BYTES), self.lane)
         self._customs = Customs(origin.seeding.fixtures, origin.secret)
-        for entry in self.keeper.read(self._maker, origin, self._belongings):
+        for entry in sorted(
+            self.keeper.read(self._maker, origin, self._belongings), key=lambda entry: entry.created_at
+        ):
             self.put(entry)
         for entry in sorted(self._entries.values(), key=lambda entry: entry.last_used_at):
             entry.turn = next(self._turns)
@@ -65,6 +68,11 @@ class Sandboxes(Entries):
         elif DEFAULT not in self._entries:
             world = self._maker.make(DEFAULT, origin.scenario, origin.seed, None)
             self._enter(world, None, self.keeper.prepare_at_once(world))
+
+    @property
+    def scenarios(self) -> list[str]:
+        """The scenarios that a request may name, besides the one that the server was started with."""
+        return known_scenarios(self._origin.seeding.fixtures)
 
     # -- making
 

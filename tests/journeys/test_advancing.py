@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 import httpx2
@@ -11,7 +12,7 @@ import pytest
 from stub_server.delivery import passage
 
 from ..support.live import NOW, Live
-from ..support.make import make_order
+from ..support.make import Json, make_order
 from ..support.receiver import Received, Receiver, receiving
 from .hooks import CREATED, WEBHOOKS, Hook, advance, arrived, clients, drain, event, logs, only
 from .steps import refused
@@ -200,6 +201,23 @@ def test_a_world_that_is_reset_while_its_clock_advances(
     receiver.hold.set()
     assert drain(control)["complete"]
     assert after(1) == control.get("/clock").json()["now"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"), [("/clock/advance", {"days": 3}), ("/clock/freeze", {"at": after(3 * 86_400)})]
+)
+def test_a_call_that_waits_in_a_world_that_is_reset_says_that_it_has_not_done_it(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, path: str, body: Json
+) -> None:
+    make_order(api)
+    hook(events=["order.expired"])
+    receiver.hold = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(control.post, path, json=body)
+        arrived(receiver, 1)
+        assert control.post("/reset").status_code == 200
+        receiver.hold.set()
+        refused(waiting.result(), 503, "sandbox_unavailable")
 
 
 def test_a_receiver_that_never_answers_costs_its_time_only(

@@ -9,12 +9,14 @@ import pytest
 from stub_server.explain.contract_repairs import WIDEST
 from stub_server.explain.kinds import KINDS
 
+from ..conftest import Serve
 from ..support import forge
 from ..support.estate import ELSEWHERE, Estate, client
 from ..support.explained import explanation, pasted
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, created, customer_body, make_order, make_project
 from ..support.requests import JSON, OPERATIONS, UNKNOWN, ask, body_of
+from .hooks import clients
 from .steps import archive, done
 from .test_every_conflict import CAUSES, DECLARED, Answer, buyer_of_another_type
 
@@ -122,6 +124,7 @@ PROVOKED: dict[str, Provoke] = {
     "not_found": lambda shop: shop.api.get(f"/v2/orders/{UNKNOWN}"),
     "reference_not_found": lambda shop: ask(shop.api, ORDER, shop.ids | {"planId": UNKNOWN}),
     "merchant_not_found": lambda shop: ask(shop.api, OPERATIONS["getMerchantByPublicKey"]),
+    "step_not_kept": lambda shop: shop.api.get("/v2/plans", headers={"X-Sandbox-As-Of": "99999"}),
     "idempotency_key_reused": other_body,
     "idempotency_in_progress": lambda shop: ask(
         shop.api,
@@ -245,6 +248,33 @@ def test_what_was_refused_before_a_world_was_chosen_is_explained_in_the_default_
 
 
 # -- what an explanation says
+
+
+@pytest.mark.parametrize(
+    ("settings", "changes", "reason"),
+    [
+        ({"journal": 0}, {}, "the journal of this server keeps no bodies (--journal 0)"),
+        (
+            {},
+            {"metadata": {f"k{n}": "é" * 500 for n in range(40)}},
+            "the journal leaves a large body out that may hold",
+        ),
+    ],
+)
+def test_of_a_body_that_the_journal_has_not_kept_nothing_is_claimed(
+    serve: Serve, tmp_path: Path, settings: Json, changes: Json, reason: str
+) -> None:
+    with clients(serve(**settings)) as (api, control):
+        secret = api.headers["authorization"].removeprefix("Bearer ")
+        refusal = api.post(CUSTOMERS, json=customer_body() | {"email": "ana", "address": {"city": secret}} | changes)
+        assert 422 == refusal.status_code
+        found = explanation(control, refusal)
+        text = "It was refused with validation_error. Query, headers and body fit the operation's schemas."
+        assert ("contract", text) == (found["kind"], found["summary"])
+        first, *_ = found["nearest"]["changes"]
+        assert ("body", None) == (first["where"], first["from"])
+        assert f"What was sent is not known: {reason}" in first["why"]
+        assert [201] == pasted(found["nearest"]["curl"], tmp_path)
 
 
 def test_a_violation_names_its_place_in_the_contract_and_every_change(shop: Estate) -> None:

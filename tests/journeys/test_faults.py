@@ -163,6 +163,14 @@ def test_an_answer_may_come_as_ever_and_say_what_was_done_to_it(world: World, fi
         assert monotonic() - begun >= 0.06
 
 
+@pytest.mark.parametrize("then", [{}, {"status": 502}], ids=str)
+def test_a_header_of_a_rule_stands_instead_of_the_answers_own(world: World, then: Json) -> None:
+    """As when a proxy before the service answers with a page."""
+    world.rule({**then, "headers": {"Content-Type": "text/html", "Set-Cookie": "a=b"}})
+    answer = world.api.get("/v2/customers")
+    assert (["text/html"], ["a=b"]) == (answer.headers.get_list("Content-Type"), answer.headers.get_list("Set-Cookie"))
+
+
 def test_waits_add_up_and_the_first_rule_that_does_more_acts_alone(world: World) -> None:
     """Rules are tried in the order in which they were made."""
     waits = [world.rule({"delay_ms": 30}), world.rule({"delay_ms": {"min": 30, "max": 40}})]
@@ -412,7 +420,9 @@ def test_a_rule_that_contradicts_itself_is_409(world: World, body: Json, says: s
         ({"then": {}}, "then"),
         ({"then": {"status": 200}}, "then.status"),
         ({"then": {"status": 500}, "match": {"operationId": "listEverything"}}, "match.operationId"),
-        ({"then": {"delay_ms": 60_001}}, "then.delay_ms"),
+        ({"then": {"delay_ms": 60_001}}, "then.delay_ms: 60001 is greater than the maximum of 60000."),
+        ({"then": {"delay_ms": {"min": 1}}}, "then.delay_ms.max: This field is required."),
+        ({"then": {"delay_ms": "5"}}, "has the wrong type: send a whole number or an object."),
         ({"then": {"drop_connection": "sometimes"}}, "then.drop_connection"),
         ({"then": {"status": 500}, "when": {"probability": 2}}, "when.probability"),
         ({"then": {"headers": {"X-Team": "a\r\nSet-Cookie: b"}}}, "then.headers"),
@@ -424,7 +434,7 @@ def test_a_rule_that_cannot_be_meant_is_refused(world: World, body: Json, says: 
     """With what to write instead; nothing is made."""
     answer = world.control.post("/faults", json=body)
     refused(answer, 422, "validation_error")
-    assert says in answer.text
+    assert says in answer.json()["message"]
     assert 0 == done(world.control.get("/faults"))["pagination"]["total"]
 
 
@@ -444,6 +454,7 @@ def test_a_sandbox_has_so_many_rules_and_no_more(world: World) -> None:
     [
         ({"Prefer": "code=503"}, 503, "simulated_fault", "prefer"),
         ({"Prefer": 'return=minimal, code="429"'}, 429, "rate_limited", "prefer"),
+        ([("Prefer", "code=503"), ("Prefer", "wait=5")], 503, "simulated_fault", "prefer"),
         ({"Prefer": "code=409"}, 409, None, "prefer"),
         ({"X-Sandbox-Simulate": "plan_sold_out"}, 409, "plan_sold_out", "simulate"),
         ({"X-Sandbox-Simulate": "internal_error"}, 500, "internal_error", "simulate"),
@@ -452,7 +463,7 @@ def test_a_sandbox_has_so_many_rules_and_no_more(world: World) -> None:
     ids=str,
 )
 def test_one_request_fails_as_it_asks(
-    world: World, headers: dict[str, str], status: int, code: str | None, label: str
+    world: World, headers: dict[str, str] | list[tuple[str, str]], status: int, code: str | None, label: str
 ) -> None:
     """No rule is needed, and the next request is answered as ever."""
     body = order_body(world)
@@ -493,6 +504,37 @@ def test_a_wish_that_cannot_be_meant_is_refused_with_what_can(world: World, head
     answer = world.api.get("/v2/customers", headers=headers)
     refused(answer, 400, "malformed_request")
     assert says in answer.json()["message"]
+    assert [(next(iter(headers)), "header")] == [(wrong["field"], wrong["in"]) for wrong in answer.json()["details"]]
+
+
+@pytest.mark.parametrize(
+    ("headers", "name", "value"),
+    [
+        ({"Prefer": "code=401"}, "WWW-Authenticate", 'Bearer realm="membership-sandbox"'),
+        (
+            {"X-Sandbox-Simulate": "token_expired"},
+            "WWW-Authenticate",
+            'Bearer realm="membership-sandbox", error="invalid_token"',
+        ),
+        (
+            {"X-Sandbox-Simulate": "insufficient_scope"},
+            "WWW-Authenticate",
+            'Bearer realm="membership-sandbox", error="insufficient_scope", scope="customers:read"',
+        ),
+        ({"X-Sandbox-Simulate": "rate_limited"}, "Retry-After", "1"),
+        ({"Prefer": "code=503"}, "Retry-After", None),
+    ],
+    ids=str,
+)
+def test_a_simulated_refusal_has_the_headers_of_a_real_one(
+    world: World, headers: dict[str, str], name: str, value: str | None
+) -> None:
+    assert value == world.api.get("/v2/customers", headers=headers).headers.get(name)
+
+
+def test_the_headers_of_a_rule_stand_instead_of_those_of_a_real_refusal(world: World) -> None:
+    world.rule({"status": 429, "code": "rate_limited", "headers": {"retry-after": "7"}})
+    assert ["7"] == world.api.get("/v2/customers").headers.get_list("Retry-After")
 
 
 # -- what must not be made of it

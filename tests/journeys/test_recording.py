@@ -141,6 +141,9 @@ def test_a_caller_is_kept_by_kind_key_and_claims(world: World) -> None:
     assert world.name == by_token.caller.claims["sandbox"]
     assert (by_key.caller.key_id, None) == (by_public.caller.key_id, by_key.caller.claims)
     assert (401, 401, None) == (by_public.status, by_nobody.status, by_nobody.caller)
+    _, by_key_where_a_token_is_asked_for = world.kept("GET", "/api-keys")
+    assert "jwt_required" == by_key_where_a_token_is_asked_for.code
+    assert by_key.caller == by_key_where_a_token_is_asked_for.caller
 
 
 def test_who_sent_an_expired_token_or_that_of_another_world_is_known(world: World, live: Live) -> None:
@@ -233,6 +236,27 @@ def test_journal_n_keeps_so_many_requests(serve: Serve) -> None:
     world = opened(serve(seed=29, journal=3))
     ids = [world.send("GET", "/v2/plans").headers["X-Request-Id"] for _ in range(5)]
     assert ids[2:] == [trace.id for trace in world.journal]
+
+
+def test_what_is_asked_of_the_control_surface_takes_no_place_of_the_api(serve: Serve) -> None:
+    """It has as many places of its own, and goes before what is older in the API."""
+    world = opened(serve(seed=30, journal=3))
+
+    def listed(**query: str) -> list[str]:
+        return [each["path"] for each in world.send("GET", "/_sandbox/requests", params=query).json()["requests"]]
+
+    for _ in range(4):
+        assert 200 == world.send("GET", "/v2/plans").status_code
+        assert 200 == world.send("POST", "/_sandbox/clock/advance", json={"seconds": 1}).status_code
+    assert ["/v2/plans"] * 3 == listed()
+    assert ["/_sandbox/clock/advance", "/v2/plans"] * 3 == listed(control="true")
+    for _ in range(9):
+        assert 200 == world.send("POST", "/_sandbox/clock/advance", json={"seconds": 1}).status_code
+    assert 6 == len(world.journal)
+    for _ in range(3):
+        assert 200 == world.send("GET", "/v2/plans").status_code
+    assert ["/v2/plans"] * 3 == listed(control="true")[:3]
+    assert 6 == len(world.journal)
 
 
 def test_a_reset_and_a_fork_begin_with_an_empty_journal(world: World) -> None:

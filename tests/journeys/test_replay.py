@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 
 import httpx2
 import pytest
@@ -12,10 +13,10 @@ from stub_server.kernel.clock import LATEST_START
 
 from ..support.files import changed, exported, lines, sealed
 from ..support.live import Live
-from ..support.make import Json, Maker
+from ..support.make import Json, Maker, created, order_body
 from ..support.receiver import Receiver
 from ..support.recordings import PATIENCE, Replayed, Session, recorded
-from .hooks import clients
+from .hooks import arrived, clients, drain
 
 REQUESTS = 500
 DELAY = "x-sandbox-delay"
@@ -133,6 +134,50 @@ def test_it_begins_where_the_steps_reach_and_after_a_reset(serve: Callable[..., 
         assert (0, 0) == (about["recorded"], about["left_out"])
 
 
+def test_what_was_secret_is_set_aside_wherever_an_answer_repeats_it(
+    api: httpx2.Client, control: httpx2.Client, credentials: Json, file: Path
+) -> None:
+    """An answer of the control surface shows what was sent under a secret's name; the file has not what was sent."""
+    sample = credentials["sample"]
+    body = order_body(sample["projectId"], sample["planId"], metadata={"token": "abc", "note": "kept"})
+    order = created(api.post("/v2/orders/pix", json=body))["id"]
+    shown = control.get(f"/orders/{order}").json()
+    assert {"token": "abc", "note": "kept"} == shown["metadata"]
+    assert 200 == control.post(f"/orders/{order}/cancel").status_code
+    key = {"Authorization": f"Bearer {credentials['private_key']}"}
+    assert 403 == api.post("/api-keys", json={"name": "k", "scopes": ["orders:read"]}, headers=key).status_code
+    data = recorded(control, file).read_bytes()
+    replayed = Replayed(file)
+    assert (0, 3) == (replayed.code, replayed.told["same"]), replayed.told["diff"]
+
+    def spoil(request: Json) -> None:
+        request["answer"] = request["answer"].replace('"note":"kept"', '"note":"lost"')
+
+    found = lines(data)
+    spoil(next(line for kind, line in found if kind == "request" and line["operation"] == "cancelOrder"))
+    file.write_bytes(sealed(found))
+    replayed = Replayed(file)
+    assert (1, 1) == (replayed.code, replayed.told["same"])
+    assert '-    "note": "lost"' in replayed.told["diff"]
+    assert '"token": "[redacted]"' in replayed.told["diff"]
+    assert "abc" not in replayed.told["diff"]
+
+
+def test_it_begins_after_a_request_whose_body_was_left_out(
+    api: httpx2.Client, control: httpx2.Client, make_customer: Maker, credentials: dict[str, str], file: Path
+) -> None:
+    """One that changed something: nobody can send it again. One that was refused is left aside alone."""
+    large = {"metadata": {f"k{n}": "é" * 500 for n in range(40)} | {"key": credentials["private_key"]}}
+    make_customer(**large)
+    make_customer()
+    assert 422 == api.post("/v2/customers", json=large).status_code
+    assert 200 == api.get("/v2/customers").status_code
+    (about,) = [body for kind, body in lines(recorded(control, file).read_bytes()) if kind == "recording"]
+    assert (2, 2) == (about["recorded"], about["left_out"])
+    replayed = Replayed(file)
+    assert (0, 2) == (replayed.code, replayed.told["same"]), replayed.told
+
+
 @pytest.mark.parametrize(("settings", "said"), [({"history": 0}, "larger --history"), ({"journal": 0}, "--journal 0")])
 def test_what_cannot_be_recorded_is_refused_in_words(
     settings: dict[str, int], said: str, serve: Callable[..., Live]
@@ -142,15 +187,97 @@ def test_what_cannot_be_recorded_is_refused_in_words(
         refused = control.get("/export", params={"requests": "true"})
         assert (409, "step_not_kept") == (refused.status_code, refused.json()["code"])
         assert said in refused.json()["message"]
+        assert [("requests", "query")] == [(wrong["field"], wrong["in"]) for wrong in refused.json()["details"]]
 
 
 def test_answers_that_fault_rules_made_are_left_aside(api: httpx2.Client, control: httpx2.Client, file: Path) -> None:
     assert 201 == control.post("/faults", json={"then": {"status": 503}}).status_code
     assert 503 == api.get("/v2/orders").status_code
+    assert 1 == control.patch("/faults/fault_1", json={"enabled": False}).json()["fault"]["hits"]
+    assert 204 == control.delete("/requests").status_code
+    assert "fault_2" == control.post("/faults", json={"preset": "outage"}).json()["fault"]["id"]
+    assert 503 == api.get("/v2/orders").status_code
+    assert 200 == control.patch("/faults/fault_1", json={"enabled": True}).status_code
+    assert 204 == control.delete("/faults/fault_1").status_code
     assert 204 == control.delete("/faults").status_code
     assert 200 == api.get("/v2/orders").status_code
     replayed = Replayed(recorded(control, file))
-    assert (0, 3, 1) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diff"]
+    assert (0, 4, 3) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diff"]
+
+
+def test_what_rules_do_to_deliveries_happens_again(
+    api: httpx2.Client, control: httpx2.Client, make_customer: Maker, file: Path
+) -> None:
+    """To those of reserved names, which the world itself answers."""
+    hook = created(api.post("/v2/webhooks", json={"url": "https://shop.example/hook", "events": ["customer.created"]}))
+    rule = created(control.post("/faults", json={"match": {"event": "customer.*"}, "then": {"webhook_drop": True}}))
+    make_customer()
+    assert 200 == control.post("/clock/advance", json={"seconds": 1}).status_code
+    assert 200 == control.patch(f"/faults/{rule['fault']['id']}", json={"enabled": False}).status_code
+    assert 200 == control.post("/clock/advance", json={"hours": 1}).status_code
+    (log,) = api.get("/v2/webhooks/logs", params={"webhookId": hook["webhook"]["id"]}).json()["logs"]
+    attempts = api.get(f"/v2/webhooks/logs/{log['id']}").json()["log"]["attempts"]
+    assert ["fault:fault_1", None] == [attempt.get("simulated") for attempt in attempts][:2]
+    replayed = Replayed(recorded(control, file))
+    assert (0, 7, 1) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diff"]
+
+
+def test_what_a_rewind_holds_back_is_resumed_again(
+    api: httpx2.Client, control: httpx2.Client, receiver: Receiver, make_customer: Maker, file: Path
+) -> None:
+    """The first attempt is undone, and the delivery is due once more."""
+    created(api.post("/v2/webhooks", json={"url": receiver.url, "events": ["customer.created"]}))
+    make_customer()
+    arrived(receiver, 1)
+    assert drain(control)["complete"]
+    assert 200 == control.post("/rewind", json={"to_step": 2}).status_code
+    until = monotonic() + PATIENCE
+    while control.get("/health").json()["deliveries"] != {"due": 0, "in_flight": 0, "held": 1}:
+        assert monotonic() < until
+    assert {"resumed": 1} == control.post("/webhooks/resume").json()
+    arrived(receiver, 2)
+    assert drain(control)["complete"]
+    replayed = Replayed(recorded(control, file))
+    assert (0, 6) == (replayed.code, replayed.told["same"]), replayed.told["diff"]
+
+
+def test_a_refusal_that_a_header_asks_for_is_compared_and_none_of_the_rate_limit(
+    api: httpx2.Client, control: httpx2.Client, file: Path
+) -> None:
+    assert 429 == api.get("/v2/orders", headers={"Prefer": "code=429"}).status_code
+    replayed = Replayed(recorded(control, file))
+    assert (0, 1, 0) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diff"]
+
+
+def test_a_rewind_to_before_a_request_that_changed_nothing_is_replayed(
+    api: httpx2.Client, control: httpx2.Client, make_customer: Maker, file: Path
+) -> None:
+    """No step names such a request: its number is in the journal alone."""
+    make_customer()
+    harmless = [api.get("/v2/customers"), api.post("/v2/customers", json={})]
+    created(control.post("/faults", json={"preset": "outage"}))
+    harmless.append(api.get("/v2/customers"))
+    assert 204 == control.delete("/faults").status_code
+    make_customer()
+    for answer in harmless:
+        assert 200 == control.post("/rewind", json={"to_request": answer.headers["x-request-id"]}).status_code
+    replayed = Replayed(recorded(control, file))
+    assert (0, 9, 1) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diff"]
+
+
+def test_the_present_of_another_sandbox_whose_clock_runs_is_left_aside(serve: Callable[..., Live], file: Path) -> None:
+    """It is the machine's, whether the recorded sandbox's own clock stands or runs."""
+    with clients(serve(now=None, scenario="empty", seed=31)) as (api, control):
+        assert 200 == control.post("/clock/freeze").status_code
+        assert control.post("/sandboxes", json={"name": "beside"}).json()["sandbox"]["frozen"] is False
+        assert 200 == control.post("/clock/advance", json={"days": 1}).status_code
+        assert 200 == api.get("/v2/projects").status_code
+        found = lines(recorded(control, file).read_bytes())
+    made = next(line for kind, line in found if kind == "request" and line["operation"] == "createSandbox")
+    made["wall"] += 1_000  # as if that server had been slower
+    file.write_bytes(sealed(found))
+    replayed = Replayed(file)
+    assert (0, 5) == (replayed.code, replayed.told["same"]), replayed.told["diff"]
 
 
 def test_nobody_waits_for_a_delay_that_a_request_asked_for(

@@ -266,6 +266,9 @@ def test_curl_sends_the_request_again_as_pasted(world: World, tmp_path: Any) -> 
 
 def test_what_was_not_kept_whole_has_no_curl(world: World, serve: Serve) -> None:
     assert world.kept(world.api.get("/v2/plans?" + "x" * 2_000))["curl"] is None
+    large = {"metadata": {f"k{n}": "é" * 500 for n in range(40)} | {"key": world.credentials["private_key"]}}
+    left_out = world.kept(world.api.post("/v2/customers", json=customer_body() | large))
+    assert (201, "[redacted]", None) == (left_out["status"], left_out["request"]["body"], left_out["curl"])
     bare = World(serve(seed=31, journal=0))
     answer = new_customer(bare)
     assert bare.kept(answer)["curl"] is None
@@ -273,6 +276,11 @@ def test_what_was_not_kept_whole_has_no_curl(world: World, serve: Serve) -> None
 
 
 # -- HAR
+
+
+def test_a_har_warns_of_a_query_parameter_that_it_does_not_know(world: World) -> None:
+    answer = world.control.get("/requests.har", params={"limit": 1})
+    assert (200, "unknown_query_parameter:limit") == (answer.status_code, answer.headers.get("x-sandbox-warnings"))
 
 
 def test_har_has_the_same_requests_oldest_first(world: World) -> None:

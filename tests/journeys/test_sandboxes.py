@@ -86,6 +86,10 @@ def test_worlds_are_listed_newest_first_without_credentials(worlds: httpx2.Clien
     assert all("credentials" not in world for world in page["sandboxes"])
     found = worlds.get("/sandboxes", params={"name": "*-one"}).json()
     assert ["b-one", "a-one"] == [world["name"] for world in found["sandboxes"]]
+    for pattern in ("*-ONE", "?-one"):
+        found = worlds.get("/sandboxes", params={"name": pattern}).json()
+        assert ["b-one", "a-one"] == [world["name"] for world in found["sandboxes"]], pattern
+    assert [] == worlds.get("/sandboxes", params={"name": "[ab]-one"}).json()["sandboxes"]
     assert ["a-one", "default"] == [
         w["name"] for w in worlds.get("/sandboxes", params={"limit": 2, "page": 2}).json()["sandboxes"]
     ]
@@ -154,21 +158,26 @@ def test_a_deleted_world_is_gone_with_its_keys(worlds: httpx2.Client, make: Make
         refused(worlds.post("/sandboxes/gone/fork"), 404, "sandbox_not_found")
         root = str(client.base_url).partition("/s/")[0]
         refused(client.get(f"{root}/v2/customers"), 401, "invalid_token")
-    body = refused(worlds.delete("/sandboxes/default"), 409, "sandbox_protected")
-    assert "POST /_sandbox/reset" in body
+    answer = worlds.delete("/sandboxes/default")
+    assert "POST /_sandbox/reset" in refused(answer, 409, "sandbox_protected")
+    assert [("sandboxName", "path")] == [(wrong["field"], wrong["in"]) for wrong in answer.json()["details"]]
 
 
 def test_what_cannot_be_made_says_why(worlds: httpx2.Client, make: Make) -> None:
     make(name="taken")
     for path in ("", "/taken/fork"):
         refused(worlds.post(f"/sandboxes{path}", json={"name": "TAKEN"}), 409, "duplicate_sandbox")
-        refused(worlds.post(f"/sandboxes{path}", json={"name": "default"}), 409, "duplicate_sandbox")
+        always = refused(worlds.post(f"/sandboxes{path}", json={"name": "default"}), 409, "duplicate_sandbox")
+        assert "DELETE" not in always
         wrong = worlds.post(f"/sandboxes{path}", json={"name": "-x"})
         assert {"name": "format"} == fields_of(wrong, 422, "validation_error")
         wrong = worlds.post(f"/sandboxes{path}", json={"ttl_seconds": 0})
         assert {"ttl_seconds": "min"} == fields_of(wrong, 422, "validation_error")
-    refused(worlds.post("/sandboxes", json={"scenario": "nowhere"}), 404, "scenario_not_found")
-    refused(worlds.post("/sandboxes", json={"scenario": "../../etc/passwd"}), 404, "scenario_not_found")
+    for scenario in ("nowhere", "../../etc/passwd", "./default.yaml"):
+        answer = worlds.post("/sandboxes", json={"scenario": scenario})
+        body = refused(answer, 404, "scenario_not_found")
+        assert "Known ones are busy, default, empty, extremes, past_due." in body
+        assert [("scenario", "body")] == [(wrong["field"], wrong["in"]) for wrong in answer.json()["details"]]
     refused(worlds.post("/sandboxes", json={"now": "9999-01-01T00:00:00Z"}), 409, "clock_too_far")
     refused(worlds.get("/sandboxes/-x"), 404, "sandbox_not_found")
     assert ["taken", "default"] == [world["name"] for world in worlds.get("/sandboxes").json()["sandboxes"]]

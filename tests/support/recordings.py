@@ -37,12 +37,14 @@ class Session:
         self._url, self._steps = url, [0]
         self._customers: list[str] = []
         self._orders: list[str] = []
+        self._asked: list[str] = []
         self._key: str | None = None
         self._plan = make_plan(api)
         self._kinds: list[Callable[[], httpx2.Response]] = [
             self._customer, self._customer, self._order, self._order, self._pay, self._lists, self._lists, self._lists,
             self._twice, self._broken, self._stranger, self._missing, self._by_key, self._change, self._advance,
             self._fork, self._snapshot, self._rewind, self._past, self._webhook, self._token, self._simulated,
+            self._before, self._restore, self._resume,
         ]  # fmt: skip
 
     def run(self, count: int) -> None:
@@ -51,6 +53,7 @@ class Session:
             response = self._random.choice(self._kinds)()
             assert response.status_code < 500 or response.headers.get("x-sandbox-simulated"), response.text
             self.statuses.add(response.status_code)
+            self._asked.append(response.headers["x-request-id"])
             self.sent += 1
 
     def _pick(self, idents: list[str]) -> str:
@@ -62,7 +65,8 @@ class Session:
         return response
 
     def _order(self, **headers: str) -> httpx2.Response:
-        body = order_body(self._plan["projectId"], self._plan["id"])
+        secret = {"token": "t-1"}  # which no recording has, and controls show
+        body = order_body(self._plan["projectId"], self._plan["id"], metadata=secret)
         response = self.api.post("/v2/orders/pix", json=body, headers=headers)
         if response.status_code == 201:
             self._orders.append(response.json()["id"])
@@ -93,7 +97,7 @@ class Session:
             made = self.api.post("/api-keys", json={"name": "Chave", "scopes": ["customers:read"]})
             self._key = made.json()["api_key"]["private_key"]
             return made
-        path = self._random.choice(["/v2/customers", "/v2/orders"])  # the second one it may not read
+        path = self._random.choice(["/v2/customers", "/v2/orders", "/api-keys"])  # of these it may read the first
         response = self.api.get(path, headers={"Authorization": f"Bearer {self._key}"})
         self._key = self._key if response.status_code != 401 else None  # a rewind has undone it
         return response
@@ -117,6 +121,15 @@ class Session:
 
     def _rewind(self) -> httpx2.Response:
         return self.control.post("/rewind", json={"to_step": self._steps[-1]})
+
+    def _before(self) -> httpx2.Response:
+        return self.control.post("/rewind", json={"to_request": self._pick(self._asked[-20:])})
+
+    def _restore(self) -> httpx2.Response:
+        return self.control.post("/snapshots/here/restore")
+
+    def _resume(self) -> httpx2.Response:
+        return self.control.post("/webhooks/resume")
 
     def _past(self) -> httpx2.Response:
         return self.api.get("/v2/orders?limit=3", headers={"X-Sandbox-As-Of": str(self._steps[-1])})

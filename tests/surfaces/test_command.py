@@ -152,6 +152,17 @@ def test_a_token_has_scopes_of_the_contract_alone(tmp_path: Path) -> None:
     assert 0 == CliRunner().invoke(main, [*made, "--overlay", str(overlay)]).exit_code
 
 
+def test_a_token_is_for_a_sandbox_by_any_spelling_of_its_name(live: Live) -> None:
+    """And for no name that no sandbox can have."""
+    printed = CliRunner().invoke(main, ["token", "--sandbox", "Spelled"]).output.strip()
+    headers = {"Authorization": f"Bearer {printed}"}
+    assert 200 == httpx2.get(f"{live.url}/v2/customers", headers=headers, verify=NO_TLS).status_code
+    live.app.sandboxes.forget("spelled")
+    refused = CliRunner().invoke(main, ["token", "--sandbox", "a b"])
+    assert 2 == refused.exit_code
+    assert "a name has 1 to 63 of the characters" in refused.output
+
+
 def test_a_token_is_printed_for_a_server_of_the_seed(live: Live) -> None:
     """With every scope or some, for a sandbox; a server of another seed does not know it."""
     printed = [CliRunner().invoke(main, ["token", *args]) for args in ([], ["--seed", "7"], ["--scope", "orders:read"])]

@@ -69,7 +69,8 @@ def test_why_requests_are_left_aside_is_told(to: list[str], api: httpx2.Client, 
     aside = [("request", request | {"id": ident} | other) for ident, other in zip(idents, spoilt, strict=True)]
     file.write_bytes(sealed([*found, ("request", request), *aside]))
     assert (
-        "1 answers of 26 requests are the same, 25 were left aside: 1 answered by fault rules (a recording has none), "
+        "1 answers of 26 requests are the same, 25 were left aside: 1 about fault rules "
+        "or answered by them (a recording has none), "
         "1 refused by the rate limit (a replay is as fast as it can), 1 without an answer (nothing to compare), "
         "1 certifying a receiver (no other machine is asked), "
         "21 verifying requests (the journal before the recording is not known).\n"

@@ -110,9 +110,14 @@ def test_reset_import_and_steps_after_them_are_kept(tmp_path: Path) -> None:
             assert 200 == control.post("/import", content=file, headers=headers).status_code
         with server.api("carried") as api:
             created(api.post("/v2/customers", json=customer_body()))
+        with server.control() as control:
+            assert 200 == control.post("/reset").status_code
         before = [told(server, name) for name in ("default", "carried")]
         server.kill()
     with server:
+        with server.control() as control:  # by when they were made, however often they were replaced since
+            listed = control.get("/sandboxes").json()["sandboxes"]
+        assert ["carried", "default"] == [sandbox["name"] for sandbox in listed]
         assert before == [told(server, name) for name in ("default", "carried")]
         assert ["empty", "default"] == [found["sandbox"]["scenario"] for found in before]
 

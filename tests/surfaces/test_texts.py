@@ -163,6 +163,22 @@ def test_an_unknown_path_is_told_which_was_meant(door: Door, method: str, path: 
 
 
 @pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/_sandbox/requests/last", 'Nothing is called "last": every requestId matches ^req_[0-9a-f]+$'),
+        ("/_sandbox/faults/all", 'Nothing is called "all": every faultId matches ^fault_[0-9]+$'),
+        ("/_sandbox/snapshots/a%20b", 'Nothing is called "a b": every snapshotName matches ^[A-Za-z0-9]'),
+        ("/_sandbox/requests/%ff%ED%A0%80", ": every requestId matches"),
+        ("/_sandbox/requests/" + "x" * 5_000, "x" * 79 + "…: every requestId matches ^req_[0-9a-f]+$"),
+    ],
+)
+def test_a_name_that_nothing_can_have_is_told_what_names_are_like(door: Door, path: str, expected: str) -> None:
+    answer = door.ask("GET", path)
+    assert 404 == answer.status
+    assert expected in answer.json()["message"]
+
+
+@pytest.mark.parametrize(
     ("path", "document"),
     [("/v2/nothing", "/s/surfaces/openapi.json"), ("/_sandbox/nothing", "/s/surfaces/_sandbox/openapi.json")],
 )

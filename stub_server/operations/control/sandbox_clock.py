@@ -69,7 +69,9 @@ async def _jump(call: Call, to: int, body: Body, then: Callable[[], object] | No
     check_standing(call.sandbox)
     _check(call, to, field)
     seconds = body.get("wait_seconds", PATIENCE)
-    return await pass_time(call.server.courier, call.sandbox, to, call.cause, seconds, then)
+    passed = await pass_time(call.server.courier, call.sandbox, to, call.cause, seconds, then)
+    call.check_there()
+    return passed
 
 
 def _set(call: Call, clock: ClockState) -> None:

@@ -17,7 +17,7 @@ from ...engine import samples
 from ...engine.scheduler import tick
 from ...events.log import TOLD_BYTES, Event
 from ...kernel.page import Page
-from ...kernel.problem import Conflict, detail, reference_missing
+from ...kernel.problem import Conflict, Missing, detail
 from ...kernel.record import Body, Record
 from ...worlds.entry import Entry
 
@@ -59,7 +59,7 @@ def trigger_event(call: Call, body: Body) -> Reply:
     event = samples.raised(call.draft, type_, told)
     payload = event.payload()
     if "overrides" in body:
-        _check(_validator_of(server.schemas, type_, server.document), orjson.loads(payload))
+        _check(_validator_of(server.schemas, type_, server.document), orjson.loads(payload), entry["payload_key"])
     return Reply(201, (b'{"event":', payload, b"}"))
 
 
@@ -75,7 +75,8 @@ def _subject(call: Call, body: Body, entry: Body) -> Record | None:
         if record is not None:
             call.store = store
             return record
-    raise reference_missing("resource_id", f"record of a {body['type']} event")
+    message = f"No record of this sandbox that {body['type']} is about has this resource_id."
+    raise Missing(message, code="reference_not_found", details=[detail("resource_id", "reference_not_found", message)])
 
 
 def _patched(value: Any, changes: Any) -> Any:
@@ -97,13 +98,14 @@ def _validator_of(schemas: Schemas, type_: str, document: Document) -> Validator
     return schemas.compile(document.events[type_]["schema"], request=False)
 
 
-def _check(validator: Validator, payload: Any) -> None:
+def _check(validator: Validator, payload: Any, key: str) -> None:
     """Hold a payload with overrides to the contract: receivers are promised its schema. Raises Conflict."""
     if validator.is_valid(payload):
         return
     error = next(validator.iter_errors(payload))
     field = ".".join(str(step) for step in error.instance_path)[:200] or "overrides"
-    message = f"With these overrides the payload breaks the contract at {field}: {error.message[:300]}"
+    message = f"Overrides are merged into data.{key}; with these the payload breaks the contract at {field}: "
+    message += error.message[:300]
     raise Conflict(message, code="event_conflict", details=[detail("overrides", "event_conflict", message)])
 
 

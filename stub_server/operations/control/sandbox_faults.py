@@ -30,7 +30,7 @@ def create_fault(call: Call, body: Body) -> Reply:
         raise _contradiction("then", "Say what happens, or name a preset.")
     delay = body.get("then", {}).get("delay_ms")
     if isinstance(delay, dict) and delay["min"] > delay["max"]:
-        raise _contradiction("then.delay_ms", "min is not larger than max.")
+        raise _contradiction("then.delay_ms", "Send a min that is not larger than max.")
     for name in body.get("then", {}).get("headers", {}):
         if not _is_token(name) or name.lower() in _FRAMING:
             raise _contradiction(f"then.headers.{name[:60]}", "This is no header that a rule can set: leave it out.")
