@@ -158,6 +158,7 @@ def test_nothing_is_lost_and_nothing_sent_twice_over_a_bad_network(
             assert "The server is back." == running.notice()
             arrived(len(made))
         assert made == received(receiver)
+        assert ["200"] * len(made) == [running.line().split()[2] for _ in made]  # the last answer has come too
         assert 0 == running.stopped(signal.SIGTERM)
 
 
