@@ -32,10 +32,8 @@ class Journal:
         self._budget = budget or Budget(MOST_BYTES_IN_ALL)
         self._kept: deque[Trace] = deque()
         self.size = self._forgotten = self._cleared = 0
-        self._controls, self._room = (
-            0,
-            self._most,
-        )  # of the control surface, and how many requests may be kept with them
+        self._controls = 0  # requests to the control surface
+        self._room = self._most  # how many requests may be kept with them
         self._told = 0  # bytes that the budget knows of
         self._alarm = 0  # bytes at which bounds are looked at: every request appends
 

@@ -190,7 +190,7 @@ def test_a_conflict_says_whether_it_is_with_what_was_sent_or_with_what_there_is(
         (stage.api.patch(f"{path}/status", json={"status": "active"}), "status", "body"),
         (stage.api.post(f"{path}/activate", json={"reason": "x"}), "status", "path"),
         (stage.api.put(path, json={"name": "Clube"}), None, "path"),
-        (stage.control.delete("/sandboxes/default"), "name", "path"),
+        (stage.control.delete("/sandboxes/default"), "sandboxName", "path"),
         (stage.control.post(f"/orders/{stage.order('paid')['id']}/refund", json={"amount": 9999}), "amount", "body"),
     ):
         (told,) = answer.json()["details"]
