@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import weakref
-from collections import Counter
 from collections.abc import Iterator
 
 import httpx2
@@ -25,6 +24,17 @@ def no_collector() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
+
+
+def unreachable(name: str) -> set[str]:
+    """What the collector finds: the types' names, or the modules that they are of."""
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        gc.collect()
+        return {getattr(type(found), name) for found in gc.garbage}
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
 
 
 @pytest.mark.usefixtures("no_collector")
@@ -69,14 +79,7 @@ def test_living_a_past_leaves_nothing_to_collect(scenario: str) -> None:
     asyncio.run(worlds.reset("default", scenario, seed=7))
     gc.collect()
     asyncio.run(worlds.reset("default", scenario, seed=8))
-    gc.set_debug(gc.DEBUG_SAVEALL)
-    try:
-        gc.collect()
-        left = Counter(type(found).__module__ for found in gc.garbage)
-    finally:
-        gc.set_debug(0)
-        gc.garbage.clear()
-    assert [] == [name for name in left if name.startswith("stub_server")]
+    assert [] == [name for name in unreachable("__module__") if name.startswith("stub_server")]
 
 
 @pytest.mark.usefixtures("no_collector")
@@ -108,12 +111,6 @@ def test_a_request_that_was_answered_leaves_nothing_to_collect(method: str, path
     with running(FROZEN) as live, httpx2.Client(base_url=live.url, verify=NO_TLS) as client:
         client.headers["Authorization"] = f"Bearer {live.app.sandboxes.default.credentials['private_key']}"
         answers = [client.request(method, path, json={} if method == "POST" else None) for _ in range(3)]
-        gc.set_debug(gc.DEBUG_SAVEALL)
-        try:
-            gc.collect()
-            left = Counter(type(found).__qualname__ for found in gc.garbage)
-        finally:
-            gc.set_debug(0)
-            gc.garbage.clear()
+        left = unreachable("__qualname__")
     assert [status] * 3 == [answer.status_code for answer in answers]
-    assert not {"Call", "Trace", "Response"} & left.keys()
+    assert not {"Call", "Trace", "Response"} & left
