@@ -220,6 +220,22 @@ def test_a_call_that_waits_in_a_world_that_is_reset_says_that_it_has_not_done_it
         refused(waiting.result(), 503, "sandbox_unavailable")
 
 
+def test_a_drain_of_a_world_that_is_reset_says_that_it_has_not_waited(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, live: Live
+) -> None:
+    hook(events=["order.created"])
+    receiver.hold = threading.Event()
+    make_order(api)
+    arrived(receiver, 1)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(control.post, "/webhooks/drain")
+        while not live.app.server.courier.posting._watching and not waiting.done():
+            time.sleep(0.01)
+        assert control.post("/reset").status_code == 200
+        receiver.hold.set()
+        refused(waiting.result(), 503, "sandbox_unavailable")
+
+
 def test_a_receiver_that_never_answers_costs_its_time_only(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ async def drain_webhooks(call: Call, body: Body | None) -> Reply:
     sandbox, courier = call.sandbox, call.server.courier
     courier.ring(sandbox)
     complete = await drained(courier, sandbox, (body or {}).get("wait_seconds", PATIENCE))
+    call.check_there()
     if not sandbox.is_broken:
         tick(sandbox)
     return reply.value({"now": iso(sandbox.clock.now), "complete": complete, "deliveries": courier.queue(sandbox)})
