@@ -139,11 +139,16 @@ def of_a_server(command: F) -> F:
     return command
 
 
-of_overlays = click.option(
-    "--overlay",
-    "overlays",
-    type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
-    multiple=True,
-    envvar="STUB_OVERLAY",
-    help="OpenAPI Overlay to apply; repeatable.",
-)
+def overlay_option(told: str) -> Callable[[F], F]:
+    """The option that takes overlays; `told` is its help."""
+    return click.option(
+        "--overlay",
+        "overlays",
+        type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
+        multiple=True,
+        envvar="STUB_OVERLAY",
+        help=told,
+    )
+
+
+of_overlays = overlay_option("OpenAPI Overlay to apply; repeatable.")

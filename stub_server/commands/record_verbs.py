@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from .options import Unusable, answer_of, of_a_server, printable, tell
+from .options import Unusable, answer_of, of_a_server, overlay_option, printable, tell
 
 _MOST_IDS = 20  # of requests that were left aside for one reason
 _ASIDE = {
@@ -67,14 +67,7 @@ def record(
 
 @click.command(context_settings=_SETTINGS)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True, path_type=Path))
-@click.option(
-    "--overlay",
-    "overlays",
-    type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
-    multiple=True,
-    envvar="STUB_OVERLAY",
-    help="OpenAPI Overlay of the recording's server; repeatable.",
-)
+@overlay_option("OpenAPI Overlay of the recording's server; repeatable.")
 @click.option(
     "--scenario",
     type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),

@@ -75,7 +75,7 @@ class Rehearsal:
             return {"type": "http.request", "body": asked.body, "more_body": False}
 
         async def send(message: Message) -> None:
-            """Of what answers piece by piece nobody asks for more than that it does."""
+            """Ignore an answer that comes in messages: a rehearsal only asks whether the request is accepted."""
 
         headers = {name.encode(): value.encode("latin-1", "replace") for name, value in asked.headers.items()}
         query = asked.query.encode("latin-1", "replace")
