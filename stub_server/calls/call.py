@@ -15,6 +15,7 @@ from ..kernel.record import Body, Record, Row
 from ..kernel.trace import Trace
 from ..store.memory import Store
 from ..store.table import Table
+from .head import Head
 
 CONTROL = "/_sandbox"
 Answer: TypeAlias = tuple[int, list[tuple[bytes, bytes]], Sequence[bytes], bytes]
@@ -57,12 +58,6 @@ class Call:
     store: Store
     prefix = ""
     """The `/s/{name}` that was taken off the path, or empty."""
-    origin: bytes | None = None
-    """The page that sent it, as its browser says."""
-    repeated: str | None = None
-    """A header that came more than once and must not."""
-    is_foreign = False
-    """Whether that page is of another machine."""
     client: tuple[str, int] | None = None
     caller: Caller | None = None
     operation: Operation | None = None
@@ -88,14 +83,14 @@ class Call:
     _draft: Draft | None = None
 
     def __init__(
-        self, method: str, path: str, query_string: bytes, headers: dict[bytes, bytes], sandbox: Sandbox, server: Any
+        self, method: str, path: str, query_string: bytes, head: Head, sandbox: Sandbox, server: Any
     ) -> None:
-        """`headers` are by name in lower case; `sandbox` is the world that refuses the request where none is chosen.
+        """`path` is the path in its world; `sandbox` is the world that refuses the request where none is chosen.
 
-        `path` is the path in its world. `server` is a `calls.server.Server`.
+        `server` is a `calls.server.Server`.
         """
-        self.method, self.path, self.query_string, self.headers = method, path, query_string, headers
-        self.sandbox, self.server = sandbox, server
+        self.method, self.path, self.query_string, self.head = method, path, query_string, head
+        self.headers, self.sandbox, self.server = head.by_name, sandbox, server
 
     def begin(self) -> Trace:
         """The world has been chosen: from here on there is a trace of the request in it."""

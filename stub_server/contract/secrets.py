@@ -29,7 +29,7 @@ _MOST_MEMBERS = 50  # of a query that is looked through
 _STEMS = ("_key", "-key", "authorization", "cookie", "password", "token", "jwt")
 _IN_BODIES = ("sk_", "whsec_", "eyj", "\\u00")
 _RARE = "\\zjxqwkvh_"
-_MOST_CLEAN, _LONGEST_CLEAN = 64, 2_048  # headers and queries that are known to have no secret: how many, and bytes
+_MOST_CLEAN, _LONGEST_CLEAN = 64, 1_024  # queries that are known to have no secret: how many, and bytes
 
 
 class TooMuch(Exception):
@@ -67,31 +67,34 @@ class Secrets:
             groups[letter] = (*groups.get(letter, ()), sign)
         return tuple(groups.items())
 
-    def suspects(self, path: str, query: bytes, headers: bytes, body: bytes) -> bool:
-        """Whether a request may have a secret: fast, and true too often rather than too seldom."""
+    def suspects(self, path: str, query: bytes, body: bytes) -> bool:
+        """Whether a request may have a secret besides its headers: fast, and too often rather than too seldom."""
         if len(body) > LARGEST_SEARCHED:
             return True
         if self._admin_key is not None and (self._own in path or b"\\" in body or self._has_own(body)):
             return True  # an escape may stand for a part of the key
-        clean = self._clean
-        if (headers not in clean or query not in clean) and self._may_have_one(headers, query):
+        if query and query not in self._clean and self._is_in_query(query):
             return True
         # Texts are searched faster than bytes, and one letter much faster than three.
         if "?" in path or "%" in path or ("_" in path and ("sk_" in path or "whsec_" in path)):
             return True
         return "eyJ" in path or (body != b"" and self._has_sign(body))
 
-    def _may_have_one(self, headers: bytes, query: bytes) -> bool:
-        """Whether headers or a query may have a secret; a client sends the same ones again and again."""
+    def may_be_in(self, headers: bytes) -> bool:
+        """Whether headers may have a secret: true too often rather than too seldom."""
         text = headers.decode("latin-1")
-        if "?" in text or "%" in text or "sk_" in text or "whsec_" in text or "eyJ" in text or self._has_own(headers):
-            return True
+        return (
+            "?" in text or "%" in text or "sk_" in text or "whsec_" in text or "eyJ" in text or self._has_own(headers)
+        )
+
+    def _is_in_query(self, query: bytes) -> bool:
+        """Whether a query may have one; a client sends the same queries again and again."""
         if b"%" in query or self._has_sign(query) or self._has_own(query):
             return True
-        if len(headers) + len(query) < _LONGEST_CLEAN:
+        if len(query) < _LONGEST_CLEAN:
             if len(self._clean) >= _MOST_CLEAN:
                 self._clean.clear()
-            self._clean |= {headers, query}
+            self._clean.add(query)
         return False
 
     def _has_own(self, text: bytes) -> bool:

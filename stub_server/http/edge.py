@@ -7,6 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..calls.call import CONTROL, Answer, Call
 from ..calls.server import Server
+from ..contract.secrets import Secrets
 from ..engine.sandbox import BROKEN
 from ..engine.scheduler import tick
 from ..kernel.problem import Forbidden, Malformed, Unavailable
@@ -17,6 +18,7 @@ from .bodies import read_late
 from .choice import Choice
 from .door import OPEN_CONTROL, Bodiless, Door
 from .errors import Headers, render
+from .heads import DELIVERY, Heads
 from .hosts import Hosts
 from .inbox import inbox_at
 from .ratelimit import RateLimit
@@ -25,7 +27,6 @@ from .response import WHOLE, SendWhole
 from .router import CALL
 
 _PREFLIGHT = b"access-control-request-method"
-_ONCE = (b"host", b"origin", b"authorization")  # of two, this server and what stands before it may believe another one
 REFUSED = "stub_server.refused"
 """Where a scope says why its request is refused, whatever it is."""
 SERVED_WHEN_BROKEN = frozenset((f"{CONTROL}/health", f"{CONTROL}/reset"))
@@ -57,7 +58,8 @@ class Edge:
         self._door = Door(server, cors.Origins(cors_origins, loopback=server.loopback))
         self._choose = Choice(server.sandboxes, server.tokens, self._hosts, self._door, pages, loopback=server.loopback)
         self._rate_limit = rate_limit
-        self._recorder = Recorder(server.document, server.control, admin_key=server.admin_key)
+        secrets = Secrets(server.document, server.control, admin_key=server.admin_key)
+        self._heads, self._recorder = Heads(self._hosts, secrets), Recorder(secrets)
         self.listener: Callable[[Trace, Sequence[str]], None] | None = None  # told of every request once it is answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -118,7 +120,7 @@ class Edge:
             if is_control:
                 trace.is_control = True
             if is_kept and (not is_control or changes_something(call)):
-                self._recorder.record(call, scope["headers"])
+                self._recorder.record(call)
             else:
                 self._recorder.pass_by(call)
             if self.listener is not None:
@@ -134,7 +136,10 @@ class Edge:
         if trace.method == "HEAD":
             parts, body = (b"",), b""
         trace.parts, trace.length = parts, len(body)
-        if whole is None or not whole(status, headers, body):
+        lines = None if whole is None else whole(status, headers, body)
+        if lines is not None:
+            trace.sent = lines
+        else:
             await send({"type": "http.response.start", "status": status, "headers": headers})
             await send({"type": "http.response.body", "body": body})
 
@@ -152,7 +157,7 @@ class Edge:
 
     def _complete(self, call: Call, status: int, headers: Headers) -> None:
         """Add what stands on every answer."""
-        trace, origin = call.trace, call.origin
+        trace, origin = call.trace, call.head.origin
         trace.status = status
         headers += ((b"x-request-id", trace.id.encode()), cors.VARY, *call.limits)
         if origin is not None and self._door.lets_read(call, origin):
@@ -176,43 +181,39 @@ class Edge:
 
     def _arrived(self, scope: Scope) -> Call:
         """The call that all layers find in the scope."""
-        headers = dict(scope["headers"])
-        call = Call(scope["method"], scope["path"], scope["query_string"], headers, self.sandboxes.default, self.server)
+        head, world = self._heads(scope["headers"]), self.sandboxes.default
+        call = Call(scope["method"], scope["path"], scope["query_string"], head, world, self.server)
         call.client = scope.get("client")
-        if len(headers) != len(scope["headers"]):
-            call.repeated = _repeated(scope["headers"])
-        if b"origin" in headers:
-            call.origin = headers[b"origin"]
-            call.is_foreign = not cors.is_local_origin(call.origin)
         scope[CALL] = call
         return call
 
     def _enter(self, call: Call) -> Awaitable[None] | None:
         """The first steps: no header twice, the host, no delivery, the world, which may be awaited. Raises refusals."""
-        if call.repeated is not None:
-            raise Malformed(f"The request has more than one {call.repeated} header.", code="malformed_request")
-        if not self._hosts.admits(call.headers.get(b"host")) and not _is_open(call.path):
-            raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
-        if b"webhook-id" in call.headers:
-            _refuse_delivery(call)
+        if not call.head.is_ordinary:
+            self._look_at(call)
         return self._choose(call)
+
+    def _look_at(self, call: Call) -> None:
+        """Raises Malformed and Forbidden for headers that no request may have."""
+        head = call.head
+        if head.repeated is not None:
+            raise Malformed(f"The request has more than one {head.repeated} header.", code="malformed_request")
+        if not self._hosts.admits(head.by_name.get(b"host")) and not _is_open(call.path):
+            raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
+        if DELIVERY in head.by_name:
+            _refuse_delivery(call)
 
     def _answer_early(self, call: Call, *, is_control: bool) -> Bodiless | None:
         """The steps before the API: a bare prefix, a preflight, the control surface's door. Raises refusals."""
         path = call.path
         if not path:
             return _to_the_pages(call)
-        if call.origin is not None and call.method == "OPTIONS" and _PREFLIGHT in call.headers:
-            return self._door.preflight(call, call.origin)
+        origin = call.head.origin
+        if origin is not None and call.method == "OPTIONS" and _PREFLIGHT in call.headers:
+            return self._door.preflight(call, origin)
         if is_control:
             self._door.control(call, path)
         return None
-
-
-def _repeated(sent: Headers) -> str | None:
-    """The header that stands more than once and must not."""
-    names = [name for name, _ in sent]
-    return next((name.decode().title() for name in _ONCE if names.count(name) > 1), None)
 
 
 def _refuse_delivery(call: Call) -> None:

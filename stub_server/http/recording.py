@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 from ..calls.call import Call
-from ..contract.document import Document
-from ..contract.redaction import REDACTED
-from ..contract.secrets import SECRET_HEADERS, Secrets
+from ..contract.secrets import Secrets
 from .auth import recognised
-from .errors import Headers
 from .inbox import inbox_at
+from .response import sent_lines
 
 OVERHEAD, EACH = 1_000, 80  # bytes of a request besides what came and went, and of an id
-_REDACTED = REDACTED.encode()
-_SECRET = frozenset(name.encode() for name in SECRET_HEADERS if name != "authorization")
 _READING = ("GET", "HEAD", "OPTIONS")
 
 
@@ -26,9 +20,8 @@ def changes_something(call: Call) -> bool:
 class Recorder:
     """One per server."""
 
-    def __init__(self, *contracts: Document, admin_key: bytes | None = None) -> None:
-        """`admin_key` is the server's."""
-        self._secrets = Secrets(*contracts, admin_key=admin_key)
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
         self._carriers: frozenset[str] | None = None  # operations with secrets, found out with the first request
 
     def pass_by(self, call: Call) -> None:
@@ -36,11 +29,11 @@ class Recorder:
         trace = call.trace
         if call.warnings:
             trace.warnings = call.warnings
-        if self._secrets.suspects(trace.path, trace.query, b"", b""):
+        if self._secrets.suspects(trace.path, trace.query, b""):
             self._redact_line(call)
 
-    def record(self, call: Call, sent: Headers) -> None:
-        """Keep a request that has ended; `sent` are its headers as they came, where a name may stand twice."""
+    def record(self, call: Call) -> None:
+        """Keep a request that has ended."""
         trace, journal = call.trace, call.sandbox.journal
         if call.warnings:
             trace.warnings = call.warnings
@@ -48,31 +41,29 @@ class Recorder:
             trace.is_prefixed = True
         if not journal.keeps_bodies:
             self.pass_by(call)
-            trace.answer = None
+            trace.answer, trace.sent = None, b""
             trace.size = OVERHEAD + 4 * len(trace.path) + len(trace.query)
             journal.append(trace)
             return
-        headers, body, query = call.headers, call.body_bytes, trace.query
-        if b"authorization" in headers:
-            if trace.status == 401 or trace.code == "jwt_required":
-                trace.caller = recognised(call, headers[b"authorization"])
-            headers[b"authorization"] = _REDACTED
-        if not _SECRET.isdisjoint(headers):
-            headers |= dict.fromkeys(_SECRET.intersection(headers), _REDACTED)
-        if len(headers) != len(sent):
-            headers = _joined(sent, headers)
+        head, body, query = call.head, call.body_bytes, trace.query
+        if trace.status == 401 or trace.code == "jwt_required":
+            authorization = head.by_name.get(b"authorization")
+            if authorization is not None:
+                trace.caller = recognised(call, authorization)
         if self._carriers is None:
             self._carriers = self._secrets.operations
-        packed, sent_headers = b"\n".join((*headers, *headers.values())), call.sent_headers
-        if trace.operation in self._carriers or self._secrets.suspects(trace.path, query, packed, body):
+        packed = head.packed
+        if head.is_suspect or trace.operation in self._carriers or self._secrets.suspects(trace.path, query, body):
             self._redact_line(call)
-            query = trace.query
-            packed = b"\n".join((*headers, *(self._secrets.line(value) for value in headers.values())))
-            sent_headers = [(name, self._secrets.line(value)) for name, value in sent_headers]
+            query, lines = trace.query, packed.split(b"\n")
+            half = len(lines) // 2
+            packed = b"\n".join((*lines[:half], *map(self._secrets.line, lines[half:])))
+            trace.sent = sent_lines([(name, self._secrets.line(value)) for name, value in call.sent_headers])
             kept, trace.answer = self._secrets.without(body, trace.answer)
             body = kept or b""
-        # Bytes, and no pairs: these would be a dozen objects for each of thousands of requests.
-        trace.packed, trace.sent = packed, b"\n".join(chain.from_iterable(sent_headers))
+        elif not trace.sent:
+            trace.sent = sent_lines(call.sent_headers)
+        trace.packed = packed
         size = OVERHEAD + 4 * len(trace.path) + len(query) + len(packed) + trace.length
         if body:
             trace.body = body
@@ -91,14 +82,3 @@ class Recorder:
         trace.query = secrets.query(trace.query.decode("latin-1")).encode("latin-1")
         if call.warnings:
             trace.warnings = [secrets.text(warning) for warning in call.warnings]
-
-
-def _joined(sent: Headers, redacted: dict[bytes, bytes]) -> dict[bytes, bytes]:
-    """Headers of which some stand twice: their values together, those that were redacted left so."""
-    found: dict[bytes, bytes] = {}
-    for name, value in sent:
-        if redacted[name] == _REDACTED:
-            found[name] = _REDACTED
-        else:
-            found[name] = found[name] + b", " + value if name in found else value
-    return found

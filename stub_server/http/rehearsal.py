@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message
 
 from ..calls.call import Answer as Sent
 from ..calls.call import Call
+from ..calls.head import Head
 from ..calls.server import Server
 from ..delivery.courier import Courier
 from ..domain.deliveries import AttemptOutcome
@@ -80,7 +81,7 @@ class Rehearsal:
         headers = {name.encode(): value.encode("latin-1", "replace") for name, value in asked.headers.items()}
         query = asked.query.encode("latin-1", "replace")
         self._silent = self._silent or _silent(server)
-        call = Call(asked.method, asked.path, query, headers, stage, self._silent)
+        call = Call(asked.method, asked.path, query, Head(headers), stage, self._silent)
         call.client = _PEER
         call.begin()
         scope = {

@@ -8,14 +8,16 @@ from uvicorn.protocols.http.httptools_impl import HEADER_RE, STATUS_LINE, Reques
 
 WHOLE = "stub_server.whole"
 """The extension of a scope by which a whole response is sent."""
-SendWhole: TypeAlias = Callable[[int, Sequence[tuple[bytes, bytes]], bytes], bool]
-"""Takes status, headers and body; False where it has sent nothing."""
+Pairs: TypeAlias = Sequence[tuple[bytes, bytes]]
+SendWhole: TypeAlias = Callable[[int, Pairs, bytes], bytes | None]
+"""Takes status, headers and body; answers the headers as they were sent, a line each, None where it sent nothing."""
 _CONTROLS = bytes({*range(0x20), 0x7F} - {0x09})  # what no value of a header may hold
 _LINE_END = len(b"\r\n")
+_FRAMING = frozenset((b"connection", b"transfer-encoding"))
 
 
 class _Form(NamedTuple):
-    """A head without its values: where content-length stands among them, and how many control characters it has."""
+    """Headers without their values: where content-length stands among them, and how many control characters it has."""
 
     text: bytes
     length: int
@@ -25,30 +27,44 @@ class _Form(NamedTuple):
 class Response(RequestResponseCycle):
     """One request and its response. Pieces, HEAD, a connection's last response and what is wrong are uvicorn's."""
 
-    def send_whole(self, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
-        """Send head and body in one go; False, with nothing sent, where uvicorn has more to do or to refuse."""
-        if self.response_started or self.disconnected or self.flow.write_paused or not self.keep_alive:
-            return False
-        names, values = zip(*self.default_headers, *headers, strict=True)
-        form = _form(status, names)
-        if form is None or values[form.length] != b"%d" % len(body) or self.scope["method"] == "HEAD":
-            return False
-        head = form.text % values
-        if len(head.translate(None, _CONTROLS)) != len(head) - form.controls:
-            return False
+    def send_whole(self, status: int, headers: Pairs, body: bytes) -> bytes | None:
+        """Send head and body in one go; None, with nothing sent, where uvicorn has more to do or to refuse."""
+        if self.response_started or self.disconnected or self.flow.write_paused or not self.keep_alive or not headers:
+            return None
+        names, values = zip(*headers, strict=True)
+        form, start = _form(names), _start(status, tuple(self.default_headers))
+        if form is None or start is None or values[form.length] != b"%d" % len(body) or self.scope["method"] == "HEAD":
+            return None
+        lines = form.text % values
+        if len(lines.translate(None, _CONTROLS)) != len(lines) - form.controls:
+            return None
         self.response_started = self.response_complete = True
         self.waiting_for_100_continue = False
-        self.transport.writelines((head, body))
+        self.transport.writelines((start, lines, b"\r\n", body))
         self.message_event.set()
         self.on_response()
-        return True
+        return lines
+
+
+def sent_lines(headers: Pairs) -> bytes:
+    """Headers, a line each."""
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
 @lru_cache(maxsize=256)
-def _form(status: int, names: tuple[bytes, ...]) -> _Form | None:
-    """The form of a head; None where its names say that uvicorn has more to do."""
-    others = {b"connection", b"transfer-encoding"}.intersection(names)
-    if others or names.count(b"content-length") != 1 or any(HEADER_RE.search(n) or n != n.lower() for n in names):
+def _form(names: tuple[bytes, ...]) -> _Form | None:
+    """The form of these headers; None where their names say that uvicorn has more to do."""
+    if _FRAMING.intersection(names) or names.count(b"content-length") != 1:
         return None
-    lines = [STATUS_LINE[status], *[name.replace(b"%", b"%%") + b": %b\r\n" for name in names], b"\r\n"]
-    return _Form(b"".join(lines), names.index(b"content-length"), _LINE_END * len(lines))
+    if any(HEADER_RE.search(name) or name != name.lower() for name in names):
+        return None
+    text = b"".join([name.replace(b"%", b"%%") + b": %b\r\n" for name in names])
+    return _Form(text, names.index(b"content-length"), _LINE_END * len(names))
+
+
+@lru_cache(maxsize=64)
+def _start(status: int, headers: tuple[tuple[bytes, bytes], ...]) -> bytes | None:
+    """The status line and the headers of every response; None where these frame the body."""
+    if any(name in _FRAMING or name == b"content-length" for name, _ in headers):
+        return None
+    return STATUS_LINE[status] + sent_lines([(name.lower(), value) for name, value in headers])

@@ -17,7 +17,6 @@ from .violations import nearest
 
 CALL = "stub_server.call"
 _WISHES = frozenset((PREFER, SIMULATE, DELAY))
-_SPECIAL = _WISHES | {AS_OF}
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
 _DEEPEST = 8
 _SHOWN = 60
@@ -102,7 +101,7 @@ class Router(SpecMiddleware):
         call.path_values = values
         scope["extensions"][ROUTING_CONTEXT] = routed
         if not routed["api_base_path"]:
-            if call.sandbox.faults.rules or not _SPECIAL.isdisjoint(call.headers):
+            if call.sandbox.faults.rules or call.head.is_special:
                 if AS_OF in call.headers:
                     self._as_of.prepare(call)
                 if call.sandbox.faults.rules or not _WISHES.isdisjoint(call.headers):

@@ -18,7 +18,7 @@ class Trace:
     so on say when a stage began, in ns of the machine's counter, 0 for one that was not reached.
 
     Set when it ends, secrets left out: `packed` (the headers, names and then values) and `body` as they came,
-    `sent` (the headers, each name and its value) and `parts`, which make up the answer of `length` bytes, as they went.
+    `sent` (the headers, a line each) and `parts`, which make up the answer of `length` bytes, as they went.
     A body is None where none was kept: the journal keeps none, it was never read, or the connection ended without an
     answer, whose `status` is then 0. `size` is about how many bytes all of it keeps alive.
 
@@ -84,8 +84,8 @@ class Trace:
     @property
     def answer_headers(self) -> list[tuple[str, str]]:
         """The headers as they went."""
-        parts = self.sent.decode("latin-1").split("\n") if self.sent else []
-        return list(zip(parts[::2], parts[1::2], strict=False))  # no value that was sent has a line break
+        lines = (line.partition(": ") for line in self.sent.decode("latin-1").split("\r\n") if line)
+        return [(name, value) for name, _, value in lines]
 
     @property
     def step(self) -> str:

@@ -40,7 +40,7 @@ def create_webhook(call: Call, body: Body) -> Reply:
     _check_project(call, public["projectId"])
     rules.check_room(len(table))
     rules.check_address(table.holder("url", (public["url"], public["projectId"])), None)
-    if call.is_foreign:
+    if call.head.is_foreign:
         hidden[rules.ABROAD] = True
     resources.add_webhook(call.draft, public, hidden)
     answer = reply.message("Webhook created.", webhook=rules.with_key(public, key), warning=WARNING)
@@ -79,8 +79,8 @@ def update_webhook(call: Call, ident: str, body: Body) -> Reply:
         _check_project(call, public["projectId"], has_target=True)
     rules.check_address(table.holder("url", (public["url"], public["projectId"])), ident)
     hidden = row.hidden
-    if public["url"] != row.public["url"] and call.is_foreign != hidden.get(rules.ABROAD, False):
-        hidden = hidden | {rules.ABROAD: call.is_foreign}
+    if public["url"] != row.public["url"] and call.head.is_foreign != hidden.get(rules.ABROAD, False):
+        hidden = hidden | {rules.ABROAD: call.head.is_foreign}
     record = call.draft.update(table, row, public, hidden)
     if not public["is_active"]:
         call.draft.at(call.now, "webhook.call_off", ident)
@@ -160,7 +160,7 @@ async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
     outcome = simulated(call.sandbox, webhook, log, begun)
     if outcome is None:
         # A stranger's page may call a server on its visitor's machine; it must not reach into that visitor's networks.
-        sender = call.server.sender_abroad if call.is_foreign else call.server.sender
+        sender = call.server.sender_abroad if call.head.is_foreign else call.server.sender
         disturbed = disturbance(call.sandbox, webhook, log)
         outcome = await disturbing.attempt(sender, delivery_of(webhook, log, begun), PATIENCE, disturbed)
     tick(call.sandbox)

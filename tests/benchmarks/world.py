@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stub_server.calls.call import Call, Caller
+from stub_server.calls.head import Head
 from stub_server.calls.reply import Reply
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.scheduler import tick
@@ -59,7 +60,7 @@ class Handlers:
 
     def _call(self) -> Call:
         tick(self._sandbox)
-        call = Call("GET", "/", b"", {}, self._sandbox, self._server)
+        call = Call("GET", "/", b"", Head({}), self._sandbox, self._server)
         call.trace, call.store, call.caller = self._trace, self._sandbox.store, self._caller
         return call
 

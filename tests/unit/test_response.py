@@ -77,7 +77,7 @@ def sent(kind: type[RequestResponseCycle], messages: list[Any], *, method: str, 
         error = ""
         try:
             first, rest = messages[:2], messages[2:]
-            if not (isinstance(cycle, Response) and is_whole(first) and cycle.send_whole(*parts_of(first))):
+            if not (isinstance(cycle, Response) and is_whole(first) and cycle.send_whole(*parts_of(first)) is not None):
                 rest = messages
             for message in rest:
                 await cycle.send(message)

@@ -41,7 +41,7 @@ async def _report(call: Call, store: Store, target: Target, event_type: str, pro
     _check_room(server.certifying, sandbox.name)
     entry = server.document.events[event_type]
     samples = Samples(sandbox, store, entry, event_type, project, call.trace.id)
-    route = Route(server.version, local=server.sender.local and not call.is_foreign)
+    route = Route(server.version, local=server.sender.local and not call.head.is_foreign)
     server.certifying.add(sandbox.name)
     try:
         report = await certify(Session(sandbox, target, route, samples))
