@@ -82,9 +82,7 @@ class Call:
     """Whether something was done already, whatever becomes of the rest."""
     _draft: Draft | None = None
 
-    def __init__(
-        self, method: str, path: str, query_string: bytes, head: Head, sandbox: Sandbox, server: Any
-    ) -> None:
+    def __init__(self, method: str, path: str, query_string: bytes, head: Head, sandbox: Sandbox, server: Any) -> None:
         """`path` is the path in its world; `sandbox` is the world that refuses the request where none is chosen.
 
         `server` is a `calls.server.Server`.
@@ -197,12 +195,12 @@ class Call:
 
     def note(self, step: Step) -> None:
         """Have the journal know the step, and what it raised."""
-        trace = self.trace
+        trace, number, events = self.trace, step.number, step.events
         if not self.has_recorded:
-            trace.before, self.has_recorded = step.number - 1, True
-        trace.after = step.number
-        if step.events:
-            trace.events += tuple([event.id for event in step.events])
+            trace.before, self.has_recorded = number - 1, True
+        trace.after = number
+        if events:
+            trace.events += tuple([event.id for event in events])
             opened = [record.id for table, record, before in step.puts if before is None and table == "webhook_logs"]
             trace.deliveries += tuple(opened)
 

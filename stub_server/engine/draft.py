@@ -31,39 +31,23 @@ class Draft:
     A draft is decided in one go: it must not wait for anything, and another step in between makes it void.
     """
 
-    __slots__ = (
-        "_base",
-        "_drops",
-        "_events",
-        "_later",
-        "_opens_store",
-        "_rings",
-        "_size",
-        "_taken",
-        "_versions",
-        "cause",
-        "clock",
-        "ids",
-        "now",
-        "sandbox",
-        "store",
-    )
+    # What most drafts do not have: to set it for each of them would cost more than it takes.
+    clock: ClockState | None = None
+    _opens_store = False
+    _drops: list[Drop] | None = None
+    _taken: list[Timer] | None = None
+    _rings: dict[Table, list[Record]] | None = None
 
     def __init__(self, sandbox: Sandbox, store: Store, cause: Cause, now: int | None = None) -> None:
         """`now` is the instant of the step in ms, the clock's own unless a job was due earlier."""
         self.sandbox, self.store, self.cause = sandbox, store, cause
         self.now = sandbox.clock.now if now is None else now
         self.ids = Cutter(sandbox.ids)
-        self.clock: ClockState | None = None
         self._base = sandbox.log.number
-        self._opens_store = False
         self._versions: dict[str, Opened] = {}
         self._size = OVERHEAD  # about how many bytes the step keeps alive, besides what its versions have alone
-        self._rings: dict[Table, list[Record]] = {}
-        self._drops: list[Drop] = []
         self._events: list[Event] = []
         self._later: list[TimerData] = []
-        self._taken: list[Timer] = []
 
     # -- reading
 
@@ -108,6 +92,8 @@ class Draft:
         if versions and table.unique and not (before and table.same_keys(before, public, hidden)):
             self._check_unique(table, ident, public, hidden)
         if row is None and table.is_ring:
+            if self._rings is None:
+                self._rings = {}
             self._rings.setdefault(table, []).append(record)
         versions[ident] = (table.name, record, before and before[0]), public, hidden, before
         return record
@@ -125,6 +111,8 @@ class Draft:
             self._drop(table, stored.record)
 
     def _drop(self, table: Table, record: Record) -> None:
+        if self._drops is None:
+            self._drops = []
         self._drops.append(Drop(table.name, record))
         self._size += size_of(record)
 
@@ -136,7 +124,7 @@ class Draft:
 
     def taken(self, *timers: Timer) -> None:
         """These timers have had their job done."""
-        self._taken.extend(timers)
+        self._taken = [*(self._taken or ()), *timers]
         self._size += OVERHEAD_EACH * len(timers)
 
     def open_store(self) -> None:
@@ -175,18 +163,8 @@ class Draft:
     ) -> Event:
         """Raise one event and open its deliveries; that of a test is opened by who sends it, to one webhook alone."""
         sandbox, merchant_id = self.sandbox, self.store.merchant.id
-        event = Event(
-            self.ids.event(),
-            type_,
-            self.now,
-            merchant_id,
-            sandbox.rules.payload_keys[type_],
-            subject,
-            project,
-            resource,
-            hidden,
-            extras,
-        )
+        key = sandbox.rules.payload_keys[type_]
+        event = Event(self.ids.event(), type_, self.now, merchant_id, key, subject, project, resource, hidden, extras)
         self._events.append(event)
         self._size += OVERHEAD_EACH
         if type_ != TEST:
@@ -227,22 +205,22 @@ class Draft:
 
     def clear(self) -> None:
         """Forget all that was drafted."""
-        for part in (self._versions, self._rings, self._drops, self._events, self._later, self._taken):
+        for part in (self._versions, self._events, self._later):
             part.clear()
-        self.clock, self.ids = None, Cutter(self.sandbox.ids)
-        self._size, self._opens_store = OVERHEAD, False
+        self._rings = self._drops = self._taken = self.clock = None
+        self._size, self._opens_store, self.ids = OVERHEAD, False, Cutter(self.sandbox.ids)
 
     def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> Step | None:
         """Record the step and answer it; None where nothing changes. `saved` is the reply to be kept for its key."""
-        sandbox, store, log = self.sandbox, self.store, self.sandbox.log
+        sandbox, store, versions = self.sandbox, self.store, self._versions
+        log = sandbox.log
         if self._base != log.number:
             raise RuntimeError(f"the draft of {self.cause.operation} is void: the world has changed since it was begun")
-        if saved is None and not self._versions and self.is_empty:
+        if saved is None and not versions and self.is_empty:
             return None
-        if self._rings:
-            self._make_room()
-        versions = list(self._versions.values())
-        puts = tuple([version[0] for version in versions])
+        if self._rings is not None:
+            self._make_room(self._rings)
+        puts = tuple([version[0] for version in versions.values()])
         timers, events, merchant = sandbox.timers, sandbox.events, store.merchant
         recorded = sandbox.recorded_clock
         clock = self.clock or (recorded if recorded.now == self.now else sandbox.clock.at(self.now))
@@ -258,6 +236,7 @@ class Draft:
             size += len(event.resource) + len(event.hidden)
         if saved is not None:
             size += len(saved[1].body) + sum(len(old.body) for _, old in forgotten)
+        taken, drops = self._taken, self._drops
         step = Step(
             log.number + 1,
             self.now,
@@ -265,14 +244,14 @@ class Draft:
             merchant,
             merchant.id not in sandbox.stores,
             puts,
-            tuple(self._drops),
+            () if drops is None else tuple(drops),
             tuple(self._events),
             events.raised,
             forgotten_events,
             tuple(self._later),
             timers.last,
-            (*self._taken, *timers.aside.values()) if self._taken or timers.aside else (),
-            self._used() if store.unrecorded or self._drops else (),
+            (*(taken or ()), *timers.aside.values()) if taken or timers.aside else (),
+            self._used() if store.unrecorded or drops else (),
             saved,
             forgotten,
             clock,
@@ -281,19 +260,19 @@ class Draft:
             sandbox.ids.position,
             size,
         )
-        sandbox.take(step, versions)
+        sandbox.take(step, versions.values())
         return step
 
-    def _make_room(self) -> None:
+    def _make_room(self, rings: dict[Table, list[Record]]) -> None:
         """A table that is a ring lets records go for the new ones."""
-        for table, made in self._rings.items():
+        for table, made in rings.items():
             for record in outgoing(table, made):
                 self._versions.pop(record.id, None)
                 self._drop(table, record)
 
     def _used(self) -> tuple[Used, ...]:
         store = self.store
-        gone = {drop.record.id for drop in self._drops if drop.table == "api_keys"}
+        gone = {drop.record.id for drop in self._drops or () if drop.table == "api_keys"}
         used = [Used(k, None if k in gone else store.usage.get(k), b) for k, b in store.unrecorded.items()]
         used += [Used(k, None, store.usage[k]) for k in gone if k in store.usage and k not in store.unrecorded]
         return tuple(used)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -104,7 +104,7 @@ class Sandbox:
 
     # -- change
 
-    def take(self, step: Step, opened: Sequence[Opened] | None = None, reached: Sandbox | None = None) -> None:
+    def take(self, step: Step, opened: Iterable[Opened] | None = None, reached: Sandbox | None = None) -> None:
         """Append a step to the log and fold it. When appending fails the world is as it was.
 
         `reached` is a copy in the state that the step restores: its tables are taken over. Folding cannot refuse.
@@ -126,11 +126,12 @@ class Sandbox:
                 raise
             self._repair(step)
             self.is_broken = False
-        is_due = step.timers_set and min(step.timers_set)[0] < self.alarm
-        if self.bell is not None and (is_due or self.timers.parked):  # of those that are parked some may go on
-            self.bell(self)
+        if self.bell is not None:
+            is_due = step.timers_set and min(step.timers_set)[0] < self.alarm
+            if is_due or self.timers.parked:  # of those that are parked some may go on
+                self.bell(self)
 
-    def fold(self, step: Step, opened: Sequence[Opened] | None = None) -> None:
+    def fold(self, step: Step, opened: Iterable[Opened] | None = None) -> None:
         """Apply a step. `opened` are its versions, parsed, where the caller has them: it saves parsing them again."""
         if step.restored is not None:
             return self._restore(step, step.restored)
@@ -160,13 +161,14 @@ class Sandbox:
         for key_id, usage, _ in step.used:
             store.set_usage(key_id, usage)
             store.unrecorded.pop(key_id, None)
-        for key, _ in step.forgotten_replies:
-            self.replies.drop(key)
         if step.saved is not None:
+            for key, _ in step.forgotten_replies:
+                self.replies.drop(key)
             self.replies.put(*step.saved)
-        if step.clock is not self.recorded_clock:
-            self.clock.set(step.clock)
-            self.recorded_clock = step.clock
+        clock = step.clock
+        if clock is not self.recorded_clock:
+            self.clock.set(clock)
+            self.recorded_clock = clock
         self.ids.position = step.position
 
     def _restore(self, step: Step, restored: Restored) -> None:

@@ -72,11 +72,12 @@ class EventLog:
 
     def append(self, event: Event) -> None:
         """Add an event; when there are too many, the oldest one goes."""
-        self._events.append(event)
+        events = self._events
+        events.append(event)
         self._bytes += event.size
         self.raised += 1
-        while len(self._events) > KEPT or self._bytes > KEPT_BYTES:
-            self._bytes -= self._events.popleft().size
+        while len(events) > KEPT or self._bytes > KEPT_BYTES:
+            self._bytes -= events.popleft().size
 
     @classmethod
     def of(cls, events: Iterable[Event], raised: int) -> "EventLog":
