@@ -57,17 +57,16 @@ class DecimalKeyword:
         kind = type(value)
         if kind is not float and kind is not int:
             return
-        if not self._low <= value <= self._high or value in self._shut:
+        if not self._low <= value <= self._high or (self._shut and value in self._shut):
             raise ValueError("out of bounds")
         per_one = self._per_one
-        if per_one is None or kind is int:  # a whole number is a multiple of every step that divides one
+        if kind is int or per_one is None:  # a whole number is a multiple of every step that divides one
             return
         steps = value * per_one
         if -_EXACT < steps < _EXACT:
-            fits = round(steps) / per_one == value
-        else:
-            fits = value % 1 == 0 or Decimal(repr(value)) % Decimal(repr(self._step)) == 0
-        if not fits:
+            if round(steps) / per_one != value:
+                raise ValueError("between two steps")
+        elif value % 1 != 0 and Decimal(repr(value)) % Decimal(repr(self._step)) != 0:
             raise ValueError("between two steps")
 
 
