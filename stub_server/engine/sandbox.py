@@ -126,10 +126,9 @@ class Sandbox:
                 raise
             self._repair(step)
             self.is_broken = False
-        if self.bell is not None:
-            is_due = step.timers_set and min(step.timers_set)[0] < self.alarm
-            if is_due or self.timers.parked:  # of those that are parked some may go on
-                self.bell(self)
+        # Of attempts that are parked some may go on now.
+        if self.bell and (self.timers.parked or (step.timers_set and min(step.timers_set)[0] < self.alarm)):
+            self.bell(self)
 
     def fold(self, step: Step, opened: Iterable[Opened] | None = None) -> None:
         """Apply a step. `opened` are its versions, parsed, where the caller has them: it saves parsing them again."""
