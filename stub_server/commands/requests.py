@@ -38,13 +38,13 @@ async def listed(server: RunningServer, query: Mapping[str, Any], limit: int) ->
 
 
 async def shown(server: RunningServer, ident: str) -> Body | None:
-    """One request whole; None where the last one is meant and there is none."""
+    """One request whole, as `request`; None where the last one is meant and there is none."""
     if ident == LAST:
         newest = (await listed(server, {}, 1))["requests"]
         if not newest:
             return None
         ident = newest[0]["id"]
-    found: Body = (await server.control("GET", f"/requests/{quote(ident, safe='')}"))["request"]
+    found: Body = await server.control("GET", f"/requests/{quote(ident, safe='')}")
     return found
 
 
