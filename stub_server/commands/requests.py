@@ -122,8 +122,9 @@ def told_report(report: Body) -> str:
     for miss in report["nearest"]:
         lines.append(f"nearest   {miss['id']}")
         for difference in miss["differences"]:
-            wanted, was = (json_text(difference[name]) for name in ("expected", "actual"))
-            lines.append(printable(f"          {difference['where']}: expected {wanted}, was {was}"))
+            wanted = json_text(difference["expected"])
+            was = f"was {json_text(difference['actual'])}" if "actual" in difference else "was absent"
+            lines.append(printable(f"          {difference['where']}: expected {wanted}, {was}"))
     return "\n".join(lines)
 
 

@@ -174,13 +174,14 @@ def test_what_holds_exits_0(to: list[str], make_customer: Maker, way: str, tmp_p
 def test_what_does_not_hold_exits_1_with_the_nearest_misses(to: list[str], make_customer: Maker) -> None:
     make_customer(name="Ana")
     ident = asked("show", "last", *to)["request"]["id"]
-    expected = json.dumps({"request": {"operationId": "createCustomer", "body": {"name": "Bia"}}})
+    expected = json.dumps({"request": {"operationId": "createCustomer", "body": {"name": "Bia", "notes": None}}})
     said = requests("verify", expected, *to)
     assert 1 == said.exit_code
     assert [
         "It does not hold: 0 requests match, expected is at least 1.",
         f"nearest   {ident}",
         '          request.body.name: expected "Bia", was "Ana"',
+        "          request.body.notes: expected null, was absent",
     ] == said.output.splitlines()
     as_json = requests("verify", expected, "--json", *to)
     report = json.loads(as_json.stdout)
