@@ -36,8 +36,7 @@ def lines(app: Edge, settings: Settings) -> list[Text]:
         ("token", f"{_token(settings)}{url}{CONTROL}/credentials"),
         (
             "worlds",
-            f"{url}/s/NAME/… is a sandbox of its own, made "
-            + ("when it is first named" if settings.loopback else f"by POST {url}{CONTROL}/sandboxes"),
+            f"{url}/s/NAME/… is a sandbox of its own, made {settings.worlds_are_made}",
         ),
     ]
     if settings.admin_key:
