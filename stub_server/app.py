@@ -130,7 +130,7 @@ def _served(
             open_names=settings.loopback,
             bell=courier.ring,
             keeper=Keeper(directory, "" if directory is None else _fingerprint(document, settings)),
-            restored=None if settings.restore is None else _file(settings.restore),
+            restored=None if settings.restore is None else partial(_file, settings.restore),
         )
     except ContractViolation as error:  # an overlay may ask of answers what no record has
         raise ContractError(f"the contract does not fit the records of this server: {error}") from None
