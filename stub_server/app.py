@@ -130,7 +130,7 @@ def _served(
             open_names=settings.loopback,
             bell=courier.ring,
             keeper=Keeper(directory, "" if directory is None else _fingerprint(document, settings)),
-            restored=None if settings.restore is None else _file(settings.restore),
+            restored=None if settings.restore is None else partial(_file, settings.restore),
         )
     except ContractViolation as error:  # an overlay may ask of answers what no record has
         raise ContractError(f"the contract does not fit the records of this server: {error}") from None
@@ -167,7 +167,7 @@ def _served(
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty key would admit everybody
     )
     pages = contract_pages(document.raw, control.raw, CONTROL)
-    console = Pages(partial(_console, document, control, settings.url))
+    console = Pages(partial(_console, document, control, settings))
     static = (f"/static/{file.name}" for file in (PACKAGE / "console" / "static").iterdir())
     pages |= dict.fromkeys(("/", "/favicon.ico", *static), console)
     return Edge(
@@ -195,10 +195,10 @@ def _fingerprint(document: Document, settings: Settings) -> str:
     return sha256(orjson.dumps(held_to, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
-def _console(document: Document, control: Document, url: str) -> Any:
+def _console(document: Document, control: Document, settings: Settings) -> Any:
     from .console import create_console  # Flask is imported for the first page, not at every start
 
-    return create_console(document, control, __version__, url)
+    return create_console(document, control, __version__, settings.url, settings.worlds_are_made)
 
 
 def thin(raw: Body) -> Body:

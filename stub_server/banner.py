@@ -1,11 +1,14 @@
 """The banner that the command prints when the server is ready, with one call that works when pasted."""
 
+from shlex import quote
+
 from rich.console import Console
 from rich.text import Text
 
 from .calls.call import CONTROL
 from .calls.server import Server
-from .engine.sandbox import Sandbox
+from .commands.options import aimed
+from .engine.sandbox import DEFAULT, Sandbox
 from .http.edge import Edge
 from .kernel.clock import iso
 from .settings import Settings
@@ -36,8 +39,7 @@ def lines(app: Edge, settings: Settings) -> list[Text]:
         ("token", f"{_token(settings)}{url}{CONTROL}/credentials"),
         (
             "worlds",
-            f"{url}/s/NAME/… is a sandbox of its own, made "
-            + ("when it is first named" if settings.loopback else f"by POST {url}{CONTROL}/sandboxes"),
+            f"{url}/s/NAME/… is a sandbox of its own, made {settings.worlds_are_made}",
         ),
     ]
     if settings.admin_key:
@@ -47,7 +49,7 @@ def lines(app: Edge, settings: Settings) -> list[Text]:
         *(Text.assemble((f"  {name:<12}", "dim"), value) for name, value in facts),
         *(
             Text.assemble(("  warning     ", "bold yellow"), text)
-            for text in (*warnings(settings), *_surprises(settings, sandbox))
+            for text in (*warnings(settings), *_surprises(settings, sandbox, app.sandboxes.has_kept_default))
         ),
         Text(),
         Text(f"curl -s '{url}/v2/customers?limit=2' -H 'Authorization: Bearer {key}'"),
@@ -63,9 +65,15 @@ def _token(settings: Settings) -> str:
     return f"stub-server token{seed}, or "
 
 
-def _surprises(settings: Settings, sandbox: Sandbox) -> list[str]:
+def _surprises(settings: Settings, sandbox: Sandbox, is_kept: bool) -> list[str]:
     """What of the flags does not hold for a sandbox that was kept or restored."""
     found = []
+    if is_kept and settings.restore is not None:
+        command = f"stub-server import {quote(str(settings.restore))}{aimed(settings.url, DEFAULT)}"
+        found.append(
+            f"--restore has no effect: {settings.store} has a sandbox {sandbox.name} already, which goes on; "
+            f"`{command}` puts the file in its place"
+        )
     if settings.now is not None and sandbox.clock.now != settings.now:
         found.append(f"--now has no effect on the sandbox {sandbox.name}, which brings its own clock, before a reset")
     if sandbox.seed != settings.seed:

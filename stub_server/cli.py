@@ -121,7 +121,7 @@ def main() -> None:
 @click.option(
     "--restore",
     type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
-    help="Begin the default sandbox with an exported file.",
+    help="Begin the default sandbox with an exported file, unless --store has one.",
 )
 @click.option(
     "--cors-origin",

@@ -64,6 +64,13 @@ class Settings:
         return is_local(self.host) and (shown is None or is_local(shown))
 
     @property
+    def worlds_are_made(self) -> str:
+        """How a sandbox of a new name comes to be."""
+        if self.loopback:
+            return "by the first request to it that is let in"
+        return f"by POST {self.url}/_sandbox/sandboxes"
+
+    @property
     def behaviour(self) -> dict[str, Any]:
         """What of the settings shapes answers, without secrets: a recording tells it."""
         return {

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from .options import answer_of, json_text, of_a_server, printable, tell
-
-if TYPE_CHECKING:
-    from .server import RunningServer
 
 _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 Rule = dict[str, Any]
@@ -27,38 +24,26 @@ def faults() -> None:
 
 @faults.command("list", context_settings=_SETTINGS)
 @of_a_server
-@click.option("--json", "as_json", is_flag=True, help="Print the rules as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 def list_rules(server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
     """Show the rules, those made last first."""
 
-    async def ask(running: RunningServer) -> list[Rule]:
-        found: list[Rule] = []
-        page = 1
-        while True:
-            answer = await running.control("GET", "/faults", params={"limit": 100, "page": page})
-            found += answer["faults"]
-            if not answer["pagination"]["has_next"]:
-                return found
-            page += 1
-
-    rules = answer_of(server, sandbox, admin_key, ask)
-    tell(rules, "\n".join(map(line, rules)) or "There is no fault rule.", as_json=as_json)
+    found = answer_of(server, sandbox, admin_key, lambda running: running.every("/faults", "faults"))
+    tell(found, "\n".join(map(line, found["faults"])) or "There is no fault rule.", as_json=as_json)
 
 
 @faults.command("add", context_settings=_SETTINGS)
 @click.argument("rule")
 @of_a_server
-@click.option("--json", "as_json", is_flag=True, help="Print the rule as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 def add_rule(rule: str, server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
     """Make a rule from RULE: the name of a preset, a rule as JSON, or - for JSON from standard input."""
     body = _read(sys.stdin.read() if rule == "-" else rule)
 
-    async def ask(running: RunningServer) -> Rule:
-        made: Rule = (await running.control("POST", "/faults", json=body))["fault"]
-        return made
-
-    made = answer_of(server, sandbox, admin_key, ask, may_be_new=True)
-    tell(made, line(made), as_json=as_json)
+    made = answer_of(
+        server, sandbox, admin_key, lambda running: running.control("POST", "/faults", json=body), may_be_new=True
+    )
+    tell(made, line(made["fault"]), as_json=as_json)
 
 
 @faults.command("delete", context_settings=_SETTINGS)

@@ -18,6 +18,8 @@ _ASIDE = {
     "no_answer": "without an answer (nothing to compare)",
     "other_machines": "certifying a receiver (no other machine is asked)",
     "earlier_requests": "verifying requests (the journal before the recording is not known)",
+    "earlier_snapshots": "about snapshots from before the recording (it does not hold them)",
+    "other_sandboxes": "about other sandboxes (a recording is of one)",
 }
 _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
@@ -58,7 +60,10 @@ def record(
     count, left_out = about["recorded"], about["left_out"]
     text = f"{to} holds {count:,} requests to the sandbox {sandbox}, {len(file):,} bytes."
     if left_out:
-        text += f" {left_out:,} more cannot be sent again: they are older than the steps that are kept, or not whole."
+        text += (
+            f" {left_out:,} more cannot be sent again: they are older than the steps that are kept, not whole, or came "
+            "before the sandbox went back to an older snapshot or request."
+        )
     if not no_secrets:
         text += " It holds signing keys: keep it to yourself."
     done = {"sandbox": sandbox, "file": str(to), "bytes": len(file), "requests": count, "left_out": left_out}
@@ -80,9 +85,11 @@ def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_jso
     """Send the requests of FILE (- for standard input) again to a fresh sandbox, and compare every answer.
 
     Left aside are fault rules and answers that they made, refusals of the rate limit, requests without an answer,
-    certifications and verifications: a recording does not hold what they depend on.
+    certifications and verifications, and what was asked of other sandboxes and of snapshots from before the recording:
+    it does not hold what they depend on.
 
-    No server is needed. Exit code 0 if all other answers are the same, 1 with a diff of the first that is not.
+    No server is needed. Exit code 0 if all other answers are the same, 1 with a diff of the first that is not, 2 for a
+    file that cannot be replayed.
     """
     import asyncio
 

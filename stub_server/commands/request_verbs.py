@@ -72,7 +72,7 @@ def show_request(ident: str, server: str, sandbox: str, admin_key: str | None, a
     found = answer_of(server, sandbox, admin_key, lambda running: journal.shown(running, ident))
     if found is None:
         raise click.ClickException("no request is kept.")
-    tell(found, journal.told(found, aimed(server, sandbox)), as_json=as_json)
+    tell(found, journal.told(found["request"], aimed(server, sandbox)), as_json=as_json)
 
 
 @requests.command("har", context_settings=_SETTINGS)

@@ -38,13 +38,13 @@ async def listed(server: RunningServer, query: Mapping[str, Any], limit: int) ->
 
 
 async def shown(server: RunningServer, ident: str) -> Body | None:
-    """One request whole; None where the last one is meant and there is none."""
+    """One request whole, as `request`; None where the last one is meant and there is none."""
     if ident == LAST:
         newest = (await listed(server, {}, 1))["requests"]
         if not newest:
             return None
         ident = newest[0]["id"]
-    found: Body = (await server.control("GET", f"/requests/{quote(ident, safe='')}"))["request"]
+    found: Body = await server.control("GET", f"/requests/{quote(ident, safe='')}")
     return found
 
 
@@ -122,8 +122,9 @@ def told_report(report: Body) -> str:
     for miss in report["nearest"]:
         lines.append(f"nearest   {miss['id']}")
         for difference in miss["differences"]:
-            wanted, was = (json_text(difference[name]) for name in ("expected", "actual"))
-            lines.append(printable(f"          {difference['where']}: expected {wanted}, was {was}"))
+            wanted = json_text(difference["expected"])
+            was = f"was {json_text(difference['actual'])}" if "actual" in difference else "was absent"
+            lines.append(printable(f"          {difference['where']}: expected {wanted}, {was}"))
     return "\n".join(lines)
 
 

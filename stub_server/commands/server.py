@@ -14,6 +14,7 @@ from ..engine.sandbox import DEFAULT
 from ..files.package import MEDIA
 
 PATIENCE = 60.0  # seconds: a certification takes up to half of them
+_PAGE = 100
 
 
 class Away(Exception):
@@ -68,6 +69,17 @@ class RunningServer:
     async def control(self, method: str, path: str, **options: Any) -> Any:
         """Ask the control surface; answers the body. Raises Away, Refused."""
         return await self._ask(method, f"{self._base}/_sandbox{path}", headers=self._headers, **options)
+
+    async def every(self, path: str, member: str, query: Mapping[str, str] | None = None) -> dict[str, list[Any]]:
+        """A list of the control surface, all its pages together. Raises Away, Refused."""
+        found: list[Any] = []
+        page = 1
+        while True:
+            answer = await self.control("GET", path, params={**(query or {}), "limit": _PAGE, "page": page})
+            found += answer[member]
+            if not answer["pagination"]["has_next"]:
+                return {member: found}
+            page += 1
 
     async def api(self, token: str, path: str, **options: Any) -> Any:
         """Read from the API; answers the body. Raises Away, Refused."""

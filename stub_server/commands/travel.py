@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -10,12 +9,11 @@ from .options import printable
 from .server import RunningServer
 
 Body = dict[str, Any]
-_PAGE = 100
 
 
 async def worlds(server: RunningServer, name: str | None) -> Body:
     """All sandboxes whose name matches a glob."""
-    return await _every(server, "/sandboxes", "sandboxes", {} if name is None else {"name": name})
+    return await server.every("/sandboxes", "sandboxes", {} if name is None else {"name": name})
 
 
 async def fork(server: RunningServer, sandbox: str, asked: Body) -> Body:
@@ -26,7 +24,7 @@ async def fork(server: RunningServer, sandbox: str, asked: Body) -> Body:
 
 async def snapshots(server: RunningServer) -> Body:
     """All snapshots of the sandbox."""
-    return await _every(server, "/snapshots", "snapshots", {})
+    return await server.every("/snapshots", "snapshots")
 
 
 async def take(server: RunningServer, name: str, description: str | None) -> Body:
@@ -52,18 +50,6 @@ async def rewind(server: RunningServer, where: Body) -> Body:
     """The sandbox as it was."""
     found: Body = await server.control("POST", "/rewind", json=where)
     return found
-
-
-async def _every(server: RunningServer, path: str, member: str, query: Mapping[str, str]) -> Body:
-    """A list, all pages together."""
-    found: list[Any] = []
-    page = 1
-    while True:
-        answer = await server.control("GET", path, params={**query, "limit": _PAGE, "page": page})
-        found += answer[member]
-        if not answer["pagination"]["has_next"]:
-            return {member: found}
-        page += 1
 
 
 def _part(name: str) -> str:

@@ -23,8 +23,11 @@ class Group:
     operations: tuple[Operation, ...]
 
 
-def create_console(document: Document, control: Document, version: str, url: str) -> Flask:
-    """The pages for two contracts. They run in threads and read no sandbox; the browser asks the API for its data."""
+def create_console(document: Document, control: Document, version: str, url: str, made: str) -> Flask:
+    """The pages for two contracts; `made` says how a sandbox comes to be.
+
+    They run in threads and read no sandbox; the browser asks the API for its data.
+    """
     application = Flask("stub_server.console")
     application.jinja_env.trim_blocks = application.jinja_env.lstrip_blocks = True
 
@@ -37,6 +40,7 @@ def create_console(document: Document, control: Document, version: str, url: str
             version=version,
             server=url,
             url=url + prefix,
+            made=made,
             name=prefix.rpartition("/")[2] or "default",
             root="../../" if prefix else "./",
             readable={o.id for o in control.operations.values() if _is_readable(o)},

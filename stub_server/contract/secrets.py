@@ -24,6 +24,7 @@ _MOST = 50  # secrets of a message that are looked for in others
 _MOST_COMPARED = 2_097_152  # bytes of messages, times the secrets that are looked for in them
 _SHORTEST = 8  # characters of a secret that is also looked for in other texts
 _SHORTEST_ADMIN_KEY = 4
+_MOST_ENCODED = 4_000  # percent signs of a body that is read percent-decoded
 _MOST_MEMBERS = 50  # of a query that is looked through
 # What every secret in a body has, in lower case: a name, the look of a value, or letters written as escapes.
 _STEMS = ("_key", "-key", "authorization", "cookie", "password", "token", "jwt")
@@ -107,7 +108,15 @@ class Secrets:
                 for sign in signs:
                     if sign in text:
                         return True
-        return text[:1] not in "{[" and "%" in text
+        if "%" not in text:
+            return False
+        return text[:1] not in "{[" or text.count("%") > _MOST_ENCODED or hides(text, self._shows_one)
+
+    def _shows_one(self, text: str) -> bool:
+        """Whether a text in lower case has a sign of a secret, or the admin key."""
+        return any(sign in text for _, signs in self._signs for sign in signs) or (
+            self._own != "" and self._own.lower() in text
+        )
 
     def text(self, text: str) -> str:
         """A text, decoded from Latin-1, without the values of this server; none of it if they are percent-encoded."""
@@ -191,10 +200,15 @@ class _Walk:
         is_header = str(node.get("name")).lower() in SECRET_HEADERS if "value" in node else False
         return {
             self._text(name) if "%" in name else name: self._taken(member)
-            if name.lower() in self._names or (is_header and name == "value")
+            if self._is_secret(name) or (is_header and name == "value")
             else self(member, levels - 1)
             for name, member in node.items()
         }
+
+    def _is_secret(self, name: str) -> bool:
+        if "%" in name:
+            return hides(name, lambda text: text.lower() in self._names)
+        return name.lower() in self._names
 
     def _taken(self, value: Any) -> Any:
         if isinstance(value, str):

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import ref
 
 import orjson
 
-from ..engine.deliveries import is_silent, keeps_waiting
+from ..engine.attempts import attempt_for
+from ..engine.deliveries import is_held, is_silent, is_waiting, keeps_waiting
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.scheduler import tick
 from ..events.sender import Sender
-from ..kernel.timers import Timer
+from ..kernel.timers import SENDING, Timer
 from .posting import Made, Posting
 
 TIMEOUT = 15.0  # seconds of one attempt
@@ -226,13 +227,25 @@ class Courier:
             return {"due": 0, "in_flight": 0, "held": held + due}
         return {"due": due, "in_flight": self.posting.in_flight(world), "held": held}
 
-    def resume(self, world: Sandbox) -> int:
-        """Send what is held back; answers how many attempts of it are due."""
-        held = self.queue(world)["held"] - sum(map(len, world.timers.parked.values()))
+    def resume(self, world: Sandbox) -> None:
+        """Send what is held back."""
         world.held = 0
         world.timers.unhold()
         self.ring(world)
-        return held
+
+
+def held_back(world: Sandbox) -> Generator[None, None, int]:
+    """How many attempts are due and held back, whether or not the courier has come for them.
+
+    Those that wait for an earlier one do not count. Others may be served where it yields.
+    """
+    count = 0
+    for timer in list(world.timers.due_by(world.clock.now)):
+        attempt = attempt_for(world, timer) if timer.job == SENDING else None
+        if attempt is not None and is_held(world, attempt.serial, attempt.delivery.url):
+            count += not is_waiting(world.stores[timer.merchant_id], attempt.log)
+        yield
+    return count
 
 
 def let_go_on(world: Sandbox) -> None:

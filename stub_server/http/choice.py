@@ -30,7 +30,7 @@ class Choice:
         *,
         loopback: bool,
     ) -> None:
-        """On loopback a world that is named for the first time is made. `pages` are paths for everybody."""
+        """On loopback the first request to a world that is let in makes it. `pages` are paths for everybody."""
         self._sandboxes, self._tokens, self._hosts, self._loopback = sandboxes, tokens, hosts, loopback
         self._door, self._pages = door, pages
 

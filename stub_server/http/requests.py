@@ -1,7 +1,7 @@
 """Validates requests: parameters and body as one value, against one compiled schema, with every violation at once."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 from urllib.parse import unquote_plus
@@ -16,6 +16,7 @@ from ..contract.schema import Schemas, Validator, prune
 from ..contract.source import Json
 from ..kernel.problem import Detail, Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
 from ..kernel.sizes import has_more_values, is_deeper_than
+from .casting import as_sent, cast_of
 from .fitting import Takes, skeleton
 from .maps import check_names, kept_maps
 from .violations import details_of, schema_of, shown
@@ -25,35 +26,11 @@ DEEPEST = 32
 WIDEST, MOST_VALUES = 1_000, 20_000
 _MOST_WRONG = 100
 _SEVERAL = "The request has {} violations of the contract."
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
-# Larger integers are read as this: no page is that far, and JSON readers lose their digits.
-_MOST = 10**18
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?").fullmatch
 _JSON_TYPE = re.compile(rb"application/json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL).fullmatch
 _CHARSET = re.compile(rb";\s*charset\s*=\s*\"?([^\";\s]+)", re.IGNORECASE)
 _HEADER_SAFE = re.compile(r"[A-Za-z0-9_.\[\]-]{1,40}").fullmatch
 # Headers that the middleware reads; handlers do not get them.
 _FRAME_HEADERS = frozenset(("authorization", "x-sandbox-admin-key"))
-
-
-def _cast(schema: Json) -> Callable[[str], Any] | None:
-    """How to convert a query text to its schema's type. Text that cannot be converted is kept, and refused later."""
-    kind = schema.get("type")
-    if kind == "integer":
-        return _integer
-    if kind == "number":
-        return lambda text: float(text) if _NUMBER(text) else text
-    if kind == "boolean":
-        return lambda text: {"true": True, "false": False}.get(text, text)
-    return None
-
-
-def _integer(text: str) -> int | str:
-    if _INTEGER(text) is None:
-        return text
-    if len(text) > 18:
-        return -_MOST if text[0] == "-" else _MOST
-    return int(text)
 
 
 class Requests:
@@ -94,7 +71,7 @@ class Requests:
         self._gives_query = takes.query or (takes.anything and self.takes_query)
         asked = {p.name: document.resolve(p.schema) for p in query}
         self._defaults = {name: schema["default"] for name, schema in asked.items() if "default" in schema}
-        self._casts = {name: _cast(schema) for name, schema in asked.items()}
+        self._casts = {name: cast_of(schema) for name, schema in asked.items()}
         self._header_names = {p.name: p.name.lower().encode() for p in headers}
         self._media: dict[bytes, bool] = {}
         self._body_schema = operation.body if ignore_unknown else None
@@ -251,7 +228,7 @@ class Requests:
         else:
             errors = self.validator.iter_errors(value)
         found = [d for error in errors for d in details_of(error, self._schema_at, self._further)]
-        details = list({tuple(entry.values()): entry for entry in found}.values())
+        details = [as_sent(entry, call.query_string) for entry in {tuple(d.values()): d for d in found}.values()]
         if len(details) == 1:
             raise Invalid(f"{details[0]['field']}: {details[0]['message']}", details=details)
         if details:

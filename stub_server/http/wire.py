@@ -6,7 +6,7 @@ from http import HTTPStatus
 from time import monotonic
 from typing import ClassVar
 
-from httptools import HttpParserError, HttpParserUpgrade
+from httptools import HttpParserError, HttpParserInvalidMethodError, HttpParserInvalidURLError, HttpParserUpgrade
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from ..kernel.problem import Busy, HeadTooLarge, Malformed, Refusal, TimedOut
@@ -20,7 +20,19 @@ from .watch import Limits, Wait, Watch
 LARGEST_HEAD = 65_536
 """The most bytes before a request's headers are complete, and again between two pieces of its body (trailers)."""
 _PASSED_OVER = 1_048_576  # bytes from a refused client that are read and dropped, so that it receives the response
-_NO_HTTP = "This cannot be read as HTTP/1.1. In a request's target, what is not ASCII must be percent-encoded."
+_NO_METHOD = (
+    "The request does not begin with a method of HTTP, such as GET or POST in capital letters. "
+    "After a body, that is so when Content-Length is smaller than the body."
+)
+_NO_TARGET = (
+    "The request's target cannot be read. It begins with / or http://, and what is not ASCII in it must be "
+    "percent-encoded, as must spaces and control characters."
+)
+# The parser's own words, where they say too little.
+_UNREADABLE = {
+    "Expected HTTP/, RTSP/ or ICE/": "After method and target there must be HTTP/1.1. A space in the target is %20.",
+    "Pause on PRI/Upgrade": "HTTP/2 is not spoken here. Send the request as HTTP/1.1.",
+}
 _NO_WEBSOCKETS = (
     "There are no WebSockets here. Ask in plain HTTP: GET /_sandbox/stream tells what happens as it happens."
 )
@@ -87,8 +99,8 @@ class Wire(HttpToolsProtocol):
             try:
                 self.parser.feed_data(data)
                 return
-            except HttpParserError:
-                self._refuse(Malformed(_NO_HTTP, code="malformed_request"))
+            except HttpParserError as error:
+                self._refuse(Malformed(_what_is_wrong(error), code="malformed_request"))
                 return
             except HttpParserUpgrade as asked:
                 self._stay()
@@ -220,3 +232,12 @@ class Wire(HttpToolsProtocol):
         lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
         lines += [name + b": " + value for name, value in headers]
         return b"\r\n".join([*lines, b"", body])
+
+
+def _what_is_wrong(error: HttpParserError) -> str:
+    """Why the parser refused, as far as it tells. It calls back for the target, and raises anew what that raises."""
+    if isinstance(error, HttpParserInvalidMethodError):
+        return _NO_METHOD
+    if isinstance(error, HttpParserInvalidURLError) or isinstance(error.__context__, HttpParserInvalidURLError):
+        return _NO_TARGET
+    return _UNREADABLE.get(str(error), f"This cannot be read as HTTP/1.1: {error}.")

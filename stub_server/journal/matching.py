@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qsl
 
 import orjson
@@ -27,6 +27,7 @@ _TARGET = ("operationId", "method", "path")
 _AWAY = 100  # how much farther a request to another target is than one that differs in a value
 
 Difference = tuple[str, Any, Any]
+_ABSENT: Final = object()  # what there is where nothing is; JSON's null is a value
 
 
 class Expectation:
@@ -96,14 +97,14 @@ class Expectation:
             if name in self._request and not (
                 actual[name] is not None and glob(self._request[name], str(actual[name]))
             ):
-                yield f"request.{name}", self._request[name], actual[name]
+                yield f"request.{name}", self._request[name], _or_absent(actual[name])
 
     def _rest(self, trace: Trace) -> Iterator[Difference | None]:
         request, response = self._request, self._response
         if "status" in response and not has_status(str(response["status"]), trace.status):
-            yield "response.status", response["status"], trace.status or None
+            yield "response.status", response["status"], _or_absent(trace.status or None)
         if "code" in response and not (trace.code is not None and glob(response["code"], trace.code)):
-            yield "response.code", response["code"], trace.code
+            yield "response.code", response["code"], _or_absent(trace.code)
         if "query" in request:
             query = dict(parse_qsl(trace.query.decode("latin-1"), keep_blank_values=True, errors="replace"))
             yield from differences(request["query"], query, "request.query")
@@ -111,9 +112,9 @@ class Expectation:
             wanted = {name.lower(): value for name, value in request["header"].items()}
             yield from differences(wanted, joined(trace.headers), "request.header")
         if "body" in request:
-            yield from differences(request["body"], body_of(trace.body), "request.body")
+            yield from _of_body(request["body"], trace.body, "request.body")
         if "body" in response:
-            yield from differences(response["body"], body_of(trace.answer), "response.body")
+            yield from _of_body(response["body"], trace.answer, "response.body")
 
 
 def _check_size(body: Body) -> None:
@@ -133,6 +134,18 @@ def _too_much(message: str) -> Invalid:
     return Invalid(message, details=[detail("request", "max", message)])
 
 
+def _or_absent(value: Any) -> Any:
+    return _ABSENT if value is None else value
+
+
+def _of_body(expected: Any, body: bytes | None, where: str) -> Iterator[Difference | None]:
+    """The differences of a whole body; whoever expects null is content with none."""
+    if expected is not None and not body:
+        yield where, expected, _ABSENT
+    else:
+        yield from differences(expected, body_of(body), where)
+
+
 def differences(expected: Any, actual: Any, where: str) -> Iterator[Difference | None]:
     """In what a value differs from what is expected of it, and None for each part of it that does not.
 
@@ -146,7 +159,7 @@ def differences(expected: Any, actual: Any, where: str) -> Iterator[Difference |
             if name in actual:
                 yield from differences(wanted, actual[name], f"{where}.{name}")
             else:
-                yield f"{where}.{name}", wanted, None
+                yield f"{where}.{name}", wanted, _ABSENT
     elif isinstance(expected, list):
         if not isinstance(actual, list) or len(actual) != len(expected):
             yield where, expected, actual
@@ -169,7 +182,8 @@ def _equal(expected: Any, actual: Any) -> bool:
 
 def _told(found: Iterable[Difference]) -> list[Body]:
     return [
-        {"where": plain(where[:_SHOWN]), "expected": _cut(expected), "actual": _cut(actual)}
+        {"where": plain(where[:_SHOWN]), "expected": _cut(expected)}
+        | ({} if actual is _ABSENT else {"actual": _cut(actual)})
         for where, expected, actual in found
     ]
 

@@ -13,6 +13,7 @@ from ..engine.step import Step
 from ..kernel.clock import wall_ms
 from ..kernel.record import Body
 from ..kernel.trace import LONGEST, Trace
+from .reach import Asked, beginning
 from .showing import plain
 
 _ANEW = ("resetSandbox", "importSandbox")
@@ -57,6 +58,13 @@ def chosen(world: Sandbox) -> Chosen:
         message = "The state before the requests that are kept is not kept any more: start with a larger --history."
         raise unkept(message, "requests", "query")
     found.reverse()
+    begun = beginning(_asked(trace) for trace in found)
+    if begun and begun == len(found):
+        message = (
+            "The newest request went back to a snapshot or request of which nothing is kept: send others, and record."
+        )
+        raise unkept(message, "requests", "query")
+    found, left_out = found[begun:], left_out + begun
     start = found[0].before if found else log.number
     return Chosen(
         start,
@@ -104,6 +112,11 @@ def _caller(caller: Caller | None) -> Body | None:
         "key_id": caller.key_id,
         "claims": None if caller.claims is None else dict(caller.claims),
     }
+
+
+def _asked(trace: Trace) -> Asked:
+    answer = trace.answer if trace.operation == "createSnapshot" else None  # of others it is not looked at
+    return Asked(trace.id, trace.operation, trace.status, trace.path, trace.body or b"", answer or b"")
 
 
 def _begins_anew(trace: Trace) -> bool:

@@ -13,8 +13,9 @@ from ..contract.redaction import REDACTED
 from ..kernel.record import Body
 
 _ASIDE = frozenset(("date", "x-request-id", "ratelimit", "ratelimit-policy"))
-# Times of the machine in answers of the control surface, and how far it had come with what it may not send.
-_MACHINES = frozenset(("created_at", "last_used_at", "expires_at", "offset_seconds", "resumed"))
+# Times of the machine in answers of the control surface.
+_MACHINES = frozenset(("created_at", "last_used_at", "expires_at", "offset_seconds"))
+_RUNNING = frozenset(("now", "resumed"))  # the instant that a running clock shows, and how many deliveries are due then
 _DERIVED = re.compile(r"pk_sandbox_[A-Za-z0-9]+|v1,[A-Za-z0-9+/=]{40,}")
 _CONTROL = "/_sandbox"
 
@@ -48,7 +49,7 @@ class Comparing:
         with suppress(ValueError):
             parsed = orjson.loads(answer.encode("latin-1"))
         if control and parsed is not None:
-            parsed = _without(parsed, self._aside | {"now"} if is_running else self._aside)
+            parsed = _without(parsed, self._aside | _RUNNING if is_running else self._aside)
             answer = orjson.dumps(parsed).decode()
         headers = [(name, value) for name, value in request["answer_headers"] if name not in _ASIDE]
         if REDACTED in answer or control:  # how long a secret is tells nothing

@@ -6,7 +6,6 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -27,15 +26,12 @@ from ..kernel.trace import Trace
 from ..scenarios.scenario import known_scenarios
 from ..settings import Settings
 from ..version import __version__
+from .aside import brief, is_sent, reasons
 from .callers import Callers
 from .clockwork import RequestIds, Timepiece
 from .comparing import Comparing
 from .receivers import Diverged, Receivers, SilentCourier, SilentSender
 
-# Why requests are left aside: what made their answers is not in a recording.
-FAULTS, LIMIT, CUT, MACHINES, EARLIER = "fault_rules", "rate_limit", "no_answer", "other_machines", "earlier_requests"
-_NOT_SENT = MappingProxyType({"certifyWebhook": MACHINES, "certifyReceiver": MACHINES, "verifyRequests": EARLIER})
-_OF_RULES = ("updateFault", "deleteFault")  # whose counters no replay has; the rule may be older than the recording
 _ADMIN = b"x-sandbox-admin-key"
 _KEY = "of this replay"
 _PEER = ("127.0.0.1", 50_000)
@@ -102,6 +98,7 @@ class Session:
     def __init__(self, recording: Recording, overlays: Sequence[Path], scenario: Path | None) -> None:
         about, state = recording.about, recording.carried.state
         self.recording, self.timepiece, self.name = recording, Timepiece(), state.name
+        self._aside = reasons(recording.requests, self.name)
         self.timepiece.now = recording.requests[0]["wall"] if recording.requests else 0
         self._settings = settings_of(about, len(recording.requests), overlays, scenario)
         with wall_from(self.timepiece):
@@ -144,10 +141,10 @@ class Session:
         await self._edge.server.sandboxes.put_in_place(state.name, state.scenario, state.seed, fill)
         compared, aside = 0, defaultdict[str, list[str]](list)
         for request in self.recording.requests:
-            reason, diff = _why_aside(request), ""
+            reason, diff = self._aside.get(request["id"]), ""
             try:
-                if _is_to_be_sent(request):
-                    diff = await self._compare(request)
+                if is_sent(request, reason):
+                    diff = await self._compare(request, is_aside=reason is not None)
                 else:  # a later rewind may name it
                     self._world().journal.append(_unsent(request, self.name))
             except Diverged as error:
@@ -160,15 +157,15 @@ class Session:
                 compared += 1
         return Outcome(len(self.recording.requests), compared, aside)
 
-    async def _compare(self, request: Body) -> str:
-        """The difference that a request's answer makes. Raises Diverged."""
+    async def _compare(self, request: Body, *, is_aside: bool) -> str:
+        """The difference that a request's answer makes, unless it is left aside. Raises Diverged."""
         self._receivers.until(_seen(request))
         sent = [value for name, value in request["headers"] if name == "authorization"]
         credentials = [""] if not sent else list(self._callers.credentials(self._world(), request))
         first: str | None = None
         for credential in credentials:
             answered = await self._send(request, credential)
-            if _why_aside(request) is not None:
+            if is_aside:
                 return ""
             diff = self._comparing.difference(request, answered, is_running=not self._world().clock.frozen)
             if not diff:
@@ -190,7 +187,7 @@ class Session:
         is_control = request["path"].startswith(_CONTROL)
         rules = world.faults
         if request["operation"] == "createFault":
-            rules.number_from(_answered(request, "fault").get("id"))
+            rules.number_from(brief(request).answered("fault").get("id"))
         if not is_control:  # what they did then is not known; answers that they made are not compared
             world.faults = Faults(world.seed)
         body = _named(request).encode("latin-1")
@@ -243,41 +240,14 @@ class Session:
         }
 
 
-def _why_aside(request: Body) -> str | None:
-    """Why an answer is not compared, if it is not. What headers of the request ask for, they ask for again."""
-    if request["operation"] in _NOT_SENT:
-        return _NOT_SENT[request["operation"]]
-    if "fault:" in (request["simulated"] or "") or request["operation"] in _OF_RULES:
-        return FAULTS
-    if request["status"] == 429 and request["code"] == "rate_limited" and request["simulated"] is None:
-        return LIMIT
-    return CUT if request["status"] == 0 else None
-
-
 def _seen(request: Body) -> int:
     """The step that a request found. Snapshots and forks wait for their turn, while attempts to deliver end."""
     number: int = request["before"]
     made = {"createSnapshot": "snapshot", "forkSandbox": "sandbox"}.get(request["operation"] or "")
     if made is None or request["status"] != 201:
         return number
-    step = _answered(request, made).get("step")
+    step = brief(request).answered(made).get("step")
     return max(number, step) if isinstance(step, int) else number
-
-
-def _answered(request: Body, member: str) -> Body:
-    """A member of a recorded answer; empty where the answer is not what it was."""
-    try:
-        found = orjson.loads((request["answer"] or "").encode("latin-1"))[member]
-    except (ValueError, KeyError, TypeError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _is_to_be_sent(request: Body) -> bool:
-    """Whether a request is sent: one that is left aside too, if what follows builds on what it changed."""
-    reason = _why_aside(request)
-    acts = request["after"] is not None or request["operation"] in _OF_RULES  # on deliveries at reserved names
-    return reason is None or (reason in (FAULTS, CUT) and acts)
 
 
 def _unsent(request: Body, sandbox: str) -> Trace:
@@ -294,7 +264,7 @@ def _named(request: Body) -> str:
         asked = orjson.loads(body.encode("latin-1")) if body else {}
     except ValueError:
         return body
-    name = _answered(request, "sandbox").get("name")
+    name = brief(request).answered("sandbox").get("name")
     if not isinstance(asked, dict) or "name" in asked or not isinstance(name, str):
         return body
     return orjson.dumps(asked | {"name": name}).decode("latin-1")

@@ -39,12 +39,13 @@ class Sandboxes(Entries):
         open_names: bool,
         bell: Callable[[Sandbox], None] = lambda world: None,
         keeper: Keeper | None = None,
-        restored: bytes | None = None,
+        restored: Callable[[], bytes] | None = None,
     ) -> None:
         """`open_names`: a name that is mentioned for the first time makes its world; else it is unknown.
 
         `bell` is rung for a world that is new or gone, and when something is due in one. `keeper` has the worlds of an
-        earlier process; `restored` is a file, of which the default world is. Raises StoreError, BadFile, ScenarioError.
+        earlier process; `restored` reads a file that the default world begins with, unless it is kept from earlier.
+        Raises StoreError, BadFile, ScenarioError.
         """
         super().__init__(bell, keeper or Keeper(None))
         self._origin, self.scenario, self.seed, self._open = origin, origin.scenario, origin.seed, open_names
@@ -59,13 +60,15 @@ class Sandboxes(Entries):
             self.put(entry)
         for entry in sorted(self._entries.values(), key=lambda entry: entry.last_used_at):
             entry.turn = next(self._turns)
+        self.has_kept_default = DEFAULT in self._entries
+        if self.has_kept_default:
+            return
         if restored is not None:
-            world, snapshots = self._admission(DEFAULT, restored)()
-            before = self._entries.get(DEFAULT)
-            _check_room(Snapshots(self._for_snapshots) if before is None else before.snapshots, snapshots)
+            world, snapshots = self._admission(DEFAULT, restored())()
+            _check_room(Snapshots(self._for_snapshots), snapshots)
             entry = self._enter(world, None, self.keeper.prepare_at_once(world, snapshots))
             _fill(entry, snapshots)
-        elif DEFAULT not in self._entries:
+        else:
             world = self._maker.make(DEFAULT, origin.scenario, origin.seed, None)
             self._enter(world, None, self.keeper.prepare_at_once(world))
 

@@ -123,6 +123,20 @@ def test_a_reset_begins_anew_and_nothing_of_the_new_world_is_lost(
         assert (["customer.created"], position == since) == (types(later), later["began_anew"])
 
 
+def test_event_ids_repeat_after_a_reset_and_not_with_another_seed(control: httpx2.Client) -> None:
+    """A receiver that knows the first one ignores the second: what the description of a reset says."""
+
+    def raised(**body: int) -> str:
+        done(control.post("/reset", json=body))
+        since = feed(control)["next"]
+        done_201(control.post("/events", json={"type": "customer.created"}))
+        (event,) = feed(control, since=since)["events"]
+        return str(event["id"])
+
+    first, again, other = raised(), raised(), raised(seed=7)
+    assert first == again != other
+
+
 def test_a_fork_has_a_feed_of_its_own(control: httpx2.Client, live: Live, sandbox_name: str) -> None:
     since = feed(control)["next"]
     fork = done_201(control.post(f"/sandboxes/{sandbox_name}/fork"))["sandbox"]["name"]

@@ -340,12 +340,13 @@ def test_no_secret_is_kept_of_an_operation_that_has_none(world: World) -> None:
     for content in (
         '{"Private_Key": "hunter2hunter2"}', '{"private\\u005fkey": "hunter2hunter2"}', '{"cookie": "hunter2hunter2"}',
         '{"metadata": {"PASSWORD": "hunter2hunter2"}}', f'{{"name": "{own}"}}', f'{{"name": "{token}"}}',
-        '{"name": "' + own.replace("_", "\\u005f") + '"}',
+        '{"name": "' + own.replace("_", "\\u005f") + '"}', '{"metadata": {"' + own.replace("_", "%5f") + '": "a"}}',
+        '{"metadata": {"a": "' + own.replace("_", "%5F") + '"}}', '{"metadata": {"pass%77ord": "hunter2hunter2"}}',
     ):  # fmt: skip
         world.send("POST", "/v2/customers", content=content, headers=JSON)
     found = everything(world)
-    assert 23 == len(world.journal)
-    hidden = own.replace("_", "%5F"), own.replace("_", "\\u005f")
+    assert 26 == len(world.journal)
+    hidden = own.replace("_", "%5F"), own.replace("_", "%5f"), own.replace("_", "\\u005f")
     secrets = (own, own[11:], own[11:30], token, token[-40:], "hunter2", *hidden)
     assert [] == [secret for secret in secrets if secret in found]
 

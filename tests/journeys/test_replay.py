@@ -355,3 +355,78 @@ def test_a_server_with_an_admin_key_is_replayed_without_it(serve: Callable[..., 
         file.write_bytes(recording.content)
         replayed = Replayed(file)
         assert (0, 4) == (replayed.code, replayed.told.get("same")), (replayed.error, replayed.told)
+
+
+def test_a_recording_begins_after_the_sandbox_went_back_to_what_was_before_it(
+    serve: Callable[..., Live], file: Path
+) -> None:
+    """To a snapshot or a request that nobody who replays has. What it took itself is restored again."""
+    with clients(serve(scenario="empty", seed=31)) as (api, control):
+        created(control.post("/snapshots", json={"name": "clean"}))
+        created(api.post("/v2/projects", json={"name": "Antes"}))
+        assert 204 == control.delete("/requests").status_code
+        created(api.post("/v2/projects", json={"name": "Primeiro"}))
+        assert 200 == control.post("/snapshots/clean/restore").status_code
+        created(api.post("/v2/projects", json={"name": "Segundo"}))
+        created(control.post("/snapshots", json={"name": "clean"}))
+        created(api.post("/v2/projects", json={"name": "Terceiro"}))
+        assert 200 == control.post("/snapshots/clean/restore").status_code
+        replayed = Replayed(recorded(control, file))
+        assert (0, 4, 4) == (replayed.code, replayed.told["requests"], replayed.told["same"]), replayed.told["diff"]
+        gone = api.get("/v2/projects").headers["x-request-id"]
+        assert 200 == control.post("/rewind", json={"to_request": gone}).status_code
+        assert 6 == Replayed(recorded(control, file)).told["same"]
+        assert 204 == control.delete("/requests").status_code
+        assert 204 == control.delete("/snapshots/clean").status_code
+
+
+def test_what_was_asked_of_others_and_of_earlier_snapshots_is_left_aside(
+    serve: Callable[..., Live], file: Path
+) -> None:
+    with clients(serve(scenario="empty", seed=31)) as (api, control):
+        created(control.post("/snapshots", json={"name": "before"}))
+        created(control.post("/sandboxes", json={"name": "beside"}))
+        assert 204 == control.delete("/requests").status_code
+        created(api.post("/v2/projects", json={"name": "Primeiro"}))
+        assert 204 == control.delete("/snapshots/before").status_code
+        assert 409 == control.post("/sandboxes", json={"name": "Beside"}).status_code
+        created(control.post("/sandboxes/beside/fork", json={"name": "twin"}))
+        for name in ("beside", "twin"):
+            assert 204 == control.delete(f"/sandboxes/{name}").status_code
+        assert 404 == control.delete("/snapshots/before").status_code
+        created(control.post("/sandboxes", json={"name": "own"}))
+        assert 409 == control.post("/sandboxes/default/fork", json={"name": "own"}).status_code
+        assert 204 == control.delete("/sandboxes/own").status_code
+        replayed = Replayed(recorded(control, file))
+    assert (0, 6) == (replayed.code, replayed.told["same"]), replayed.told["diff"]
+    counts = {name: found["count"] for name, found in replayed.told["aside_by_reason"].items()}
+    assert {"earlier_snapshots": 1, "other_sandboxes": 4} == counts
+
+
+@pytest.mark.parametrize(
+    ("operation", "path", "body", "told"),
+    [
+        ("restoreSnapshot", "/_sandbox/snapshots/cl%65an/restore", "", "goes back to the snapshot clean from before"),
+        ("rewindSandbox", "/_sandbox/rewind", '{"to_request": "req_0"}', "goes back to a request from before"),
+    ],
+)
+def test_a_recording_that_goes_back_beyond_itself_is_refused_at_once(
+    api: httpx2.Client, control: httpx2.Client, file: Path, operation: str, path: str, body: str, told: str
+) -> None:
+    """A file of an earlier version: it was a difference at that request, whose answer was 404."""
+    assert 200 == api.get("/v2/projects").status_code
+    back = {"operation": operation, "path": path, "body": body, "status": 200, "answer": "{}"}
+    file.write_bytes(changed(recorded(control, file).read_bytes(), "request", lambda request: request.update(back)))
+    replayed = Replayed(file)
+    assert (2, {}) == (replayed.code, replayed.told)
+    assert told in replayed.error
+
+
+def test_where_nothing_came_after_going_back_nothing_is_recorded(serve: Callable[..., Live]) -> None:
+    with clients(serve(scenario="empty", seed=31)) as (_, control):
+        created(control.post("/snapshots", json={"name": "clean"}))
+        assert 204 == control.delete("/requests").status_code
+        assert 200 == control.post("/snapshots/clean/restore").status_code
+        answer = control.get("/export", params={"requests": "true"})
+    assert (409, "step_not_kept") == (answer.status_code, answer.json()["code"])
+    assert "went back to a snapshot or request of which nothing is kept" in answer.json()["message"]

@@ -473,6 +473,29 @@ def test_a_miss_in_a_value_is_nearer_than_another_operation(world: World) -> Non
     ]
 
 
+def test_what_is_absent_is_told_apart_from_null(world: World) -> None:
+    """Both were shown as `expected: null, actual: null`."""
+    world.api.post("/v2/customers?a=1", json={"name": None, "metadata": {}})
+    expected = {"body": {"name": "Ana", "document": None, "metadata": {"a": {"b": 1}}}, "query": {"b": "2"}}
+    found = world.verify(409, request=expected, response={"body": {"customer": {}}})["nearest"][0]["differences"]
+    assert [
+        {"where": "request.query.b", "expected": "2"},
+        {"where": "request.body.name", "expected": "Ana", "actual": None},
+        {"where": "request.body.document", "expected": None},
+        {"where": "request.body.metadata.a", "expected": {"b": 1}},
+        {"where": "response.body.customer", "expected": {}},
+    ] == found
+
+
+def test_a_message_without_a_body_has_none(world: World) -> None:
+    world.api.get("/v2/plans")
+    assert world.verify(request={"operationId": "listPlans", "body": None})["ok"]
+    report = world.verify(409, request={"operationId": "listPlans", "body": {}}, response={"code": "not_found"})
+    assert [
+        {"where": "response.code", "expected": "not_found"}, {"where": "request.body", "expected": {}},
+    ] == report["nearest"][0]["differences"]  # fmt: skip
+
+
 def test_too_many_are_as_wrong_as_too_few(world: World) -> None:
     world.api.get("/v2/plans")
     assert 1 == world.verify(409, request={"path": "/v2/plans"}, times={"at_most": 0})["matched"]

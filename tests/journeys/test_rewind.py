@@ -191,6 +191,42 @@ def test_the_past_is_not_sent_again_and_what_is_new_is(
     assert sent + 2 == len(receiver.requests)
 
 
+def test_resuming_counts_what_is_due_though_nobody_has_come_for_it(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """The only attempt that the webhook gets at a time is under way still, and what is due again waits behind it."""
+    hook(events=CREATED)
+    event(api)
+    raised = step_of(control)
+    drain(control)
+    receiver.hold = threading.Event()
+    event(api)
+    arrived(receiver, 2)
+    rewind(control, to_step=raised)
+    assert {"resumed": 1} == control.post("/webhooks/resume").json()
+    receiver.hold.set()
+    assert drain(control)["complete"]
+    first, _, last = receiver.requests
+    assert first.headers["webhook-id"] == last.headers["webhook-id"]
+    assert {"resumed": 0} == control.post("/webhooks/resume").json()
+
+
+def test_resuming_counts_nothing_that_waits_for_an_earlier_delivery(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    receiver.status = 500
+    made = hook(events=CREATED, ordered=True)
+    event(api)
+    drain(control)
+    event(api)
+    rewind(control, to_step=step_of(control))
+    drain(control)
+    assert ["pending", "retrying"] == sorted(log["status"] for log in logs(api, webhookId=made["id"]))
+    assert {"resumed": 0} == control.post("/webhooks/resume").json()
+    drain(control)
+    assert 1 == len(receiver.requests)
+
+
 @pytest.mark.parametrize("is_undone", [False, True])
 def test_an_attempt_under_way_is_recorded_where_its_delivery_still_is(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, is_undone: bool

@@ -35,6 +35,7 @@ class Process:
         self._command = [sys.executable, "-m", module, "serve", "--port", str(self.port), "--log", "quiet", *flags]
         self._env = {**os.environ, **(env or {})}
         self._process: subprocess.Popen[str] | None = None
+        self.banner = ""
 
     def start(self) -> None:
         """Serve, until the first request was answered."""
@@ -42,7 +43,9 @@ class Process:
             self._command, cwd=ROOT, env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         assert self._process.stdout is not None
+        self.banner = ""
         for line in self._process.stdout:
+            self.banner += line
             if re.match(r"curl ", line):
                 httpx2.get(f"{self.url}/_sandbox/health", timeout=PATIENCE, verify=NO_TLS).raise_for_status()
                 return

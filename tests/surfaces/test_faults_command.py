@@ -39,8 +39,8 @@ def test_a_rule_is_made_from_json(to: list[str], given: str | None) -> None:
     text = json.dumps(rule)
     made = faults("add", text, "--json", *to) if given is None else faults("add", "-", "--json", *to, given=text)
     assert 0 == made.exit_code, made.output
-    assert rule.items() <= json.loads(made.output).items()
-    assert [json.loads(made.output)] == json.loads(faults("list", "--json", *to).output)
+    assert rule.items() <= json.loads(made.output)["fault"].items()
+    assert {"faults": [json.loads(made.output)["fault"]]} == json.loads(faults("list", "--json", *to).output)
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
@@ -56,7 +56,7 @@ def test_all_rules_are_deleted_at_once(to: list[str]) -> None:
         faults("add", "flaky", *to)
     gone = faults("delete", "--all", "--json", *to)
     assert (0, {"deleted": "all"}) == (gone.exit_code, json.loads(gone.output))
-    assert [] == json.loads(faults("list", "--json", *to).output)
+    assert {"faults": []} == json.loads(faults("list", "--json", *to).output)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ Options:
   --server URL     The running server.  [default: http://127.0.0.1:4600]
   --sandbox TEXT   The sandbox that is meant.  [default: default]
   --admin-key KEY  The server's admin key, where it has one.
-  --json           Print the rules as JSON.
+  --json           Print the answer as JSON.
   -h, --help       Show this message and exit.
 """,
     ("add",): """\
@@ -127,7 +127,7 @@ Options:
   --server URL     The running server.  [default: http://127.0.0.1:4600]
   --sandbox TEXT   The sandbox that is meant.  [default: default]
   --admin-key KEY  The server's admin key, where it has one.
-  --json           Print the rule as JSON.
+  --json           Print the answer as JSON.
   -h, --help       Show this message and exit.
 """,
     ("delete",): """\

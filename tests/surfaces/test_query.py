@@ -43,6 +43,21 @@ def test_an_integer_out_of_range_is_refused(door: Door, query: str, code: str) -
     assert fields(refused(answer, 422, "validation_error")) == {query.partition("=")[0]: code}
 
 
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("limit=" + "9" * 20, "9" * 20 + " is greater than the maximum of 100."),
+        ("page=-" + "9" * 20, "-" + "9" * 20 + " is less than the minimum of 1."),
+        ("limit=%31" + "0" * 18, "1" + "0" * 18 + " is greater than the maximum of 100."),
+        ("limit=" + "9" * 5_000, "9" * 80 + "… is greater than the maximum of 100."),
+    ],
+)
+def test_a_huge_integer_is_repeated_as_it_was_sent(door: Door, query: str, told: str) -> None:
+    """Cut where it is long. It was told as 10^18, which nobody had sent."""
+    (detail,) = refused(door.ask("GET", f"/v2/customers?{query}"), 422, "validation_error")["details"]
+    assert told == detail["message"]
+
+
 @pytest.mark.parametrize("page", [10_000, 2**31, 2**53, 999_999_999_999_999_999])
 def test_a_page_past_the_end_is_an_empty_page_however_large(door: Door, page: int) -> None:
     answer = door.ask("GET", f"/v2/customers?page={page}")

@@ -96,7 +96,7 @@ def test_more_than_a_page_is_listed(to: list[str], api: httpx2.Client) -> None:
 
 def test_a_request_is_shown_whole_and_can_be_sent_again(to: list[str], make_customer: Maker, tmp_path: Path) -> None:
     made = make_customer(name="Ana Souza")
-    shown = asked("show", "last", *to)
+    shown = asked("show", "last", *to)["request"]
     assert ("createCustomer", 201, made["id"]) == (
         shown["operationId"],
         shown["status"],
@@ -131,7 +131,7 @@ def test_json_cannot_move_the_cursor_and_says_the_same(to: list[str], api: httpx
     title = "\x9b2J\x7f\u202e\U0001f389\U000e0001"
     api.post("/v2/customers", json={"name": title})
     api.get(f"/v2/{quote(title)}")
-    shown = asked("show", "last", *to)
+    shown = asked("show", "last", *to)["request"]
     assert f"/v2/{title}" == shown["path"]
     for words in (("list",), ("show", "last"), ("list", "--json"), ("show", "last", "--json")):
         said = requests(*words, *to).output
@@ -173,14 +173,15 @@ def test_what_holds_exits_0(to: list[str], make_customer: Maker, way: str, tmp_p
 
 def test_what_does_not_hold_exits_1_with_the_nearest_misses(to: list[str], make_customer: Maker) -> None:
     make_customer(name="Ana")
-    ident = asked("show", "last", *to)["id"]
-    expected = json.dumps({"request": {"operationId": "createCustomer", "body": {"name": "Bia"}}})
+    ident = asked("show", "last", *to)["request"]["id"]
+    expected = json.dumps({"request": {"operationId": "createCustomer", "body": {"name": "Bia", "notes": None}}})
     said = requests("verify", expected, *to)
     assert 1 == said.exit_code
     assert [
         "It does not hold: 0 requests match, expected is at least 1.",
         f"nearest   {ident}",
         '          request.body.name: expected "Bia", was "Ana"',
+        "          request.body.notes: expected null, was absent",
     ] == said.output.splitlines()
     as_json = requests("verify", expected, "--json", *to)
     report = json.loads(as_json.stdout)

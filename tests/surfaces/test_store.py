@@ -1,8 +1,12 @@
 """--store DIR: what was answered is there after a restart, however the process ended; what a start refuses."""
 
 import os
+import re
+import shlex
 import sqlite3
 import stat
+import subprocess
+import sys
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -26,7 +30,7 @@ from ..support.files import exported, lines, sealed
 from ..support.live import FROZEN, NO_TLS
 from ..support.make import created, customer_body, order_body
 from ..support.overlays import overlay, updated
-from ..support.processes import Process
+from ..support.processes import PATIENCE, ROOT, Process
 from ..support.receiver import receiving
 
 NOW = ("--now", "2026-11-20T14:32:05.123Z")
@@ -383,6 +387,27 @@ def test_every_answer_waits_for_the_disk_where_that_is_asked_for(tmp_path: Path)
         server.kill()
     with server:
         assert before == told(server)
+
+
+def test_a_file_is_begun_with_once_and_what_is_stored_goes_on(tmp_path: Path) -> None:
+    """Each start put the file in the place of what had been done since."""
+    path = tmp_path / "my bug.world"
+    with Process(*NOW, "--scenario", "empty") as server, server.control() as control:
+        path.write_bytes(exported(control))
+    with Process("--store", str(tmp_path / "store"), "--restore", str(path)) as server:
+        assert "--restore" not in server.banner
+        with server.api() as api:
+            created(api.post("/v2/customers", json=customer_body()))
+        before = told(server)
+        server.kill()
+    with server:
+        assert before == told(server)
+        assert "--restore has no effect" in server.banner
+        (told_command,) = re.findall("`(.*)`", server.banner)
+        command = [sys.executable, "-m", *shlex.split(told_command.replace("stub-server", "stub_server"))]
+        assert 0 == subprocess.run(command, cwd=ROOT, capture_output=True, timeout=PATIENCE, check=False).returncode
+        with server.api() as api:
+            assert [] == api.get("/v2/customers").json()["customers"]
 
 
 def test_a_server_begins_with_a_file(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import socket
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -24,14 +25,15 @@ def head(live: Live, *lines: str, size: int = 0, method: str = "GET", path: str 
     return text.encode() + b"\r\n\r\n"
 
 
-def refused_and_hung_up(live: Live, sent: bytes, status: int, code: str) -> None:
+def refused_and_hung_up(live: Live, sent: bytes, status: int, code: str) -> dict[str, Any]:
     """One refusal in the one shape, and nothing after it."""
     with connect(live.port) as connection:
         connection.sendall(sent)
         answer = answer_on(connection)
-        refused(answer, status, code)
+        body = refused(answer, status, code)
         assert answer.header("connection") == "close"
         assert rest_of(connection) == b""
+    return body
 
 
 # -- headers
@@ -128,23 +130,44 @@ def test_what_comes_before_a_fault_is_still_answered(live: Live, fault: bytes) -
 # -- what is no HTTP
 
 
+TARGET, METHOD = "The request's target cannot be read.", "The request does not begin with a method of HTTP"
+
+
 @pytest.mark.parametrize(
-    "sent",
+    ("sent", "told"),
     [
-        "GET /v2/clientes/São-Paulo HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(),
-        "GET /v2/customers?name=João HTTP/1.1\r\nHost: localhost\r\n\r\n".encode("latin-1"),
-        b"GET /v2/\x01 HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: localhost\r\nno colon\r\n\r\n",
-        b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-        b"hello\r\n\r\n",
+        ("GET /v2/clientes/São-Paulo HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(), TARGET),
+        ("GET /v2/customers?name=João HTTP/1.1\r\nHost: localhost\r\n\r\n".encode("latin-1"), TARGET),
+        (b"GET /v2/\x01 HTTP/1.1\r\nHost: localhost\r\n\r\n", TARGET),
+        (b"GET v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n", TARGET),
+        (b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n", TARGET),
+        (b"GET /v2/plans?name=a b HTTP/1.1\r\nHost: localhost\r\n\r\n", "there must be HTTP/1.1"),
+        (b"FOO /v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n", METHOD),
+        (b"get /v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n", METHOD),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", METHOD),
+        (b"hello\r\n\r\n", METHOD),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP/2 is not spoken here."),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nno colon\r\n\r\n", "as HTTP/1.1: Invalid header token."),
+        (b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", "as HTTP/1.1: Duplicate Content-Length."),
     ],
-    ids=["UTF-8", "Latin-1", "control", "CONNECT", "no colon", "two lengths", "TLS", "hello"],
-)
-def test_what_is_no_http_is_400_in_the_one_shape(live: Live, sent: bytes) -> None:
+    ids=[
+        "UTF-8", "Latin-1", "control", "no slash", "CONNECT", "space", "unknown method", "small letters", "TLS",
+        "hello", "HTTP/2", "no colon", "two lengths",
+    ],
+)  # fmt: skip
+def test_what_is_no_http_is_400_in_the_one_shape_and_told_what_is_wrong(live: Live, sent: bytes, told: str) -> None:
     """uvicorn answers in a text of its own."""
-    refused_and_hung_up(live, sent, 400, "malformed_request")
+    assert told in refused_and_hung_up(live, sent, 400, "malformed_request")["message"]
+
+
+def test_a_body_longer_than_its_length_is_told_as_what_it_may_be(live: Live) -> None:
+    """What is left of it is read as the next request; its method is none."""
+    with connect(live.port) as connection:
+        lines = ("Content-Type: application/json", "Content-Length: 2")
+        connection.sendall(head(live, *lines, method="POST", path="/s/wire-body/_sandbox/reset") + b"{}")
+        assert 200 == answer_on(connection).status
+        connection.sendall(b'"name": "Rui"}')
+        assert "Content-Length is smaller" in refused(answer_on(connection), 400, "malformed_request")["message"]
 
 
 # -- trailers

@@ -133,6 +133,12 @@ def test_a_value_is_known_however_often_it_is_percent_encoded(times: int) -> Non
     assert f"{named}={REDACTED}" == secrets.query(f"{named}=x")
 
 
+def test_members_are_known_by_names_that_are_percent_encoded() -> None:
+    body = {"metadata": {"pass%77ord": "correct horse", "p%2561ssword": "battery", "a%20b": "correct horse"}}
+    (found,) = without(body)
+    assert {"pass%77ord": REDACTED, "p%2561ssword": REDACTED, "a%20b": REDACTED} == found["metadata"]
+
+
 def test_a_text_that_is_encoded_without_end_is_left_out() -> None:
     assert REDACTED == Secrets(contract()).text("%" + "25" * 20 + "41")
     assert "100% of %41 %" == Secrets(contract()).text("100% of %41 %")
@@ -173,7 +179,11 @@ def test_members_are_known_in_any_case_and_written_as_escapes() -> None:
         ("/", b"", b"", f'"{PRIVATE}"'.encode()),
         ("/", b"", b"", b'{"api_pass": 1}'),
         ("/", b"", b"", b"a=%73k"),
+        ("/", b"", b"", f'{{"metadata": {{"{PRIVATE.replace("_", "%5F")}": 1}}}}'.encode()),
+        ("/", b"", b"", f'{{"note": "{PRIVATE.replace("_", "%255F")}"}}'.encode()),
+        ("/", b"", b"", b'[{"pass%77ord": "x"}]'),
         ("/", b"", b"", b"x" * (LARGEST_SEARCHED + 1)),
+        ("/", b"", b"", b'{"a": "' + b"%25" * 4_001 + b'"}'),
     ],
 )
 def test_every_part_of_a_request_is_searched(request_: tuple[str, bytes, bytes, bytes]) -> None:
@@ -183,7 +193,7 @@ def test_every_part_of_a_request_is_searched(request_: tuple[str, bytes, bytes, 
 
 def test_an_ordinary_request_is_not_looked_through() -> None:
     headers = b"host\nauthorization\naccept\nlocalhost:4600\n[redacted]\n*/*"
-    body = b'{"name": "Ana", "metadata": {"crm_id": "100%", "a": "S\xc3\xa3o"}}'
+    body = b'{"name": "Ana", "metadata": {"crm_id": "100%", "a": "S\xc3\xa3o", "url": "/?q=a%20b%C3%A3"}}'
     secrets = Secrets(contract(), admin_key=b"hunter22")
     assert not secrets.may_be_in(headers)
     assert not secrets.suspects("/v2/customers/x_y", b"limit=1", body)
@@ -195,6 +205,7 @@ def test_the_admin_key_is_left_out_everywhere() -> None:
     assert secrets.suspects("/", b"a=hunter2", b"")
     assert secrets.may_be_in(b"x\nhunter2")
     assert secrets.suspects("/", b"", b"[hunter2]")
+    assert secrets.suspects("/", b"", b'{"%68unter2": 1}')
     assert f"/a/{REDACTED}?b={REDACTED}".encode() == secrets.line(b"/a/hunter2?b=hunter2")
     assert REDACTED == secrets.query("b=%68unter2")
     assert [f'{{"a":"{REDACTED}"}}'.encode()] == secrets.without(b'{"a": "hunter2"}')

@@ -3,6 +3,7 @@
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
+from ...delivery.courier import held_back
 from ...delivery.passage import drained
 from ...engine.scheduler import tick
 from ...kernel.clock import iso
@@ -22,9 +23,11 @@ async def drain_webhooks(call: Call, body: Body | None) -> Reply:
     return reply.value({"now": iso(sandbox.clock.now), "complete": complete, "deliveries": courier.queue(sandbox)})
 
 
-def resume_webhooks(call: Call) -> Reply:
+async def resume_webhooks(call: Call) -> Reply:
     """200 with how many deliveries were held and are due now."""
-    resumed = call.server.courier.resume(call.sandbox)
     sandboxes = call.server.sandboxes
+    resumed = await sandboxes.lane.in_slices(held_back(call.sandbox))
+    call.check_there()
+    call.server.courier.resume(call.sandbox)
     sandboxes.keeper.note(sandboxes.entry(call.sandbox.name))
     return reply.value({"resumed": resumed})

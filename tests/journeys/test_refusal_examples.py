@@ -1,0 +1,121 @@
+"""The examples of refusals in the contracts say what the server says when it is asked for the same."""
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+from unittest.mock import patch
+
+import httpx2
+import pytest
+
+from stub_server.worlds import entries
+
+from ..conftest import Serve
+from ..engine.test_refusals import CONTROLS, FILE, UNREADABLE
+from ..support.contract import document
+from ..support.estate import Estate, client, estate, webhook_body
+from ..support.live import NO_TLS, Live
+from ..support.make import created
+from ..support.receiver import receiving
+from ..support.requests import OPERATIONS, UNKNOWN, ask
+from .steps import archive, done
+from .test_every_conflict import CAUSES
+from .test_explain import PROVOKED, with_token
+
+_numbers = itertools.count(1)
+EXAMPLES: dict[str, Any] = {
+    name: example["value"]
+    for entry in ("openapi.yaml", "sandbox.yaml")
+    for name, example in document(entry).raw["components"]["examples"].items()
+    if isinstance(example["value"], dict) and example["value"].get("error") is True
+}
+
+
+def of_a_suspended_project(shop: Estate) -> httpx2.Response:
+    done(shop.api.post(f"/v2/projects/{shop.ids['projectId']}/suspend"))
+    return shop.control.post(f"/subscriptions/{shop.ids['subscriptionId']}/renew")
+
+
+def out_of_the_archive(shop: Estate) -> httpx2.Response:
+    archive(shop.api, shop.ids["projectId"])
+    return ask(shop.api, OPERATIONS["activateProject"], shop.ids)
+
+
+def broken_off(shop: Estate) -> httpx2.Response:
+    file = shop.control.get("/export").content
+    return shop.control.post("/import", content=file[: len(file) // 2], headers=FILE)
+
+
+def while_the_first_runs(shop: Estate) -> httpx2.Response:
+    view, headers = OPERATIONS["sendTestWebhook"], {"Idempotency-Key": "slow"}
+    with receiving() as slow:
+        slow.hold = threading.Event()
+        ids = {"webhookId": created(shop.api.post("/v2/webhooks", json=webhook_body(slow.url)))["webhook"]["id"]}
+        thread = threading.Thread(target=lambda: ask(shop.api, view, ids, headers=headers))
+        thread.start()
+        assert slow.arrived.wait(10)
+        with client(shop.live, shop.sandbox, str(shop.api.headers["authorization"])[7:]) as second:
+            refusal = ask(second, view, ids, headers=headers)
+        slow.hold.set()
+        thread.join(10)
+    return refusal
+
+
+def of_a_full_server(shop: Estate) -> httpx2.Response:
+    with patch.object(entries, "MOST", len(list(shop.live.app.sandboxes.names()))):
+        return shop.control.post("/sandboxes", json={"name": "one-more"})
+
+
+OWN: dict[str, Callable[[Estate], httpx2.Response]] = {
+    "AdminKeyRequired": lambda shop: shop.control.post("/reset", headers={"Origin": "https://elsewhere.example"}),
+    "ApiKeyExpired": lambda shop: with_token(shop, shop.key(expires_at="2026-01-01T00:00:00Z")["private_key"]),
+    "FaultConflict": lambda shop: shop.control.post("/faults", json={"then": {"webhook_drop": True, "status": 503}}),
+    "IdempotencyInProgress": while_the_first_runs,
+    "InvalidStateTransition": out_of_the_archive,
+    "PayloadTooLarge": lambda shop: ask(shop.api, OPERATIONS["createCustomer"], **UNREADABLE["payload_too_large"][1]),
+    "PlanInUse": lambda shop: CAUSES["plan_in_use"](shop, "deletePlan"),
+    "ProjectSuspended": of_a_suspended_project,
+    "ReferenceConflict": lambda shop: CAUSES["reference_not_found"](shop, "updateWebhook"),
+    "ReferenceNotFound": lambda shop: ask(shop.api, OPERATIONS["createPlan"], shop.ids | {"projectId": UNKNOWN}),
+    "TooManySandboxes": of_a_full_server,
+    "UnusableFile": broken_off,
+    "ValidationError": lambda shop: shop.api.post(
+        "/v2/customers",
+        json={
+            "name": "Ana", "email": "ana@example.com", "document": "93541134700",
+            "phones": {"mobile_phone": {"country_code": "55", "number": "987654321"}},
+        },
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def live(serve: Serve) -> Live:
+    """A server on which no sandbox was made by being mentioned: those would make room for others."""
+    return serve()
+
+
+@pytest.fixture
+def shop(live: Live, sink: str) -> Iterator[Estate]:
+    """A merchant in a sandbox of its own."""
+    name = f"example-{next(_numbers)}"
+    created(httpx2.post(f"{live.url}/_sandbox/sandboxes", json={"name": name, "scenario": "empty"}, verify=NO_TLS))
+    with closing(estate(live, name, sink)) as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_names_the_fields_and_codes_that_are_sent(shop: Estate, name: str) -> None:
+    example = EXAMPLES[name]
+    status, code = example["status"], example["code"]
+    answer = (OWN.get(name) or CONTROLS.get((status, code)) or PROVOKED[code])(shop)
+    sent = answer.json()
+    assert (status, code) == (answer.status_code, sent["code"])
+    assert _places(sent) == _places(example)
+
+
+def _places(refusal: Any) -> list[tuple[str, str, str]]:
+    """Which fields are refused, and with which codes."""
+    return [(entry["field"], entry["in"], entry["code"]) for entry in refusal["details"]]
