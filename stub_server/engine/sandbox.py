@@ -164,10 +164,9 @@ class Sandbox:
             for key, _ in step.forgotten_replies:
                 self.replies.drop(key)
             self.replies.put(*step.saved)
-        clock = step.clock
-        if clock is not self.recorded_clock:
-            self.clock.set(clock)
-            self.recorded_clock = clock
+        if step.clock is not self.recorded_clock:
+            self.clock.set(step.clock)
+            self.recorded_clock = step.clock
         self.ids.position = step.position
 
     def _restore(self, step: Step, restored: Restored) -> None:
