@@ -1,0 +1,77 @@
+"""The headers of a request: read once for all that send the same ones, and kept without credentials."""
+
+import pytest
+
+from stub_server.contract.redaction import REDACTED
+from stub_server.contract.secrets import Secrets
+from stub_server.http import heads as module
+from stub_server.http.heads import Heads
+from stub_server.http.hosts import Hosts
+
+Headers = list[tuple[bytes, bytes]]
+
+HOST = (b"host", b"localhost:4600")
+KEY = (b"authorization", b"Bearer sk_test_" + b"a" * 48)
+
+
+def heads() -> Heads:
+    """Those of a server on loopback."""
+    return Heads(Hosts((), loopback=True), Secrets())
+
+
+def test_the_same_headers_are_read_once() -> None:
+    read = heads()
+    assert read([HOST, KEY]) is read([HOST, KEY])
+    assert read([HOST, KEY]) is not read([KEY, HOST])
+
+
+def test_no_more_heads_are_remembered_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST", 4)
+    read = heads()
+    for number in range(100):
+        read([HOST, (b"idempotency-key", b"%d" % number)])
+        assert len(read._known) <= 4
+
+
+def test_a_large_head_is_not_remembered() -> None:
+    read = heads()
+    large = [HOST, (b"x-note", b"a" * 2_048)]
+    assert read(large).by_name == dict(large)
+    assert {} == read._known
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ([HOST], True),
+        ([HOST, (b"accept", b"a"), (b"accept", b"b")], True),
+        ([HOST, HOST], False),
+        ([(b"host", b"evil.example")], False),
+        ([HOST, (b"webhook-id", b"evt_1")], False),
+    ],
+)
+def test_what_is_to_be_looked_at_is_not_ordinary(sent: Headers, told: bool) -> None:
+    assert told == heads()(sent).is_ordinary
+
+
+def test_a_page_of_another_machine_is_foreign() -> None:
+    assert heads()([HOST, (b"origin", b"https://evil.example")]).is_foreign
+    assert not heads()([HOST, (b"origin", b"http://localhost:3000")]).is_foreign
+    assert not heads()([HOST]).is_foreign
+
+
+@pytest.mark.parametrize("name", [b"prefer", b"x-sandbox-simulate", b"x-sandbox-delay", b"x-sandbox-as-of"])
+def test_a_wish_is_special(name: bytes) -> None:
+    assert heads()([HOST, (name, b"1")]).is_special
+    assert not heads()([HOST, (b"x-other", b"1")]).is_special
+
+
+def test_the_journal_keeps_no_credential_and_joins_what_stands_twice() -> None:
+    packed = heads()([HOST, KEY, (b"accept", b"a"), (b"cookie", b"session=1"), (b"accept", b"b")]).packed
+    redacted = REDACTED.encode()
+    assert b"\n".join((b"host", b"authorization", b"accept", b"cookie", HOST[1], redacted, b"a, b", redacted)) == packed
+
+
+def test_what_may_hold_a_secret_is_suspect() -> None:
+    assert heads()([HOST, (b"referer", b"http://localhost/?token=1")]).is_suspect
+    assert not heads()([HOST, KEY]).is_suspect
