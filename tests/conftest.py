@@ -5,12 +5,16 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
+from xdist.plugin import pytest_xdist_auto_num_workers as xdist_cores
 
+from stub_server import app
+from stub_server.contract.source import read
 from stub_server.settings import Settings
 
 from .support import make
@@ -19,6 +23,25 @@ from .support.evidence import Evidence
 from .support.live import FROZEN, NO_TLS, Live, running
 from .support.receiver import receiving
 
+# Files that take longest, longest first: a core that began one of them last would be alone with it at the end.
+LONG = (
+    "surfaces/test_readme_contract_tests.py",
+    "journeys/test_replay.py",
+    "properties/test_scenarios.py",
+    "contract/test_schemathesis.py",
+    "surfaces/test_store.py",
+    "contract/test_planted.py",
+    "contract/test_control_schemathesis.py",
+    "properties/test_model.py",
+    "surfaces/test_readme_doors.py",
+    "soak/test_soak.py",
+    "contract/test_explained.py",
+    "engine/test_folding.py",
+    "surfaces/test_readme_in_tests.py",
+    "crash/test_crash.py",
+    "contract/test_repeatable.py",
+)
+TESTS = Path(__file__).parent
 Serve = Callable[..., Live]
 _numbers = itertools.count(1)
 
@@ -26,6 +49,21 @@ _numbers = itertools.count(1)
 def pytest_configure(config: pytest.Config) -> None:
     """Have the evidence ledger listen to every client."""
     config.pluginmanager.register(Evidence(config), "evidence")
+    # Hundreds of servers are made of the same files, and a bundle shares no data with what is read of them.
+    vars(app)["read"] = cache(read)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than there are cores: tests that wait for time to pass or for another process leave theirs idle."""
+    cores: int = xdist_cores(config)
+    return cores + ("PYTEST_XDIST_AUTO_NUM_WORKERS" not in os.environ)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the long files come first; everything else stays in its order."""
+    places = {TESTS / name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path, len(LONG)))
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from .conftest import LONG, TESTS
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "stub_server"
 FLOORS = {
@@ -212,3 +214,7 @@ def test_no_module_keeps_state_of_its_own(module: str) -> None:
                 target = node.value
             if isinstance(target, ast.Name) and target.id not in local:
                 assert target.id not in tables, f"{module}:{target.lineno} changes {target.id}"
+
+
+def test_every_file_that_is_run_first_is_there() -> None:
+    assert [] == [name for name in LONG if not (TESTS / name).is_file()]

@@ -208,13 +208,52 @@ def called_off(before: str, by: str) -> Callable[[Stage, Receiver], Json]:
     return end
 
 
+def found_gone(stage: Stage, target: Receiver) -> Json:
+    """A delivery that waits for its answer while a later one finds the receiver gone.
+
+    Once the first one has been answered, several are under way at a time.
+    """
+    begun, release = threading.Event(), threading.Event()
+    waits: list[str] = []
+
+    def decide(request: Received, number: int) -> int:
+        if number == 1:
+            begun.wait(10)
+            return 200
+        if request.headers["webhook-id"] in waits:
+            release.wait(10)
+            return 500
+        return 410
+
+    def status() -> str:
+        shown: str = done(stage.api.get(f"/v2/webhooks/logs/{log['id']}"))["log"]["status"]
+        return shown
+
+    target.decide = decide
+    webhook = stage.webhook(url=target.url, events=["customer.created"])
+    make_customer(stage.api)
+    log = opened(stage, webhook)
+    waits.append(log["event_id"])
+    make_customer(stage.api)
+    assert "pending" == status()
+    begun.set()
+    path, until = f"/v2/webhooks/{webhook['id']}", time.monotonic() + 10
+    while done(stage.api.get(path))["webhook"]["is_active"]:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+    assert "canceled" == status()
+    release.set()
+    stage.drain()
+    return log
+
+
 ROADS: dict[tuple[str, str, str], Callable[[Stage, Receiver], Json]] = {
     ("pending", "delivered", "sendTestWebhook"): sent(204),
     ("pending", "failed", "sendTestWebhook"): sent(500),
     ("pending", "delivered", "clock"): automatic(None, 202),
     ("pending", "retrying", "clock"): automatic(None, 500),
     ("pending", "failed", "clock"): automatic(None, 410),
-    ("pending", "canceled", "clock"): called_off("pending", "clock"),
+    ("pending", "canceled", "clock"): found_gone,
     ("pending", "canceled", "updateWebhook"): called_off("pending", "updateWebhook"),
     ("pending", "canceled", "deleteWebhook"): called_off("pending", "deleteWebhook"),
     ("pending", "canceled", "retryWebhook"): called_off("pending", "retryWebhook"),
