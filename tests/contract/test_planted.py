@@ -35,6 +35,7 @@ def test_a_defect_that_keeps_the_schemas_is_found(name: str, tmp_path: Path) -> 
             tmp_path / "events.ndjson",
             f"--include-path-regex={pattern}",
             "--max-examples=10",
+            "--max-failures=1",  # what it says first is what the defect is known by
             base=base,
         )
     assert (found.code, check in found.output) == (1, True), found.output[-5000:]
