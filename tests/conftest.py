@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,10 @@ import pytest
 from xdist.plugin import pytest_xdist_auto_num_workers as xdist_cores
 
 from stub_server import app
-from stub_server.contract.source import read
 from stub_server.settings import Settings
 
 from .support import make
+from .support.contract import read_once
 from .support.estate import Estate, emptied, estate, with_room
 from .support.evidence import Evidence
 from .support.live import FROZEN, NO_TLS, Live, running
@@ -49,8 +49,7 @@ _numbers = itertools.count(1)
 def pytest_configure(config: pytest.Config) -> None:
     """Have the evidence ledger listen to every client."""
     config.pluginmanager.register(Evidence(config), "evidence")
-    # Hundreds of servers are made of the same files, and a bundle shares no data with what is read of them.
-    vars(app)["read"] = cache(read)
+    vars(app)["read"] = read_once  # hundreds of servers are made of the same files
 
 
 @pytest.hookimpl(optionalhook=True)

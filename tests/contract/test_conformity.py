@@ -11,7 +11,7 @@ from stub_server.contract import bundle, conformity, references
 from stub_server.contract.document import Document
 from stub_server.contract.source import ContractError
 
-from ..support.contract import OPENAPI, document
+from ..support.contract import OPENAPI, document, read_once
 from ..support.overlays import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, copied, overlay, removed, updated
 
 ORDER = "$.components.schemas.Order"
@@ -230,7 +230,7 @@ Check = Callable[[Document, Sequence[Path]], None]
 
 def judge(*files: Path, by: Check = conformity.check_tables) -> None:
     """What the start does with overlays, once they have left valid OpenAPI."""
-    contract = Document(bundle.load(OPENAPI / "openapi.yaml", files))
+    contract = Document(bundle.load(OPENAPI / "openapi.yaml", files, read_once))
     by(contract, files)
     conformity.check_known(contract, document(), files)
 

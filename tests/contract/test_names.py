@@ -10,7 +10,7 @@ from stub_server.contract import bundle
 from stub_server.contract.document import Document
 from stub_server.contract.source import ContractError, read
 
-from ..support.contract import OPENAPI, component, document, violations
+from ..support.contract import OPENAPI, component, document, read_once, violations
 from ..support.overlays import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, copied, corrected, overlay, removed, updated
 
 API = document()
@@ -181,7 +181,7 @@ def test_what_cannot_be_folded_stops_with_file_path_and_reason(tmp_path: Path, a
 
 def test_the_control_surface_knows_the_events_and_scopes_of_the_corrected_contract(tmp_path: Path) -> None:
     file = overlay(tmp_path, SETTLED + NO_ANALYTICS)
-    api = bundle.load(OPENAPI / "openapi.yaml", [file])
+    api = bundle.load(OPENAPI / "openapi.yaml", [file], read_once)
     control = Document(bundle.load(OPENAPI / "sandbox.yaml", names_of=api))
     assert Document(api).schema("EventType")["enum"] == enum_of(control, "EventType")
     assert {"analytics:read", "analytics:*"}.isdisjoint(enum_of(control, "SandboxScope"))

@@ -41,7 +41,7 @@ def sealed(lines: Iterable[Line]) -> bytes:
     """A file of these lines, with an end that is right."""
     text = b"".join(orjson.dumps({kind: body}) + b"\n" for kind, body in lines)
     end = {"end": {"lines": text.count(b"\n"), "sha256": sha256(text).hexdigest()}}
-    return gzip.compress(text + orjson.dumps(end) + b"\n", mtime=0)
+    return gzip.compress(text + orjson.dumps(end) + b"\n", 1, mtime=0)
 
 
 def changed(file: bytes, kind: str, change: Callable[[Any], object], table: str | None = None) -> bytes:
