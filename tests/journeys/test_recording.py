@@ -47,9 +47,7 @@ class World:
     def kept(self, method: str, path: str, **options: Any) -> tuple[httpx2.Response, Trace]:
         """A request to it, and what is kept of it."""
         answer = self.send(method, path, **options)
-        trace = self.journal[-1]
-        assert answer.headers["X-Request-Id"] == trace.id
-        return answer, trace
+        return answer, until(self, id=answer.headers["X-Request-Id"])
 
 
 @pytest.fixture(scope="module")
@@ -78,13 +76,16 @@ def everything(world: World) -> str:
     return str([{name: getattr(trace, name) for name in vars(trace)} for trace in world.journal])
 
 
-def until(world: World, operation: str) -> Trace:
-    """The request of an operation, once it has ended; its client may have been told before."""
+def until(world: World, **members: str) -> Trace:
+    """The newest request, once it is the one of these members: its client may be told before it has ended."""
     limit = monotonic() + 10
-    while world.journal[-1].operation != operation and monotonic() < limit:
+    while True:
+        trace = world.journal[-1] if len(world.journal) else None
+        found = {name: getattr(trace, name, None) for name in members}
+        if trace is not None and found == members:
+            return trace
+        assert monotonic() < limit, found
         sleep(0.01)
-    assert operation == world.journal[-1].operation
-    return world.journal[-1]
 
 
 # -- what is kept
@@ -182,7 +183,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(world: World) -> None:
     with connect(world.live.port) as connection:
         connection.sendall(head.encode() + b"1234")
         assert rest_of(connection).startswith(b"HTTP/1.1 404 ")
-    assert ("/v2/nowhere", None) == (world.journal[-1].path, world.journal[-1].body)
+    assert until(world, path="/v2/nowhere").body is None
 
 
 def test_headers_that_stand_twice_are_joined(world: World) -> None:
@@ -193,7 +194,7 @@ def test_headers_that_stand_twice_are_joined(world: World) -> None:
     with connect(world.live.port) as connection:
         connection.sendall("\r\n".join((*lines, "", "")).encode())
         assert rest_of(connection).startswith(b"HTTP/1.1 401 ")
-    headers = dict(world.journal[-1].headers)
+    headers = dict(until(world, path="/v2/plans").headers)
     assert ("1, 2", REDACTED) == (headers["x-a"], headers["x-sandbox-admin-key"])
 
 
@@ -202,14 +203,14 @@ def test_what_a_fault_did_is_kept(world: World) -> None:
     world.send("POST", "/_sandbox/faults", json={"then": {"drop_connection": "after"}, "when": {"times": 1}})
     with pytest.raises(httpx2.HTTPError):
         world.send("POST", "/v2/customers", json=customer_body())
-    dropped = until(world, "createCustomer")
+    dropped = until(world, operation="createCustomer")
     assert (0, None, "fault:fault_1", True) == (
         dropped.status, dropped.answer, dropped.simulated, dropped.after is not None
     )  # fmt: skip
     world.send("POST", "/_sandbox/faults", json={"then": {"truncate_body": 0.5}})
     with pytest.raises(httpx2.HTTPError):
         world.send("GET", "/v2/plans")
-    cut = until(world, "listPlans")
+    cut = until(world, operation="listPlans")
     assert (200, "fault:fault_2") == (cut.status, cut.simulated)
     assert 0 < len(cut.answer or b"") < int(dict(cut.answer_headers)["content-length"])
 
@@ -217,8 +218,8 @@ def test_what_a_fault_did_is_kept(world: World) -> None:
 def test_of_the_control_surface_what_may_change_something_is_kept(world: World) -> None:
     """Neither reading it nor pages, preflights and what is posted to inboxes are requests to the API."""
     world.send("POST", "/_sandbox/clock/advance", json={"seconds": 5})
-    advanced = world.journal[-1]
-    assert ("advanceClock", "/_sandbox/clock/advance") == (advanced.operation, advanced.path)
+    advanced = until(world, operation="advanceClock")
+    assert "/_sandbox/clock/advance" == advanced.path
     for method, path in (("GET", "/_sandbox/clock"), ("GET", "/openapi.json"), ("POST", "/_sandbox/inbox/shop")):
         assert 200 == world.send(method, path).status_code
     world.send("OPTIONS", "/v2/plans", headers={"Origin": "http://localhost", "Access-Control-Request-Method": "GET"})
