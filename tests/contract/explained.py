@@ -22,16 +22,22 @@ from .runner import run
 
 GOAL = 0.95
 PHASES = ("examples", "coverage", "fuzzing")
+JOURNAL = 50_000
+"""Requests that the server keeps: a whole run of schemathesis, so that the refusals of every operation are chosen from."""
 
 
 @dataclass(slots=True)
 class Measured:
-    """How many refusals of each code have a nearest request that succeeds, and what is wrong with the others."""
+    """How many refusals of each code have a nearest request that succeeds, and what is wrong with the others.
+
+    `operations` are those whose refusals were chosen from.
+    """
 
     good: Counter[str] = field(default_factory=Counter)
     bad: Counter[str] = field(default_factory=Counter)
     unlisted: Counter[str] = field(default_factory=Counter)
     reasons: list[str] = field(default_factory=list)
+    operations: set[str | None] = field(default_factory=set)
 
     @property
     def share(self) -> float:
@@ -47,6 +53,7 @@ def measure(url: str, folder: Path, most: int, *options: str, phases: tuple[str,
         token = control.get("/credentials").raise_for_status().json()["jwt"]
         run(url, phases, folder / "events.ndjson", *options, token=token)
         found = [request for request in _refusals(control) if not request["path"].startswith("/_sandbox")]
+        measured.operations = {request["operationId"] for request in found}
         # The oldest first: what is pasted has the journal forget from that end.
         for place in sorted(Random(1).sample(range(len(found)), min(most, len(found))), reverse=True):
             _paste(control, found[place], folder, measured)
@@ -105,7 +112,7 @@ def main() -> int:
     parser.add_argument("-n", "--examples", type=int, default=5, help="made-up requests per operation")
     parser.add_argument("--seed", type=int, default=20261120, help="one seed is one choice of requests")
     asked = parser.parse_args()
-    with server() as url, tempfile.TemporaryDirectory() as folder:
+    with server(more=("--journal", str(JOURNAL))) as url, tempfile.TemporaryDirectory() as folder:
         options = (f"--seed={asked.seed}", f"--max-examples={asked.examples}")
         measured = measure(url, Path(folder), asked.most, *options)
     print(table(measured))

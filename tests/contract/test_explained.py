@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
-from ..support.live import Live
-from .explained import GOAL, measure, table
+from ..conftest import Serve
+from ..support.contract import document
+from .explained import GOAL, JOURNAL, measure, table
 
 
-def test_nearly_every_refusal_has_a_nearest_request_that_succeeds(live: Live, tmp_path: Path) -> None:
+def test_nearly_every_refusal_has_a_nearest_request_that_succeeds(serve: Serve, tmp_path: Path) -> None:
+    live = serve(journal=JOURNAL)
     measured = measure(f"{live.url}/s/explained", tmp_path, 150, phases=("examples", "coverage"))
+    assert document().operations.keys() <= measured.operations
     assert measured.good.total() > 100
     assert measured.share >= GOAL, f"{table(measured)}\n" + "\n".join(measured.reasons)
