@@ -23,7 +23,7 @@ from .runner import run
 GOAL = 0.95
 PHASES = ("examples", "coverage", "fuzzing")
 JOURNAL = 50_000
-"""Requests that the server keeps: a whole run of schemathesis, so that the refusals of every operation are chosen from."""
+"""Requests that the server keeps: a whole run of schemathesis, so that every operation's refusals are chosen from."""
 
 
 @dataclass(slots=True)
