@@ -28,7 +28,7 @@ from .explain.explaining import Explainer
 from .files.directory import Directory
 from .files.package import MOST_BYTES, BadFile
 from .http.auth import Gate, Security
-from .http.console import Pages
+from .http.console import console_pages
 from .http.edge import Edge
 from .http.fitting import check_fit
 from .http.inbox import Inboxes
@@ -167,9 +167,12 @@ def _served(
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty key would admit everybody
     )
     pages = contract_pages(document.raw, control.raw, CONTROL)
-    console = Pages(partial(_console, document, control, settings))
-    static = (f"/static/{file.name}" for file in (PACKAGE / "console" / "static").iterdir())
-    pages |= dict.fromkeys(("/", "/favicon.ico", *static), console)
+    pages |= console_pages(
+        partial(_console, document, control, settings),
+        document.raw,
+        (*document.operations, *control.operations),
+        (file.name for file in (PACKAGE / "console" / "static").iterdir()),
+    )
     return Edge(
         Inboxes(api),
         pages,
@@ -198,7 +201,9 @@ def _fingerprint(document: Document, settings: Settings) -> str:
 def _console(document: Document, control: Document, settings: Settings) -> Any:
     from .console import create_console  # Flask is imported for the first page, not at every start
 
-    return create_console(document, control, __version__, settings.url, settings.worlds_are_made)
+    return create_console(
+        document, control, __version__, settings.url, settings.worlds_are_made, drops=settings.ignore_unknown
+    )
 
 
 def thin(raw: Body) -> Body:

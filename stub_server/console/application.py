@@ -1,17 +1,25 @@
-"""The Flask application: today the front page, which says what this server is and how to begin."""
+"""The Flask application: the front page, which says what this server is and how to begin, and a page per operation."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
+from itertools import chain
 
-from flask import Flask, Response, render_template, request
+from flask import Flask, Response, abort, render_template, request
+from markupsafe import Markup, escape
 
+from ..calls.call import CONTROL
 from ..contract.document import Document, Operation
+from ..http.console import WORLD
+from ..http.router import DOCS
+from .sheet import Sheet, sources
 
 # Everything a page needs comes from this server: no font, script or picture from elsewhere, and no inline script.
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_CODE_OR_NAME = re.compile(r"`([^`]+)`|\b([a-z]+[A-Z][A-Za-z]*)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +31,19 @@ class Group:
     operations: tuple[Operation, ...]
 
 
-def create_console(document: Document, control: Document, version: str, url: str, made: str) -> Flask:
-    """The pages for two contracts; `made` says how a sandbox comes to be.
+def create_console(document: Document, control: Document, version: str, url: str, made: str, *, drops: bool) -> Flask:
+    """The pages for two contracts; `made` says how a sandbox comes to be, `drops` that unknown fields are dropped.
 
     They run in threads and read no sandbox; the browser asks the API for its data.
     """
     application = Flask("stub_server.console")
     application.jinja_env.trim_blocks = application.jinja_env.lstrip_blocks = True
+    known = control.operations.keys() | document.operations.keys()
+    application.jinja_env.filters["told"] = lambda text: _told(text, known)
+    leading = sources(control) | sources(document)
+    schemes = document.raw["components"].get("securitySchemes", {})
+    scopes = {scope["name"]: scope for scope in document.scopes}
+    lifecycles = control.lifecycles | document.lifecycles  # the control contract repeats those that it shows
 
     @application.get("/")
     def front() -> str:
@@ -42,6 +56,7 @@ def create_console(document: Document, control: Document, version: str, url: str
             url=url + prefix,
             made=made,
             name=prefix.rpartition("/")[2] or "default",
+            home="./",
             root="../../" if prefix else "./",
             readable={o.id for o in control.operations.values() if _is_readable(o)},
             groups=list(_groups(document)),
@@ -49,6 +64,33 @@ def create_console(document: Document, control: Document, version: str, url: str
             events=sorted(document.events),
             documented=sum(o.is_documented for o in document.operations.values()),
             total=len(document.operations),
+        )
+
+    @application.get(f"{DOCS}/<path:ident>")
+    def operation(ident: str) -> str:
+        is_control = ident not in document.operations
+        contract = control if is_control else document
+        if ident not in contract.operations:
+            abort(404)
+        found = contract.operations[ident]
+        sheet = Sheet(contract, found, CONTROL if is_control else "", request.environ["asgi.scope"][WORLD])
+        listed = next(group for group in _groups(contract) if found in group.operations)
+        return render_template(
+            "operation.html",
+            info=document.raw["info"],
+            version=version,
+            home="../" * (1 + ident.count("/")),
+            sheet=sheet,
+            operation=found,
+            world=sheet.world,
+            is_control=is_control,
+            group=listed,
+            scheme=schemes.get(found.scheme or "", {}),
+            scopes=[scopes.get(name, {"name": name}) for name in sorted(found.scopes)],
+            events=[(name, document.events.get(name, {})) for name in found.emits],
+            moves=sheet.moves(lifecycles),
+            leading=leading,
+            drops=drops and not is_control,
         )
 
     @application.get("/favicon.ico")
@@ -61,6 +103,8 @@ def create_console(document: Document, control: Document, version: str, url: str
         response.headers["Content-Security-Policy"] = _POLICY
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Referrer-Policy"] = "no-referrer"
+        if WORLD in request.environ["asgi.scope"]:  # it may show a key
+            response.headers["Cache-Control"] = "no-store"
         return response
 
     return application
@@ -73,7 +117,30 @@ def _is_readable(operation: Operation) -> bool:
 
 
 def _groups(document: Document) -> Iterator[Group]:
-    for tag in document.raw["tags"]:
-        found = tuple(o for o in document.operations.values() if o.tag == tag["name"])
+    """The operations by tag, in the order of the document's tags; those that an overlay has not declared come last."""
+    described = {tag["name"]: tag.get("description", "") for tag in document.raw.get("tags", ())}
+    used = (operation.tag for operation in document.operations.values())
+    for name in dict.fromkeys(chain(described, used)):
+        found = tuple(o for o in document.operations.values() if o.tag == name)
         if found:
-            yield Group(tag["name"], tag.get("description", ""), found)
+            yield Group(name, described.get(name, ""), found)
+
+
+def _told(text: str, known: Set[str]) -> Markup:
+    """A description as paragraphs. What stands between backticks is code, and an operation's id leads to its page."""
+    return Markup("").join(
+        Markup("<p>{}</p>").format(_inline(" ".join(paragraph.split()), known))
+        for paragraph in text.split("\n\n")
+        if paragraph.strip()
+    )
+
+
+def _inline(text: str, known: Set[str]) -> Markup:
+    found, at = Markup(""), 0
+    for match in _CODE_OR_NAME.finditer(text):
+        found += escape(text[at : match.start()])
+        at = match.end()
+        shown = Markup("<code>{}</code>").format(match[1]) if match[1] else escape(match[2])
+        name = match[1] or match[2]
+        found += Markup('<a href="{}">{}</a>').format(name, shown) if name in known else shown
+    return found + escape(text[at:])

@@ -72,14 +72,14 @@ def _plain(node: Json, document: Document) -> str:
         return _options([value for value in node["enum"] if value is not None])
     kind = node.get("type")
     if kind == "array":
-        return f"list of {_plain(node.get('items', {}), document)}{_bounds(node, 'Items', ' entries')}"
+        return f"list of {_plain(node.get('items', {}), document)}{bounds(node, 'Items', ' entries')}"
     if kind == "object" or kind is None:
         return "object"
     if node.get("format") in _FORMATS:
         return _FORMATS[node["format"]]
     if kind == "string":
-        return f"text{_bounds(node, 'Length', ' characters')}"
-    return f"{_KINDS.get(kind, kind)}{_bounds(node, 'imum', '')}"
+        return f"text{bounds(node, 'Length', ' characters')}"
+    return f"{_KINDS.get(kind, kind)}{bounds(node, 'imum', '')}"
 
 
 def _options(values: list[Any]) -> str:
@@ -88,7 +88,8 @@ def _options(values: list[Any]) -> str:
     return f"always {shown[0]}" if len(values) == 1 else f"one of {', '.join(shown)}{more}"
 
 
-def _bounds(node: Json, kind: str, unit: str) -> str:
+def bounds(node: Json, kind: str, unit: str) -> str:
+    """The limits of a length or number, such as ` of 1 to 100 characters`; empty where there are none."""
     low, high = node.get(f"min{kind}"), node.get(f"max{kind}")
     if low is not None and high is not None:
         return f" of {low} to {high}{unit}" if unit else f" from {low} to {high}"

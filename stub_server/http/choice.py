@@ -13,7 +13,7 @@ from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.problem import Missing, Unavailable
 from ..worlds.sandboxes import Sandboxes
 from . import cors
-from .door import Door
+from .door import check_control
 from .hosts import Hosts
 
 
@@ -25,14 +25,13 @@ class Choice:
         sandboxes: Sandboxes,
         tokens: Tokens,
         hosts: Hosts,
-        door: Door,
         pages: Container[str],
         *,
         loopback: bool,
     ) -> None:
         """On loopback the first request to a world that is let in makes it. `pages` are paths for everybody."""
         self._sandboxes, self._tokens, self._hosts, self._loopback = sandboxes, tokens, hosts, loopback
-        self._door, self._pages = door, pages
+        self._pages = pages
 
     def __call__(self, call: Call) -> Awaitable[None] | None:
         """Choose the world and take its prefix off the path. A world that must be made first is waited for.
@@ -82,7 +81,7 @@ class Choice:
         path = call.path if rest is None else rest
         is_control = path.startswith(CONTROL)
         if is_control and call.method != "OPTIONS":
-            self._door.control(call, path)
+            check_control(call, path)
         if is_control or call.method == "OPTIONS" or not path or path in self._pages:
             _stand(call, await self._sandboxes.mention(name), rest)
             return

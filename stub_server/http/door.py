@@ -39,24 +39,6 @@ class Door:
             return Bodiless(204, [cors.VARY])  # nothing is allowed, and the browser keeps the page from it
         return Bodiless(204, cors.preflight_headers(origin, headers.get(b"access-control-request-headers")))
 
-    def control(self, call: Call, path: str) -> None:
-        """The control surface asks for the admin key where one is set, else for a caller on this machine.
-
-        An inbox takes deliveries, on loopback from every process of this machine. Raises Forbidden.
-        """
-        if path in OPEN_CONTROL:
-            return
-        headers, server = call.headers, self._server
-        is_inbox = inbox_at(call.method, path) is not None
-        if server.admin_key is not None and not (is_inbox and server.loopback):
-            if server.knows_admin(headers.get(b"x-sandbox-admin-key")):
-                return
-            raise _closed("Send the server's admin key as X-Sandbox-Admin-Key.")
-        if not server.loopback:
-            raise _closed("The control surface is closed: the server is reachable from outside and has no --admin-key.")
-        if not cors.is_local_host(headers.get(b"host")) or cors.is_from_elsewhere(headers):
-            raise _closed(_PAGES)
-
     def lets_read(self, call: Call, origin: bytes) -> bool:
         """Whether a page of this origin may read the answer."""
         if call.path in OPEN_CONTROL:
@@ -64,6 +46,25 @@ class Door:
         if not call.path.startswith(CONTROL):
             return self._origins.may_read(origin)
         return cors.is_local_origin(origin) or b"x-sandbox-admin-key" in call.headers
+
+
+def check_control(call: Call, path: str) -> None:
+    """The control surface asks for the admin key where one is set, else for a caller on this machine.
+
+    An inbox takes deliveries, on loopback from every process of this machine. Raises Forbidden.
+    """
+    if path in OPEN_CONTROL:
+        return
+    headers, server = call.headers, call.server
+    is_inbox = inbox_at(call.method, path) is not None
+    if server.admin_key is not None and not (is_inbox and server.loopback):
+        if server.knows_admin(headers.get(b"x-sandbox-admin-key")):
+            return
+        raise _closed("Send the server's admin key as X-Sandbox-Admin-Key.")
+    if not server.loopback:
+        raise _closed("The control surface is closed: the server is reachable from outside and has no --admin-key.")
+    if not cors.is_local_host(headers.get(b"host")) or cors.is_from_elsewhere(headers):
+        raise _closed(_PAGES)
 
 
 def _closed(message: str) -> Forbidden:

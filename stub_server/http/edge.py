@@ -16,7 +16,7 @@ from ..worlds.catching_up import catch_up
 from . import cors
 from .bodies import read_late
 from .choice import Choice
-from .door import OPEN_CONTROL, Bodiless, Door
+from .door import OPEN_CONTROL, Bodiless, Door, check_control
 from .errors import Headers, render
 from .heads import DELIVERY, Heads
 from .hosts import Hosts
@@ -56,7 +56,7 @@ class Edge:
         self.api, self.server, self.sandboxes, self._pages = api, server, server.sandboxes, pages
         self._hosts = Hosts(hosts, loopback=server.loopback)
         self._door = Door(server, cors.Origins(cors_origins, loopback=server.loopback))
-        self._choose = Choice(server.sandboxes, server.tokens, self._hosts, self._door, pages, loopback=server.loopback)
+        self._choose = Choice(server.sandboxes, server.tokens, self._hosts, pages, loopback=server.loopback)
         self._rate_limit = rate_limit
         secrets = Secrets(server.document, server.control, admin_key=server.admin_key)
         self._heads, self._recorder = Heads(self._hosts, secrets), Recorder(secrets)
@@ -212,7 +212,7 @@ class Edge:
         if origin is not None and call.method == "OPTIONS" and _PREFLIGHT in call.headers:
             return self._door.preflight(call, origin)
         if is_control:
-            self._door.control(call, path)
+            check_control(call, path)
         return None
 
 

@@ -21,6 +21,16 @@ _HERE = b"/the-server-of-this-world"
 _OTHERS = b"\0"
 
 
+def world_values(named: Mapping[str, list[str]], call: Call) -> dict[bytes, bytes]:
+    """What to replace one after the other in the contract's examples, for the values of the requested sandbox.
+
+    `named` are the values of examples by kind of record.
+    """
+    changes = {example.encode() + b"/s/": _OTHERS for example in named.get("baseUrl", ())}
+    changes |= replacements(named, stand_ins(call.sandbox, call.server.url + call.prefix))
+    return changes | {_OTHERS: call.server.url.encode() + b"/s/"}
+
+
 class File:
     """One file. It is serialised at the first request; the values of a sandbox are put in at every request.
 
@@ -53,11 +63,10 @@ class File:
         """What to replace by what for a sandbox. Servers elsewhere, which an overlay may name, stay."""
         url = call.server.url if self._absolute else ""
         base = (url + call.prefix).encode()
-        changes = {example.encode() + b"/s/": _OTHERS for example in self._named.get("baseUrl", ())}
-        changes |= replacements(self._named, stand_ins(call.sandbox, call.server.url + call.prefix))
+        changes = world_values(self._named, call)
         if not base:  # a server's URL is at least a slash
             changes |= {quote + _HERE + end: quote + b"/" + end for quote, end in ((b'"', b'"'), (b" ", b"\n"))}
-        return changes | {_HERE: base, _OTHERS: call.server.url.encode() + b"/s/"}
+        return changes | {_HERE: base}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method = scope["method"]

@@ -16,6 +16,8 @@ from .simulation import DELAY, PREFER, SIMULATE, Simulator
 from .violations import nearest
 
 CALL = "stub_server.call"
+DOCS = "/docs"
+"""Below it every operation has a page of its id."""
 _WISHES = frozenset((PREFER, SIMULATE, DELAY))
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
 _DEEPEST = 8
@@ -46,6 +48,7 @@ class Router(SpecMiddleware):
         self._root = _Node()
         self._static: dict[str, _Node] = {}
         self._below: dict[str, _Node] = {}  # of paths whose last segment alone is templated, by what comes before it
+        self._ids: list[str] = []
         self._simulator: Simulator | None = None
         self._as_of = AsOf()
 
@@ -65,6 +68,7 @@ class Router(SpecMiddleware):
                     node = node.literals.setdefault(segment, _Node())
             for method in METHODS:
                 if method in item:
+                    self._ids.append(item[method]["operationId"])
                     routed = {"api_base_path": base, "operation_id": item[method]["operationId"]}
                     node.methods[method.upper()] = routed
             node.allow = ", ".join(sorted(node.methods))
@@ -113,6 +117,8 @@ class Router(SpecMiddleware):
 
     def _no_route(self, prefix: str, method: str, path: str) -> Missing:
         """404 for an unknown path, with the path that was probably meant."""
+        if path.startswith(f"{DOCS}/"):
+            return self._no_page(prefix, path.removeprefix(f"{DOCS}/"))
         below = CONTROL if path.startswith(CONTROL) else ""
         what = "control surface" if below else "API"
         meant = self._meant(method, path)
@@ -120,6 +126,14 @@ class Router(SpecMiddleware):
         return Missing(
             f"The {what} has no path {path[:200]}.{hint} {prefix}{below}/openapi.json lists every path.",
             code="route_not_found",
+        )
+
+    def _no_page(self, prefix: str, name: str) -> Missing:
+        """404 for the page of an unknown operation, with the one that was probably meant."""
+        meant = nearest(name, self._ids)
+        hint = f" Did you mean {prefix}{DOCS}/{meant}?" if meant else ""
+        return Missing(
+            f"There is no operation {name[:200]}.{hint} {prefix}/ lists every operation.", code="route_not_found"
         )
 
     def _meant(self, method: str, path: str) -> str | None:

@@ -1,5 +1,4 @@
-// Fills the page with what the control surface says of this world, and copies commands.
-const byId = (id) => document.getElementById(id);
+// Fills the page with what the control surface says of this world.
 
 async function ask(path) {
   const response = await fetch(path);
@@ -50,19 +49,6 @@ async function begin() {
   byId("others").hidden = false;
 }
 
-async function copy() {
-  const text = byId("curl").textContent;
-  try {
-    await navigator.clipboard.writeText(text); // only on https and this machine's own addresses
-  } catch {
-    getSelection().selectAllChildren(byId("curl"));
-    document.execCommand("copy");
-  }
-  byId("copy").textContent = "Copied";
-  setTimeout(() => { byId("copy").textContent = "Copy"; }, 2000);
-}
-
-byId("copy").addEventListener("click", copy);
 begin().catch((error) => {
   byId("state").textContent = error instanceof TypeError ? "The server does not answer." : error.message;
 });

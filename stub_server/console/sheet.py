@@ -1,0 +1,223 @@
+"""What the page of one operation shows: all that the contract says of it, and a call of it that works."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import orjson
+
+from ..calls.curl import command
+from ..contract.document import JSON, Document, Lifecycle, Move, Operation
+from ..contract.source import Json
+from ..http.console import World
+from .fields import Row, row, rows, text
+
+_WORLD_NAME = "sandboxName"
+
+
+class Example(NamedTuple):
+    """An example of a body. `name` is the contract's, for a refusal its code."""
+
+    name: str
+    summary: str
+    text: str
+
+
+class Link(NamedTuple):
+    """An operation that an answer leads to, or comes from, and what it hands over: `orderId` is `id` of the answer."""
+
+    operation: str
+    parameter: str
+    source: str
+
+
+class Part(NamedTuple):
+    """A body of a request or an answer: its media type, what it is as a whole, its fields and examples."""
+
+    media: str
+    whole: Row
+    fields: list[Row]
+    examples: list[Example]
+
+
+class Answer(NamedTuple):
+    """One documented answer."""
+
+    status: int
+    meaning: str
+    description: str
+    codes: tuple[str, ...]
+    headers: list[Row]
+    parts: list[Part]
+    links: list[Link]
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One operation of one contract, `document`; `base` is what stands before its path."""
+
+    document: Document
+    operation: Operation
+    base: str
+    world: World
+
+    @property
+    def path(self) -> str:
+        """The path as it is called in the world."""
+        return (self.base + self.operation.path).rstrip("/") or "/"
+
+    @property
+    def parameters(self) -> list[tuple[str, list[Row]]]:
+        """The parameters by place: path, query, header."""
+        found: dict[str, list[Row]] = {}
+        for raw in self._parameters():
+            told = raw | ({"example": self._value_of(raw)} if raw["in"] == "path" else {})
+            plain = row(self.document, raw["name"], raw["schema"], required=bool(raw.get("required")), told=told)
+            found.setdefault(raw["in"], []).append(plain)
+        return [(place, found[place]) for place in ("path", "query", "header", "cookie") if place in found]
+
+    @property
+    def request(self) -> list[Part]:
+        """The bodies that it takes, one for each media type."""
+        return list(self._parts(self.document.resolve(self.operation.raw.get("requestBody")) or {}))
+
+    @property
+    def answers(self) -> list[Answer]:
+        """The documented answers by status."""
+        return [self._answer(status) for status in sorted(self.operation.responses)]
+
+    def moves(self, lifecycles: Mapping[str, Lifecycle]) -> list[tuple[str, Move]]:
+        """The moves of states that it may cause, with their resource."""
+        ident = self.operation.id
+        return [(name, move) for name, each in lifecycles.items() for move in each.moves if ident in move.by]
+
+    @property
+    def blanks(self) -> list[str]:
+        """What in the command is to be replaced, because neither the contract nor the world has a value for it."""
+        blank = [_blank(raw["name"]) for raw in self._parameters() if raw.get("required") and not self._value_of(raw)]
+        return [*blank, *(["FILE"] if self.operation.upload is not None else [])]
+
+    @property
+    def curl(self) -> str:
+        """The call as a command for a shell, with this world's ids and key. Capitals stand for what is to be put in."""
+        operation, path, query = self.operation, self.path, {}
+        headers = {} if operation.scheme is None else {"authorization": f"Bearer {self._credential or 'TOKEN'}"}
+        for raw in self._parameters():
+            value = self._value_of(raw) or _blank(raw["name"])
+            if raw["in"] == "path":
+                path = path.replace(f"{{{raw['name']}}}", value)
+            elif raw.get("required"):
+                {"query": query, "header": headers}.get(raw["in"], {})[raw["name"]] = value
+        body = "" if operation.body is None else self._body
+        if body:
+            headers["content-type"] = JSON
+        has_key = self.world.has_admin_key
+        told = command(
+            operation.method, path, urlencode(query), headers, body.encode(), self.world.url, has_admin_key=has_key
+        )
+        success = next((each for status, each in operation.responses.items() if status < 300), None)
+        if operation.upload is not None:
+            told = f"{told} -H 'Content-Type: {operation.upload}' --data-binary @FILE"
+        elif success is not None and success.media and not any(map(_is_text, success.media)):
+            told = f"{told} -o {path.rpartition('/')[2]}"
+        return told or ""
+
+    @property
+    def _credential(self) -> str | None:
+        return self.world.jwt if self.operation.scheme == "jwt" else self.world.private_key
+
+    @property
+    def _body(self) -> str:
+        shown = next((example.text for part in self.request for example in part.examples), "")
+        return shown or ("{}" if self.operation.body_required else "")
+
+    def _parameters(self) -> Iterator[Json]:
+        return (self.document.resolve(node) for node in self.operation.raw.get("parameters", ()))
+
+    def _value_of(self, raw: Json) -> str | None:
+        """A value of a parameter in this world. What ends a sandbox names none: it may be the one that is read."""
+        schema = self.document.resolve(raw["schema"])
+        example = raw.get("example", schema.get("example"))
+        if example is None and raw["name"] == _WORLD_NAME and self.operation.method != "DELETE":
+            return self.world.name
+        return None if example is None else self._filled(text(example))
+
+    def _answer(self, status: int) -> Answer:
+        raw = self.document.resolve(self.operation.raw["responses"][str(status)])
+        return Answer(
+            status,
+            _meaning(status),
+            raw.get("description", ""),
+            tuple(raw.get("x-codes", ())),
+            [
+                row(self.document, name, header.get("schema", {}), required=bool(header.get("required")), told=header)
+                for name, header in self.operation.responses[status].headers.items()
+            ],
+            list(self._parts(raw)),
+            [link for each in raw.get("links", {}).values() for link in _links(self.document.resolve(each))],
+        )
+
+    def _parts(self, message: Json) -> Iterator[Part]:
+        for media, content in message.get("content", {}).items():
+            schema = content.get("schema", {})
+            whole = row(self.document, "", schema, required=bool(message.get("required")))
+            yield Part(media, whole, rows(self.document, schema), list(self._examples(content)))
+
+    def _examples(self, content: Json) -> Iterator[Example]:
+        shown = content.get("examples", {"": {"value": content["example"]}} if "example" in content else {})
+        for name, node in shown.items():
+            example = self.document.resolve(node)
+            if "value" in example:
+                yield Example(name, example.get("summary", ""), self._filled(_pretty(example["value"])))
+
+    def _filled(self, shown: str) -> str:
+        for old, new in self.world.values.items():
+            shown = shown.replace(old, new)
+        return shown
+
+
+def sources(document: Document) -> dict[tuple[str, str], list[Link]]:
+    """By operation and parameter: the answers that have a value for it, as the contract's links tell."""
+    found: dict[tuple[str, str], list[Link]] = {}
+    for operation in document.operations.values():
+        for node in operation.raw["responses"].values():
+            for each in document.resolve(node).get("links", {}).values():
+                for link in _links(document.resolve(each)):
+                    found.setdefault((link.operation, link.parameter), []).append(link._replace(operation=operation.id))
+    return found
+
+
+def _links(raw: Json) -> Iterator[Link]:
+    if "operationId" in raw:
+        for name, source in (raw.get("parameters") or {"": ""}).items():
+            yield Link(raw["operationId"], name.rpartition(".")[2], _place(str(source)))
+
+
+def _place(expression: str) -> str:
+    """`$response.body#/orders/0/id` -> `orders[0].id`."""
+    found = ""
+    for step in expression.rpartition("#/")[2].split("/"):
+        found += f"[{step}]" if step.isdigit() else f"{'.' if found else ''}{step}"
+    return found
+
+
+def _blank(name: str) -> str:
+    """`snapshotName` -> `SNAPSHOT_NAME`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z0-9]+", "_", name).upper()
+
+
+def _is_text(media: str) -> bool:
+    return media.endswith("json") or media.startswith("text/") or media.endswith("xml")
+
+
+def _meaning(status: int) -> str:
+    return HTTPStatus(status).phrase if status in iter(HTTPStatus) else ""
+
+
+def _pretty(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
