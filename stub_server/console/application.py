@@ -74,6 +74,7 @@ def create_console(document: Document, control: Document, version: str, url: str
             abort(404)
         found = contract.operations[ident]
         sheet = Sheet(contract, found, CONTROL if is_control else "", request.environ["asgi.scope"][WORLD])
+        answers = sheet.answers
         listed = next(group for group in _groups(contract) if found in group.operations)
         return render_template(
             "operation.html",
@@ -88,6 +89,8 @@ def create_console(document: Document, control: Document, version: str, url: str
             scheme=schemes.get(found.scheme or "", {}),
             scopes=[scopes.get(name, {"name": name}) for name in sorted(found.scopes)],
             events=[(name, document.events.get(name, {})) for name in found.emits],
+            answers=answers,
+            headers=list({each.name: each for answer in reversed(answers) for each in answer.headers}.values())[::-1],
             moves=sheet.moves(lifecycles),
             leading=leading,
             drops=drops and not is_control,

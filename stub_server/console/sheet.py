@@ -29,7 +29,7 @@ class Example(NamedTuple):
 
 
 class Link(NamedTuple):
-    """An operation that an answer leads to, or comes from, and what it hands over: `orderId` is `id` of the answer."""
+    """An operation that an answer leads to, or that answers a value: the parameter, and its place in the answer."""
 
     operation: str
     parameter: str
@@ -105,7 +105,8 @@ class Sheet:
     @property
     def curl(self) -> str:
         """The call as a command for a shell, with this world's ids and key. Capitals stand for what is to be put in."""
-        operation, path, query = self.operation, self.path, {}
+        operation, path = self.operation, self.path
+        query: dict[str, str] = {}
         headers = {} if operation.scheme is None else {"authorization": f"Bearer {self._credential or 'TOKEN'}"}
         for raw in self._parameters():
             value = self._value_of(raw) or _blank(raw["name"])
@@ -188,7 +189,9 @@ def sources(document: Document) -> dict[tuple[str, str], list[Link]]:
         for node in operation.raw["responses"].values():
             for each in document.resolve(node).get("links", {}).values():
                 for link in _links(document.resolve(each)):
-                    found.setdefault((link.operation, link.parameter), []).append(link._replace(operation=operation.id))
+                    if link.source and link.operation != operation.id:
+                        key = link.operation, link.parameter
+                        found.setdefault(key, []).append(link._replace(operation=operation.id))
     return found
 
 
@@ -199,9 +202,10 @@ def _links(raw: Json) -> Iterator[Link]:
 
 
 def _place(expression: str) -> str:
-    """`$response.body#/orders/0/id` -> `orders[0].id`."""
+    """`$response.body#/orders/0/id` -> `orders[0].id`; empty for what is no place in the answer."""
+    start, _, pointer = expression.partition("#/")
     found = ""
-    for step in expression.rpartition("#/")[2].split("/"):
+    for step in pointer.split("/") if start == "$response.body" else ():
         found += f"[{step}]" if step.isdigit() else f"{'.' if found else ''}{step}"
     return found
 
@@ -216,7 +220,10 @@ def _is_text(media: str) -> bool:
 
 
 def _meaning(status: int) -> str:
-    return HTTPStatus(status).phrase if status in iter(HTTPStatus) else ""
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:  # an overlay may name any
+        return ""
 
 
 def _pretty(value: Any) -> str:

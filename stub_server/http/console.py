@@ -89,9 +89,10 @@ async def _to_the_front(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-def console_pages(make: Callable[[], Any], api: Json, operations: Iterable[str], files: Iterable[str]) -> dict[str, Any]:
+def console_pages(
+    make: Callable[[], Any], api: Json, operations: Iterable[str], files: Iterable[str]
+) -> dict[str, ASGIApp]:
     """The front page, the page of each operation, and what they load; `make` creates the WSGI application."""
     console = Pages(make, api.get(NAMED, {}))
-    below = (f"{DOCS}/{ident}" for ident in operations)
-    found: dict[str, Any] = dict.fromkeys(("/", "/favicon.ico", *(f"/static/{name}" for name in files), *below), console)
-    return found | dict.fromkeys(_USUAL, _to_the_front)
+    paths = ["/", "/favicon.ico", *(f"/static/{name}" for name in files), *(f"{DOCS}/{ident}" for ident in operations)]
+    return dict.fromkeys(paths, console) | dict.fromkeys(_USUAL, _to_the_front)

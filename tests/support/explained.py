@@ -26,6 +26,7 @@ def pasted(command: str, folder: Path, **environment: str) -> list[int]:
     (folder / ".curlrc").write_text('output = /dev/null\nwrite-out = "%{http_code}\\n"\n', encoding="ascii")
     done = subprocess.run(
         ["sh", "-c", command],
+        cwd=folder,
         env={"CURL_HOME": str(folder), "PATH": "/usr/local/bin:/usr/bin:/bin", **environment},
         capture_output=True,
         text=True,

@@ -1,0 +1,291 @@
+"""The page of each operation: what it takes and answers by the served contract, and a call that works."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from stub_server.contract.document import Document, Operation
+
+from ..conftest import Serve
+from ..support.contract import document
+from ..support.explained import pasted
+from ..support.live import NO_TLS, Live
+from ..support.refusal import refused
+from ..support.wire import Door
+
+API, CONTROL = document(), document("sandbox.yaml")
+EVERY = [
+    *(pytest.param(API, operation, id=name) for name, operation in API.operations.items()),
+    *(pytest.param(CONTROL, operation, id=name) for name, operation in CONTROL.operations.items()),
+]
+ENDLESS = {"followSandbox"}
+STATEFUL = {
+    "expireSubscription": [409],  # no payment is overdue
+    "payPixCode": [404],  # the example's code is of no order
+    "refundOrder": [409],  # the example is not paid
+    "renewSubscription": [409],  # it waits for no payment
+    "verifyRequests": [409],  # such requests were not made
+}
+LINK = re.compile(r'(?:href|src)="([^"]+)"')
+NAME = re.compile(r'<code class="name"><span>([^<]*)</span>([^<]+)</code>(\s*<strong class="required">)?')
+COMMAND = re.compile(r'<pre id="curl"[^>]*>(.*?)</pre>', re.DOTALL)
+BLANK = re.compile(r"in place of <code>")
+OVERLAY = """\
+overlay: 1.0.0
+info: { title: What a page shows, version: "1" }
+actions:
+  - target: $.components.schemas['CustomerCreate','Customer'].properties
+    update:
+      nickname: { type: string, minLength: 2, maxLength: 5, description: "<script>alert('field')</script>" }
+      family: { $ref: "#/components/schemas/Family" }
+  - target: $.components.schemas
+    update:
+      Family:
+        type: object
+        properties:
+          surname: { type: string }
+          parents: { type: array, items: { $ref: "#/components/schemas/Family" } }
+  - target: $.paths['/v2/customers'].post
+    update: { description: "<script>alert(1)</script> Use `GET` & listCustomers." }
+  - target: $.paths
+    update:
+      /v2/coupons:
+        get:
+          operationId: listCoupons
+          tags: [Coupons]
+          security: [{ bearer: [] }]
+          x-scopes: ["orders:read"]
+          responses: { "200": { description: Coupons. }, "499": { description: Gone. } }
+"""
+
+
+def page(base: str, ident: str, **headers: str) -> str:
+    """The page of an operation."""
+    answer = httpx2.get(f"{base}/docs/{ident}", headers=headers, verify=NO_TLS, timeout=30)
+    assert (200, "text/html; charset=utf-8") == (answer.status_code, answer.headers["content-type"])
+    return answer.text
+
+
+def words(html: str) -> str:
+    """What a reader sees of it."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
+
+
+def command(html: str) -> str:
+    """The call that it shows."""
+    found = COMMAND.search(html)
+    assert found is not None
+    return unescape(found[1])
+
+
+def fields(contract: Document, node: Any, above: str = "", opened: tuple[str, ...] = ()) -> Iterator[tuple[str, bool]]:
+    """Every field of a body by its dotted name, and whether it is required."""
+    while "$ref" in node:
+        if node["$ref"] in opened:
+            return
+        opened, node = (*opened, node["$ref"]), contract.resolve(node)
+    for name, inner in node.get("properties", {}).items():
+        yield above + name, name in node.get("required", ())
+        yield from fields(contract, inner, f"{above}{name}.", opened)
+    if isinstance(node.get("items"), dict):
+        yield from fields(contract, node["items"], f"{above.removesuffix('.')}[].", opened)
+    if isinstance(node.get("additionalProperties"), dict):
+        yield from fields(contract, node["additionalProperties"], f"{above}*.", opened)
+    for part in (*node.get("oneOf", ()), *node.get("anyOf", ())):
+        yield from fields(contract, part, above, opened)
+
+
+@pytest.mark.parametrize(("contract", "operation"), EVERY)
+def test_every_operation_has_a_page_with_all_that_the_contract_says(
+    live: Live, contract: Document, operation: Operation
+) -> None:
+    html = page(live.url, operation.id)
+    text = words(html)
+    assert f"{operation.method} {'/_sandbox' if contract is CONTROL else ''}{operation.path.rstrip('/')}" in text
+    assert [] == [scope for scope in operation.scopes if scope not in text]
+    assert [] == [event for event in operation.emits if event not in text]
+    named = {
+        unescape(above + name): bool(required)
+        for above, name, required in NAME.findall(html.partition("<h2>Answers</h2>")[0])
+    }
+    taken = {(p.name, p.required) for p in operation.parameters}
+    if operation.body is not None:
+        taken |= set(fields(contract, operation.body))
+    assert set() == taken - named.items()
+    for parameter in operation.parameters:
+        allowed = [value for value in contract.resolve(parameter.schema).get("enum", ()) if value is not None]
+        assert [] == [value for value in allowed if f"<code>{value}</code>" not in html]
+    sections = dict(zip(*[iter(re.split(r'<section class="answer" id="([0-9]+)">', html)[1:])] * 2, strict=True))
+    assert [str(status) for status in sorted(operation.responses)] == list(sections)
+    for status, answer in operation.responses.items():
+        section = sections[str(status)].partition("</section>")[0]
+        assert [] == [code for code in answer.codes if f"<code>{code}</code>" not in section]
+        raw = contract.resolve(operation.raw["responses"][str(status)])
+        shown = [name for media in raw.get("content", {}).values() for name in media.get("examples", ())]
+        assert [] == [name for name in shown if f"<summary>Example <code>{name}</code>" not in section]
+
+
+def test_every_call_that_a_page_of_the_api_shows_works(live: Live, sandbox_name: str, tmp_path: Path) -> None:
+    """One after the other, in the order of the contract: each is pasted as its page has it at that moment."""
+    base = f"{live.url}/s/{sandbox_name}"
+    statuses = {name: pasted(command(page(base, name)), tmp_path) for name in API.operations}
+    assert {} == {name: status for name, status in statuses.items() if status >= [300]}
+
+
+def test_every_call_that_a_page_of_a_control_shows_works(serve: Serve, tmp_path: Path) -> None:
+    """Each in a fresh world, unless it says what is to be put in. What needs another state is refused for that."""
+    base, statuses = serve(seed=7).url, {}
+    for name in sorted(CONTROL.operations.keys() - ENDLESS):
+        httpx2.post(f"{base}/_sandbox/reset", verify=NO_TLS, timeout=30).raise_for_status()
+        html = page(base, name)
+        if not BLANK.search(html):
+            statuses[name] = pasted(command(html), tmp_path)
+        httpx2.delete(f"{base}/_sandbox/sandboxes/alice", verify=NO_TLS, timeout=30)
+    assert STATEFUL == {name: status for name, status in statuses.items() if status >= [300]}
+    assert len(statuses) > 40
+
+
+@pytest.mark.parametrize("ident", ["getOrder", "createPixOrder", "payOrder"])
+def test_the_call_is_to_the_world_below_whose_prefix_the_page_was_opened(
+    live: Live, sandbox_name: str, ident: str
+) -> None:
+    """With the ids and the key of that world."""
+    base = f"{live.url}/s/{sandbox_name}"
+    mine = httpx2.get(f"{base}/_sandbox/credentials", verify=NO_TLS).json()
+    shown = command(page(base, ident))
+    assert f" {base}/" in shown
+    assert any(ident in shown for ident in mine["sample"].values())
+    assert (mine["private_key"] in shown) is (ident in API.operations)
+    other = command(page(live.url, ident))
+    assert f" {live.url}/{'v2' if ident in API.operations else '_sandbox'}/" in other
+    assert mine["private_key"] not in other
+
+
+def test_an_operation_for_people_alone_is_called_with_a_jwt(live: Live) -> None:
+    """A private key would be refused."""
+    assert "Authorization: Bearer eyJ" in command(page(live.url, "createApiKey"))
+    assert "Authorization: Bearer sk_" in command(page(live.url, "listOrders"))
+
+
+def test_every_link_of_a_page_answers(live: Live) -> None:
+    """Links are relative, so that they hold below a prefix too."""
+    with httpx2.Client(base_url=f"{live.url}/s/front/docs/", verify=NO_TLS, timeout=30) as client:
+        found = {link for ident in ("createPixOrder", "payOrder") for link in LINK.findall(client.get(ident).text)}
+        assert {"../", "../static/copy.js", "getOrder", "inspectOrder"} <= found
+        assert [] == [link for link in found if link.startswith(("/", "http"))]
+        assert {} == {link: status for link in found if (status := client.get(link).status_code) != 200}
+    live.app.sandboxes.forget("front")
+
+
+def test_a_page_needs_nothing_from_elsewhere(live: Live) -> None:
+    """It works offline, and its policy is that of the front page."""
+    answer = httpx2.get(f"{live.url}/docs/createPixOrder", verify=NO_TLS)
+    policy = answer.headers["content-security-policy"]
+    assert httpx2.get(f"{live.url}/", verify=NO_TLS).headers["content-security-policy"] == policy
+    assert "unsafe" not in policy
+    assert [] == [link for link in LINK.findall(answer.text) if "//" in link]
+    assert [] == re.findall(r"<script>|\bstyle=|\bon[a-z]+=", answer.text)
+
+
+@pytest.mark.parametrize(
+    ("settings", "headers"),
+    [
+        ({}, {"Origin": "https://elsewhere.example"}),
+        ({}, {"Sec-Fetch-Site": "cross-site"}),
+        ({}, {"Host": "elsewhere.example"}),
+        ({"admin_key": "not-for-everybody"}, {}),
+        ({"host": "0.0.0.0"}, {}),
+    ],
+    ids=["origin", "embedded", "host", "admin-key", "public"],
+)
+def test_a_key_is_shown_to_those_alone_who_may_read_the_credentials(
+    serve: Serve, settings: dict[str, str], headers: dict[str, str]
+) -> None:
+    """Others are told where to put their own; no cache keeps a page."""
+    server = serve(allow_hosts=("elsewhere.example",), **settings)
+    closed = httpx2.get(f"{server.url}/_sandbox/credentials", headers=headers, verify=NO_TLS)
+    assert 403 == closed.status_code
+    for ident in ("listOrders", "createApiKey", "payOrder"):
+        html = page(server.url, ident, **headers)
+        assert [] == re.findall(r"Bearer (?:sk|pk|ey)\w+", html)
+        assert ("Bearer TOKEN" in command(html)) is (ident in API.operations)
+    assert ('"X-Sandbox-Admin-Key: $STUB_ADMIN_KEY"' in command(html)) is ("admin_key" in settings)
+    told = httpx2.get(f"{server.url}/docs/listOrders", verify=NO_TLS)
+    assert "no-store" == told.headers["cache-control"]
+
+
+def test_whoever_has_the_admin_key_is_shown_a_key(serve: Serve) -> None:
+    server = serve(allow_hosts=("elsewhere.example",), admin_key="not-for-everybody")
+    shown = command(page(server.url, "listOrders", **{"X-Sandbox-Admin-Key": "not-for-everybody"}))
+    assert "Bearer sk_" in shown
+
+
+@pytest.mark.parametrize("prefix", ["", "/s/front"])
+def test_an_unknown_operation_is_refused_with_the_one_that_was_meant(live: Live, prefix: str) -> None:
+    door = Door(live.port, prefix, None)
+    for written, meant in (("creatPixOrder", "createPixOrder"), ("PAYORDER", "payOrder")):
+        told = refused(door.ask("GET", f"/docs/{written}"), 404, "route_not_found")["message"]
+        assert f"There is no operation {written}. Did you mean {prefix}/docs/{meant}?" in told
+    told = refused(door.ask("GET", "/docs/zzz"), 404, "route_not_found")["message"]
+    assert f"There is no operation zzz. {prefix}/ lists every operation." == told
+    refused(door.ask("POST", "/docs/createOrder"), 405, "method_not_allowed")
+    live.app.sandboxes.forget("front")
+
+
+@pytest.mark.parametrize("path", ["/docs", "/docs/", "/swagger", "/redoc"])
+@pytest.mark.parametrize("prefix", ["", "/s/front"])
+def test_where_documentation_is_looked_for_leads_to_the_front_page(live: Live, prefix: str, path: str) -> None:
+    moved = httpx2.get(f"{live.url}{prefix}{path}", verify=NO_TLS)
+    assert (307, f"{prefix}/", b"") == (moved.status_code, moved.headers["location"], moved.content)
+    assert 405 == httpx2.post(f"{live.url}{prefix}{path}", verify=NO_TLS).status_code
+    live.app.sandboxes.forget("front")
+
+
+@pytest.fixture(scope="module")
+def overlaid(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Live:
+    file = tmp_path_factory.mktemp("overlay") / "overlay.yaml"
+    file.write_text(OVERLAY, encoding="utf-8")
+    return serve(overlays=(file,))
+
+
+def test_a_page_shows_what_an_overlay_has_changed(overlaid: Live, live: Live) -> None:
+    """What the server checks."""
+    html = page(overlaid.url, "createCustomer")
+    assert "nickname" not in words(page(live.url, "createCustomer"))
+    assert "nickname string 2 to 5 characters" in words(html)
+    assert '<a href="listCustomers">listCustomers</a>' in html
+
+
+def test_html_in_a_contract_is_text(overlaid: Live) -> None:
+    html = page(overlaid.url, "createCustomer")
+    assert "<script>" not in html
+    assert "<script>alert(1)</script> Use GET & listCustomers ." in words(html)
+    assert "<script>alert('field')</script>" in words(html)
+
+
+def test_a_schema_inside_itself_is_shown_once(overlaid: Live) -> None:
+    names = [unescape(above + name) for above, name, _ in NAME.findall(page(overlaid.url, "createCustomer"))]
+    assert ["family", "family.surname", "family.parents"] == [n for n in names if n.startswith("family")][:3]
+    assert [] == [name for name in names if "parents[]" in name]
+
+
+def test_an_operation_of_an_overlay_is_listed_and_opens(overlaid: Live) -> None:
+    """Though its tag is declared nowhere, it has no summary, and nobody knows its status."""
+    front = httpx2.get(f"{overlaid.url}/", verify=NO_TLS).text
+    assert '<a href="docs/listCoupons">listCoupons</a>' in front
+    text = words(page(overlaid.url, "listCoupons"))
+    assert "GET /v2/coupons" in text
+    assert "499 Gone." in text
+
+
+def test_a_page_says_what_becomes_of_unknown_fields(live: Live, serve: Serve) -> None:
+    """Of the API; the controls refuse them in any case."""
+    lax = serve(ignore_unknown=True)
+    told = [words(page(url, ident)) for url in (live.url, lax.url) for ident in ("createCustomer", "advanceClock")]
+    assert [True, True, False, True] == ["is refused with 422, unknown_field" in text for text in told]
+    assert [False, False, True, False] == ["are dropped" in text for text in told]
