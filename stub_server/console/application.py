@@ -34,7 +34,7 @@ class Group:
 def create_console(document: Document, control: Document, version: str, url: str, made: str, *, drops: bool) -> Flask:
     """The pages for two contracts; `made` says how a sandbox comes to be, `drops` that unknown fields are dropped.
 
-    They run in threads and read no sandbox; the browser asks the API for its data.
+    They run in threads and read no sandbox. What a page shows of one comes with its request, or the browser asks.
     """
     application = Flask("stub_server.console")
     application.jinja_env.trim_blocks = application.jinja_env.lstrip_blocks = True

@@ -71,3 +71,49 @@ def test_a_server_whose_controls_are_shut_says_what_it_needs(browser: Page, serv
     browser.go(f"{shut.url}/")
     browser.until(f"document.getElementById('state').textContent === {json.dumps(refusal)}")
     assert browser.look("document.getElementById('command').hidden") is True
+
+
+def test_an_operation_of_the_list_opens_with_a_call_to_copy(browser: Page, live: Live, sandbox_name: str) -> None:
+    """In the world of the page that was left; the button copies the call whole."""
+    page = opened(browser, f"{live.url}/s/{sandbox_name}/")
+    page.tell("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    page.look("document.querySelector('a[href=\"docs/getOrder\"]').click()")
+    page.until(f"location.href === '{live.url}/s/{sandbox_name}/docs/getOrder' && document.readyState === 'complete'")
+    page.look("document.getElementById('copy').click()")
+    page.until("document.getElementById('copy').textContent === 'Copied'")
+    copied = page.look("navigator.clipboard.readText()")
+    assert page.look("document.getElementById('curl').textContent") == copied
+    url, header = (shlex.split(copied)[at] for at in (6, 8))
+    name, _, value = header.partition(": ")
+    assert f"{live.url}/s/{sandbox_name}/v2/orders/" in url
+    assert 200 == httpx2.get(url, headers={name: value}).status_code
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_of_an_operation_fits_a_phone(browser: Page, live: Live, scheme: str) -> None:
+    """Nothing but long examples is scrolled sideways; text is dark on light, or light on dark."""
+    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    browser.tell("Emulation.setDeviceMetricsOverride", width=360, height=740, deviceScaleFactor=2, mobile=True)
+    browser.tell("Emulation.setEmulatedMedia", **media)
+    try:
+        for name in ("createPixOrder", "createFault", "listOrders"):
+            browser.go(f"{live.url}/docs/{name}")
+            browser.look("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+            assert 360 == browser.look("document.documentElement.scrollWidth")
+            assert "block" == browser.look("getComputedStyle(document.querySelector('.fields td')).display")
+        light = "rgb(0, 0, 0)" == browser.look("getComputedStyle(document.body).color")
+        assert light is (scheme == "light")
+    finally:
+        browser.tell("Emulation.clearDeviceMetricsOverride")
+        browser.tell("Emulation.setEmulatedMedia", features=[])
+
+
+def test_a_printed_page_has_its_examples_and_no_button(browser: Page, live: Live) -> None:
+    browser.go(f"{live.url}/docs/createPixOrder")
+    browser.tell("Emulation.setEmulatedMedia", media="print")
+    try:
+        assert "none" == browser.look("getComputedStyle(document.getElementById('copy')).display")
+        heights = "[...document.querySelectorAll('details pre')].map(each => each.getBoundingClientRect().height)"
+        assert 0 < min(browser.look(heights))
+    finally:
+        browser.tell("Emulation.setEmulatedMedia", media="")
