@@ -227,7 +227,7 @@ def test_whoever_has_the_admin_key_is_shown_a_key(serve: Serve) -> None:
 
 @pytest.mark.parametrize("prefix", ["", "/s/front"])
 def test_an_unknown_operation_is_refused_with_the_one_that_was_meant(live: Live, prefix: str) -> None:
-    door = Door(live.port, prefix, None)
+    door = Door(live.port, prefix, "")
     for written, meant in (("creatPixOrder", "createPixOrder"), ("PAYORDER", "payOrder")):
         told = refused(door.ask("GET", f"/docs/{written}"), 404, "route_not_found")["message"]
         assert f"There is no operation {written}. Did you mean {prefix}/docs/{meant}?" in told
