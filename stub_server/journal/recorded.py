@@ -10,7 +10,7 @@ from ..contract.redaction import LEFT_OUT
 from ..engine.past import unkept
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step
-from ..kernel.clock import wall_ms
+from ..kernel.clock import ClockState, wall_ms
 from ..kernel.record import Body
 from ..kernel.trace import LONGEST, Trace
 from .reach import Asked, beginning
@@ -25,11 +25,13 @@ _SENDING = ("sendTestWebhook", "retryWebhook")
 class Chosen(NamedTuple):
     """What is recorded: the requests in the order in which they acted, and the step before the first.
 
-    `earlier` are the kept steps up to there; `outside` later ones that a receiver of webhooks had a part in.
+    `clock` is its setting after that step, by which a replay has the machine's time of each request. `earlier` are the
+    kept steps up to there; `outside` later ones that a receiver of webhooks had a part in.
     `left_out` is how many requests the journal has that cannot be sent again, or are older than the steps.
     """
 
     start: int
+    clock: ClockState
     traces: list[Trace]
     earlier: list[Step]
     outside: list[Step]
@@ -68,6 +70,7 @@ def chosen(world: Sandbox) -> Chosen:
     start = found[0].before if found else log.number
     return Chosen(
         start,
+        next((step.clock_before for step in log if step.number > start), world.recorded_clock),
         found,
         [step for step in log if step.number <= start],
         [step for step in log if step.number > start and _is_outside(step)],

@@ -8,7 +8,7 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply, Streamed
 from ...calls.worlds import shown
-from ...engine.past import state_at
+from ...engine.past import reach
 from ...files.carrying import write_world
 from ...files.download import Download
 from ...files.package import MEDIA, BadFile
@@ -43,7 +43,8 @@ async def _record(call: Call, *, secrets: bool) -> Reply:
         "recorded": len(found.traces),
     }
     requests = [partial(line, trace, wall_of(trace)) for trace in found.traces]
-    state = capture(await lane.in_slices(state_at(sandbox, found.start, sandbox.name)))
+    state = capture((await lane.in_slices(reach(sandbox, found.start, sandbox.name))).world)
+    state.clock = found.clock
     return await _file(
         call,
         "stub",
