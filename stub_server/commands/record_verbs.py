@@ -16,6 +16,8 @@ _ASIDE = {
     "fault_rules": "about fault rules or answered by them (a recording has none)",
     "rate_limit": "refused by the rate limit (a replay is as fast as it can)",
     "no_answer": "without an answer (nothing to compare)",
+    "body_not_kept": "with a body that was too large, broken off, or a file (a recording has none of these)",
+    "connection": "refused for how they came over the connection (a recording has none)",
     "other_machines": "certifying a receiver (no other machine is asked)",
     "earlier_requests": "verifying requests (the journal before the recording is not known)",
     "earlier_snapshots": "about snapshots from before the recording (it does not hold them)",
@@ -85,8 +87,8 @@ def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_jso
     """Send the requests of FILE (- for standard input) again to a fresh sandbox, and compare every answer.
 
     Left aside are fault rules and answers that they made, refusals of the rate limit, requests without an answer,
-    certifications and verifications, and what was asked of other sandboxes and of snapshots from before the recording:
-    it does not hold what they depend on.
+    certifications and verifications, what was refused for a body that was not kept or for the connection, and what was
+    asked of other sandboxes and of snapshots from before the recording: it does not hold what they depend on.
 
     No server is needed. Exit code 0 if all other answers are the same, 1 with a diff of the first that is not, 2 for a
     file that cannot be replayed.

@@ -34,6 +34,10 @@ class Asked(NamedTuple):
         found = _object(self.answer).get(member)
         return found if isinstance(found, dict) else {}
 
+    def names_what(self) -> bool:
+        """Whether a refusal names what of the request is wrong."""
+        return bool(_object(self.answer).get("details"))
+
 
 def beginning(requests: Iterable[Asked]) -> int:
     """How many requests, in the order in which they acted, must be left out for the others to be sent again.

@@ -129,17 +129,10 @@ def _begins_anew(trace: Trace) -> bool:
 def _is_whole(trace: Trace) -> bool:
     """Whether a request is known as it came, but for its secrets.
 
-    The body of one that changed nothing may never have been read: then it had no part in the answer.
+    A body that is not there had no part in what was done: its operation takes none, or the request was refused.
     """
     is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST or len(trace.method) > _METHOD
-    if is_cut or not trace.packed or trace.body == LEFT_OUT:
-        return False
-    said = dict(trace.headers)
-    return (
-        trace.after is None
-        or trace.body is not None
-        or (said.get("content-length", "0") == "0" and "transfer-encoding" not in said)
-    )
+    return not is_cut and trace.packed != b"" and trace.body != LEFT_OUT
 
 
 def _is_outside(step: Step) -> bool:

@@ -14,7 +14,9 @@ from ..worlds.names import folded
 # Why requests are left aside: what made their answers is not in a recording.
 FAULTS, LIMIT, CUT, MACHINES, EARLIER = "fault_rules", "rate_limit", "no_answer", "other_machines", "earlier_requests"
 SNAPSHOTS, SANDBOXES = "earlier_snapshots", "other_sandboxes"
+BODY, CONNECTION = "body_not_kept", "connection"
 _NOT_SENT = MappingProxyType({"certifyWebhook": MACHINES, "certifyReceiver": MACHINES, "verifyRequests": EARLIER})
+_BODY_DECIDES = (400, 413, 422)
 _OF_RULES = ("updateFault", "deleteFault")  # whose counters no replay has; the rule may be older than the recording
 
 
@@ -54,7 +56,29 @@ def _why(request: Body) -> str | None:
         return FAULTS
     if request["status"] == 429 and request["code"] == "rate_limited" and request["simulated"] is None:
         return LIMIT
-    return CUT if request["status"] == 0 else None
+    if request["status"] == 0:
+        return CUT
+    if _lacks_body(request):
+        return BODY
+    return CONNECTION if _is_of_connection(request) else None
+
+
+def _lacks_body(request: Body) -> bool:
+    """Whether a body was said to come that nobody kept, too large or broken off, and the answer may be about it.
+
+    A file that was refused is kept nowhere either.
+    """
+    said = dict(request["headers"])
+    comes = said.get("content-length", "0") != "0" or "transfer-encoding" in said
+    return comes and not request["body"] and request["status"] in _BODY_DECIDES
+
+
+def _is_of_connection(request: Body) -> bool:
+    """Whether a request was refused for how it came: a header twice, a WebSocket, a client that left.
+
+    What is wrong in the request itself the answer names.
+    """
+    return request["code"] == "malformed_request" and not brief(request).names_what()
 
 
 def _beyond(requests: Iterable[Asked], name: str) -> dict[str, str]:
