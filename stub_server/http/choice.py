@@ -104,11 +104,15 @@ class Choice:
         call.meant = None
 
     def turn_back(self, call: Call) -> None:
-        """What was asked of a world that was not let in, the default one's journal tells, with its whole path."""
+        """What was asked of a world that was not let in, the default one's journal tells, with its whole path.
+
+        Its id is one of the default world: the other one begins anew with every request that mentions it.
+        """
         if call.meant is None:
             return
-        trace = call.trace
-        call.sandbox, call.meant = self._sandboxes.default, None
+        trace, default = call.trace, self._sandboxes.default
+        call.sandbox, call.meant = default, None
+        trace.id, trace.at, trace.before = default.ids.request(), default.clock.read(), default.log.number
         trace.sandbox, trace.path, call.prefix = DEFAULT, call.prefix + trace.path, ""
 
 

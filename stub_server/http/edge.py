@@ -108,6 +108,8 @@ class Edge:
         except Exception as error:
             if trace.status:  # the answer has begun: nothing can be said any more, the server cuts the connection
                 raise
+            if waiting is not None:
+                self._choose.turn_back(call)
             status, headers, body = render(error, trace)
             if not is_control:
                 await read_late(call, receive)

@@ -110,6 +110,20 @@ def test_a_body_that_its_operation_does_not_take_keeps_nothing_out_of_a_recordin
         assert (0, 3) == (replayed.code, replayed.told["same"]), replayed.told["diff"]
 
 
+def test_what_was_refused_under_a_mistyped_name_replays(serve: Callable[..., Live], file: Path) -> None:
+    """The default sandbox's recording has it, at its own time: its clock is not that of a sandbox to be made."""
+    server = serve(now=None, scenario="empty", seed=45)
+    with clients(server) as (api, control):
+        assert 200 == control.post("/reset").status_code
+        assert 200 == control.post("/clock/advance", json={"days": 9}).status_code
+        created(api.post("/v2/customers", json=customer_body()))
+        for _ in range(2):
+            assert 401 == httpx2.get(f"{server.url}/s/mistyped/v2/plans").status_code
+        created(api.post("/v2/customers", json=customer_body()))
+        replayed = Replayed(recorded(control, file))
+        assert (0, 5) == (replayed.code, replayed.told["same"]), replayed.told["diff"]
+
+
 def _left(server: Live, line: bytes, authorization: str, rest: bytes) -> None:
     """Send a request, or a part of it, and leave without waiting for the answer."""
     address = urlsplit(server.url)

@@ -154,6 +154,22 @@ def test_a_refused_request_makes_no_world(
     )  # fmt: skip
 
 
+def test_each_refusal_in_a_world_that_does_not_exist_has_an_id_of_its_own(live: Live) -> None:
+    """By which the journal of the default world tells of it, at that world's time and step."""
+    url, control = f"{live.url}/s/never-made/v2/plans", f"{live.url}/_sandbox"
+    websocket = {"Connection": "Upgrade", "Upgrade": "websocket"}
+    refused = [httpx2.get(url), httpx2.get(url), httpx2.post(url), httpx2.get(url, headers=websocket)]
+    assert [401, 401, 401, 400] == [answer.status_code for answer in refused]
+    idents = [answer.json()["request_id"] for answer in refused]
+    assert idents == [answer.headers["x-request-id"] for answer in refused]
+    assert 4 == len(set(idents))
+    now, step = httpx2.get(f"{control}/clock").json()["now"], httpx2.get(f"{control}/sandboxes/default").json()
+    for ident in idents:
+        told = httpx2.get(f"{control}/requests/{ident}").json()["request"]
+        assert ("/s/never-made/v2/plans", now) == (told["path"], told["at"])
+    assert step["sandbox"]["step"] == live.app.sandboxes.default.journal.find(idents[0]).before
+
+
 def test_a_request_that_is_admitted_makes_its_world(live: Live) -> None:
     """Its journal begins with it, whatever becomes of it then; of many at once each finds the same one."""
     token = forge.signed(live.settings, sandbox="well-typed")
