@@ -114,13 +114,14 @@ def verify_requests(expected: str, server: str, sandbox: str, admin_key: str | N
     """Hold the requests to what is expected of them, as POST /_sandbox/requests/verify takes it.
 
     Such as '{"request": {"operationId": "createPixOrder"}, "times": {"exactly": 1}}', @FILE for JSON in a file or - for
-    standard input. Exit code 1 when it does not hold, with the requests that come nearest.
+    standard input. Exit code 1 when it does not hold, with the requests that come nearest, or when it names an
+    operation or a method that does not exist.
     """
     from . import requests as journal
 
     body = _read(expected)
-    report, warnings = answer_of(server, sandbox, admin_key, lambda running: journal.verified(running, body))
-    for warning in warnings:
+    report = answer_of(server, sandbox, admin_key, lambda running: journal.verified(running, body))
+    for warning in report["warnings"]:
         click.echo(f"Warning: {journal.WARNINGS.get(warning, warning)}", err=True)
     tell(report, journal.told_report(report), as_json=as_json)
     sys.exit(0 if report["ok"] else 1)

@@ -8,7 +8,7 @@ from typing import Any
 from ..contract.document import Document
 from ..contract.schema import Schemas, Validator
 from ..contract.source import Json
-from ..http.violations import nearest
+from ..kernel.text import nearest
 from .attempt import Change
 from .values import like, samples
 

@@ -12,7 +12,7 @@ import orjson
 
 from ..contract.source import Json
 from ..domain.documents import cnpj_with_check_digits, cpf_with_check_digits, normalise
-from ..http.violations import nearest
+from ..kernel.text import nearest
 
 _LONGEST = 100_000  # characters of a text that are looked at
 _DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]([0-9]{2}:[0-9]{2}(?::[0-9]{2})?(?:\.[0-9]{1,9})?))?").match

@@ -11,9 +11,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..calls.call import CONTROL, Call
 from ..contract.bundle import METHODS
 from ..kernel.problem import Missing, NotAllowed
+from ..kernel.text import nearest
 from .as_of import AS_OF, AsOf, refuse_of_controls
 from .simulation import DELAY, PREFER, SIMULATE, Simulator
-from .violations import nearest
 
 CALL = "stub_server.call"
 DOCS = "/docs"

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
@@ -12,10 +11,10 @@ import orjson
 from ..contract.formats import UUID
 from ..contract.source import Json
 from ..kernel.problem import Detail, detail
+from ..kernel.text import nearest
 
 _SHOWN = 80
 _GUESSED = 20  # so many unknown members are compared with known ones, as that is slow
-_LONGEST_GUESSED = 64
 _MOST_OPTIONS = 20
 _CODES = MappingProxyType(
     {
@@ -133,15 +132,6 @@ def schema_of(schema: Json, path: Sequence[str | int], resolve: Callable[[Json],
         schema = inner
     found: Mapping[str, Any] = resolve(schema)
     return found
-
-
-def nearest(word: str, known: Sequence[str]) -> str | None:
-    """The most similar known word, or None."""
-    if len(word) > _LONGEST_GUESSED:
-        return None
-    by_fold = {name.lower().replace("_", ""): name for name in known}
-    found = get_close_matches(word.lower().replace("_", ""), by_fold, 1, 0.7)
-    return by_fold[found[0]] if found else None
 
 
 def _unknown(found: Sequence[str], known: Sequence[str], further: str) -> Iterator[tuple[str, str]]:

@@ -1,15 +1,46 @@
-"""What of an expectation no request can have, as a slip makes it: a method, a path, or a name that is a path."""
+"""What of an expectation no request can have, as a slip makes it: an operation, a method, a path, a name, a code."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPMethod
 
 from ..contract.document import Document, Operation
 from ..kernel.globs import glob
+from ..kernel.problem import Detail, Invalid, detail
 from ..kernel.record import Body
+from ..kernel.text import nearest
 
+_METHODS = tuple(method.value for method in HTTPMethod)
 _ALWAYS = ("OPTIONS",)  # every path answers it
+_SHOWN = 100  # characters of what was asked for
 _PATHS = ("$.", "$[")  # what a member of a body is called that was meant to be its path
+
+
+def check_known(expected: Body, documents: Mapping[str, Document]) -> None:
+    """Refuse an operation and a method that do not exist: "never" would hold for ever. Raises Invalid."""
+    request = expected.get("request", {})
+    asked, method = request.get("operationId"), request.get("method")
+    names = [name for document in documents.values() for name in document.operations]
+    wrong: list[Detail] = []
+    if asked is not None and not any(glob(asked, name) for name in names):
+        wrong.append(_unknown("operationId", asked, "operation", names))
+    if method is not None and not any(glob(method.upper(), known) for known in _METHODS):
+        wrong.append(_unknown("method", method, "method of HTTP", _METHODS))
+    if wrong:
+        raise Invalid(" ".join(f"{told['field']}: {told['message']}" for told in wrong), details=wrong)
+
+
+def _unknown(member: str, asked: str, what: str, known: Sequence[str]) -> Detail:
+    meant = nearest(asked, known)
+    hint = f" Did you mean {meant}?" if meant else ""
+    return detail(f"request.{member}", "enum", f"There is no {what} {asked[:_SHOWN]}.{hint}")
+
+
+def is_of(expected: Body, document: Document) -> bool:
+    """Whether an expectation names an operation of a contract."""
+    asked = expected.get("request", {}).get("operationId")
+    return asked is not None and any(glob(asked, name) for name in document.operations)
 
 
 def doubts(expected: Body, documents: Mapping[str, Document]) -> Iterator[str]:
@@ -25,9 +56,16 @@ def doubts(expected: Body, documents: Mapping[str, Document]) -> Iterator[str]:
         methods = {*_ALWAYS, *(method for _, operation in known for method in _methods(operation))}
         if not any(glob(request["method"].upper(), method) for method in methods):
             yield "unknown_method"
+    code = expected.get("response", {}).get("code")
+    if code is not None and not any(glob(code, known) for document in documents.values() for known in _codes(document)):
+        yield "unknown_code"
     bodies = (request.get("body"), expected.get("response", {}).get("body"))
     if any(name.startswith(_PATHS) for body in bodies if isinstance(body, dict) for name in body):
         yield "path_as_name"
+
+
+def _codes(document: Document) -> Sequence[str]:
+    return document.raw["components"]["schemas"].get("ErrorCode", {}).get("enum", ())  # type: ignore[no-any-return]
 
 
 def _methods(operation: Operation) -> tuple[str, ...]:

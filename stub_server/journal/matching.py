@@ -33,15 +33,18 @@ _ABSENT: Final = object()  # what there is where nothing is; JSON's null is a va
 class Expectation:
     """The body of a verification. Objects match as subsets; texts are globs with `*` and `?`."""
 
-    def __init__(self, body: Body) -> None:
-        """`body` as the contract has it. Raises Invalid for more than can be looked at for every request."""
+    def __init__(self, body: Body, *, of_control: bool = False) -> None:
+        """`body` as the contract has it; `of_control` says that it names an operation of the control surface.
+
+        Raises Invalid for more than can be looked at for every request.
+        """
         _check_size(body)
         self._request, self._response = dict(body.get("request", {})), body.get("response", {})
         if "method" in self._request:
             self._request["method"] = self._request["method"].upper()
         self._times: Mapping[str, int] = body.get("times", {"at_least": 1})
         self._since = range_end_ms(body["since"]) if "since" in body else None
-        self._looks_at_control = self._request.get("path", "").startswith(CONTROL)
+        self._looks_at_control = of_control or self._request.get("path", "").startswith(CONTROL)
 
     def judged(self, journal: Iterable[Trace]) -> Generator[None, None, Body]:
         """The report about requests, newest first; others may be served where it yields."""

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from ..support.live import Live
 from ..support.files import lines
+from ..support.live import Live
 from ..support.make import Json, created, customer_body, make_project
 from ..support.recordings import PATIENCE, Replayed, recorded
 from .hooks import clients

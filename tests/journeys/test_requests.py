@@ -343,6 +343,7 @@ def test_what_is_expected_and_happened_holds(world: World) -> None:
         "expected": {"exactly": 2},
         "requests": ids[::-1],
         "nearest": [],
+        "warnings": [],
     } == (report)
     for body in (
         {"request": {"operationId": "create*"}},
@@ -377,13 +378,44 @@ def test_an_expectation_that_takes_too_long_is_refused(world: World, expected: J
 
 
 @pytest.mark.parametrize(
-    ("name", "warnings"), [("createCustomr", "unknown_operation"), ("create*", None), ("rewindSandbox", None)]
+    ("request_", "says"),
+    [
+        (
+            {"operationId": "createPixOrdr"},
+            ["request.operationId: There is no operation createPixOrdr. Did you mean createPixOrder?"],
+        ),
+        ({"operationId": "crate*"}, ["request.operationId: There is no operation crate*."]),
+        (
+            {"operationId": "rewindSandbx"},
+            ["request.operationId: There is no operation rewindSandbx. Did you mean rewindSandbox?"],
+        ),
+        ({"method": "POSTT"}, ["request.method: There is no method of HTTP POSTT. Did you mean POST?"]),
+        ({"method": "x*"}, ["request.method: There is no method of HTTP x*."]),
+        (
+            {"method": "psot", "operationId": "listOrdersX"},
+            [
+                "request.operationId: There is no operation listOrdersX. Did you mean listOrders?",
+                "request.method: There is no method of HTTP psot. Did you mean POST?",
+            ],
+        ),
+    ],
+    ids=str,
 )
-def test_an_operation_that_nobody_has_is_warned_of(world: World, name: str, warnings: str | None) -> None:
+def test_an_operation_or_method_that_nobody_has_is_refused(world: World, request_: Json, says: list[str]) -> None:
     """Nothing matches a mistyped name, so that "never" would hold for ever."""
-    expected = {"request": {"operationId": name}, "times": {"at_most": 0}}
-    answer = world.control.post("/requests/verify", json=expected)
-    assert (200, warnings) == (answer.status_code, answer.headers.get("x-sandbox-warnings"))
+    answer = world.control.post("/requests/verify", json={"request": request_, "times": {"exactly": 0}})
+    assert (422, "validation_error", " ".join(says)) == (
+        answer.status_code, answer.json()["code"], answer.json()["message"]
+    )  # fmt: skip
+    assert says == [f"{told['field']}: {told['message']}" for told in answer.json()["details"]]
+    assert {"enum"} == {told["code"] for told in answer.json()["details"]}
+
+
+def test_an_operation_of_the_control_surface_is_found_by_its_name(world: World) -> None:
+    """Without a path that begins with /_sandbox: no request to the API has it."""
+    assert 200 == world.control.post("/clock/advance", json={"days": 1}).status_code
+    assert 1 == world.verify(request={"operationId": "advanceClock"}, times={"exactly": 1})["matched"]
+    assert 0 == world.verify(request={"method": "POST"}, times={"exactly": 0})["matched"]
 
 
 @pytest.mark.parametrize(
@@ -395,11 +427,12 @@ def test_an_operation_that_nobody_has_is_warned_of(world: World, name: str, warn
         ({"path": "/v2/orders/"}, "unknown_path"),
         ({"path": "/v2/ordrs*"}, "unknown_path"),
         ({"path": "/_sandbox/clok/*"}, "unknown_path"),
-        ({"method": "PSOT"}, "unknown_method"),
+        ({"method": "TRACE"}, "unknown_method"),
         ({"method": "put", "path": "/v2/orders"}, "unknown_method"),
         ({"method": "PATCH", "path": "/v2/orders*"}, "unknown_method"),
         ({"body": {"$.customer.email": "a@b.co"}}, "path_as_name"),
         ({"path": "/v2/ordr", "body": {"$[0]": 1}}, "unknown_path, path_as_name"),
+        ({"operationId": "create*"}, None),
         ({"path": "/v2/orders"}, None),
         ({"path": "/v2/orders/*", "method": "HEAD"}, None),
         ({"path": "/v2/orders/0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55"}, None),
@@ -418,6 +451,12 @@ def test_what_no_request_can_have_is_warned_of(world: World, request_: Json, war
     for times, status in (({"at_most": 0}, 200), ({"at_least": 1}, 409)):
         answer = world.control.post("/requests/verify", json={"request": request_, "times": times})
         assert (status, warnings) == (answer.status_code, answer.headers.get("x-sandbox-warnings"))
+        assert (warnings.split(", ") if warnings else []) == answer.json()["warnings"]
+
+
+@pytest.mark.parametrize(("code", "warnings"), [("not_fuond", ["unknown_code"]), ("not_found", []), ("*_found", [])])
+def test_an_error_code_that_no_contract_has_is_warned_of(world: World, code: str, warnings: list[str]) -> None:
+    assert warnings == world.verify(response={"code": code}, times={"exactly": 0})["warnings"]
 
 
 def test_what_a_request_had_after_all_is_not_warned_of(world: World) -> None:

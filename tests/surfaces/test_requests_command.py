@@ -188,6 +188,16 @@ def test_what_does_not_hold_exits_1_with_the_nearest_misses(to: list[str], make_
     assert (1, False, [ident]) == (as_json.exit_code, report["ok"], [miss["id"] for miss in report["nearest"]])
 
 
+def test_what_holds_for_a_slip_exits_0_and_says_so_and_what_does_not_exist_exits_1(to: list[str]) -> None:
+    said = requests("verify", '{"request": {"path": "/v2/order/pix"}, "times": {"exactly": 0}}', *to)
+    assert (0, "It holds: 0 requests match, expected are exactly 0.\n") == (said.exit_code, said.stdout)
+    warning = "no operation has a path like the one that is asked for; it has neither query nor sandbox."
+    assert f"Warning: {warning}\n" == said.stderr
+    said = requests("verify", '{"request": {"operationId": "createPixOrdr"}, "times": {"exactly": 0}}', *to)
+    assert (1, "") == (said.exit_code, said.stdout)
+    assert "There is no operation createPixOrdr. Did you mean createPixOrder?" in said.stderr
+
+
 def test_all_requests_are_forgotten(to: list[str], api: httpx2.Client) -> None:
     api.get("/v2/plans")
     assert (0, "Every request is forgotten.\n") == ((done := requests("clear", *to)).exit_code, done.output)

@@ -4,10 +4,9 @@ from ...calls import reply
 from ...calls.call import CONTROL, Call
 from ...calls.reply import Reply, Streamed
 from ...journal import har, matching
-from ...journal.doubts import doubts
+from ...journal.doubts import check_known, doubts, is_of
 from ...journal.filters import Filter, chosen
 from ...journal.showing import curl, row, whole
-from ...kernel.globs import glob
 from ...kernel.page import Page
 from ...kernel.problem import Missing
 from ...kernel.record import Body
@@ -54,17 +53,16 @@ async def get_requests_har(call: Call, query: Body) -> Reply:
 
 async def verify_requests(call: Call, body: Body) -> Reply:
     """200 when as many requests match as were expected, else 409; both with the report."""
-    expected = matching.Expectation(body)
-    asked = body.get("request", {}).get("operationId")
-    if asked is not None and not any(
-        glob(asked, ident) for document in (call.server.document, call.server.control) for ident in document.operations
-    ):
-        call.warn("unknown_operation")
+    api, control = call.server.document, call.server.control
+    documents = {"": api, CONTROL: control}
+    check_known(body, documents)
+    expected = matching.Expectation(body, of_control=is_of(body, control) and not is_of(body, api))
     if not call.sandbox.journal.is_whole:
         call.warn("oldest_requests_forgotten")
     report = await call.server.sandboxes.lane.in_slices(expected.judged(reversed(call.sandbox.journal)))
     if not report["matched"]:
-        call.warn(*doubts(body, {"": call.server.document, CONTROL: call.server.control}))
+        call.warn(*doubts(body, documents))
+    report["warnings"] = list(call.warnings)
     if report["ok"]:
         return reply.value(report)
     call.trace.code = report["code"]
