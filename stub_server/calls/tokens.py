@@ -53,7 +53,7 @@ class Tokens:
         self._known: dict[bytes, Verified] = {}
 
     def issue(
-        self, sandbox: str, merchant_id: str, user_id: str, scopes: Iterable[str], expires_in: int, serial: int = 0
+        self, sandbox: str, merchant_id: str, user_id: str, scopes: Iterable[str], expires_in: int
     ) -> tuple[str, int]:
         """A token and its expiry in seconds since 1970. The same arguments in the same second give the same token."""
         now = int(self._seconds())
@@ -66,7 +66,7 @@ class Tokens:
             "scope": granted,
             "iat": now,
             "exp": now + expires_in,
-            "jti": named_uuid("jti", sandbox, merchant_id, granted, str(now), str(serial)),
+            "jti": named_uuid("jti", sandbox, merchant_id, user_id, granted, str(now), str(expires_in)),
         }
         return self.signed(claims), now + expires_in
 

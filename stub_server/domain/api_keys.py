@@ -23,6 +23,12 @@ def state(public: Body, now: int) -> str:
     return "active" if public["is_active"] else "inactive"
 
 
+def warnings(body: Body, now: int) -> tuple[str, ...]:
+    """`expires_at_past` for a key that is sent with an end that has come."""
+    expires = body.get("expires_at")
+    return ("expires_at_past",) if expires is not None and date_time_ms(expires) <= now else ()
+
+
 def check_escalation(may: Callable[[str], bool], scopes: Iterable[str]) -> None:
     """Raises Forbidden if the caller grants a scope that it does not have."""
     beyond = sorted(scope for scope in scopes if not may(scope))

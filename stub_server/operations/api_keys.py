@@ -78,6 +78,7 @@ def create_api_key(call: Call, body: Body) -> Reply:
     """201 with the key and its private key, which no other response shows."""
     rules.check_escalation(call.who.may, body["scopes"])
     projects = rules.known_projects(body.get("allowed_projects", []), call.store.projects.keys)
+    call.warn(*rules.warnings(body, call.now))
     draft = call.draft
     public_key = rules.PUBLIC + draft.ids.secret(rules.PUBLIC_LENGTH)
     private_key = rules.PRIVATE + draft.ids.secret(rules.PRIVATE_LENGTH)
@@ -103,6 +104,7 @@ def update_api_key(call: Call, ident: str, body: Body) -> Reply:
     projects = None
     if "allowed_projects" in body:
         projects = rules.known_projects(body["allowed_projects"], call.store.projects.keys, has_target=True)
+    call.warn(*rules.warnings(body, call.now))
     public, hidden = rules.changed_key(row, body, projects, call.now)
     record = resources.change_key(call.draft, row, public, hidden)
     return reply.enveloped("API key updated.", "api_key", call.draft.shown(table, record))

@@ -49,3 +49,17 @@ def test_a_key_that_was_switched_off_does_not_end_again(stage: Stage) -> None:
     done(stage.api.put(f"/api-keys/{key['id']}", json={"is_active": False}))
     stage.advance(3 * DAY)
     assert (False, ["api_key.created", "api_key.updated"]) == (shown(stage, key), stage.events(key["id"]))
+
+
+def test_a_key_with_an_end_in_the_past_is_warned_of(stage: Stage) -> None:
+    """It is made and changed all the same, and admits nobody."""
+    body = {"name": "Chave", "scopes": ["orders:read"]}
+    for days, warned in ((-1, "expires_at_past"), (0, "expires_at_past"), (1, None)):
+        ends = {"expires_at": stage.after(days * DAY)}
+        made = stage.api.post("/api-keys", json=body | ends)
+        key = created(made)["api_key"]
+        changed = stage.api.put(f"/api-keys/{key['id']}", json=ends)
+        named = stage.api.put(f"/api-keys/{key['id']}", json={"name": "Outra"})
+        assert [(warned is None, warned), (warned is None, warned), (warned is None, None)] == [
+            (shown(stage, key), answer.headers.get("x-sandbox-warnings")) for answer in (made, changed, named)
+        ]

@@ -3,9 +3,12 @@
 import time
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import httpx2
 import pytest
+
+from stub_server.calls.tokens import Tokens
 
 from ..support import forge
 from ..support.contract import document
@@ -256,3 +259,19 @@ def test_an_ipv4_network_written_as_ipv6_is_that_network(door: Door, allowed: st
     assert made["allowed_ips"] == [allowed]
     for headers in ([], [("X-Sandbox-Client-IP", "127.0.0.1")], [("X-Sandbox-Client-IP", "::ffff:127.0.0.1")]):
         assert door.ask("GET", "/v2/orders?limit=1", headers=headers, token=made["private_key"]).status == status
+
+
+def test_tokens_that_differ_in_anything_have_names_of_their_own() -> None:
+    """A receiver may know by `jti` which tokens it has seen. Equal ones of one second are one token."""
+    tokens, merchant, user = Tokens(b"0" * 32, lambda: 1_000.5), str(uuid4()), str(uuid4())
+    asked: list[tuple[str, str, str, list[str], int]] = [
+        ("default", merchant, user, ["orders:read"], 60),
+        ("default", merchant, user, ["orders:read"], 61),
+        ("default", merchant, user, ["orders:*"], 60),
+        ("default", merchant, str(uuid4()), ["orders:read"], 60),
+        ("other", merchant, user, ["orders:read"], 60),
+    ]
+    made = [tokens.issue(*arguments)[0] for arguments in asked]
+    assert made == [tokens.issue(*arguments)[0] for arguments in asked]
+    callers = [tokens.caller_of(f"Bearer {token}".encode()) for token in made]
+    assert len(made) == len({caller.claims["jti"] for caller in callers if caller is not None and caller.claims})
