@@ -102,7 +102,14 @@ async def check_invariants(call: Call) -> Reply:
     body = {
         "ok": all(c.ok for c in checks),
         "checks": [
-            {"id": c.id, "name": c.name, "ok": c.ok, "checked": c.checked, "violations": list(c.violations)[:20]}
+            {
+                "id": c.id,
+                "name": c.name,
+                "applies": c.applies,
+                "ok": c.ok,
+                "checked": c.checked,
+                "violations": list(c.violations)[:20],
+            }
             for c in checks
         ],
     }
