@@ -16,7 +16,7 @@ FAULTS, LIMIT, CUT, MACHINES, EARLIER = "fault_rules", "rate_limit", "no_answer"
 SNAPSHOTS, SANDBOXES = "earlier_snapshots", "other_sandboxes"
 BODY, CONNECTION = "body_not_kept", "connection"
 _NOT_SENT = MappingProxyType({"certifyWebhook": MACHINES, "certifyReceiver": MACHINES, "verifyRequests": EARLIER})
-_BODY_DECIDES = (400, 413, 422)
+_READING = ("malformed_json", "payload_too_large")  # codes of what happens while a body is read
 _OF_RULES = ("updateFault", "deleteFault")  # whose counters no replay has; the rule may be older than the recording
 
 
@@ -64,13 +64,10 @@ def _why(request: Body) -> str | None:
 
 
 def _lacks_body(request: Body) -> bool:
-    """Whether a body was said to come that nobody kept, too large or broken off, and the answer may be about it.
-
-    A file that was refused is kept nowhere either.
-    """
-    said = dict(request["headers"])
-    comes = said.get("content-length", "0") != "0" or "transfer-encoding" in said
-    return comes and not request["body"] and request["status"] in _BODY_DECIDES
+    """Whether the answer is about a body that was not kept: too large, broken off, or a file."""
+    if request["body"]:
+        return False
+    return request["code"] in _READING or request["operation"] == "importSandbox"
 
 
 def _is_of_connection(request: Body) -> bool:
