@@ -36,7 +36,6 @@ class RunningServer:
 
     def __init__(self, url: str, sandbox: str, admin_key: str | None) -> None:
         self.url = url.rstrip("/")
-        self.warnings: list[str] = []  # of the newest answer
         self._sandbox = sandbox
         self._base = f"{self.url}/s/{quote(sandbox, safe='')}"
         self._headers = {} if admin_key is None else {"X-Sandbox-Admin-Key": admin_key}
@@ -118,7 +117,6 @@ class RunningServer:
 
     def _body_of(self, response: httpx2.Response) -> Any:
         """The body of an answer. Raises Away, Refused."""
-        self.warnings = [code for code in response.headers.get("x-sandbox-warnings", "").split(", ") if code]
         try:
             body = None if response.status_code == 204 else response.json()
         except ValueError:
