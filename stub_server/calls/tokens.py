@@ -8,7 +8,6 @@ from joserfc.errors import JoseError
 from joserfc.jwk import OctKey
 
 from ..contract.formats import is_uuid
-from ..engine.sandbox import DEFAULT
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Unauthenticated
 from .call import Caller
@@ -18,21 +17,23 @@ REALM = 'Bearer realm="membership-sandbox"'
 _REMEMBERED, _LONGEST = 1024, 4096  # tokens, and bytes of the header of one: longer ones are verified every time
 
 
-def no_credentials(sandbox: str) -> Unauthenticated:
-    """401 for a request without a bearer credential: a challenge without an error, as RFC 6750 §3.1 demands."""
-    prefix = "" if sandbox == DEFAULT else f"/s/{sandbox}"
+def no_credentials(why: str = "") -> Unauthenticated:
+    """401 for a request without a bearer credential: a challenge without an error, as RFC 6750 §3.1 demands.
+
+    `why` says what was sent instead.
+    """
     return Unauthenticated(
-        "Send a credential: Authorization: Bearer <token or private key>. "
-        f"GET {prefix}/_sandbox/credentials shows one.",
+        f"{why}Send a credential: Authorization: Bearer <token or private key>.",
+        advice="GET /_sandbox/credentials shows one.",
         code="missing_credentials",
         headers={"WWW-Authenticate": REALM},
     )
 
 
-def bad_credentials(message: str, code: str = "invalid_token") -> Unauthenticated:
+def bad_credentials(message: str, code: str = "invalid_token", advice: str = "") -> Unauthenticated:
     """401 for a credential that is not valid."""
     challenge = f'{REALM}, error="invalid_token", error_description="{message}"'
-    return Unauthenticated(message, code=code, headers={"WWW-Authenticate": challenge})
+    return Unauthenticated(message, advice=advice, code=code, headers={"WWW-Authenticate": challenge})
 
 
 class Verified(NamedTuple):

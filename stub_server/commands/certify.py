@@ -28,8 +28,8 @@ async def _webhook_at(server: RunningServer, url: str) -> str:
         if webhook["url"] == url:
             return str(webhook["id"])
     raise Refused(
-        "no webhook of the sandbox has this address. Register it (POST /v2/webhooks), or give the receiver's key as "
-        "--signing-key.",
+        f"no webhook of the sandbox has this address. Register it (POST {server.base}/v2/webhooks), or give the "
+        "receiver's key as --signing-key.",
         None,
     )
 

@@ -37,7 +37,7 @@ class RunningServer:
     def __init__(self, url: str, sandbox: str, admin_key: str | None) -> None:
         self.url = url.rstrip("/")
         self._sandbox = sandbox
-        self._base = f"{self.url}/s/{quote(sandbox, safe='')}"
+        self.base = f"{self.url}/s/{quote(sandbox, safe='')}"
         self._headers = {} if admin_key is None else {"X-Sandbox-Admin-Key": admin_key}
         # Without certificates to check, reading the machine's authorities is not worth a quarter of a second.
         is_plain = urlsplit(url).scheme == "http"
@@ -67,7 +67,7 @@ class RunningServer:
 
     async def control(self, method: str, path: str, **options: Any) -> Any:
         """Ask the control surface; answers the body. Raises Away, Refused."""
-        return await self._ask(method, f"{self._base}/_sandbox{path}", headers=self._headers, **options)
+        return await self._ask(method, f"{self.base}/_sandbox{path}", headers=self._headers, **options)
 
     async def every(self, path: str, member: str, query: Mapping[str, str] | None = None) -> dict[str, list[Any]]:
         """A list of the control surface, all its pages together. Raises Away, Refused."""
@@ -82,7 +82,7 @@ class RunningServer:
 
     async def api(self, token: str, path: str, **options: Any) -> Any:
         """Read from the API; answers the body. Raises Away, Refused."""
-        return await self._ask("GET", self._base + path, headers={"Authorization": f"Bearer {token}"}, **options)
+        return await self._ask("GET", self.base + path, headers={"Authorization": f"Bearer {token}"}, **options)
 
     async def download(self, path: str, query: Mapping[str, Any], media: str = MEDIA) -> bytes:
         """Read a file of a media type from the control surface. Raises Away, Refused."""
@@ -100,7 +100,7 @@ class RunningServer:
         options["headers"] = {**self._headers, **options.get("headers", {})}
         options["params"] = dict(query)
         try:
-            return await self._client.request(method, f"{self._base}/_sandbox{path}", **options)
+            return await self._client.request(method, f"{self.base}/_sandbox{path}", **options)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise self._away(error) from None
 

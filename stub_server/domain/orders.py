@@ -66,17 +66,15 @@ def is_refusing(email: str) -> bool:
 def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool) -> None:
     """Raises Conflict, with what to do about it, if the plan cannot be bought by this method."""
     if project["status"] != "active":
-        ident = project["id"]
-        way = (
-            "An archived project sells no more."
-            if project["status"] == "archived"
-            else f"Activate it: POST /v2/projects/{ident}/activate."
-        )
-        message = f"The project is {project['status']}, and only an active one takes orders. {way}"
-        raise _conflict("projectId", "project_not_active", message)
+        message = f"The project is {project['status']}, and only an active one takes orders."
+        if project["status"] == "archived":
+            message += " An archived project sells no more."
+            raise _conflict("projectId", "project_not_active", message)
+        advice = f"Activate it: POST /v2/projects/{project['id']}/activate."
+        raise _conflict("projectId", "project_not_active", message, advice=advice)
     if plan["status"] != "active":
-        message = f"The plan is inactive. Activate it: PUT /v2/plans/{plan['id']} with status active."
-        raise _conflict("planId", "plan_not_active", message)
+        advice = f"Activate it: PUT /v2/plans/{plan['id']} with status active."
+        raise _conflict("planId", "plan_not_active", "The plan is inactive.", advice=advice)
     if method not in plan["payment_methods"]:
         message = f"This plan takes {', '.join(plan['payment_methods'])}, not {method}."
         raise _conflict("paymentMethod", "payment_method_not_allowed", message)
@@ -250,5 +248,5 @@ def payload_extras(previous: str | None) -> Extras:
     return moved_from(previous, "projectId", "planId", "customerId", "subscriptionId", "metadata")
 
 
-def _conflict(field: str, code: str, message: str) -> Conflict:
-    return Conflict(message, code=code, details=[detail(field, code, message)])
+def _conflict(field: str, code: str, message: str, *, advice: str = "") -> Conflict:
+    return Conflict(message, advice=advice, code=code, details=[detail(field, code, message)])

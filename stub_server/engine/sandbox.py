@@ -13,7 +13,7 @@ from ..events.log import EventLog
 from ..faults.rules import Faults
 from ..kernel.clock import Clock, ClockState, iso
 from ..kernel.ids import Ids, named_uuid
-from ..kernel.problem import Unavailable
+from ..kernel.problem import broken
 from ..kernel.record import Body, Row
 from ..kernel.slices import at_once
 from ..kernel.timers import Timers
@@ -29,7 +29,6 @@ from .step import Put, ReplyKey, Restored, Step
 DEFAULT = "default"  # the world that is there from the start
 SILENT = 1 << 63
 """As `held`: nothing is delivered, of whatever event."""
-BROKEN = "A defect has left the sandbox {} half changed; the server's log names it. POST /_sandbox/reset seeds it anew."
 log = logging.getLogger("stub_server")
 
 Opened: TypeAlias = tuple[Put, Body, Body, Row | None]
@@ -112,7 +111,7 @@ class Sandbox:
         world is broken: it takes no step any more. Raises Unavailable.
         """
         if self.is_broken:
-            raise Unavailable(BROKEN.format(self.name))
+            raise broken(self.name)
         self.log.append(step)
         try:
             if reached is None:

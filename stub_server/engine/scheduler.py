@@ -58,12 +58,14 @@ def advance(sandbox: Sandbox, to: int, cause: Cause) -> list[Fired]:
 def check_standing(world: Sandbox) -> None:
     """Refuse to change the time of a world whose clock advances. Raises Conflict."""
     if world.is_advancing:
-        message = (
-            "The clock is still advancing, for receivers of webhooks take their time. Send this again in a few "
-            "seconds, or wait for it: POST /_sandbox/webhooks/drain, or `wait_seconds` of the call that advances it. "
-            "GET /_sandbox/clock says when it is complete, and POST /_sandbox/reset ends it."
+        raise Conflict(
+            "The clock is still advancing, for receivers of webhooks take their time.",
+            advice="Send this again in a few seconds, or wait for it: POST /_sandbox/webhooks/drain, or `wait_seconds` "
+            "of the call that advances it. "
+            "GET /_sandbox/clock says when it is complete, and POST /_sandbox/reset ends it.",
+            code="clock_advancing",
+            headers={"Retry-After": "4"},  # an attempt takes no longer
         )
-        raise Conflict(message, code="clock_advancing", headers={"Retry-After": "4"})  # an attempt takes no longer
 
 
 def arrive(sandbox: Sandbox, to: int, cause: Cause) -> None:

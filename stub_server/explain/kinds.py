@@ -117,7 +117,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "payload_too_large": Kind(CONTRACT, "A body has at most 1 MiB. A larger one is not kept.", None, False),
         "headers_too_large": Kind(CONTRACT, "Headers have at most 64 KiB. Larger ones are not kept.", None, False),
         "not_implemented": Kind(RULE, "The operation has no behaviour here.", None, False),
-        "sandbox_unavailable": Kind(RULE, "A broken sandbox is reset: POST /_sandbox/reset.", None, False),
+        "sandbox_unavailable": Kind(RULE, "A broken sandbox serves nothing until it is reset.", None, False),
         "admin_key_required": Kind(AUTH, "The control surface asks for the admin key.", None, False),
     }
 )  # fmt: skip

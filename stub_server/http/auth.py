@@ -43,13 +43,14 @@ class Gate:
         """
         header = call.headers.get(b"authorization")
         if header is None:
-            raise no_credentials(call.sandbox.name)
+            raise no_credentials()
         caller = call.caller = call.trace.caller = self._caller(call, header, operation)
         sandbox = call.sandbox
         known = sandbox.stores.get(caller.merchant_id)
         if known is None:
             raise bad_credentials(
-                "This sandbox has no such merchant, or has none any more. POST /_sandbox/tokens makes one with a token."
+                "This sandbox has no such merchant, or has none any more.",
+                advice="POST /_sandbox/tokens makes one with a token.",
             )
         call.store = store = known
         if caller.key_id is not None:
@@ -67,7 +68,7 @@ class Gate:
         kind, _, token = header.decode("latin-1").strip().partition(" ")
         token = token.strip()
         if kind.lower() != "bearer" or not token:
-            raise no_credentials(call.sandbox.name)
+            raise no_credentials()
         if token.startswith("sk_"):
             return self._private(call, token, operation)
         if token.startswith("pk_"):
@@ -83,7 +84,8 @@ class Gate:
         value, stores = digest(token), call.sandbox.stores.values()
         if operation.scheme == "jwt" and any(store.api_keys.holder("digest", value) for store in stores):
             raise Forbidden(
-                "API keys are managed with a JWT, never with an API key. POST /_sandbox/tokens issues one.",
+                "API keys are managed with a JWT, never with an API key.",
+                advice="POST /_sandbox/tokens issues one.",
                 code="jwt_required",
                 details=[detail("Authorization", "jwt_required", "Send a JWT.", "header")],
             )
@@ -105,8 +107,8 @@ class Gate:
         other = call.server.sandboxes.seeded_owner(unique, value)
         if other is not None and other != sandbox.name:
             raise bad_credentials(
-                f"This API key is one of the sandbox {other}, and the request is for {sandbox.name}, whose own are at "
-                f"/s/{sandbox.name}/_sandbox/credentials."
+                f"This API key is one of the sandbox {other}, and the request is for {sandbox.name}.",
+                advice="GET /_sandbox/credentials shows its own.",
             )
         raise bad_credentials("No API key of this sandbox has this value.")
 

@@ -8,9 +8,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..calls.call import CONTROL, Answer, Call
 from ..calls.server import Server
 from ..contract.secrets import Secrets
-from ..engine.sandbox import BROKEN
 from ..engine.scheduler import tick
-from ..kernel.problem import Forbidden, Malformed, Unavailable
+from ..kernel.problem import Forbidden, Malformed, broken
 from ..kernel.trace import Trace
 from ..worlds.catching_up import catch_up
 from . import cors
@@ -28,7 +27,7 @@ from .router import CALL
 
 _PREFLIGHT = b"access-control-request-method"
 REFUSED = "stub_server.refused"
-"""Where a scope says why its request is refused, whatever it is."""
+"""Where a scope has the refusal of its request, whatever it is."""
 SERVED_WHEN_BROKEN = frozenset((f"{CONTROL}/health", f"{CONTROL}/reset"))
 
 _FOREIGN_HOST = (
@@ -77,11 +76,11 @@ class Edge:
         refusal: Exception | None = None
         waiting: Awaitable[None] | None = None
         try:
-            if REFUSED in scope:
-                raise Malformed(scope[REFUSED], code="malformed_request")
             waiting = self._enter(call)
             if waiting is not None:
                 await waiting
+            if REFUSED in scope:
+                raise scope[REFUSED]
             _pass_time(call)
         except Exception as error:  # refused, or a defect in seeding or in a due job: both are answered below
             refusal = error
@@ -224,7 +223,7 @@ def _refuse_delivery(call: Call) -> None:
     Raises Forbidden.
     """
     if inbox_at(call.method, _in_world(call.path)) is None:
-        message = f"A webhook delivery reaches nothing of this server but an inbox, {CONTROL}/inbox/NAME."
+        message = f"A webhook delivery reaches nothing of this server but an inbox, /s/SANDBOX{CONTROL}/inbox/NAME."
         raise Forbidden(message, code="delivery_not_allowed")
 
 
@@ -240,7 +239,7 @@ def _pass_time(call: Call) -> None:
     if not sandbox.is_broken:
         tick(sandbox)
     if sandbox.is_broken and call.path not in SERVED_WHEN_BROKEN:
-        raise Unavailable(BROKEN.format(sandbox.name))
+        raise broken(sandbox.name)
 
 
 def _is_open(path: str) -> bool:

@@ -6,6 +6,7 @@ from http import HTTPStatus
 import orjson
 from starlette.exceptions import HTTPException
 
+from ..engine.sandbox import DEFAULT
 from ..kernel.problem import Refusal
 from ..kernel.trace import Trace
 
@@ -41,10 +42,11 @@ def render(error: Exception, trace: Trace) -> tuple[int, Headers, bytes]:
 
 
 def _envelope(refusal: Refusal, trace: Trace) -> bytes:
+    prefix = "" if trace.sandbox == DEFAULT else f"/s/{trace.sandbox}"
     return orjson.dumps(
         {
             "error": True,
-            "message": refusal.message,
+            "message": refusal.told(prefix),
             "code": refusal.code,
             "status": refusal.status,
             "request_id": trace.id,

@@ -101,7 +101,7 @@ class Rehearsal:
             tick(stage)
             await self._api(scope, receive, send)
         except Refusal as refusal:
-            return Answer(refusal.status, b"", refusal.code, refusal.message, refusal.details)
+            return Answer(refusal.status, b"", refusal.code, str(refusal), refusal.details)
         except Exception:  # a defect: the request itself has told of it, and a rehearsal tells nobody anything
             return Answer(500)
         status, _, _, body = call.answer or _IN_PIECES

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
 from connexion.spec import Specification
@@ -96,7 +97,7 @@ class Router(SpecMiddleware):
                 node, values = _walk(self._root, path.split("/"), 1, ())
         call: Call = scope[CALL]
         if node is None:
-            raise self._no_route(call.prefix, call.method, path)
+            raise self._no_route(call.method, path)
         routed = node.methods.get(call.method)
         if routed is None:
             if call.method == "OPTIONS":
@@ -115,16 +116,17 @@ class Router(SpecMiddleware):
             refuse_of_controls(call)
         return self.app(scope, receive, send)
 
-    def _no_route(self, prefix: str, method: str, path: str) -> Missing:
+    def _no_route(self, method: str, path: str) -> Missing:
         """404 for an unknown path, with the path that was probably meant."""
         if path.startswith(f"{DOCS}/"):
             return self._no_page(prefix, path.removeprefix(f"{DOCS}/"))
         below = CONTROL if path.startswith(CONTROL) else ""
         what = "control surface" if below else "API"
         meant = self._meant(method, path)
-        hint = f" Did you mean {meant}?" if meant else ""
+        hint = f"Did you mean {meant}? " if meant else ""
         return Missing(
-            f"The {what} has no path {path[:200]}.{hint} {prefix}{below}/openapi.json lists every path.",
+            f"The {what} has no path {path[:200]}.",
+            advice=f"{hint}{below}/openapi.json lists every path.",
             code="route_not_found",
         )
 
@@ -177,7 +179,7 @@ def _like(node: _Node, segments: Sequence[str]) -> tuple[_Node, list[str]] | Non
         child = node.template if name is None else node.literals[name]
         if child is None:
             return None
-        spelled.append(name or segment[:_SHOWN] or child.parameter)
+        spelled.append(name or quote(segment[:_SHOWN]) or child.parameter)
         node = child
     return (node, spelled) if node.methods else None
 

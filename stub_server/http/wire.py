@@ -33,9 +33,6 @@ _UNREADABLE = {
     "Expected HTTP/, RTSP/ or ICE/": "After method and target there must be HTTP/1.1. A space in the target is %20.",
     "Pause on PRI/Upgrade": "HTTP/2 is not spoken here. Send the request as HTTP/1.1.",
 }
-_NO_WEBSOCKETS = (
-    "There are no WebSockets here. Ask in plain HTTP: GET /_sandbox/stream tells what happens as it happens."
-)
 _NO_BODY = "A request with a body cannot ask for another protocol. Send it without the Upgrade header."
 
 
@@ -115,10 +112,14 @@ class Wire(HttpToolsProtocol):
         scope = self.cycle.scope
         headers = {name: value.lower() for name, value in scope["headers"]}
         if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
-            scope[REFUSED] = _NO_BODY  # type: ignore[literal-required]
-            self._refuse(Malformed(_NO_BODY, code="malformed_request"))  # whatever comes after it
+            scope[REFUSED] = refusal = Malformed(_NO_BODY, code="malformed_request")  # type: ignore[literal-required]
+            self._refuse(refusal)  # whatever comes after it
         elif headers.get(b"upgrade") == b"websocket":
-            scope[REFUSED] = _NO_WEBSOCKETS  # type: ignore[literal-required]
+            scope[REFUSED] = Malformed(  # type: ignore[literal-required]
+                "There are no WebSockets here. Ask in plain HTTP.",
+                advice="GET /_sandbox/stream tells what happens as it happens.",
+                code="malformed_request",
+            )
 
     def _pass_over(self, size: int) -> None:
         # Closing while a client still sends resets the connection, and the response may be lost.

@@ -18,13 +18,19 @@ Refusal
 └── Unavailable      503  this sandbox is broken and must be reset
 """
 
+import re
 from collections.abc import Mapping, Sequence
 
 Detail = dict[str, str]
+_A_PATH = re.compile(r"(?<![^ (])/")
 
 
 class Refusal(Exception):
-    """A refusal: `message` for people, `code` for programs, one of `details` for each violation."""
+    """A refusal: `message` for people, `code` for programs, one of `details` for each violation.
+
+    `advice` is added to the message: what to ask next, with plain paths such as `POST /_sandbox/reset`, which are shown
+    as those of the sandbox that the request was for.
+    """
 
     status = 500
     code = "internal_error"
@@ -33,15 +39,20 @@ class Refusal(Exception):
         self,
         message: str,
         *,
+        advice: str = "",
         code: str | None = None,
         details: Sequence[Detail] = (),
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(message)
-        self.message = message
+        super().__init__(f"{message} {advice}" if advice else message)
+        self.message, self.advice = message, advice
         self.code = code or self.code
         self.details = tuple(details)
         self.headers = dict(headers or {})
+
+    def told(self, prefix: str) -> str:
+        """The message with its advice; `prefix` is put before each path of it."""
+        return f"{self.message} {_A_PATH.sub(prefix + '/', self.advice)}" if self.advice else self.message
 
 
 class Malformed(Refusal):
@@ -147,6 +158,12 @@ class Unavailable(Refusal):
 
     status = 503
     code = "sandbox_unavailable"
+
+
+def broken(name: str) -> Unavailable:
+    """503 for a world that a defect has left unusable."""
+    message = f"A defect has left the sandbox {name} half changed; the server's log names it."
+    return Unavailable(message, advice="POST /_sandbox/reset seeds it anew.")
 
 
 def detail(field: str, code: str, message: str, where: str = "body") -> Detail:

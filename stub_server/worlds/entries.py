@@ -94,7 +94,7 @@ class Entries:
         """Drop a world. Raises Missing, and Conflict for the default one."""
         entry = self.entry(name)
         if entry.world.name == DEFAULT:
-            message = "The default sandbox stays. POST /_sandbox/reset begins it anew."
+            message = f"The default sandbox stays. POST /s/{DEFAULT}/_sandbox/reset begins it anew."
             details = [detail("sandboxName", "sandbox_protected", message, "path")]
             raise Conflict(message, code="sandbox_protected", details=details)
         self.forget(entry.world.name)

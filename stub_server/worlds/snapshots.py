@@ -144,5 +144,9 @@ def _measured(pinned: Sandbox) -> Generator[None, None, int]:
 
 
 def _too_many(message: str) -> Conflict:
-    message += " DELETE /_sandbox/snapshots/NAME frees one."
-    return Conflict(message, code="too_many_snapshots", details=[detail("name", "too_many_snapshots", message)])
+    return Conflict(
+        message,
+        advice="DELETE /_sandbox/snapshots/NAME frees one.",
+        code="too_many_snapshots",
+        details=[detail("name", "too_many_snapshots", message)],
+    )

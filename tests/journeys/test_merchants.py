@@ -15,13 +15,15 @@ from ..support.wire import Door
 from .steps import refused
 
 
-def test_a_sandbox_has_a_hundred_merchants_and_says_so_to_the_next(control: httpx2.Client, api: httpx2.Client) -> None:
+def test_a_sandbox_has_a_hundred_merchants_and_says_so_to_the_next(
+    sandbox_name: str, control: httpx2.Client, api: httpx2.Client
+) -> None:
     """Twenty thousand invented ones took 845 MB, and every unknown key was looked for in all of them."""
     made = [str(uuid4()) for _ in range(MOST_MERCHANTS - 1)]
     tokens = [created(control.post("/tokens", json={"merchant_id": ident}))["token"] for ident in made]
     answer = control.post("/tokens", json={"merchant_id": str(uuid4())})
     refused(answer, 409, "too_many_merchants")
-    assert f"at most {MOST_MERCHANTS} merchants. POST /_sandbox/reset" in answer.json()["message"]
+    assert f"at most {MOST_MERCHANTS} merchants. POST /s/{sandbox_name}/_sandbox/reset" in answer.json()["message"]
     for known in (made[0], made[-1].upper()):
         assert 201 == control.post("/tokens", json={"merchant_id": known}).status_code
     assert 201 == control.post("/tokens").status_code, "the seeded one"
@@ -40,7 +42,7 @@ def test_a_merchant_whom_nobody_made_is_unknown(
     assert 200 == control.get("/health").status_code
     door = Door(live.port, f"/s/{sandbox_name}", forge.signed(live.settings, sandbox=sandbox_name, merchant_id=ident))
     told = refusal.refused(door.ask(method, "/v2/customers", b"{}" if method == "POST" else None), 401, "invalid_token")
-    assert "POST /_sandbox/tokens" in told["message"]
+    assert f"POST /s/{sandbox_name}/_sandbox/tokens" in told["message"]
     assert 1 == len(live.app.sandboxes.entry(sandbox_name).world.stores)
     assert 201 == control.post("/tokens", json={"merchant_id": ident}).status_code
     assert 200 == door.ask("GET", "/v2/customers").status

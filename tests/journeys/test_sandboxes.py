@@ -159,7 +159,7 @@ def test_a_deleted_world_is_gone_with_its_keys(worlds: httpx2.Client, make: Make
         root = str(client.base_url).partition("/s/")[0]
         refused(client.get(f"{root}/v2/customers"), 401, "invalid_token")
     answer = worlds.delete("/sandboxes/default")
-    assert "POST /_sandbox/reset" in refused(answer, 409, "sandbox_protected")
+    assert "POST /s/default/_sandbox/reset" in refused(answer, 409, "sandbox_protected")
     assert [("sandboxName", "path")] == [(wrong["field"], wrong["in"]) for wrong in answer.json()["details"]]
 
 

@@ -65,9 +65,12 @@ def issue_token(call: Call, body: Body | None) -> Reply:
     asked = body or {}
     merchant_id = asked.get("merchant_id", call.sandbox.home).lower()
     if merchant_id not in call.sandbox.stores and len(call.sandbox.stores) >= MOST_MERCHANTS:
-        message = f"A sandbox has at most {MOST_MERCHANTS} merchants. POST /_sandbox/reset leaves the seeded one alone."
+        message = f"A sandbox has at most {MOST_MERCHANTS} merchants."
         raise Conflict(
-            message, code="too_many_merchants", details=[detail("merchant_id", "too_many_merchants", message)]
+            message,
+            advice="POST /_sandbox/reset leaves the seeded one alone.",
+            code="too_many_merchants",
+            details=[detail("merchant_id", "too_many_merchants", message)],
         )
     call.store = store = call.sandbox.store_of(merchant_id)
     call.draft.open_store()

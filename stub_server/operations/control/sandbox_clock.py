@@ -86,9 +86,12 @@ def _fired(job: Fired) -> Body:
 
 def _check(call: Call, to: int, field: str) -> None:
     if to < call.now:
-        message = f"The clock stands at {call.now_text} and moves forward only. POST /_sandbox/reset begins anew."
+        message = f"The clock stands at {call.now_text} and moves forward only."
         raise Conflict(
-            message, code="clock_moves_forward_only", details=[detail(field, "clock_moves_forward_only", message)]
+            message,
+            advice="POST /_sandbox/reset begins anew.",
+            code="clock_moves_forward_only",
+            details=[detail(field, "clock_moves_forward_only", message)],
         )
     farthest = min(call.now + FARTHEST, LATEST_START)
     if to > farthest:

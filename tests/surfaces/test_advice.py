@@ -1,0 +1,150 @@
+"""What a refusal advises is a path of the sandbox that the request was for, however it was chosen."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+import stub_server
+from stub_server.kernel.problem import Conflict
+
+from ..support.live import NO_TLS, Live
+from ..support.make import Json
+from ..support.wire import answer_on, connect
+
+NOBODY = "00000000-0000-4000-8000-000000000000"
+EARLIER = {"to": "2020-01-01T00:00:00Z"}
+PROSE = re.compile(r"(?:^|[ (])/(?:_sandbox/(?!sandboxes)|v2/|api-keys|openapi)")
+"""A path in a text for people, but for those of the whole server."""
+
+
+def asked(live: Live, path: str, headers: dict[str, str], method: str = "GET", body: Json | None = None) -> str:
+    """The message of a refusal."""
+    answer = httpx2.request(method, live.url + path, headers=headers, json=body, verify=NO_TLS, timeout=30)
+    assert answer.is_client_error, answer.text
+    message: str = answer.json()["message"]
+    return message
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "advised"),
+    [
+        ("POST", "/_sandbox/clock/advance", EARLIER, "POST {}/_sandbox/reset begins anew."),
+        ("GET", "/api-keys", None, "POST {}/_sandbox/tokens issues one."),
+        (
+            "POST",
+            f"/v2/orders/{NOBODY}/refund",
+            None,
+            f"Did you mean POST {{}}/_sandbox/orders/{NOBODY}/refund? {{}}/openapi.json lists every path.",
+        ),
+    ],
+)
+@pytest.mark.parametrize("chosen", ["prefix", "header", "key", "default"])
+def test_advice_names_the_sandbox_that_was_chosen(
+    live: Live, sandbox_name: str, method: str, path: str, body: Json | None, advised: str, chosen: str
+) -> None:
+    world = "default" if chosen == "default" else sandbox_name
+    key = httpx2.get(f"{live.url}/s/{world}/_sandbox/credentials", verify=NO_TLS).json()["private_key"]
+    headers = {"Authorization": f"Bearer {key}"} | ({"X-Sandbox": world} if chosen == "header" else {})
+    told = asked(live, f"/s/{world}{path}" if chosen == "prefix" else path, headers, method, body)
+    assert told.endswith(" " + advised.replace("{}", "" if chosen == "default" else f"/s/{world}"))
+
+
+def test_who_has_no_credential_is_told_where_the_sandbox_shows_one(live: Live, sandbox_name: str) -> None:
+    told = asked(live, f"/s/{sandbox_name}/v2/customers", {})
+    assert told.endswith(f" GET /s/{sandbox_name}/_sandbox/credentials shows one.")
+
+
+def test_a_key_of_another_sandbox_is_told_where_this_one_shows_its_own(live: Live, sandbox_name: str) -> None:
+    other = httpx2.get(f"{live.url}/_sandbox/credentials", verify=NO_TLS).json()["private_key"]
+    told = asked(live, f"/s/{sandbox_name}/v2/customers", {"Authorization": f"Bearer {other}"})
+    assert told.endswith(f" GET /s/{sandbox_name}/_sandbox/credentials shows its own.")
+
+
+def test_who_asks_for_a_websocket_is_told_of_the_stream_of_the_sandbox(live: Live, control: httpx2.Client) -> None:
+    base = str(control.base_url.path).rstrip("/")
+    with connect(live.port) as connection:
+        lines = (f"GET {base}/clock HTTP/1.1", f"Host: 127.0.0.1:{live.port}", "Connection: Upgrade",
+                 "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: eA==", "", "")  # fmt: skip
+        connection.sendall("\r\n".join(lines).encode())
+        told = answer_on(connection).json()["message"]
+    assert told.endswith(f" GET {base}/stream tells what happens as it happens.")
+
+
+def test_what_a_client_sent_stays_as_it_was_sent(live: Live, sandbox_name: str) -> None:
+    told = asked(live, f"/s/{sandbox_name}/v2/x%20/_sandbox/reset/x%20/v2/y", {})
+    assert (
+        f"The API has no path /v2/x /_sandbox/reset/x /v2/y. /s/{sandbox_name}/openapi.json lists every path." == told
+    )
+
+
+def test_the_default_sandbox_that_stays_is_named_in_what_begins_it_anew(control: httpx2.Client) -> None:
+    told = control.delete("/sandboxes/default").json()["message"]
+    assert told == "The default sandbox stays. POST /s/default/_sandbox/reset begins it anew."
+
+
+@pytest.mark.parametrize(
+    ("prefix", "expected"),
+    [("", "No. Ask POST /a/b or (/c), not d/e."), ("/s/q", "No. Ask POST /s/q/a/b or (/s/q/c), not d/e.")],
+)
+def test_the_paths_of_advice_get_the_prefix(prefix: str, expected: str) -> None:
+    assert Conflict("No.", advice="Ask POST /a/b or (/c), not d/e.").told(prefix) == expected
+
+
+def test_no_text_of_the_program_names_a_path_but_as_advice() -> None:
+    """Where else a text did, it would name the default sandbox's path whatever the request was for."""
+    root = Path(stub_server.__file__).parent
+    found = [
+        f"{path.relative_to(root)}: {text}"
+        for path in sorted(root.rglob("*.py"))
+        for text in texts_outside_advice(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert [] == found
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ('Conflict("Stays. POST /_sandbox/reset begins anew.")', 1),
+        ('TEXT = "Ask /v2/orders."', 1),
+        ('f"POST {CONTROL}/reset begins {it} anew."', 1),
+        ('f"Stays. " f"POST {CONTROL}/reset begins anew."', 1),
+        ('Conflict("Stays.", advice="POST /_sandbox/reset begins anew.")', 0),
+        ('advice = f"Activate it: POST /v2/projects/{ident}/activate."', 0),
+        ('"DELETE /_sandbox/sandboxes/NAME frees one."', 0),
+        ('path == "/v2/orders"', 0),
+        ('def f():\n    """GET /_sandbox/clock answers so."""', 0),
+    ],
+)
+def test_a_text_with_a_path_is_found(source: str, expected: int) -> None:
+    assert len([*texts_outside_advice(ast.parse(source))]) == expected
+
+
+def texts_outside_advice(node: ast.AST) -> Iterator[str]:
+    """The texts of several words with a path, but for docstrings, help of the command and what is called advice."""
+    match node:
+        case ast.Expr(value=ast.Constant()) | ast.keyword(arg="advice" | "help" | "short_help"):
+            return
+        case ast.Assign(targets=[ast.Name(id="advice")]):
+            return
+        case ast.Constant(value=str(text)):
+            yield from [text] if " " in text and PROSE.search(text) else []
+        case ast.JoinedStr():
+            text = "".join(map(_written, node.values))
+            yield from [text] if " " in text and PROSE.search(text) else []
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from texts_outside_advice(child)
+
+
+def _written(part: ast.expr) -> str:
+    """A part of an f-string as it is spelled; the constants of the control surface's path as their value."""
+    match part:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.FormattedValue(value=ast.Name(id="CONTROL" | "_CONTROL")):
+            return "/_sandbox"
+    return "…"
