@@ -128,15 +128,18 @@ def aimed(server: str, sandbox: str) -> str:
     return told + ("" if sandbox == DEFAULT else f" --sandbox {sandbox}")
 
 
+_ADMIN_KEY = click.option("--admin-key", metavar="KEY", help="The server's admin key, where it has one.")
+_SERVER = click.option("--server", type=BaseUrl(), default=LOCAL, help="The running server.")
+
+
 def of_a_server(command: F) -> F:
     """The options `--server`, `--sandbox` and `--admin-key`."""
-    for option in (
-        click.option("--admin-key", metavar="KEY", help="The server's admin key, where it has one."),
-        click.option("--sandbox", default="default", help="The sandbox that is meant."),
-        click.option("--server", type=BaseUrl(), default=LOCAL, help="The running server."),
-    ):
-        command = option(command)
-    return command
+    return _SERVER(click.option("--sandbox", default="default", help="The sandbox that is meant.")(_ADMIN_KEY(command)))
+
+
+def of_a_whole_server(command: F) -> F:
+    """The options `--server` and `--admin-key`."""
+    return _SERVER(_ADMIN_KEY(command))
 
 
 def overlay_option(told: str) -> Callable[[F], F]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -37,6 +38,8 @@ class RunningServer:
     def __init__(self, url: str, sandbox: str, admin_key: str | None) -> None:
         self.url = url.rstrip("/")
         self._sandbox = sandbox
+        self._entries = f"{self.url}/_sandbox/sandboxes"
+        self._entry = f"{self._entries}/{quote(sandbox, safe='')}"
         self.base = f"{self.url}/s/{quote(sandbox, safe='')}"
         self._headers = {} if admin_key is None else {"X-Sandbox-Admin-Key": admin_key}
         # Without certificates to check, reading the machine's authorities is not worth a quarter of a second.
@@ -56,14 +59,20 @@ class RunningServer:
         """Whether the sandbox is there, without making it. Raises Away, Refused."""
         if self._sandbox == DEFAULT:
             return
-        path = f"/_sandbox/sandboxes/{quote(self._sandbox, safe='')}"
         try:
-            await self._ask("GET", self.url + path, headers=self._headers)
+            await self._ask("GET", self._entry, headers=self._headers)
         except Refused as refusal:
             if refusal.code != "sandbox_not_found":
                 raise
-            message = f"{refusal} `stub-server worlds` lists those that there are, `stub-server fork NAME` makes one."
-            raise Refused(message, refusal.code) from None
+            newest = await self._ask("GET", self._entries, headers=self._headers, params={"limit": _PAGE})
+            meant = get_close_matches(self._sandbox.lower(), [found["name"] for found in newest["sandboxes"]], 1, 0.7)
+            hint = f" Did you mean {meant[0]}?" if meant else ""
+            told = "`stub-server worlds` lists those that there are, `stub-server fork NAME` makes one."
+            raise Refused(f"{refusal}{hint} {told}", refusal.code) from None
+
+    async def drop_sandbox(self) -> None:
+        """Have the sandbox be no more. Raises Away, Refused."""
+        await self._ask("DELETE", self._entry, headers=self._headers)
 
     async def control(self, method: str, path: str, **options: Any) -> Any:
         """Ask the control surface; answers the body. Raises Away, Refused."""

@@ -16,6 +16,12 @@ async def worlds(server: RunningServer, name: str | None) -> Body:
     return await server.every("/sandboxes", "sandboxes", {} if name is None else {"name": name})
 
 
+async def drop(server: RunningServer, name: str) -> Body:
+    """Nothing is left of the sandbox."""
+    await server.drop_sandbox()
+    return {"deleted": name}
+
+
 async def fork(server: RunningServer, sandbox: str, asked: Body) -> Body:
     """A new sandbox with the same past."""
     found: Body = await server.control("POST", f"/sandboxes/{_part(sandbox)}/fork", json=asked)

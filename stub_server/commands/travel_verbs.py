@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .options import aimed, answer_of, of_a_server, tell
+from .options import aimed, answer_of, of_a_server, of_a_whole_server, tell
 
 _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
@@ -16,13 +16,20 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print the answe
 
 @click.command(context_settings=_SETTINGS)
 @click.argument("name", required=False, metavar="[GLOB]")
-@of_a_server
+@click.option("--delete", is_flag=True, help="Drop the one sandbox that is called so.")
+@of_a_whole_server
 @_as_json
-def worlds(name: str | None, server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
-    """List the sandboxes of a running server, those made last first; GLOB picks some by name."""
+def worlds(name: str | None, delete: bool, server: str, admin_key: str | None, as_json: bool) -> None:
+    """List the sandboxes of a running server, those made last first, or delete one; GLOB picks some by name."""
+    from ..engine.sandbox import DEFAULT
     from . import travel
 
-    _ask(server, sandbox, admin_key, lambda running: travel.worlds(running, name), travel.told_worlds, as_json)
+    if not delete:
+        _ask(server, DEFAULT, admin_key, lambda running: travel.worlds(running, name), travel.told_worlds, as_json)
+        return
+    if name is None:
+        raise click.UsageError("Say which sandbox, by its name.")
+    _ask(server, name, admin_key, partial(travel.drop, name=name), lambda _: f"{name} is deleted.", as_json)
 
 
 @click.command(context_settings=_SETTINGS)

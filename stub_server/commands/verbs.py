@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import click
 
-from .options import BaseUrl, Unusable, of_a_server, tell
+from .options import BaseUrl, Refusing, Unusable, of_a_server, tell
 
 _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 
@@ -39,6 +39,8 @@ def certify(
 
     async def judged() -> dict[str, object]:
         async with RunningServer(server, sandbox, admin_key) as running:
+            if signing_key is None:  # else the receiver is judged in a sandbox that may be new
+                await running.check_sandbox()
             return await certificate(running, url, signing_key, event_type)
 
     try:
@@ -67,7 +69,7 @@ def listen(
     """Forward the events of a sandbox to a receiver, signed with a key that it prints, until interrupted.
 
     No webhook is registered. A server or a receiver that is away is waited for; no event is lost or sent twice. Exit
-    code 1 when the receiver did not take one.
+    code 1 when the receiver did not take one, or when there is no such sandbox.
     """
     import asyncio
     import signal
@@ -83,6 +85,7 @@ def listen(
 
     async def followed() -> int:
         async with RunningServer(server, sandbox, admin_key) as running:
+            await running.check_sandbox()
             wanted = Wanted(patterns, forward_to, show, as_json)
             listener = Listener(running, wanted, click.echo, lambda text: click.echo(text, err=True))
             following = asyncio.current_task()
@@ -100,5 +103,6 @@ def listen(
     try:
         failures = asyncio.run(followed())
     except (Away, Refused) as error:
-        raise Unusable(str(error)) from None
+        is_none = isinstance(error, Refused) and error.code == "sandbox_not_found"
+        raise (Refusing if is_none else Unusable)(str(error)) from None
     sys.exit(1 if failures else 0)

@@ -239,10 +239,25 @@ def test_what_cannot_be_followed_exits_2_and_says_why(live: Live) -> None:
         (("--print", "--events", " , "), "names no type"),
         (("--print", "--events", "order.pago", "--server", live.url), "no event is called order.pago. Did you mean"),
         (("--print", "--server", "http://127.0.0.1:9"), "no sandbox answers at http://127.0.0.1:9"),
-        (("--print", "--server", live.url, "--sandbox", "-no-"), "name of a sandbox"),
     ):
         said = CliRunner().invoke(main, ["listen", *args])
         assert (2, True) == (said.exit_code, says in " ".join(said.output.split())), said.output
+
+
+@pytest.mark.parametrize(
+    ("verb", "code"),
+    [(("listen", "--print"), 1), (("certify", "http://127.0.0.1:9/hook"), 2), (("requests", "list"), 1)],
+    ids=["listen", "certify", "requests list"],
+)
+def test_a_mistyped_sandbox_is_refused_and_not_made(
+    live: Live, sandbox_name: str, control: httpx2.Client, verb: tuple[str, ...], code: int
+) -> None:
+    assert 200 == control.get("/health").status_code
+    for slip, hint in ((sandbox_name + "q", f" Did you mean {sandbox_name}?"), ("nowhere-at-all", "")):
+        said = CliRunner().invoke(main, [*verb, "--server", live.url, "--sandbox", slip])
+        told = f"Error: There is no sandbox {slip}.{hint} `stub-server worlds` lists"
+        assert (code, told) == (said.exit_code, said.output[: len(told)])
+        assert live.app.sandboxes.find(slip) is None
 
 
 def test_a_server_that_stops_waits_for_no_follower(sandbox_name: str) -> None:

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from stub_server.cli import main
 
-from ..support.live import Live
+from ..support.live import NO_TLS, Live
 from ..support.make import Json, Maker
 
 HELP = Path(__file__).with_name("help")
@@ -52,14 +52,14 @@ def test_the_sandboxes_of_a_server_are_listed(
     to: list[str], api: httpx2.Client, live: Live, sandbox_name: str, make_customer: Maker
 ) -> None:
     make_customer()
-    head, *lines = done("worlds", *to).splitlines()
+    head, *lines = done("worlds", *to[:2]).splitlines()
     assert ["NAME", "STEP", "NOW", "RECORDS", "SCENARIO", "PARENT"] == head.split()
     (line,) = [line for line in lines if line.split()[0] == sandbox_name]
     shown = api.get("/_sandbox/sandboxes/" + sandbox_name).json()["sandbox"]
     assert [sandbox_name, "1", shown["now"], str(shown["records"]), "default", "-"] == line.split()
-    assert 2 == len(done("worlds", sandbox_name, *to).splitlines())
-    assert [sandbox_name] == [world["name"] for world in asked("worlds", f"{sandbox_name}*", *to)["sandboxes"]]
-    assert [] == asked("worlds", "nobody-*", *to)["sandboxes"]
+    assert 2 == len(done("worlds", sandbox_name, *to[:2]).splitlines())
+    assert [sandbox_name] == [world["name"] for world in asked("worlds", f"{sandbox_name}*", *to[:2])["sandboxes"]]
+    assert [] == asked("worlds", "nobody-*", *to[:2])["sandboxes"]
 
 
 def test_every_page_of_a_list_is_read(to: list[str], live: Live, sandbox_name: str) -> None:
@@ -67,10 +67,34 @@ def test_every_page_of_a_list_is_read(to: list[str], live: Live, sandbox_name: s
     for name in names:
         assert 201 == httpx2.post(f"{live.url}/_sandbox/sandboxes", json={"name": name}, timeout=30).status_code
     try:
-        assert names[::-1] == [world["name"] for world in asked("worlds", f"{sandbox_name}-*", *to)["sandboxes"]]
+        assert names[::-1] == [world["name"] for world in asked("worlds", f"{sandbox_name}-*", *to[:2])["sandboxes"]]
     finally:
         for name in names:
             live.app.sandboxes.forget(name)
+
+
+def test_a_sandbox_is_deleted_by_its_name(live: Live, to: list[str], sandbox_name: str) -> None:
+    assert f"{sandbox_name} is deleted.\n" == done("worlds", sandbox_name, "--delete", *to[:2])
+    assert live.app.sandboxes.find(sandbox_name) is None
+    assert {"deleted": sandbox_name} == asked("worlds", remade(live, sandbox_name), "--delete", *to[:2])
+    assert live.app.sandboxes.find(sandbox_name) is None
+
+
+def test_what_is_no_one_sandbox_is_not_deleted(live: Live, to: list[str], sandbox_name: str) -> None:
+    for name, says in (
+        (f"{sandbox_name}q", f"There is no sandbox {sandbox_name}q. Did you mean {sandbox_name}?"),
+        (f"{sandbox_name}*", ""),
+        ("default", "The default sandbox stays."),
+    ):
+        said = run("worlds", name, "--delete", *to[:2])
+        assert (1, f"Error: {says}") == (said.exit_code, said.output[: len(says) + 7])
+    assert live.app.sandboxes.find(sandbox_name) is not None
+
+
+def remade(live: Live, name: str) -> str:
+    """The name of a sandbox that is there again."""
+    assert 200 == httpx2.get(f"{live.url}/s/{name}/_sandbox/health", verify=NO_TLS).status_code
+    return name
 
 
 def test_a_fork_is_told_with_its_address_and_key(
@@ -139,9 +163,10 @@ def test_what_cannot_be_meant_exits_2(to: list[str]) -> None:
         (("snapshot", "--description", "x"), "by NAME"),
         (("snapshot", "a", "--restore", "--delete"), "exclude each other"),
         (("fork", "--ttl", "0"), "--ttl"),
-        (("worlds", "--sandbox"), "--sandbox"),
+        (("worlds", "--sandbox", "a"), "No such option"),
+        (("worlds", "--delete"), "Say which sandbox"),
     ):
-        found = run(*args, *(to if args[-1] != "--sandbox" else ()))
+        found = run(*args, *(to[:2] if args[0] == "worlds" else to))
         assert (2, True) == (found.exit_code, said in found.output), (args, found.output)
 
 
