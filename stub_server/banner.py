@@ -7,7 +7,7 @@ from rich.text import Text
 
 from .calls.call import CONTROL
 from .calls.server import Server
-from .commands.options import aimed
+from .commands.options import LOCAL, aimed, command
 from .engine.sandbox import DEFAULT, Sandbox
 from .http.edge import Edge
 from .kernel.clock import iso
@@ -42,6 +42,8 @@ def lines(app: Edge, settings: Settings) -> list[Text]:
             f"{url}/s/NAME/… is a sandbox of its own, made {settings.worlds_are_made}",
         ),
     ]
+    if url != LOCAL:
+        facts.append(("shell", f"{command()} VERB --server {url}, or first: export STUB_SERVER={url}"))
     if settings.admin_key:
         facts.append(("closed", f"{CONTROL} asks for X-Sandbox-Admin-Key"))
     return [
@@ -62,17 +64,17 @@ def _token(settings: Settings) -> str:
     if settings.secret is not None or not settings.loopback:
         return ""
     seed = "" if settings.seed == Settings().seed else f" --seed {settings.seed}"
-    return f"stub-server token{seed}, or "
+    return f"{command()} token{seed}, or "
 
 
 def _surprises(settings: Settings, sandbox: Sandbox, is_kept: bool) -> list[str]:
     """What of the flags does not hold for a sandbox that was kept or restored."""
     found = []
     if is_kept and settings.restore is not None:
-        command = f"stub-server import {quote(str(settings.restore))}{aimed(settings.url, DEFAULT)}"
+        paste = f"{command()} import {quote(str(settings.restore))}{aimed(settings.url, DEFAULT)}"
         found.append(
             f"--restore has no effect: {settings.store} has a sandbox {sandbox.name} already, which goes on; "
-            f"`{command}` puts the file in its place"
+            f"`{paste}` puts the file in its place"
         )
     if settings.now is not None and sandbox.clock.now != settings.now:
         found.append(f"--now has no effect on the sandbox {sandbox.name}, which brings its own clock, before a reset")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .server import RunningServer
 
 LOCAL = "http://127.0.0.1:4600"
+_NAMES = ("stub-server", "stub")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -118,6 +119,21 @@ def json_text(value: Any, indent: int | None = None) -> str:
 def tell(answer: Any, text: str, *, as_json: bool) -> None:
     """Print what a verb has to say, as JSON or for people. Both may quote a stranger."""
     click.echo(json_text(answer) if as_json else printable_lines(text))
+
+
+def command() -> str:
+    """How a shell calls this command: by its name where the name means it, else as it was called itself."""
+    import shlex
+    import shutil
+    import sys
+
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return f"{shlex.quote(sys.executable)} -m {called.parent.name}"
+    if called.name not in _NAMES or not called.exists():  # another program runs the server
+        return _NAMES[0]
+    found = shutil.which(called.name)
+    return called.name if found is not None and called.samefile(found) else shlex.quote(str(called))
 
 
 def aimed(server: str, sandbox: str) -> str:

@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ import httpx2
 import pytest
 from click.testing import CliRunner
 
+from stub_server import banner
 from stub_server.cli import main, serve
 from stub_server.serving import allow_files
 
@@ -55,6 +57,38 @@ def test_a_printed_call_works_when_pasted() -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
         process.stdout.close()
+
+
+def banner_of(*command: str, path: str) -> str:
+    """What a start on a free port prints, where programs are looked for in `path`."""
+    env = {**os.environ, "PATH": path}
+    with subprocess.Popen(
+        [*command, "--port", "0", "--log", "quiet"], stdout=subprocess.PIPE, text=True, env=env
+    ) as it:
+        assert it.stdout is not None
+        told = "".join(iter(it.stdout.readline, "\n"))
+        it.kill()
+    return told
+
+
+@pytest.mark.parametrize("called", ["module", "path", "name"])
+def test_the_banner_names_the_command_as_this_shell_finds_it_and_the_server(called: str) -> None:
+    """On another port than the usual one its verbs must be told which server is meant."""
+    there = Path(sys.executable).parent
+    command = COMMAND if called == "module" else [str(there / "stub-server")]
+    told = banner_of(*command, path=str(there) if called == "name" else os.defpath)
+    shown = {"module": f"{shlex.quote(sys.executable)} -m stub_server", "path": command[0], "name": "stub-server"}[
+        called
+    ]
+    url = re.search(r"address +(\S+)", told)
+    assert url is not None, told
+    assert f"  token       {shown} token, or " in told
+    assert f"  shell       {shown} VERB --server {url[1]}, or first: export STUB_SERVER={url[1]}\n" in told
+
+
+def test_on_the_usual_port_the_banner_says_nothing_of_servers(live: Live) -> None:
+    told = banner.lines(live.app, replace(live.settings, port=4600))
+    assert "--server" not in "".join(map(str, told))
 
 
 def test_a_verb_may_be_left_out_but_not_misspelt() -> None:
