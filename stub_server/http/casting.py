@@ -9,7 +9,7 @@ from ..contract.source import Json
 from ..kernel.problem import Detail
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
-# Larger integers are read as this: no page is that far, and JSON readers lose their digits.
+# Larger integers are read as this, which is refused as they would be: no maximum is that large.
 _MOST = 10**18
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?").fullmatch
 _SHOWN = 80  # characters of a number

@@ -21,7 +21,7 @@ LISTS = [
 """The list operations of the contract: what answers a page at a time."""
 
 COMMON, RARE, OTHER = 2, 2, 5
-FURTHEST = 10**18
+FURTHEST = 2**53 - 1
 RANDOM_QUERIES = 80
 SAO_PAULO = timezone(timedelta(hours=-3))
 
