@@ -13,7 +13,7 @@ from .commands.explain import explain
 from .commands.faults import faults
 from .commands.file_verbs import export, import_
 from .commands.init import init
-from .commands.options import BaseUrl, Unusable, of_overlays
+from .commands.options import BaseUrl, Number, Unusable, of_overlays
 from .commands.record_verbs import record, replay
 from .commands.request_verbs import requests
 from .commands.token import token
@@ -90,9 +90,9 @@ def main() -> None:
 
 @main.command(context_settings={"auto_envvar_prefix": "STUB", "show_default": True})
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=4600, help="Port to listen on; 0 picks a free one.")
+@click.option("--port", type=Number(0, 65535), default=4600, help="Port to listen on; 0 picks a free one.")
 @click.option("--base-url", type=BaseUrl(), help="URL that responses show, if not host and port.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=42, help="The same seed gives the same world.")
+@click.option("--seed", type=Number(0, 2**63 - 1), default=42, help="The same seed gives the same world.")
 @click.option("--scenario", default="default", help="The data to begin with, by name or file.")
 @click.option("--now", type=Instant(), help="Freeze the sandbox clock at this instant; without it the clock runs.")
 @of_overlays
@@ -100,17 +100,15 @@ def main() -> None:
 @click.option("--unknown-fields", type=click.Choice(["reject", "ignore"]), default="reject", help="In request bodies.")
 @click.option("--unknown-query", type=click.Choice(["warn", "reject"]), default="warn", help="Query parameters.")
 @click.option("--check-digits", type=click.Choice(["on", "off"]), default="on", help="Of CPF and CNPJ.")
-@click.option(
-    "--autopay", type=click.IntRange(0), metavar="SECONDS", help="Of the sandbox clock, until orders are paid."
-)
+@click.option("--autopay", type=Number(0), metavar="SECONDS", help="Of the sandbox clock, until orders are paid.")
 @click.option(
     "--webhook-schedule",
     type=click.Choice(["standard", "fast", "none"]),
     default="standard",
     help="When failed deliveries are tried again.",
 )
-@click.option("--history", type=click.IntRange(0), default=10_000, help="Steps that a world keeps; 0 keeps none.")
-@click.option("--journal", type=click.IntRange(0, 1_000_000), default=2_000, help="Requests kept; 0 keeps no bodies.")
+@click.option("--history", type=Number(0), default=10_000, help="Steps that a world keeps; 0 keeps none.")
+@click.option("--journal", type=Number(0, 1_000_000), default=2_000, help="Requests kept; 0 keeps no bodies.")
 @click.option("--store", default="memory", metavar="memory|DIR", help="Where sandboxes are kept across restarts.")
 @click.option(
     "--sync",
@@ -139,7 +137,7 @@ def main() -> None:
     help="Host that a server on loopback also accepts; repeatable.",
 )
 @click.option("--allow-private-webhooks", is_flag=True, help="From a public bind, deliver to private networks too.")
-@click.option("--max-connections", type=click.IntRange(1), default=512, help="Past these the longest idle is closed.")
+@click.option("--max-connections", type=Number(1), default=512, help="Past these the longest idle is closed.")
 @click.option("--rate-limit", type=Rate(), help="Requests of a caller to the API; past these the response is 429.")
 @click.option("--admin-key", metavar="KEY", help="Require this key for /_sandbox.")
 @click.option("--jwt-secret", metavar="TEXT", help="Sign tokens with this, not with a secret from the seed.")

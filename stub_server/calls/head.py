@@ -11,7 +11,7 @@ class Head:
     `by_name` has the names in lower case. A `repeated` header came more than once and must not. `origin` is the page
     that sent the request, as its browser says, and `is_foreign` whether that page is of another machine.
     `is_ordinary` is False where something about the host, a webhook's delivery or a repeated header is to be looked at,
-    `is_special` True where a header asks for a failure, a delay or the past.
+    `is_special` True where a header asks for a failure, a delay or the past, `is_coded` where the body is compressed.
 
     `packed` is how the journal keeps the headers: names, then values, without credentials. Where it `is_suspect` a
     value may hold a secret all the same.
@@ -23,5 +23,6 @@ class Head:
     is_foreign: bool = False
     is_ordinary: bool = True
     is_special: bool = False
+    is_coded: bool = False
     is_suspect: bool = False
     packed: bytes = b""

@@ -45,6 +45,12 @@ class SandboxName(click.ParamType[str]):
         return name
 
 
+class Number(click.IntRange):
+    """A whole number within bounds."""
+
+    name = "integer"  # click's own says "integer range" of what is no number
+
+
 class BaseUrl(click.ParamType[str]):
     """An absolute http address."""
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from .options import Unusable, aimed, answer_of, of_a_server, tell
+from .options import Number, Unusable, aimed, answer_of, of_a_server, tell
 
 _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
@@ -46,7 +46,7 @@ def requests() -> None:
 
 @requests.command("list", context_settings=_SETTINGS)
 @_filters
-@click.option("--limit", type=click.IntRange(1), default=20, help="At most so many.")
+@click.option("--limit", type=Number(1), default=20, help="At most so many.")
 @of_a_server
 @_as_json
 def list_requests(limit: int, server: str, sandbox: str, admin_key: str | None, as_json: bool, **filters: Any) -> None:

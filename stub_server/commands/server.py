@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -13,6 +12,7 @@ import httpx2
 
 from ..engine.sandbox import DEFAULT
 from ..files.package import MEDIA
+from ..kernel.text import nearest
 
 PATIENCE = 60.0  # seconds: a certification takes up to half of them
 _PAGE = 100
@@ -65,8 +65,8 @@ class RunningServer:
             if refusal.code != "sandbox_not_found":
                 raise
             newest = await self._ask("GET", self._entries, headers=self._headers, params={"limit": _PAGE})
-            meant = get_close_matches(self._sandbox.lower(), [found["name"] for found in newest["sandboxes"]], 1, 0.7)
-            hint = f" Did you mean {meant[0]}?" if meant else ""
+            meant = nearest(self._sandbox, [found["name"] for found in newest["sandboxes"]])
+            hint = f" Did you mean {meant}?" if meant else ""
             told = "`stub-server worlds` lists those that there are, `stub-server fork NAME` makes one."
             raise Refused(f"{refusal}{hint} {told}", refusal.code) from None
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .options import SandboxName, Unusable, of_overlays
+from .options import Number, SandboxName, Unusable, of_overlays
 
 EVERYTHING = "*"
 
@@ -14,11 +14,11 @@ EVERYTHING = "*"
 @click.command(
     short_help="Print a token of the merchant.", context_settings={"auto_envvar_prefix": "STUB", "show_default": True}
 )
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=42, help="The server's seed.")
+@click.option("--seed", type=Number(0, 2**63 - 1), default=42, help="The server's seed.")
 @click.option("--jwt-secret", metavar="TEXT", help="The server's secret, where it was started with one.")
 @click.option("--sandbox", type=SandboxName(), default="default", help="The sandbox that the token is for.")
 @click.option("--scope", "scopes", multiple=True, default=[EVERYTHING], help="What the token may do; repeatable.")
-@click.option("--expires-in", type=click.IntRange(1, 31_536_000), default=2_592_000, help="Seconds that it is valid.")
+@click.option("--expires-in", type=Number(1, 31_536_000), default=2_592_000, help="Seconds that it is valid.")
 @of_overlays
 def token(
     seed: int,

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .options import aimed, answer_of, of_a_server, of_a_whole_server, tell
+from .options import Number, aimed, answer_of, of_a_server, of_a_whole_server, tell
 
 _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
@@ -34,11 +34,9 @@ def worlds(name: str | None, delete: bool, server: str, admin_key: str | None, a
 
 @click.command(context_settings=_SETTINGS)
 @click.argument("name", required=False)
-@click.option("--step", type=click.IntRange(0), help="Fork the state after this step, not the present one.")
+@click.option("--step", type=Number(0), help="Fork the state after this step, not the present one.")
 @click.option("--deliver", is_flag=True, help="Deliver the new events of the fork to webhooks.")
-@click.option(
-    "--ttl", "ttl_seconds", type=click.IntRange(1, 31_536_000), metavar="SECONDS", help="Drop it after so long."
-)
+@click.option("--ttl", "ttl_seconds", type=Number(1, 31_536_000), metavar="SECONDS", help="Drop it after so long.")
 @of_a_server
 @_as_json
 def fork(
@@ -97,7 +95,7 @@ def snapshot(
 
 
 @click.command(context_settings=_SETTINGS)
-@click.option("--to-step", type=click.IntRange(0), help="The state after this step; 0 is the sandbox as it was seeded.")
+@click.option("--to-step", type=Number(0), help="The state after this step; 0 is the sandbox as it was seeded.")
 @click.option("--to-request", metavar="ID", help="The state before this request.")
 @click.option("--to", "instant", metavar="ISO8601", help="The state at this instant of the sandbox clock.")
 @of_a_server

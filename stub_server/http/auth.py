@@ -25,6 +25,9 @@ from ..store.memory import Store
 from .hosts import network_of
 from .router import CALL
 
+_API_KEY_HEADER = "X-API-Key is not read here. "
+_LONGEST_ADDRESS = 45  # characters
+
 
 class Gate:
     """Turns an Authorization header into a Caller."""
@@ -43,7 +46,7 @@ class Gate:
         """
         header = call.headers.get(b"authorization")
         if header is None:
-            raise no_credentials()
+            raise no_credentials(_API_KEY_HEADER if b"x-api-key" in call.headers else "")
         caller = call.caller = call.trace.caller = self._caller(call, header, operation)
         sandbox = call.sandbox
         known = sandbox.stores.get(caller.merchant_id)
@@ -68,7 +71,7 @@ class Gate:
         kind, _, token = header.decode("latin-1").strip().partition(" ")
         token = token.strip()
         if kind.lower() != "bearer" or not token:
-            raise no_credentials()
+            raise no_credentials(_not_bearer(kind.lower(), token))
         if token.startswith("sk_"):
             return self._private(call, token, operation)
         if token.startswith("pk_"):
@@ -123,10 +126,28 @@ class Gate:
             address = None
         if address is None or not any(address in network for network in caller.networks):
             raise Forbidden(
-                "This API key may not be used from this address (allowed_ips).",
+                f"This API key may not be used from {_shown(text)} (allowed_ips). To try another address, send it as "
+                f"X-Sandbox-Client-IP{'' if self._loopback else ' with the admin key'}.",
                 code="ip_not_allowed",
                 details=[detail("allowed_ips", "ip_not_allowed", "The address is not in the key's list.", "header")],
             )
+
+
+def _not_bearer(kind: str, token: str) -> str:
+    """What an Authorization header that has no bearer token has instead. It is not repeated: it may be a secret."""
+    if kind == "bearer":
+        return "The Authorization header has nothing after Bearer. "
+    if kind == "basic":
+        return "Basic authentication is not known here. "
+    if kind and not token:
+        return "The Authorization header has a credential without the word Bearer before it. "
+    return "The Authorization header does not begin with Bearer. "
+
+
+def _shown(address: str) -> str:
+    """An address as it was sent, cut short."""
+    plain = "".join(sign if sign.isprintable() else "?" for sign in address[:_LONGEST_ADDRESS])
+    return plain or "an unknown address"
 
 
 def recognised(call: Call, authorization: bytes) -> Caller | None:

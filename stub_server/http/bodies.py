@@ -28,12 +28,19 @@ class Uploads:
         told = call.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if told != media.encode():
             raise Unsupported(f"Send the file with Content-Type: {media}.")
+        check_plain(call)
         async with self._turn:
             call.upload = await _read(receive, call.headers.get(b"content-length"), LARGEST_FILE)
             try:
                 yield
             finally:
                 call.upload = b""
+
+
+def check_plain(call: Call) -> None:
+    """Refuse a body that is compressed. Raises Unsupported."""
+    if call.head.is_coded:
+        raise Unsupported("Send the body uncompressed, without Content-Encoding.")
 
 
 async def read_body(receive: Receive, length: bytes | None) -> bytes:

@@ -44,6 +44,7 @@ class Heads:
             origin is not None and not cors.is_local_origin(origin),
             repeated is None and admitted and DELIVERY not in by_name,
             not _SPECIAL.isdisjoint(by_name),
+            by_name.get(b"content-encoding", b"").strip().lower() not in (b"", b"identity"),
             self._secrets.may_be_in(packed),
             packed,
         )

@@ -16,10 +16,12 @@ from ..contract.schema import Schemas, Validator, prune
 from ..contract.source import Json
 from ..kernel.problem import Detail, Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
 from ..kernel.sizes import has_more_values, is_deeper_than
+from ..kernel.text import nearest
+from .bodies import check_plain
 from .casting import as_sent, cast_of
 from .fitting import Takes, skeleton
 from .maps import check_names, kept_maps
-from .violations import details_of, schema_of, shown
+from .violations import MOST_GUESSED, details_of, schema_of, shown, unread
 
 DEEPEST = 32
 # Past so many commas only the first violation is told: finding all of a wide body's would hold up everybody else.
@@ -154,6 +156,8 @@ class Requests:
         if self.has_body:
             raw = call.body_bytes
             if raw or self.body_required:
+                if call.head.is_coded:
+                    check_plain(call)
                 value["body"] = self._body(call.headers.get(b"content-type"), raw)
         return value
 
@@ -170,7 +174,7 @@ class Requests:
                 name, text = unquote_plus(name, errors="replace"), unquote_plus(text, errors="replace")
             if name not in self.query_names:
                 if self._reject_unknown_query:
-                    wrong.append(detail(name[:200], "unknown_parameter", self._query_advice(), "query"))
+                    wrong.append(detail(name[:200], "unknown_parameter", self._query_advice(name, len(wrong)), "query"))
                 else:
                     call.warn("unknown_query_parameter:" + (name if _HEADER_SAFE(name) else "unnamed"))
                 continue
@@ -185,9 +189,11 @@ class Requests:
             raise Invalid(told, details=details)
         return found
 
-    def _query_advice(self) -> str:
-        names = ", ".join(sorted(self.query_names))
-        return f"There is no such query parameter here. This operation takes {names or 'none'}."
+    def _query_advice(self, name: str, before: int) -> str:
+        names = sorted(self.query_names)
+        meant = nearest(name, names) if before < MOST_GUESSED else None
+        hint = f" Did you mean {meant}?" if meant else ""
+        return f"There is no such query parameter here.{hint} This operation takes {', '.join(names) or 'none'}."
 
     def _body(self, media: bytes | None, raw: bytes) -> Any:
         if not raw:
@@ -201,7 +207,7 @@ class Requests:
         try:
             value = orjson.loads(raw)
         except ValueError as error:
-            raise Malformed(f"The body is not JSON: {str(error)[:200]}.") from None
+            raise Malformed(unread(raw, error)) from None
         if raw.count(b",") > MOST_VALUES and has_more_values(value, MOST_VALUES):
             told = f"The body has more than {MOST_VALUES:,} values, the most that is read."
             raise Invalid(told, details=[detail("body", "max", told)])

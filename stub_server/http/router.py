@@ -119,7 +119,7 @@ class Router(SpecMiddleware):
     def _no_route(self, method: str, path: str) -> Missing:
         """404 for an unknown path, with the path that was probably meant."""
         if path.startswith(f"{DOCS}/"):
-            return self._no_page(prefix, path.removeprefix(f"{DOCS}/"))
+            return self._no_page(path.removeprefix(f"{DOCS}/"))
         below = CONTROL if path.startswith(CONTROL) else ""
         what = "control surface" if below else "API"
         meant = self._meant(method, path)
@@ -130,12 +130,14 @@ class Router(SpecMiddleware):
             code="route_not_found",
         )
 
-    def _no_page(self, prefix: str, name: str) -> Missing:
+    def _no_page(self, name: str) -> Missing:
         """404 for the page of an unknown operation, with the one that was probably meant."""
         meant = nearest(name, self._ids)
-        hint = f" Did you mean {prefix}{DOCS}/{meant}?" if meant else ""
+        hint = f"Did you mean {DOCS}/{meant}? " if meant else ""
         return Missing(
-            f"There is no operation {name[:200]}.{hint} {prefix}/ lists every operation.", code="route_not_found"
+            f"There is no operation {name[:200]}.",
+            advice=f"{hint}/ lists every operation.",
+            code="route_not_found",
         )
 
     def _meant(self, method: str, path: str) -> str | None:

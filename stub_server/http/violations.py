@@ -14,7 +14,11 @@ from ..kernel.problem import Detail, detail
 from ..kernel.text import nearest
 
 _SHOWN = 80
-_GUESSED = 20  # so many unknown members are compared with known ones, as that is slow
+MOST_GUESSED = 20  # so many unknown names are compared with known ones, as that is slow
+_LONGEST_NUMBER = 20
+_BEFORE_A_COMMA = re.compile(r"(-?[0-9]+),$").search
+_DIGITS = re.compile("[0-9]+").match
+_DECIMAL = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?").fullmatch
 _MOST_OPTIONS = 20
 _CODES = MappingProxyType(
     {
@@ -86,7 +90,7 @@ def details_of(error: Any, schema_at: SchemaAt, further: str) -> list[Detail]:
         if fitting:  # of the schemas that have values of this type the first says what it lacks
             return [told for each in fitting[0] for told in details_of(each, schema_at, further)]
         types = [name for found in error.kind.context for each in found for name in _names(each.kind)]
-        message = f"{shown(error.instance)} has the wrong type: send {_types(types)}."
+        message = f"{shown(error.instance)} has the wrong type: send {_types(types, error.instance)}."
         return [detail(field_name(inside) or place, "type", message, place)]
     if kind == "AdditionalProperties":
         return [
@@ -101,6 +105,18 @@ def details_of(error: Any, schema_at: SchemaAt, further: str) -> list[Detail]:
         return [detail(field_name(inside), "invalid_document", document_advice(error.instance), place)]
     message = f"{shown(error.instance)} {_form(error, schema_at(path))}" if kind == "Pattern" else _message(error, kind)
     return [detail(field_name(inside) or place, code, message, place)]
+
+
+def unread(body: bytes, error: ValueError) -> str:
+    """Why a body could not be read as JSON, and what to do where that can be told."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as wrong:
+        return f"The body is not UTF-8, as JSON is: byte {wrong.start + 1} is 0x{body[wrong.start]:02X}."
+    at = getattr(error, "pos", 0)
+    whole, rest = _BEFORE_A_COMMA(text[max(at - _LONGEST_NUMBER, 0) : at]), _DIGITS(text[at : at + _LONGEST_NUMBER])
+    hint = f" Decimals have a point: {whole[1]}.{rest[0]}." if whole and rest else ""
+    return f"The body is not JSON: {str(error)[:200]}.{hint}"
 
 
 def field_name(path: list[Any]) -> str:
@@ -137,8 +153,8 @@ def schema_of(schema: Json, path: Sequence[str | int], resolve: Callable[[Json],
 def _unknown(found: Sequence[str], known: Sequence[str], further: str) -> Iterator[tuple[str, str]]:
     listed = f" Known are {', '.join(known)}." if 0 < len(known) <= _MOST_OPTIONS else ""
     for number, name in enumerate(found):
-        meant = nearest(name, known) if number < _GUESSED else None
-        hint = f" Did you mean {meant}?" if meant else listed if number < _GUESSED else ""
+        meant = nearest(name, known) if number < MOST_GUESSED else None
+        hint = f" Did you mean {meant}?" if meant else listed if number < MOST_GUESSED else ""
         yield name, f"The contract has no such field here.{hint}{further}"
 
 
@@ -148,12 +164,16 @@ def _message(error: Any, kind: str) -> str:
         case "Required":
             return "This field is required."
         case "Type":
-            return f"{value} has the wrong type: send {_types(error.kind.types)}."
+            return f"{value} has the wrong type: send {_types(error.kind.types, error.instance)}."
         case "Format":
             name = error.kind.format
             return f"{value} {_FORMATS.get(name, f'is no valid {name}.')}"
         case "Enum":
             return f"{value} is not one of {_options(error.instance, list(error.kind.options))}"
+        case "ExclusiveMinimum":
+            return f"{value} must be greater than {error.kind.limit}."
+        case "ExclusiveMaximum":
+            return f"{value} must be less than {error.kind.limit}."
         case "MinLength" | "MaxLength":
             side = "shorter" if kind == "MinLength" else "longer"
             return f"{value} is {side} than {error.kind.limit} character{'' if error.kind.limit == 1 else 's'}."
@@ -195,11 +215,15 @@ def _names(kind: Any) -> list[str]:
     return [types] if isinstance(types, str) else list(types)
 
 
-def _types(types: Any) -> str:
+def _types(types: Any, value: Any) -> str:
     names = (
         [types] if isinstance(types, str) else sorted(dict.fromkeys(map(str, types)), key=lambda name: name == "null")
     )
-    return " or ".join(_TYPES.get(name, name) for name in names)
+    told = " or ".join(_TYPES.get(name, name) for name in names)
+    if names[0] != "number" or not isinstance(value, str):
+        return told
+    meant = value.replace(",", ".")
+    return f"{told}, such as {meant if _DECIMAL(meant) else '49.90'}"
 
 
 def _form(error: Any, schema: Mapping[str, Any]) -> str:

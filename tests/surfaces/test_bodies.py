@@ -1,8 +1,11 @@
 """How a body arrives: media type, charset, framing, size, and whether it must be there at all."""
 
+import gzip
 import json
 
 import pytest
+
+from stub_server.files.package import MEDIA
 
 from ..support.make import customer_body
 from ..support.refusal import fields, refused
@@ -50,6 +53,28 @@ def test_no_spelling_of_the_media_type_gets_round_validation(door: Door, path: s
 )  # fmt: skip
 def test_what_is_not_json_in_utf_8_is_415(door: Door, path: str, media: str) -> None:
     refused(door.ask("PUT", path, BODY, media=media), 415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "GZIP", "gzip, identity", "x"])
+@pytest.mark.parametrize("body", [BODY, gzip.compress(BODY)], ids=["plain", "compressed"])
+def test_a_body_that_is_said_to_be_compressed_is_415(door: Door, path: str, coding: str, body: bytes) -> None:
+    answer = refused(door.ask("PUT", path, body, headers=[("Content-Encoding", coding)]), 415, "unsupported_media_type")
+    assert answer["message"] == "Send the body uncompressed, without Content-Encoding."
+
+
+def test_a_file_that_is_said_to_be_compressed_is_415(door: Door) -> None:
+    coded = [("Content-Encoding", "gzip")]
+    answer = door.ask("POST", "/_sandbox/import", b"x", headers=coded, media=MEDIA)
+    refused(answer, 415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize("coding", ["identity", "Identity", ""])
+def test_a_body_that_is_said_to_be_as_it_is_is_read(door: Door, path: str, coding: str) -> None:
+    assert door.ask("PUT", path, BODY, headers=[("Content-Encoding", coding)]).status == 200
+
+
+def test_the_coding_of_no_body_is_nobodys_concern(door: Door, path: str) -> None:
+    assert door.ask("GET", path, headers=[("Content-Encoding", "gzip")]).status == 200
 
 
 def test_a_body_without_a_media_type_is_415(door: Door, path: str) -> None:

@@ -105,6 +105,7 @@ def test_a_verb_may_be_left_out_but_not_misspelt() -> None:
         (("--unknown-query", "ignore"), "'warn', 'reject'"),
         (("--base-url", "sandbox.example"), "not an address"),
         (("--seed", "-1"), "--seed"),
+        (("--port", "abc"), "'abc' is not a valid integer."),
         (("--allow-host", "http://dev.box"), "is not a host"),
         (("--max-connections", "0"), "--max-connections"),
         (("--auth", "none"), "lenient"),

@@ -56,6 +56,51 @@ def test_another_scheme_is_no_credential(door: Door, authorization: str) -> None
     assert answer.header("www-authenticate") == REALM
 
 
+@pytest.mark.parametrize(
+    ("header", "value", "told"),
+    [
+        (
+            "Authorization",
+            "sk_test_abc",
+            "The Authorization header has a credential without the word Bearer before it. ",
+        ),
+        ("Authorization", "eyJx.y.z", "The Authorization header has a credential without the word Bearer before it. "),
+        ("Authorization", "Basic YTpi", "Basic authentication is not known here. "),
+        ("Authorization", "Token abc", "The Authorization header does not begin with Bearer. "),
+        ("Authorization", "", "The Authorization header does not begin with Bearer. "),
+        ("Authorization", "Bearer ", "The Authorization header has nothing after Bearer. "),
+        ("X-API-Key", "sk_test_abc", "X-API-Key is not read here. "),
+        ("X-Other", "sk_test_abc", ""),
+    ],
+)
+def test_who_sends_a_credential_in_another_way_is_told_what_was_wrong(
+    door: Door, header: str, value: str, told: str
+) -> None:
+    """And never the credential."""
+    answer = door.ask("GET", "/v2/customers", token=None, headers=[(header, value)])
+    expected = "Send a credential: Authorization: Bearer <token or private key>. "
+    assert refused(answer, 401, "missing_credentials")["message"].partition("GET")[0] == told + expected
+
+
+@pytest.mark.parametrize(
+    ("claimed", "seen"),
+    [([], "127.0.0.1"), ([("X-Sandbox-Client-IP", "198.51.100.9")], "198.51.100.9"),
+     ([("X-Sandbox-Client-IP", "x" * 900)], "x" * 45), ([("X-Sandbox-Client-IP", "")], "an unknown address")],
+)  # fmt: skip
+def test_an_address_that_is_not_allowed_is_named_with_how_to_try_another(
+    door: Door, claimed: list[tuple[str, str]], seen: str
+) -> None:
+    key = {"name": "Rede", "scopes": ["orders:read"], "allowed_ips": ["203.0.113.7"]}
+    made = door.send("POST", "/api-keys", key).json()["api_key"]["private_key"]
+    told = refused(door.ask("GET", "/v2/orders?limit=1", token=made, headers=claimed), 403, "ip_not_allowed")["message"]
+    assert told == (
+        f"This API key may not be used from {seen} (allowed_ips). "
+        "To try another address, send it as X-Sandbox-Client-IP."
+    )
+    tried = [("X-Sandbox-Client-IP", "203.0.113.7")]
+    assert door.ask("GET", "/v2/orders?limit=1", token=made, headers=tried).status == 200
+
+
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "Bearer "])
 def test_the_scheme_is_told_in_any_case(door: Door, scheme: str) -> None:
     headers = [("Authorization", f"{scheme} {door.token}")]

@@ -49,6 +49,12 @@ def test_what_cannot_be_parsed_is_400(door: Door, customer_id: str, what: str) -
     refused(door.ask("PUT", f"/v2/customers/{customer_id}", UNPARSABLE[what]), 400, "malformed_json")
 
 
+@pytest.mark.parametrize(("body", "where"), [(b'{"a": "\xe9"}', "8 is 0xE9"), (b"\x1f\x8b\x08", "2 is 0x8B")])
+def test_a_body_that_is_not_utf_8_is_told_so(door: Door, customer_id: str, body: bytes, where: str) -> None:
+    answer = refused(door.ask("PUT", f"/v2/customers/{customer_id}", body), 400, "malformed_json")
+    assert answer["message"] == f"The body is not UTF-8, as JSON is: byte {where}."
+
+
 @pytest.mark.parametrize("body", [b"null", b"[]", b'"text"', b"42", b"true", b"[{}]"])
 def test_json_that_is_no_object_is_422(door: Door, customer_id: str, body: bytes) -> None:
     answer = door.ask("PUT", f"/v2/customers/{customer_id}", body)

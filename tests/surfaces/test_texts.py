@@ -35,6 +35,44 @@ def test_a_value_is_shown_as_json(door: Door, customer_id: str, sent: object, ex
     assert {"name": expected} == told(door, f"/v2/customers/{customer_id}", {"name": sent}, "PUT")
 
 
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        ("49,90", '"49,90" has the wrong type: send a number, such as 49.90.'),
+        ("49.90", '"49.90" has the wrong type: send a number, such as 49.90.'),
+        ("R$ 49,90", '"R$ 49,90" has the wrong type: send a number, such as 49.90.'),
+        ("much", '"much" has the wrong type: send a number, such as 49.90.'),
+        (True, "true has the wrong type: send a number."),
+    ],
+)
+def test_an_amount_that_is_none_is_told_how_one_is_written(door: Door, sent: object, expected: str) -> None:
+    items = [{"description": "Plano", "quantity": 1, "amount": sent}]
+    assert told(door, "/v2/orders/pix", order_body(NOBODY, NOBODY, items=items))["items[0].amount"] == expected
+
+
+def test_a_number_that_is_not_great_enough_is_told_what_it_must_be(door: Door) -> None:
+    items = [{"description": "Plano", "quantity": 0, "amount": 1}]
+    said = told(door, "/v2/orders/pix", order_body(NOBODY, NOBODY, items=items))
+    assert said == {"items[0].quantity": "0 must be greater than 0."}
+
+
+@pytest.mark.parametrize(
+    ("body", "hint"),
+    [
+        ('{"name": "São", "amount": 49,90}', " Decimals have a point: 49.90."),
+        ('{"amount": -1234567,5, "name": "a"}', " Decimals have a point: -1234567.5."),
+        ('{"amount": 49, }', ""),
+        ('{"amount": 49,"9": 1,}', ""),
+        ('{"name": "1,2", 3}', ""),
+        (",90", ""),
+    ],
+)
+def test_a_decimal_with_a_comma_is_told_of_the_point(door: Door, body: str, hint: str) -> None:
+    answer = refused(door.ask("POST", "/v2/plans", body.encode()), 400, "malformed_json")
+    assert answer["message"].partition(")")[2] == "." + hint
+    assert answer["message"].startswith("The body is not JSON: ")
+
+
 def test_a_long_value_is_shown_shortened(door: Door, customer_id: str) -> None:
     said = told(door, f"/v2/customers/{customer_id}", {"name": "x" * 900_000}, "PUT")["name"]
     assert said.endswith("… is longer than 120 characters.")
@@ -47,7 +85,7 @@ def test_what_to_send_instead_is_said(door: Door) -> None:
     said = told(door, "/v2/orders/pix", order)
     assert said["success_url"].endswith("begin with http:// or https://, and encode spaces.")
     assert said["projectId"] == '"x" is no UUID, such as 0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55.'
-    assert said["totalAmount"] == '"10" has the wrong type: send a number.'
+    assert said["totalAmount"] == '"10" has the wrong type: send a number, such as 10.'
     answer = door.send("POST", "/v2/orders/pix", order)
     assert len(answer.json()["details"]) == len(said) == 4
     assert answer.json()["message"] == "The request has 4 violations of the contract."
