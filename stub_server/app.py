@@ -70,7 +70,7 @@ def create_app(settings: Settings | None = None) -> Edge:
     shipped = None
     if settings.overlays:
         shipped = Document(bundle.load(data_dir("openapi") / "openapi.yaml", (), read_once, document.raw))
-        conformity.check(document, settings.overlays)
+        conformity.check(document, settings.overlays, shipped)
         conformity.check_known(document, shipped, settings.overlays)
         handlers = Handlers(document, OPERATIONS)
         for operation in document.operations.values():

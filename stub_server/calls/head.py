@@ -8,16 +8,18 @@ from dataclasses import dataclass
 class Head:
     """It is worked out once and shared by the requests that send the same headers: nothing may change it.
 
-    `by_name` has the names in lower case. A `repeated` header came more than once and must not. `origin` is the page
-    that sent the request, as its browser says, and `is_foreign` whether that page is of another machine.
-    `is_ordinary` is False where something about the host, a webhook's delivery or a repeated header is to be looked at,
-    `is_special` True where a header asks for a failure, a delay or the past, `is_coded` where the body is compressed.
+    `by_name` has the names in lower case. `sandbox` is the one that X-Sandbox names. A `repeated` header came more than
+    once and must not. `origin` is the page that sent the request, as its browser says, and
+    `is_foreign` whether that page is of another machine. `is_ordinary` is False where something about the host, a
+    webhook's delivery or a repeated header is to be looked at, `is_special` True where a header asks for a failure, a
+    delay or the past, `is_coded` where the body is compressed.
 
     `packed` is how the journal keeps the headers: names, then values, without credentials. Where it `is_suspect` a
     value may hold a secret all the same.
     """
 
     by_name: Mapping[bytes, bytes]
+    sandbox: str | None = None
     repeated: str | None = None
     origin: bytes | None = None
     is_foreign: bool = False

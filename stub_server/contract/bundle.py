@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from .names import Enums, Names
-from .overlay import apply
+from .overlay import apply, last_touch
 from .payloads import Payloads
 from .source import ContractError, Json, json_path, line_of, read
 
@@ -36,23 +36,31 @@ def load(
     payloads = Payloads()
     enums.insert(document, names)
     payloads.insert(document)
+    shipped = document
     for overlay in overlays:
+        before = document
         document = apply(document, overlay)
         try:
             enums.insert(document, Names(document))
             payloads.insert(document)
         except ContractError as error:
-            raise ContractError(f"{overlay}: {error}") from None
+            raise name_overlays((overlay,), error, before) from None
     try:
         _check_references(document)
     except ContractError as error:
-        raise name_overlays(overlays, error) from None
+        raise name_overlays(overlays, error, shipped) from None
     return document
 
 
-def name_overlays(overlays: Sequence[Path], error: ContractError) -> ContractError:
-    """The error with the overlay files in front, as the contract has no such fault without them."""
-    return ContractError(f"{', '.join(map(str, overlays))}: {error}") if overlays else error
+def name_overlays(overlays: Sequence[Path], error: ContractError, shipped: dict[str, Json] | None) -> ContractError:
+    """The error with the overlay files in front, as the contract has no such fault without them.
+
+    With `shipped`, the document before the overlays, it is the line of the action that brought it, where one did.
+    """
+    if not overlays:
+        return error
+    where = None if shipped is None else last_touch(shipped, overlays, str(error))
+    return ContractError(f"{where or ', '.join(map(str, overlays))}: {error}")
 
 
 def _follow_events(document: dict[str, Json], names: Names) -> None:

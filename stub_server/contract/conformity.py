@@ -10,19 +10,20 @@ from .extensions import check_shapes
 from .source import ContractError, json_path
 
 
-def check(document: Document, overlays: Sequence[Path] = ()) -> None:
+def check(document: Document, overlays: Sequence[Path] = (), shipped: Document | None = None) -> None:
     """Check a contract against OpenAPI 3.0, and its tables against each other.
 
-    Raises ContractError with the files of `overlays` and the JSONPath of a fault.
+    Raises ContractError with the files of `overlays` and the JSONPath of a fault; where `shipped`, the contract without
+    them, is known, with the file and line of the action that brought it.
     """
     try:
         _check_openapi(document)
     except ContractError as error:
-        raise name_overlays(overlays, error) from None
-    check_tables(document, overlays)
+        raise name_overlays(overlays, error, None if shipped is None else shipped.raw) from None
+    check_tables(document, overlays, shipped)
 
 
-def check_tables(document: Document, overlays: Sequence[Path] = ()) -> None:
+def check_tables(document: Document, overlays: Sequence[Path] = (), shipped: Document | None = None) -> None:
     """Check the tables of a valid OpenAPI document against each other. Raises ContractError like `check`."""
     try:
         check_shapes(document.raw)
@@ -31,7 +32,7 @@ def check_tables(document: Document, overlays: Sequence[Path] = ()) -> None:
             names.check(document.raw, names.Names(document.raw))
             references.check_answers(document)
     except ContractError as error:
-        raise name_overlays(overlays, error) from None
+        raise name_overlays(overlays, error, None if shipped is None else shipped.raw) from None
 
 
 def check_known(document: Document, shipped: Document, overlays: Sequence[Path] = ()) -> None:
@@ -44,7 +45,7 @@ def check_known(document: Document, shipped: Document, overlays: Sequence[Path] 
         known.check_states(document, shipped)
         known.check_payloads(document, shipped)
     except ContractError as error:
-        raise name_overlays(overlays, error) from None
+        raise name_overlays(overlays, error, shipped.raw) from None
 
 
 def _check_openapi(document: Document) -> None:

@@ -1,6 +1,8 @@
 """OpenAPI Overlay 1.0 (and the `copy` of 1.1): a user's corrections to the contract, applied at start."""
 
 import copy
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from .source import ContractError, Json, line_of
@@ -26,6 +28,49 @@ def apply(document: dict[str, Json], file: Path) -> dict[str, Json]:
     return result
 
 
+def last_touch(document: dict[str, Json], files: Sequence[Path], fault: str) -> str | None:
+    """File and line of the action that was the last to change the place of a fault, or None where no action did.
+
+    `fault` says what is wrong with the document after all actions; it begins with the JSONPath of the place, or refers
+    to the place, as `#/components/schemas/Order`.
+    """
+    document, states = copy.deepcopy(document), []
+    try:
+        for file in files:
+            for number, action in enumerate(read_user_file(file)["actions"]):
+                touched = _touched(document, action)
+                document = _act(document, action, [MOST_NODES])
+                states.append((file, number, touched))
+    except ContractError:  # between two files more is done to a document than is done here
+        return None
+    path, _, _ = fault.partition(": ")
+    pointers = [tuple(_unescaped(step) for step in found.split("/")[1:]) for found in _POINTER.findall(fault)]
+    for place in [*(_find(document, path) if path.startswith("$") else ()), *pointers]:
+        for file, number, touched in reversed(states):
+            if place and any(place[: len(other)] == other[: len(place)] for other in touched):
+                return f"{file}:{line_of(file, ['actions', number]) or '?'}"
+    return None
+
+
+def _touched(document: dict[str, Json], action: dict[str, Json]) -> list[tuple[str | int, ...]]:
+    """The places that an action changes: of an update those that it names itself."""
+    places = _find(document, action["target"])
+    change = {} if action.get("remove") is True or "copy" in action else action["update"]
+    return [(*place, *leaf) for place in places for leaf in _leaves(change)]
+
+
+def _leaves(change: Json) -> list[tuple[str, ...]]:
+    """The paths to what is no object in a value, or is an empty one."""
+    if not isinstance(change, dict) or not change:
+        return [()]
+    return [(name, *leaf) for name, member in change.items() for leaf in _leaves(member)]
+
+
+def _unescaped(step: str) -> str:
+    return step.replace("~1", "/").replace("~0", "~")
+
+
+_POINTER = re.compile(r"#(/[^\s'\",]+)")
 _KEYS = {"target", "description", "update", "remove", "copy"}
 
 

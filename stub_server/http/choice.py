@@ -11,6 +11,7 @@ from ..calls.tokens import Tokens
 from ..domain.api_keys import digest
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.problem import Missing, Unavailable
+from ..worlds.names import folded
 from ..worlds.sandboxes import Sandboxes
 from . import cors
 from .door import check_control
@@ -38,14 +39,13 @@ class Choice:
 
         Raises Missing, and what making a world raises.
         """
-        path, headers = call.path, call.headers
+        path, head = call.path, call.head
         if path.startswith("/s/"):
             name, slash, rest = path[3:].partition("/")
             return self._named(name, call, slash + rest)
-        header = headers.get(b"x-sandbox")
-        if header is not None:
-            return self._named(header.decode("latin-1"), call, None)
-        authorization = headers.get(b"authorization")
+        if head.sandbox is not None:
+            return self._named(head.sandbox, call, None)
+        authorization = head.by_name.get(b"authorization")
         if authorization is not None:
             world = self._world_of(authorization)
             if world is not None and world != DEFAULT:
@@ -120,3 +120,5 @@ def _stand(call: Call, world: Sandbox, rest: str | None) -> None:
     call.sandbox = world
     if rest is not None:
         call.prefix, call.path = f"/s/{world.name}", rest
+        if call.head.sandbox is not None and folded(call.head.sandbox) != world.name:
+            call.warn("x_sandbox_ignored")

@@ -33,12 +33,13 @@ class Heads:
 
     def _read(self, sent: tuple[tuple[bytes, bytes], ...]) -> Head:
         by_name = dict(sent)
-        origin = by_name.get(b"origin")
+        origin, named = by_name.get(b"origin"), by_name.get(b"x-sandbox")
         repeated = None if len(by_name) == len(sent) else _repeated(sent)
         admitted = self._hosts.admits(by_name.get(b"host"))
         packed = _packed(sent)
         head = Head(
             by_name,
+            None if named is None else named.decode("latin-1"),
             repeated,
             origin,
             origin is not None and not cors.is_local_origin(origin),

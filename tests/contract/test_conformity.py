@@ -1,5 +1,6 @@
 """A corrected contract is held to its own tables and to the rules of the server, with file, JSONPath and reason."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -235,6 +236,11 @@ def judge(*files: Path, by: Check = conformity.check_tables) -> None:
     conformity.check_known(contract, document(), files)
 
 
+def without_line(told: str) -> str:
+    """A fault without the line of the action that brought it, which stands where it can be told."""
+    return re.sub(r"\.yaml:[0-9]+: ", ".yaml: ", told)
+
+
 @pytest.mark.parametrize("what", FITTING)
 def test_what_fits_itself_and_the_rules_is_let_in(tmp_path: Path, what: str) -> None:
     judge(overlay(tmp_path, FITTING[what]), by=conformity.check)
@@ -260,7 +266,7 @@ def test_what_does_not_fit_is_told_with_file_path_and_reason(tmp_path: Path, wha
     with pytest.raises(ContractError) as caught:
         judge(file)
     # What another library lists at the end may grow with the contract.
-    assert f"{file}: {expected}" == str(caught.value)[: len(f"{file}: {expected}")]
+    assert f"{file}: {expected}" == without_line(str(caught.value))[: len(f"{file}: {expected}")]
 
 
 def test_of_several_overlays_all_are_named(tmp_path: Path) -> None:
@@ -299,4 +305,4 @@ def test_the_command_refuses_what_the_start_refuses(
 ) -> None:
     actions, expected = UNFIT[what]
     code, told = check(actions)
-    assert (1, f"Error: {tmp_path / 'overlay.yaml'}: {expected}\n") == (code, told)
+    assert (1, f"Error: {tmp_path / 'overlay.yaml'}: {expected}\n") == (code, without_line(told))

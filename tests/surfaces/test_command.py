@@ -139,6 +139,33 @@ def test_a_broken_overlay_is_one_line_with_file_line_and_reason(tmp_path: Path) 
     assert "wrong.yaml:3" in refused("serve", "--port", "0", env={"STUB_OVERLAY": str(file)})
 
 
+@pytest.mark.parametrize(
+    ("action", "fault"),
+    [
+        (
+            "target: $.paths['/v2/customers'].get\n    update: { summary: 3 }",
+            "$.paths['/v2/customers'].get.summary: 3 is not of type 'string'",
+        ),
+        ("target: $.paths['/v2/customers'].get.responses\n    remove: true", "'responses' is a required property"),
+        ("target: $\n    update: { info: { title: 3 } }", "$.info.title: 3 is not of type 'string'"),
+        ("target: $.components.schemas.Plan\n    remove: true", "#/components/schemas/Plan"),
+        ("target: $.components.schemas.Order.x-lifecycle\n    remove: true", "$.components.schemas.Order"),
+    ],
+)
+def test_an_overlay_whose_result_is_invalid_is_told_with_the_line_of_the_action(
+    tmp_path: Path, action: str, fault: str
+) -> None:
+    """Neither the file before it nor the actions around it have a part in it."""
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    harmless = "  - target: $.paths['/v2/orders/pix'].post\n    update: { description: Other words. }\n"
+    good.write_text(f"overlay: 1.0.0\nactions:\n{harmless}", encoding="utf-8")
+    bad.write_text(f"overlay: 1.0.0\nactions:\n{harmless}  - {action}\n{harmless}", encoding="utf-8")
+    files = ("--overlay", str(good), "--overlay", str(bad))
+    for said in (refused("serve", "--port", "0", *files), CliRunner().invoke(main, ["check", *files]).output):
+        assert said.startswith(f"Error: {bad}:5: $"), said
+        assert fault in said
+
+
 def test_check_finds_a_contract_that_is_no_openapi(tmp_path: Path) -> None:
     file = tmp_path / "title.yaml"
     file.write_text("overlay: 1.0.0\nactions:\n  - target: $.info\n    update: { title: 3 }\n", encoding="utf-8")

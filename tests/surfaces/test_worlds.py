@@ -85,6 +85,20 @@ def test_the_path_wins_over_the_header(live: Live, door: Door) -> None:
     assert door.ask("GET", "/_sandbox/health", headers=[("X-Sandbox", "elsewhere")]).json()["sandbox"] == "surfaces"
 
 
+@pytest.mark.parametrize(
+    ("header", "warnings"),
+    [("bob", "x_sandbox_ignored"), ("-no-", "x_sandbox_ignored"), ("", "x_sandbox_ignored"), ("Surfaces", None)],
+)
+@pytest.mark.parametrize("path", ["/v2/customers?limit=1", "/_sandbox/clock"])
+def test_a_header_that_names_another_world_than_the_path_is_told(
+    live: Live, door: Door, path: str, header: str, warnings: str | None
+) -> None:
+    """The path wins. It did so without a word."""
+    answer = door.ask("GET", path, headers=[("X-Sandbox", header)])
+    assert (200, warnings) == (answer.status, answer.header("x-sandbox-warnings"))
+    assert live.app.sandboxes.find("bob") is None
+
+
 def test_the_header_chooses_where_the_path_does_not(door: Door) -> None:
     headers = [("X-Sandbox", "surfaces")]
     assert plain(door).ask("GET", "/_sandbox/health", headers=headers).json()["sandbox"] == "surfaces"
