@@ -107,9 +107,10 @@ class Edge:
         except Exception as error:
             if trace.status:  # the answer has begun: nothing can be said any more, the server cuts the connection
                 raise
+            asked = trace.sandbox
             if waiting is not None:
                 self._choose.turn_back(call)
-            status, headers, body = render(error, trace)
+            status, headers, body = render(error, trace, asked)
             if not is_control:
                 await read_late(call, receive)
             await self._send(call, (status, headers, (body,), body), whole, send)

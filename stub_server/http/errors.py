@@ -31,18 +31,18 @@ def as_refusal(error: Exception, trace: Trace) -> Refusal:
     )
 
 
-def render(error: Exception, trace: Trace) -> tuple[int, Headers, bytes]:
-    """Status, headers and body of a refusal."""
+def render(error: Exception, trace: Trace, sandbox: str | None = None) -> tuple[int, Headers, bytes]:
+    """Status, headers and body of a refusal. `sandbox` is what the request was for, if not what its trace is of."""
     refusal = as_refusal(error, trace)
     trace.code = refusal.code
-    body = _envelope(refusal, trace)
+    body = _envelope(refusal, trace, sandbox or trace.sandbox)
     headers: Headers = [JSON, (b"content-length", b"%d" % len(body))]
     headers.extend((name.lower().encode(), text.encode("latin-1", "replace")) for name, text in refusal.headers.items())
     return refusal.status, headers, body
 
 
-def _envelope(refusal: Refusal, trace: Trace) -> bytes:
-    prefix = "" if trace.sandbox == DEFAULT else f"/s/{trace.sandbox}"
+def _envelope(refusal: Refusal, trace: Trace, sandbox: str) -> bytes:
+    prefix = "" if sandbox == DEFAULT else f"/s/{sandbox}"
     return orjson.dumps(
         {
             "error": True,

@@ -133,10 +133,10 @@ class Router(SpecMiddleware):
     def _no_page(self, name: str) -> Missing:
         """404 for the page of an unknown operation, with the one that was probably meant."""
         meant = nearest(name, self._ids)
-        hint = f"Did you mean {DOCS}/{meant}? " if meant else ""
+        advice = f"Did you mean {DOCS}/{meant}? " if meant else ""
         return Missing(
             f"There is no operation {name[:200]}.",
-            advice=f"{hint}/ lists every operation.",
+            advice=f"{advice}/ lists every operation.",
             code="route_not_found",
         )
 

@@ -17,7 +17,7 @@ from ..support.wire import answer_on, connect
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 EARLIER = {"to": "2020-01-01T00:00:00Z"}
-PROSE = re.compile(r"(?:^|[ (])/(?:_sandbox/(?!sandboxes)|v2/|api-keys|openapi)")
+PROSE = re.compile(r"(?:^|[ (])/(?:_sandbox/(?!sandboxes)|v2/|api-keys|openapi|docs/)")
 """A path in a text for people, but for those of the whole server."""
 
 
@@ -40,6 +40,7 @@ def asked(live: Live, path: str, headers: dict[str, str], method: str = "GET", b
             None,
             f"Did you mean POST {{}}/_sandbox/orders/{NOBODY}/refund? {{}}/openapi.json lists every path.",
         ),
+        ("GET", "/docs/listOrder", None, "Did you mean {}/docs/listOrders? {}/ lists every operation."),
     ],
 )
 @pytest.mark.parametrize("chosen", ["prefix", "header", "key", "default"])
@@ -141,10 +142,12 @@ def texts_outside_advice(node: ast.AST) -> Iterator[str]:
 
 
 def _written(part: ast.expr) -> str:
-    """A part of an f-string as it is spelled; the constants of the control surface's path as their value."""
+    """A part of an f-string as it is spelled; the constants of paths as their value."""
     match part:
         case ast.Constant(value=str(text)):
             return text
         case ast.FormattedValue(value=ast.Name(id="CONTROL" | "_CONTROL")):
             return "/_sandbox"
+        case ast.FormattedValue(value=ast.Name(id="DOCS")):
+            return "/docs"
     return "…"
