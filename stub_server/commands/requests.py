@@ -119,6 +119,7 @@ def told_report(report: Body) -> str:
     count = f"{report['matched']} {'request matches' if report['matched'] == 1 else 'requests match'}"
     head = "It holds" if report["ok"] else "It does not hold"
     lines = [f"{head}: {count}, expected {'are' if number != 1 else 'is'} {how.replace('_', ' ')} {number}."]
+    lines += map(printable, report["unknown"])
     for miss in report["nearest"]:
         lines.append(f"nearest   {miss['id']}")
         for difference in miss["differences"]:

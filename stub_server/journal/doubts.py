@@ -7,9 +7,9 @@ from http import HTTPMethod
 
 from ..contract.document import Document, Operation
 from ..kernel.globs import glob
-from ..kernel.problem import Detail, Invalid, detail
 from ..kernel.record import Body
 from ..kernel.text import nearest
+from .showing import plain
 
 _METHODS = tuple(method.value for method in HTTPMethod)
 _ALWAYS = ("OPTIONS",)  # every path answers it
@@ -17,24 +17,20 @@ _SHOWN = 100  # characters of what was asked for
 _PATHS = ("$.", "$[")  # what a member of a body is called that was meant to be its path
 
 
-def check_known(expected: Body, documents: Mapping[str, Document]) -> None:
-    """Refuse an operation and a method that do not exist: "never" would hold for ever. Raises Invalid."""
+def unknown(expected: Body, documents: Mapping[str, Document]) -> Iterator[str]:
+    """What is said of an operation and a method that do not exist: that there was no such request would always hold."""
     request = expected.get("request", {})
     asked, method = request.get("operationId"), request.get("method")
     names = [name for document in documents.values() for name in document.operations]
-    wrong: list[Detail] = []
     if asked is not None and not any(glob(asked, name) for name in names):
-        wrong.append(_unknown("operationId", asked, "operation", names))
+        yield _unknown(asked, "operation", names)
     if method is not None and not any(glob(method.upper(), known) for known in _METHODS):
-        wrong.append(_unknown("method", method, "method of HTTP", _METHODS))
-    if wrong:
-        raise Invalid(" ".join(f"{told['field']}: {told['message']}" for told in wrong), details=wrong)
+        yield _unknown(method, "method of HTTP", _METHODS)
 
 
-def _unknown(member: str, asked: str, what: str, known: Sequence[str]) -> Detail:
+def _unknown(asked: str, what: str, known: Sequence[str]) -> str:
     meant = nearest(asked, known)
-    hint = f" Did you mean {meant}?" if meant else ""
-    return detail(f"request.{member}", "enum", f"There is no {what} {asked[:_SHOWN]}.{hint}")
+    return plain(f"There is no {what} {asked[:_SHOWN]}." + (f" Did you mean {meant}?" if meant else ""))
 
 
 def is_of(expected: Body, document: Document) -> bool:

@@ -4,7 +4,7 @@ from ...calls import reply
 from ...calls.call import CONTROL, Call
 from ...calls.reply import Reply, Streamed
 from ...journal import har, matching
-from ...journal.doubts import check_known, doubts, is_of
+from ...journal.doubts import doubts, is_of, unknown
 from ...journal.filters import Filter, chosen
 from ...journal.showing import curl, row, whole
 from ...kernel.page import Page
@@ -55,14 +55,15 @@ async def verify_requests(call: Call, body: Body) -> Reply:
     """200 when as many requests match as were expected, else 409; both with the report."""
     api, control = call.server.document, call.server.control
     documents = {"": api, CONTROL: control}
-    check_known(body, documents)
     expected = matching.Expectation(body, of_control=is_of(body, control) and not is_of(body, api))
     if not call.sandbox.journal.is_whole:
         call.warn("oldest_requests_forgotten")
     report = await call.server.sandboxes.lane.in_slices(expected.judged(reversed(call.sandbox.journal)))
     if not report["matched"]:
         call.warn(*doubts(body, documents))
-    report["warnings"] = list(call.warnings)
+    report |= {"unknown": list(unknown(body, documents)), "warnings": list(call.warnings)}
+    if report["unknown"]:
+        report |= {"ok": False, "code": "verification_failed"}
     if report["ok"]:
         return reply.value(report)
     call.trace.code = report["code"]
