@@ -41,7 +41,7 @@ $(STAMP): $(RUNS)
 run: $(RUNS) ## start the sandbox on 127.0.0.1:4600
 	@$(BIN)/stub-server serve $(if $(PORT),--port $(PORT)) $(ARGS)
 
-test: $(STAMP) ## run the tests, each file in one of as many processes as there are cores, and one more
+test: $(STAMP) ## run the tests, a file on each core
 	@$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(STAMP) ## ruff and mypy

@@ -11,7 +11,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from xdist.plugin import pytest_xdist_auto_num_workers as xdist_cores
 
 from stub_server import app
 from stub_server.settings import Settings
@@ -50,13 +49,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Have the evidence ledger listen to every client."""
     config.pluginmanager.register(Evidence(config), "evidence")
     vars(app)["read"] = read_once  # hundreds of servers are made of the same files
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One more than there are cores: tests that wait for time to pass or for another process leave theirs idle."""
-    cores: int = xdist_cores(config)
-    return cores + ("PYTEST_XDIST_AUTO_NUM_WORKERS" not in os.environ)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
