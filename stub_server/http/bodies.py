@@ -28,7 +28,8 @@ class Uploads:
         told = call.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if told != media.encode():
             raise Unsupported(f"Send the file with Content-Type: {media}.")
-        check_plain(call)
+        if call.head.is_coded:
+            raise compressed()
         async with self._turn:
             call.upload = await _read(receive, call.headers.get(b"content-length"), LARGEST_FILE)
             try:
@@ -37,10 +38,9 @@ class Uploads:
                 call.upload = b""
 
 
-def check_plain(call: Call) -> None:
-    """Refuse a body that is compressed. Raises Unsupported."""
-    if call.head.is_coded:
-        raise Unsupported("Send the body uncompressed, without Content-Encoding.")
+def compressed() -> Unsupported:
+    """415 for a body that is compressed."""
+    return Unsupported("Send the body uncompressed, without Content-Encoding.")
 
 
 async def read_body(receive: Receive, length: bytes | None) -> bytes:

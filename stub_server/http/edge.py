@@ -80,7 +80,7 @@ class Edge:
             if waiting is not None:
                 await waiting
             if REFUSED in scope:
-                raise scope[REFUSED]
+                raise scope.pop(REFUSED)  # left in it, the refusal's traceback and the scope would hold each other
             _pass_time(call)
         except Exception as error:  # refused, or a defect in seeding or in a due job: both are answered below
             refusal = error

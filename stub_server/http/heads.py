@@ -16,7 +16,7 @@ _ONCE = (b"host", b"origin", b"authorization")  # of two, this server and what s
 _SPECIAL = frozenset((PREFER, SIMULATE, DELAY, AS_OF))
 _SECRET = frozenset(name.encode() for name in SECRET_HEADERS)
 _REDACTED = REDACTED.encode()
-_MOST, _LONGEST = 512, 2_048  # heads that are remembered, and bytes of one
+_MOST, _MOST_HEADERS, _LONGEST = 512, 40, 2_048  # heads that are remembered; headers and bytes of one
 
 
 class Heads:
@@ -49,7 +49,8 @@ class Heads:
             self._secrets.may_be_in(packed),
             packed,
         )
-        if sum(map(len, by_name)) + sum(map(len, by_name.values())) <= _LONGEST:
+        # Of what was sent: a header that stands a thousand times is one by name.
+        if len(sent) <= _MOST_HEADERS and sum([len(name) + len(value) for name, value in sent]) <= _LONGEST:
             if len(self._known) >= _MOST:
                 self._known.clear()
             self._known[sent] = head

@@ -17,7 +17,7 @@ from ..contract.source import Json
 from ..kernel.problem import Detail, Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
 from ..kernel.sizes import has_more_values, is_deeper_than
 from ..kernel.text import nearest
-from .bodies import check_plain
+from .bodies import compressed
 from .casting import as_sent, cast_of
 from .fitting import Takes, skeleton
 from .maps import check_names, kept_maps
@@ -157,7 +157,7 @@ class Requests:
             raw = call.body_bytes
             if raw or self.body_required:
                 if call.head.is_coded:
-                    check_plain(call)
+                    raise compressed()
                 value["body"] = self._body(call.headers.get(b"content-type"), raw)
         return value
 

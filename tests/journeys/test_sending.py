@@ -402,7 +402,7 @@ def test_a_server_open_to_others_does_not_send_into_its_own_machine(
 
 def test_a_server_in_a_private_network_may_send_into_it(serve: Callable[..., Live], receiver: Receiver) -> None:
     """Events, test sends and certificates reach it; link-local addresses, and what foreign pages ask for, do not."""
-    anywhere = "0.0.0.0"  # noqa: S104 - on loopback in fact
+    anywhere = "0.0.0.0"  # noqa: S104 - a setting; the server of a test is bound to 127.0.0.1
     server = serve(host=anywhere, admin_key="k", secret=b"s", scenario="empty", allow_private_webhooks=True)
     foreign = {"Origin": "https://stranger.example"}
     with clients(server, {"X-Sandbox-Admin-Key": "k"}) as (api, control):

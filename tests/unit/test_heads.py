@@ -33,9 +33,14 @@ def test_no_more_heads_are_remembered_than_allowed(monkeypatch: pytest.MonkeyPat
         assert len(read._known) <= 4
 
 
-def test_a_large_head_is_not_remembered() -> None:
+@pytest.mark.parametrize(
+    "further",
+    [[(b"x-note", b"a" * 2_048)], [(b"x-note", b"a" * 1_000)] * 3, [(b"a", b"")] * 100],
+    ids=["one long value", "the same long header again and again", "very many short ones"],
+)
+def test_a_large_head_is_not_remembered(further: Headers) -> None:
     read = heads()
-    large = [HOST, (b"x-note", b"a" * 2_048)]
+    large = [HOST, *further]
     assert read(large).by_name == dict(large)
     assert {} == read._known
 
