@@ -1,4 +1,6 @@
-FROM python:3.12-slim
+# By digest, so that the same commit makes the same image. Renew it now and then:
+#   docker buildx imagetools inspect python:3.12-slim --format '{{.Manifest.Digest}}'
+FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea
 
 WORKDIR /app
 COPY pyproject.toml constraints.txt README.md LICENSE ./

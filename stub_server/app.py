@@ -13,31 +13,37 @@ from connexion.middleware import ConnexionMiddleware
 from .calls.call import CONTROL
 from .calls.server import Server
 from .calls.tokens import Tokens
+from .calls.waiting import Waiting
 from .contract import bundle, conformity
 from .contract.document import Document
-from .contract.formats import Format, formats
+from .contract.formats import Formats, formats
 from .contract.schema import Schemas
 from .contract.source import ContractError, read
 from .contract.violation import ContractViolation
 from .delivery.courier import Courier
-from .domain.deliveries import SCHEDULES
-from .domain.documents import is_document, is_document_unchecked
+from .domain.documents import is_document_here, is_document_unchecked
 from .engine.rules import Rules
+from .engine.settings import SandboxSettings
 from .events.sender import Sender
 from .explain.explaining import Explainer
+from .explain.live_examples import LiveExamples
+from .explain.mending import Mender
 from .files.directory import Directory
 from .files.package import MOST_BYTES, BadFile
+from .files.states import StoreError
+from .http import cors
 from .http.auth import Gate, Security
 from .http.console import console_pages
 from .http.edge import Edge
 from .http.fitting import check_fit
 from .http.inbox import Inboxes
-from .http.pages import contract_pages
+from .http.pages import Viewers, contract_pages
 from .http.ratelimit import RateLimit
 from .http.rehearsal import Rehearsal
 from .http.router import Router
 from .http.terminal import Terminal
 from .kernel.clock import wall_ms
+from .kernel.problem import Unavailable
 from .kernel.record import Body
 from .resolver import Handlers
 from .seeding.world import Seeding
@@ -75,15 +81,24 @@ def create_app(settings: Settings | None = None) -> Edge:
         handlers = Handlers(document, OPERATIONS)
         for operation in document.operations.values():
             if (handler := handlers.function(operation)) is not None:
-                check_fit(operation, handler)
-    known = formats(is_document if settings.check_digits else is_document_unchecked)
+                try:
+                    check_fit(operation, handler)
+                except ContractError as error:
+                    raise bundle.name_overlays(settings.overlays, error, shipped.raw) from None
+    known = formats(is_document_here, is_document_unchecked)
     schemas = Schemas(document.raw, known, open_objects=settings.ignore_unknown)
-    directory = None if settings.store is None else Directory(settings.store, always=settings.sync == "always")
+    directory = (
+        None
+        if settings.store is None
+        else Directory(settings.store, always=settings.sync == "always", salvage=settings.salvage)
+    )
     try:
         return _served(settings, document, control, shipped, schemas, known, directory)
-    except BaseException:
+    except BaseException as error:
         if directory is not None:
             directory.close()
+        if isinstance(error, Unavailable):
+            raise StoreError(f"--store {settings.store}: {error}") from None
         raise
 
 
@@ -93,19 +108,21 @@ def _served(
     control: Document,
     shipped: Document | None,
     schemas: Schemas,
-    known: dict[str, Format],
+    known: Formats,
     directory: Directory | None,
 ) -> Edge:
     """The server of these contracts, and of the worlds in a directory."""
     fresh = secrets.token_bytes(32)
-    secret = settings.signing_secret(fresh if directory is None else directory.secret(fresh))
+    random = fresh if directory is None else directory.secret(fresh)
+    secret = settings.signing_secret(random)
     tokens = Tokens(secret, lambda: wall_ms() / 1000)
     running = document.lifecycles["Subscription"].sets["running"]
     sending = document.lifecycles["WebhookLogEntry"].sets["open"]
     tables = table_specs(running, document.lifecycles["Order"].sets["payable"], sending)
     defaults = {spec.schema: document.defaults(spec.schema) for spec in tables.values()}
     for name in ("Plan", "Product"):  # their create requests have further defaults
-        defaults[name] |= document.defaults(f"{name}Create")
+        for contract in (shipped or document, document):  # rules rely on those that overlays take away
+            defaults[name] |= contract.defaults(f"{name}Create")
     rules = Rules(
         layout=Layout(tables, {spec.schema: _check(schemas, spec.schema) for spec in tables.values()}, running),
         lifecycles=document.lifecycles,
@@ -114,26 +131,40 @@ def _served(
         defaults=defaults,
         banks=_banks(),
         base_url=settings.url,
-        autopay=settings.autopay,
-        schedule=SCHEDULES[settings.webhook_schedule],
+        settings=SandboxSettings(
+            settings.autopay,
+            settings.check_digits,
+            settings.webhook_schedule,
+            "reject" if settings.reject_unknown_query else "warn",
+        ),
     )
     abroad = Sender(__version__, local=False)
     local = settings.loopback or settings.allow_private_webhooks
     courier = Courier(Sender(__version__, local=local), abroad)
     seeding = Seeding(data_dir("fixtures"), document, schemas)
     origin = Origin(
-        rules, seeding, settings.scenario, settings.seed, settings.now, settings.history, settings.journal, secret
+        rules,
+        seeding,
+        settings.scenario,
+        settings.seed,
+        settings.now,
+        settings.history,
+        settings.journal,
+        secret,
+        random,
     )
     try:
         sandboxes = Sandboxes(
             origin,
             open_names=settings.loopback,
             bell=courier.ring,
-            keeper=Keeper(directory, "" if directory is None else _fingerprint(document, settings)),
+            lane=courier.lane,
+            keeper=Keeper(directory, "" if directory is None else _fingerprint(document)),
             restored=None if settings.restore is None else partial(_file, settings.restore),
         )
     except ContractViolation as error:  # an overlay may ask of answers what no record has
-        raise ContractError(f"the contract does not fit the records of this server: {error}") from None
+        fault = ContractError(f"the contract does not fit the records of this server: {error}")
+        raise bundle.name_overlays(settings.overlays, fault, None if shipped is None else shipped.raw) from None
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback)
     documents = {"": document, CONTROL: control}
     compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
@@ -142,7 +173,6 @@ def _served(
         compiled,
         shipped,
         ignore_unknown=settings.ignore_unknown,
-        reject_unknown_query=settings.reject_unknown_query,
     )
     api = ConnexionMiddleware(terminal, import_name=__name__, middlewares=[Router, Security])
     for base, part, package in (
@@ -150,6 +180,7 @@ def _served(
         (CONTROL, control, "stub_server.operations.control"),
     ):
         api.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), gate=gate, documents=documents)
+    rehearsal = Rehearsal(api)
     server = Server(
         __version__,
         settings.url,
@@ -160,24 +191,28 @@ def _served(
         tokens,
         courier,
         abroad,
-        Explainer(document, schemas, control, compiled[CONTROL], Rehearsal(api)).explain,
+        Explainer(document, schemas, control, compiled[CONTROL], rehearsal).explain,
         loopback=settings.loopback,
         behaviour=settings.behaviour,
         rate_limit=settings.rate_limit,
+        waiting=Waiting(settings.max_connections),
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty key would admit everybody
     )
-    pages = contract_pages(document.raw, control.raw, CONTROL)
-    pages |= console_pages(
+    origins = cors.Origins(settings.cors_origins, loopback=settings.loopback)
+    examples = LiveExamples(document, Mender(document, schemas), rehearsal)
+    files = contract_pages(document.raw, control.raw, CONTROL, Viewers(gate, origins), examples.fill)
+    contracts = dict.fromkeys(document.operations, files["/openapi.json"])
+    contracts |= dict.fromkeys(control.operations.keys() - contracts.keys(), files[f"{CONTROL}/openapi.json"])
+    pages = files | console_pages(
         partial(_console, document, control, settings),
-        document.raw,
-        (*document.operations, *control.operations),
+        contracts,
         (file.name for file in (PACKAGE / "console" / "static").iterdir()),
     )
     return Edge(
         Inboxes(api),
         pages,
         server,
-        cors_origins=settings.cors_origins,
+        origins=origins,
         hosts=settings.allow_hosts,
         rate_limit=None if settings.rate_limit is None else RateLimit(*settings.rate_limit),
     )
@@ -192,9 +227,9 @@ def _file(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _fingerprint(document: Document, settings: Settings) -> str:
+def _fingerprint(document: Document) -> str:
     """What records are held to, in one word."""
-    held_to = [document.raw["components"]["schemas"], settings.check_digits, __version__]
+    held_to = [document.raw["components"]["schemas"], __version__]
     return sha256(orjson.dumps(held_to, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
@@ -257,6 +292,7 @@ def _check(schemas: Schemas, name: str) -> Check:
         if not compiled:
             compiled.append(schemas.component(name))
         if not compiled[0].is_valid(public):
-            raise ContractViolation(f"a {name} of ours breaks the contract: {name}{compiled[0].reason(public)}")
+            reason = compiled[0].reason(public)
+            raise ContractViolation(f"a stored {name} does not match ({name}{reason}) #/components/schemas/{name}")
 
     return check

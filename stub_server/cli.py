@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from .commands.act_verbs import VERBS
 from .commands.explain import explain
 from .commands.faults import faults
 from .commands.file_verbs import export, import_
@@ -116,6 +117,7 @@ def main() -> None:
     default="interval",
     help="With --store: reach the disk every 100 ms or before each answer.",
 )
+@click.option("--salvage", is_flag=True, help="Keep what is whole of a damaged --store, and move the rest aside.")
 @click.option(
     "--restore",
     type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
@@ -268,5 +270,6 @@ for verb in (
     import_,
     record,
     replay,
+    *VERBS,
 ):
     main.add_command(verb)

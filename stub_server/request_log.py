@@ -6,13 +6,12 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Sequence
-from time import perf_counter_ns
 from typing import TextIO
 
 import orjson
 
 from .engine.sandbox import DEFAULT
-from .kernel.clock import iso, wall_ms
+from .kernel.clock import iso
 from .kernel.trace import Trace
 
 KEPT = 2_000  # requests that wait to be written; older ones are dropped
@@ -89,6 +88,7 @@ class RequestLog:
             *(part for part in (trace.operation, trace.code) if part),
             f"{trace.micros / 1000:.1f} ms",
             *([f"warnings: {', '.join(warnings)}"] if warnings else ()),
+            *([trace.refused_origin] if trace.refused_origin else ()),
         ]
         return " ".join(parts)
 
@@ -104,14 +104,14 @@ class RequestLog:
             "code": trace.code,
             "ms": trace.micros / 1000,
             "warnings": list(warnings),
+            **({"refused_origin": trace.refused_origin} if trace.refused_origin else {}),
         }
         return orjson.dumps(members).decode()
 
 
 def _answered(trace: Trace) -> str:
     """When the request was answered, by the machine's clock."""
-    ago = (perf_counter_ns() - trace.began) // 1_000_000 - trace.micros // 1_000
-    return iso(wall_ms() - max(0, ago))
+    return iso(trace.received + trace.micros // 1_000)
 
 
 def _shown(path: str) -> str:

@@ -34,6 +34,7 @@ class Settings:
     history: int = 10_000
     journal: int = 2_000
     store: Path | None = None
+    salvage: bool = False
     sync: str = "interval"
     restore: Path | None = None
     log: str = "requests"
@@ -67,7 +68,7 @@ class Settings:
     def worlds_are_made(self) -> str:
         """How a sandbox of a new name comes to be."""
         if self.loopback:
-            return "by the first request to it that is let in"
+            return "by the first request to it that succeeds"
         return f"by POST {self.url}/_sandbox/sandboxes"
 
     @property

@@ -35,13 +35,17 @@ def _ended_without_bills(world: Inspected) -> Iterator[str | None]:
 
 def _pending_in_time(world: Inspected) -> Iterator[str | None]:
     now = world.sandbox.clock.now
+    paused = {row.id for row in world.store.projects.all_rows() if row.public["status"] == "suspended"}
     for status in world.sandbox.rules.lifecycles["Order"].sets["payable"]:
         for row in world.store.orders.rows_of("status", status):
             end = row.public["last_transaction"].get("expires_at")
             if end is None:
                 yield f"order {row.id} is {status} and has no end"
             else:
-                yield "" if now < date_time_ms(end) else f"order {row.id} is {status} since it ended at {end}"
+                # The renewals of a suspended project wait with it.
+                waits = row.hidden["renewal"] and row.hidden["projectId"] in paused
+                over = date_time_ms(end) <= now and not waits
+                yield f"order {row.id} is {status} since it ended at {end}" if over else ""
 
 
 def _one_each(world: Inspected) -> Iterator[str | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..contract.formats import date_time_ms
-from ..domain.calendar import add_interval
+from ..domain.subscriptions import period_end
 from ..kernel.clock import iso
 from ..kernel.money import cents
 from ..kernel.record import Row
@@ -27,8 +27,6 @@ def order_trace(row: Row, now: int) -> str:
     back = hidden["refunded_cents"]
     if not 0 <= back <= hidden["paid_cents"] or (status == "refunded") != (back > 0 and back == hidden["paid_cents"]):
         return f"is {status} with {back} cents given back"
-    if status == "pending" and "expires_at" in payment and date_time_ms(payment["expires_at"]) < now:
-        return f"is pending after {payment['expires_at']}"
     return ""
 
 
@@ -42,18 +40,18 @@ def subscription_trace(store: Store, row: Row, now: int) -> str:
     order = store.orders.open(public["orderId"])
     if order is None or order.hidden["subscriptionId"] != row.id or order.hidden["renewal"]:
         return "has no first order that refers to it"
-    end = add_interval(hidden["anchor"], public["interval"], public["interval_count"], hidden["periods"])
+    end = period_end(public, hidden)
     in_trial = public["current_period_end"] == public["trial_end"] and public["trial_end"] is not None
     if not in_trial and public["current_period_end"] != iso(end):
         return f"its period ends at {public['current_period_end']}, not at {iso(end)}"
-    begun = hidden["anchor"] == date_time_ms(public["trial_end"] or public["createdAt"])
-    if not 1 <= len(hidden["paid_by"]) <= hidden["periods"] <= public["cycle"] + 1:
-        return f"has {hidden['periods']} paid periods, {len(hidden['paid_by'])} of them not over yet"
-    if begun and hidden["periods"] != public["cycle"] + 1:  # after a standstill of the project the count begins again
+    paid, left = public["cycle"] + 1, len(hidden["paid_by"])
+    if not 1 <= left <= paid or ("ends" in hidden and len(hidden["ends"]) != left):
+        return f"has {paid} paid periods, {left} of them not over yet"
+    if "ends" not in hidden and hidden["periods"] != paid:  # after a suspension the count begins again
         return f"has {hidden['periods']} paid periods after {public['cycle']} renewals"
     project = store.projects.peek(public["projectId"])
     paused = project is not None and project["status"] == "suspended"
-    if status == "trialing" and hidden["anchor"] < now and not paused:
+    if status == "trialing" and date_time_ms(public["trial_end"]) < now and not paused:
         return "is trialing after its trial"
     if status == "past_due" and end > now:
         return "is past due before its period is over"

@@ -20,6 +20,7 @@ def credentials_of(call: Call, sandbox: Sandbox, prefix: str) -> Body:
         "jwt": call.server.ready_token(sandbox),
         "public_key": sandbox.credentials["public_key"],
         "private_key": sandbox.credentials["private_key"],
+        "control_key": call.server.sandboxes.control_key(sandbox.name),
         "sample": {name: sandbox.sample.get(name) for name in ("projectId", "planId", "customerId", "orderId")},
     }
 

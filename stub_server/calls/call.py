@@ -15,6 +15,7 @@ from ..kernel.record import Body, Record, Row
 from ..kernel.trace import Trace
 from ..store.memory import Store
 from ..store.table import Table
+from ..worlds.entry import Entry
 from .head import Head
 
 CONTROL = "/_sandbox"
@@ -73,7 +74,9 @@ class Call:
     """Headers of its answer that tell of the rate limit."""
     warnings: tuple[str, ...] = ()
     meant: Sandbox | None = None
-    """The world that its mention made, until it is let in: a request that is refused makes none."""
+    """The sandbox that does not exist yet, until the request is accepted: a request that is refused creates none."""
+    made: Entry | None = None
+    """The sandbox that this request created: if the request fails after all, it is deleted again."""
     after_validation: Callable[[Any], Awaitable[None]] | None = None
     """Applies fault rules on the body, and turns to the past."""
     has_odd_names = False
@@ -143,6 +146,11 @@ class Call:
     def missing(self, what: str) -> Missing:
         """404 for the id in the path."""
         return Missing(f"There is no {what} with this id. List them to see the ids that exist.")
+
+    def sees_customer(self, ident: str) -> bool:
+        """Whether the caller sees a customer: a key with `allowed_projects` sees those of its projects."""
+        projects = self.who.projects
+        return projects is None or self.store.sees_customer(projects, ident)
 
     def allow_project(self, project_id: str | None) -> None:
         """Raises Forbidden for an API key that is restricted to other projects."""

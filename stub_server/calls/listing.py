@@ -7,7 +7,7 @@ from ..contract.formats import range_end_ms
 from ..domain.documents import normalise
 from ..kernel.page import Page
 from ..kernel.record import Body
-from ..kernel.text import search_key
+from ..kernel.text import finder
 from ..store.query import Query, select
 from ..store.table import Table
 from .call import Call
@@ -37,7 +37,7 @@ def query_of(call: Call, table: Table, query: Body, handled: Collection[str] = (
         if name in _SHAPING:
             continue
         if name in table.spec.search:
-            found.contains[name] = search_key(value)
+            found.contains[name] = finder(value)
         elif name in table.indexes or name in table.unique:
             found.equal[name] = _PLAIN.get(name, _same)(value)
         elif name not in handled:
@@ -52,6 +52,7 @@ def _same(value: Any) -> Any:
 _PLAIN: Mapping[str, Any] = {
     "email": str.lower,
     "document": normalise,
+    "code": str.upper,
     **dict.fromkeys(("projectId", "planId", "customerId", "subscriptionId", "webhookId"), str.lower),
 }
 
@@ -63,6 +64,8 @@ def restrict(call: Call, table: Table, query: Query) -> None:
         return
     if table.name == "projects":
         query.ids = sorted(projects)
+    elif table.name == "customers":
+        query.ids = call.store.customers_of(projects)
     elif "projectId" in table.indexes:
         query.within = ("projectId", sorted(projects))
 

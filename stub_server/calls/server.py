@@ -4,6 +4,7 @@ import hmac
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Event
+from time import monotonic
 from typing import Any
 from weakref import WeakSet
 
@@ -14,10 +15,22 @@ from ..engine.sandbox import Sandbox
 from ..events.sender import Sender
 from ..worlds.sandboxes import Sandboxes
 from .tokens import Tokens
+from .waiting import Waiting
 
 Explain = Callable[["Server", Sandbox, Any], Awaitable[dict[str, Any] | None]]
 """Says why a request was refused; None for one that was not."""
 READY_FOR = 30 * 24 * 3600  # seconds
+
+
+class Closing(Event):
+    """Set when the server begins to stop, `since` a moment of the monotonic clock."""
+
+    since: float | None = None
+
+    def set(self) -> None:
+        """The server stops."""
+        self.since = self.since or monotonic()
+        super().set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +56,9 @@ class Server:
     rate_limit: tuple[int, int] | None = None
     waits: bool = True
     admin_key: bytes | None = field(default=None, repr=False)
-    closing: Event = field(default_factory=Event)
+    waiting: Waiting = field(default_factory=Waiting)
+    """Requests that wait for something."""
+    closing: Closing = field(default_factory=Closing)
     """Set when the server stops: a request that waits for something waits no longer."""
     certifying: set[str] = field(default_factory=set)
     """The sandboxes in which a receiver is being certified."""

@@ -26,6 +26,7 @@ class Result(Enum):
     PASSED = "passed"
     FAILED = "failed"
     NOT_APPLICABLE = "not_applicable"
+    UNKNOWN = "unknown"
 
 
 class Finding(NamedTuple):
@@ -113,6 +114,7 @@ async def duplicate(session: Session) -> Finding:
     sent = "the first delivery once more, under the same webhook-id"
     received = f"{told(again)}; {calls(done)}"
     if again.error is None and not session.effects:
+        session.knows_duplicates = None
         return _unseen(sent, received)
     session.knows_duplicates = not done
     return Finding(_passed(again.error is None and not done), sent, received)
@@ -120,6 +122,8 @@ async def duplicate(session: Session) -> Finding:
 
 async def simultaneous(session: Session) -> Finding:
     sent = f"a delivery {TWICE} times at the same moment; {ROUNDS} deliveries so"
+    if session.knows_duplicates is None:
+        return Finding(Result.UNKNOWN, "nothing", "whether the receiver knows duplicates could not be seen")
     if not session.knows_duplicates:
         return Finding(Result.NOT_APPLICABLE, "nothing", "the receiver knows no duplicates even one after the other")
     for _ in range(ROUNDS):
@@ -182,7 +186,7 @@ async def burst(session: Session) -> Finding:
 
 def _unseen(sent: str, received: str) -> Finding:
     said = f"{received}; the first delivery caused none either, so a second effect cannot be seen"
-    return Finding(Result.NOT_APPLICABLE, sent, said)
+    return Finding(Result.UNKNOWN, sent, said)
 
 
 def _indented(sample: Sample) -> bytes:

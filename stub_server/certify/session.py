@@ -19,6 +19,7 @@ _FIRST_CALL = 1.0  # seconds in which a receiver that answers first must have be
 _QUIET = 0.25  # seconds without a call after which a receiver counts as done: at least, and longer for a late one
 _LONGEST_WAIT = 3.0
 _HARMLESS = ("GET", "HEAD", "OPTIONS")
+_REPLAYED = b"idempotent-replayed: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,9 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """An instant of the world: its newest request and step."""
+    """An instant of the sandbox: its newest request."""
 
     trace: Trace | None
-    step: int
 
 
 class Session:
@@ -58,7 +58,7 @@ class Session:
         self.answered = self.unanswered = 0
         self.slowest = 0  # ms
         self.effects = 0  # calls that one delivery causes, as the first one has shown
-        self.knows_duplicates = True
+        self.knows_duplicates: bool | None = True  # None where it could not be seen
 
     @property
     def now(self) -> int:
@@ -111,7 +111,7 @@ class Session:
     def mark(self) -> Mark:
         """Now."""
         journal = self._sandbox.journal
-        return Mark(journal[-1] if journal else None, self._sandbox.log.number)
+        return Mark(journal[-1] if journal else None)
 
     async def calls_since(self, mark: Mark) -> int:
         """How many calls have changed something, or tried to, once the receiver has come to rest."""
@@ -135,12 +135,10 @@ class Session:
         self.effects = await self.calls_since(mark)
 
     def _calls(self, mark: Mark) -> int:
-        """Calls that change something. A reply that was kept for an Idempotency-Key changes nothing a second time."""
+        """Calls that do something: no reads, and none that an Idempotency-Key answered with an earlier reply.
+
+        An update to what a record is already counts: the receiver has done its work again.
+        """
         since = takewhile(lambda trace: trace is not mark.trace, reversed(self._sandbox.journal))
         tried = [trace for trace in since if trace.method not in _HARMLESS and not trace.path.startswith("/_sandbox")]
-        if not tried:
-            return 0
-        log = self._sandbox.log
-        recorded = {step.cause.id for step in takewhile(lambda step: step.number > mark.step, reversed(log))}
-        complete = log.oldest <= mark.step + 1  # else steps that would tell are not kept
-        return sum(not complete or trace.status >= 400 or trace.id in recorded for trace in tried)
+        return sum(_REPLAYED not in trace.sent for trace in tried)

@@ -6,7 +6,7 @@ from .options import printable
 from .server import Refused, RunningServer
 
 Certificate = dict[str, Any]
-_SHOWN = {"passed": "passed", "failed": "FAILED", "not_applicable": "n/a"}
+_SHOWN = {"passed": "passed", "failed": "FAILED", "not_applicable": "n/a", "unknown": "unknown"}
 
 
 async def certificate(server: RunningServer, url: str, signing_key: str | None, event_type: str | None) -> Certificate:
@@ -39,16 +39,21 @@ def text(report: Certificate) -> str:
     summary = report["summary"]
     lines = [
         f"{report['url']} was sent {report['event_type']} and watched in the sandbox {report['sandbox']}: "
-        f"{summary['passed']} passed, {summary['failed']} failed, {summary['not_applicable']} not applicable "
-        f"({report['duration_ms'] / 1000:.1f} s).",
+        f"{summary['passed']} passed, {summary['failed']} failed, {summary['unknown']} unknown, "
+        f"{summary['not_applicable']} not applicable ({report['duration_ms'] / 1000:.1f} s).",
         "",
     ]
     for rule in report["rules"]:
         lines.append(f"{_SHOWN[rule['result']]:<7} {rule['id']:<15} {rule['name']}")
-        if rule["result"] == "not_applicable":
+        if rule["result"] in ("not_applicable", "unknown"):
             lines.append(f"{'':<23} because   {rule['received']}")
         elif rule["result"] == "failed":
             lines += [f"{'':<23} {name:<9} {rule[name]}" for name in ("sent", "received", "advice")]
-    if summary["not_applicable"]:
-        lines += ["", f"{summary['not_applicable']} rules were not judged: what became of them could not be seen."]
+    if summary["unknown"]:
+        rules = "1 rule is" if summary["unknown"] == 1 else f"{summary['unknown']} rules are"
+        lines += [
+            "",
+            f"{rules} unknown: the receiver made no call to the sandbox, so repeated work could not be seen. "
+            "Have it act on the sandbox's API while it is certified.",
+        ]
     return "\n".join(map(printable, lines))

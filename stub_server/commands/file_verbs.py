@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import Unusable, answer_of, of_a_server, tell
+from ..kernel.text import counted
+from .options import Unusable, answer_of, of_a_server, tell, write_private
 
 if TYPE_CHECKING:
     from .server import RunningServer
@@ -26,12 +27,14 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print what was 
     help="Where it goes, - for standard output; without it to SANDBOX.world.",
 )
 @click.option("--history", is_flag=True, help="With the steps that are kept, so that earlier moments can be had.")
+@click.option("--requests", is_flag=True, help="With the requests that are kept, as `record` does.")
 @click.option("--no-secrets", is_flag=True, help="Without signing keys, digests of API keys and saved replies.")
 @of_a_server
 @_as_json
 def export(
     output: Path | None,
     history: bool,
+    requests: bool,
     no_secrets: bool,
     server: str,
     sandbox: str,
@@ -41,17 +44,14 @@ def export(
     """Write a sandbox of a running server to one file, which `import` and `serve --restore` read."""
 
     async def asked(running: RunningServer) -> bytes:
-        return await running.download("/export", {"history": history, "secrets": not no_secrets})
+        return await running.download("/export", {"history": history, "requests": requests, "secrets": not no_secrets})
 
     file = answer_of(server, sandbox, admin_key, asked)
     to = output or Path(f"{sandbox}.world")
     if str(to) == "-":
         sys.stdout.buffer.write(file)
         return
-    try:
-        to.write_bytes(file)
-    except OSError as error:
-        raise Unusable(f"{to}: {error.strerror or error}.") from None
+    write_private(to, file)
     holds = "no secrets" if no_secrets else "signing keys and saved replies: keep it to yourself"
     tell(
         {"sandbox": sandbox, "file": str(to), "bytes": len(file), "secrets": not no_secrets},
@@ -77,9 +77,13 @@ def import_(file: Path, deliver: bool, server: str, sandbox: str, admin_key: str
         return found
 
     made = answer_of(server, sandbox, admin_key, asked, may_be_new=True)
-    shown = made["sandbox"]
+    shown, was = made["sandbox"], made["replaced"]
+    journal = "stays" if was["keeps_requests"] else "is replaced by that of the file"
     text = (
-        f"{shown['name']} is the sandbox of {file}: step {shown['step']}, {shown['records']} records, {shown['now']}.\n"
+        f"{shown['name']} is the sandbox of {file}: step {shown['step']}, {counted(shown['records'], 'record')}, "
+        f"{shown['now']}.\n"
+        f"It replaces step {was['step']}, {counted(was['records'], 'record')}, {was['now']}. "
+        f"Its journal of {counted(was['requests'], 'request')} {journal}.\n"
         f"  address   {shown['base_url']}\n"
         f"  API key   {shown['credentials']['private_key']}"
     )

@@ -15,6 +15,7 @@ import orjson
 from ..domain.webhooks import listens
 from ..events.sender import Delivery, Sender
 from ..events.signing import new_key
+from ..kernel.text import counted
 from ..version import __version__
 from .options import json_text
 from .server import Away, Refused, RunningServer
@@ -81,7 +82,8 @@ class Listener:
             if page["began_anew"]:
                 self._notice("The sandbox has begun anew.")
             if page["missed"]:
-                self._notice(f"{page['missed']} events are not kept any more.")
+                verb = "is" if page["missed"] == 1 else "are"
+                self._notice(f"{counted(page['missed'], 'event')} {verb} not kept any more.")
             for event in page["events"]:
                 if listens(self._wanted.patterns, event["type"]):
                     await self._tell(event)

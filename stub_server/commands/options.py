@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -127,6 +128,33 @@ def tell(answer: Any, text: str, *, as_json: bool) -> None:
     click.echo(json_text(answer) if as_json else printable_lines(text))
 
 
+def ask_and_tell(
+    server: str,
+    sandbox: str,
+    admin_key: str | None,
+    call: Callable[[RunningServer], Awaitable[Any]],
+    told: Callable[[Any], str],
+    as_json: bool,
+) -> None:
+    """Ask a running server and print what it says."""
+    answer = answer_of(server, sandbox, admin_key, call)
+    tell(answer, told(answer), as_json=as_json)
+
+
+def write_private(file: Path, data: bytes) -> None:
+    """Write a file that its owner alone may read: it may hold keys. Raises Unusable."""
+    import os
+    import stat
+
+    try:
+        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+            if stat.S_ISREG(os.fstat(out.fileno()).st_mode):  # one that was there before; no device, such as /dev/null
+                os.chmod(file, 0o600)
+            out.write(data)
+    except OSError as error:
+        raise Unusable(f"{file}: {error.strerror or error}.") from None
+
+
 def command() -> str:
     """How a shell calls this command: by its name where the name means it, else as it was called itself."""
     import shlex
@@ -150,18 +178,38 @@ def aimed(server: str, sandbox: str) -> str:
     return told + ("" if sandbox == DEFAULT else f" --sandbox {sandbox}")
 
 
-_ADMIN_KEY = click.option("--admin-key", metavar="KEY", help="The server's admin key, where it has one.")
+class ControlKey(str):
+    """The control key of a sandbox, which a verb is given where it takes the admin key."""
+
+
+def _with_a_key(command: F) -> F:
+    """The options `--admin-key` and `--control-key`: whichever is given, the verb gets it as its `admin_key`."""
+
+    @wraps(command)
+    def called(*, control_key: str | None, **options: Any) -> Any:
+        if control_key is not None:
+            options["admin_key"] = ControlKey(control_key)
+        return command(**options)
+
+    of_admin = click.option("--admin-key", metavar="KEY", help="The server's admin key, where it has one.")
+    of_sandbox = click.option("--control-key", metavar="KEY", help="The sandbox's own key, in place of the admin's.")
+    return of_admin(of_sandbox(cast(F, called)))
+
+
 _SERVER = click.option("--server", type=BaseUrl(), default=LOCAL, help="The running server.")
 
 
 def of_a_server(command: F) -> F:
-    """The options `--server`, `--sandbox` and `--admin-key`."""
-    return _SERVER(click.option("--sandbox", default="default", help="The sandbox that is meant.")(_ADMIN_KEY(command)))
+    """The options `--server`, `--sandbox`, `--admin-key` and `--control-key`."""
+    keyed = _with_a_key(command)
+    return _SERVER(click.option("--sandbox", default="default", help="The sandbox that is meant.")(keyed))
 
 
 def of_a_whole_server(command: F) -> F:
     """The options `--server` and `--admin-key`."""
-    return _SERVER(_ADMIN_KEY(command))
+    return _SERVER(
+        click.option("--admin-key", metavar="KEY", help="The server's admin key, where it has one.")(command)
+    )
 
 
 def overlay_option(told: str) -> Callable[[F], F]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import click
 
-from .options import Unusable, answer_of, of_a_server, overlay_option, printable, tell
+from ..kernel.text import counted
+from .options import Number, Unusable, answer_of, of_a_server, overlay_option, printable, tell, write_private
 
 _MOST_IDS = 20  # of requests that were left aside for one reason
 _ASIDE = {
@@ -52,15 +54,12 @@ def record(
     if str(to) == "-":
         sys.stdout.buffer.write(file)
         return
-    try:
-        to.write_bytes(file)
-    except OSError as error:
-        raise Unusable(f"{to}: {error.strerror or error}.") from None
+    write_private(to, file)
     from ..files.recording import about_of
 
     about = about_of(file)
     count, left_out = about["recorded"], about["left_out"]
-    text = f"{to} holds {count:,} requests to the sandbox {sandbox}, {len(file):,} bytes."
+    text = f"{to} holds {counted(count, 'request')} to the sandbox {sandbox}, {len(file):,} bytes."
     if left_out:
         text += (
             f" {left_out:,} more cannot be sent again: they are older than the steps that are kept, not whole, or came "
@@ -82,13 +81,30 @@ def record(
     metavar="FILE",
     help="The scenario file of the recording's server, if it had one of its own.",
 )
+@click.option("--list", "lists", is_flag=True, help="List the requests instead.")
+@click.option("--show", type=Number(1), metavar="N", help="Show request N and its answer instead.")
+@click.option("--until", type=Number(1), metavar="N", help="With --serve: the state before request N.")
+@click.option("--serve", "serves", is_flag=True, help="Serve the sandbox as it was instead.")
+@click.option("--port", type=Number(0, 65_535), default=4600, help="With --serve: where; 0 picks a free one.")
 @_as_json
-def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_json: bool) -> None:
+def replay(
+    file: Path,
+    overlays: tuple[Path, ...],
+    scenario: Path | None,
+    lists: bool,
+    show: int | None,
+    until: int | None,
+    serves: bool,
+    port: int,
+    as_json: bool,
+) -> None:
     """Send the requests of FILE (- for standard input) again to a fresh sandbox, and compare every answer.
 
     Left aside are fault rules and answers that they made, refusals of the rate limit, requests without an answer,
     certifications and verifications, what was refused for a body that was not kept or for the connection, and what was
     asked of other sandboxes and of snapshots from before the recording: it does not hold what they depend on.
+
+    --list and --show look at the requests, and --until N --serve runs the sandbox as it was before request N.
 
     No server is needed. Exit code 0 if all other answers are the same, 1 with a diff of the first that is not, 2 for a
     file that cannot be replayed.
@@ -100,8 +116,13 @@ def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_jso
     from ..replay.session import replay as replayed
     from ..scenarios.scenario import ScenarioError
 
+    if until is not None and not serves:
+        raise click.UsageError("--until goes with --serve.")
     try:
         data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        if lists or show is not None or serves:
+            _opened(data, show, until, overlays, scenario, port, serves=serves, as_json=as_json)
+            return
         outcome = asyncio.run(replayed(data, overlays, scenario))
     except OSError as error:
         raise Unusable(f"{file}: {error.strerror or error}.") from None
@@ -123,6 +144,83 @@ def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_jso
     told |= {"aside": aside, "aside_by_reason": reasons, "request": shown, "diff": outcome.diff or None}
     tell(told, text, as_json=as_json)
     sys.exit(0 if request is None else 1)
+
+
+def _opened(
+    data: bytes,
+    show: int | None,
+    until: int | None,
+    overlays: tuple[Path, ...],
+    scenario: Path | None,
+    port: int,
+    *,
+    serves: bool,
+    as_json: bool,
+) -> None:
+    """List the requests of a recording, show one, or serve the state before one. Raises BadFile."""
+    from ..app import data_dir
+    from ..files.fitting import Shapes
+    from ..files.recording import about_of, cut_before, requests_of
+
+    check = Shapes(data_dir("fixtures")).check
+    requests = requests_of(data, check)
+    number = show if show is not None else until
+    if number is not None and number > len(requests):
+        raise Unusable(f"The recording has {len(requests)} requests.")
+    if serves:
+        from dataclasses import replace
+
+        from .. import serving
+        from ..replay.session import settings_of
+
+        settings = settings_of(about_of(data), len(requests), overlays, scenario)
+        with NamedTemporaryFile(suffix=".stub") as cut:
+            if until is None:
+                cut.write(data)
+            else:
+                cut_before(cut, data, check, until)
+            cut.flush()
+            as_it_was = replace(
+                settings, host="127.0.0.1", port=port, base_url=None, admin_key=None, restore=Path(cut.name)
+            )
+            try:
+                serving.serve(as_it_was)
+            except serving.CannotServe as error:
+                raise Unusable(str(error)) from None
+        return
+    if show is not None:
+        request = requests[show - 1]
+        tell(request, _shown(request), as_json=as_json)
+        return
+    rows = [
+        printable(f"{n:>5}  {r['method']:<6} {_target(r)}  {r['status']} {r['code'] or ''}".rstrip())
+        for n, r in enumerate(requests, 1)
+    ]
+    members = ("id", "method", "path", "query", "status", "code", "operation")
+    tell(
+        [{"number": n, **{name: r[name] for name in members}} for n, r in enumerate(requests, 1)],
+        "\n".join(rows),
+        as_json=as_json,
+    )
+
+
+def _target(request: Mapping[str, Any]) -> str:
+    return str(request["path"]) + (f"?{request['query']}" if request["query"] else "")
+
+
+def _shown(request: Mapping[str, Any]) -> str:
+    """A request and its answer, as they went."""
+
+    def text(latin: str | None) -> str:
+        return (latin or "").encode("latin-1").decode("utf-8", "replace")
+
+    asked, answered = (
+        [printable(f"{name}: {value}") for name, value in request[k]] for k in ("headers", "answer_headers")
+    )
+    first = printable(f"{request['method']} {_target(request)}")
+    return "\n".join(
+        (first, *asked, "", text(request["body"]), "", str(request["status"]), *answered, "", text(request["answer"]))
+    )
 
 
 def _reasons(aside: Mapping[str, Sequence[str]]) -> str:

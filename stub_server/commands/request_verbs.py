@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from .options import Number, Unusable, aimed, answer_of, of_a_server, tell
+from .options import Number, Unusable, aimed, answer_of, of_a_server, tell, write_private
 
 _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
@@ -98,10 +98,7 @@ def export_har(
     if str(to) == "-":
         sys.stdout.buffer.write(file)
         return
-    try:
-        to.write_bytes(file)
-    except OSError as error:
-        raise Unusable(f"{to}: {error.strerror or error}.") from None
+    write_private(to, file)
     told = f"{to} holds the requests of {sandbox}, {len(file):,} bytes."
     tell({"sandbox": sandbox, "file": str(to), "bytes": len(file)}, told, as_json=as_json)
 

@@ -78,7 +78,7 @@ def told_list(found: Body) -> str:
         for r in found["requests"]
     ]
     if len(rows) == 1:
-        return "No request is kept that is meant."
+        return "No matching requests."
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
@@ -91,7 +91,7 @@ def told(request: Body, where: str) -> str:
         printable(f"{request['method']} {target}"),
         f"answered  {_status(request)} {printable(request['code'] or '')}".rstrip(),
         f"id        {request['id']}",
-        f"at        {request['at']}, {request['duration_us']} µs",
+        f"at        {request['at']}, received {request['received_at']}, {request['duration_us']} µs",
         f"caller    {'nobody' if caller is None else printable(caller['kind'] + ' ' + caller['subject'])}",
         "stages    " + ", ".join(f"{stage['step']} {stage['outcome']}" for stage in request["trace"]),
     ]

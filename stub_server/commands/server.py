@@ -12,7 +12,7 @@ import httpx2
 
 from ..engine.sandbox import DEFAULT
 from ..files.package import MEDIA
-from ..kernel.text import nearest
+from .options import ControlKey
 
 PATIENCE = 60.0  # seconds: a certification takes up to half of them
 _PAGE = 100
@@ -41,7 +41,8 @@ class RunningServer:
         self._entries = f"{self.url}/_sandbox/sandboxes"
         self._entry = f"{self._entries}/{quote(sandbox, safe='')}"
         self.base = f"{self.url}/s/{quote(sandbox, safe='')}"
-        self._headers = {} if admin_key is None else {"X-Sandbox-Admin-Key": admin_key}
+        name = "X-Sandbox-Control-Key" if isinstance(admin_key, ControlKey) else "X-Sandbox-Admin-Key"
+        self._headers = {} if admin_key is None else {name: admin_key}
         # Without certificates to check, reading the machine's authorities is not worth a quarter of a second.
         is_plain = urlsplit(url).scheme == "http"
         verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
@@ -56,19 +57,16 @@ class RunningServer:
         await self._client.aclose()
 
     async def check_sandbox(self) -> None:
-        """Whether the sandbox is there, without making it. Raises Away, Refused."""
+        """Whether the sandbox is there, without creating it. Raises Away, Refused."""
         if self._sandbox == DEFAULT:
             return
         try:
-            await self._ask("GET", self._entry, headers=self._headers)
+            await self.control("GET", "")
         except Refused as refusal:
             if refusal.code != "sandbox_not_found":
                 raise
-            newest = await self._ask("GET", self._entries, headers=self._headers, params={"limit": _PAGE})
-            meant = nearest(self._sandbox, [found["name"] for found in newest["sandboxes"]])
-            hint = f" Did you mean {meant}?" if meant else ""
             told = "`stub-server worlds` lists those that there are, `stub-server fork NAME` makes one."
-            raise Refused(f"{refusal}{hint} {told}", refusal.code) from None
+            raise Refused(f"{refusal} {told}", refusal.code) from None
 
     async def drop_sandbox(self) -> None:
         """Have the sandbox be no more. Raises Away, Refused."""
@@ -137,5 +135,7 @@ class RunningServer:
         if response.status_code >= 500:
             raise Away(message)
         if code == "admin_key_required":
-            raise Refused("the server asks for its admin key: give --admin-key.", code)
+            if "X-Sandbox-Control-Key" in self._headers:
+                raise Refused(message, code)
+            raise Refused("the server asks for its admin key: give --admin-key, or --control-key.", code)
         raise Refused(message, code, [str(detail.get("message")) for detail in said.get("details", ())], said)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+from ..kernel.text import counted
 from .options import printable
 from .server import RunningServer
 
@@ -98,7 +99,8 @@ def told_snapshots(found: Body) -> str:
 def told_taken(found: Body) -> str:
     """What it holds."""
     made = found["snapshot"]
-    return f"{made['name']} is the state after step {made['step']}, at {made['now']}: {made['records']} records."
+    records = counted(made["records"], "record")
+    return f"{made['name']} is the state after step {made['step']}, at {made['now']}: {records}."
 
 
 def told_restored(found: Body, where: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .options import Number, aimed, answer_of, of_a_server, of_a_whole_server, tell
+from .options import Number, aimed, ask_and_tell, of_a_server, of_a_whole_server
 
 _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
@@ -25,11 +25,13 @@ def worlds(name: str | None, delete: bool, server: str, admin_key: str | None, a
     from . import travel
 
     if not delete:
-        _ask(server, DEFAULT, admin_key, lambda running: travel.worlds(running, name), travel.told_worlds, as_json)
+        ask_and_tell(
+            server, DEFAULT, admin_key, lambda running: travel.worlds(running, name), travel.told_worlds, as_json
+        )
         return
     if name is None:
         raise click.UsageError("Say which sandbox, by its name.")
-    _ask(server, name, admin_key, partial(travel.drop, name=name), lambda _: f"{name} is deleted.", as_json)
+    ask_and_tell(server, name, admin_key, partial(travel.drop, name=name), lambda _: f"{name} is deleted.", as_json)
 
 
 @click.command(context_settings=_SETTINGS)
@@ -54,7 +56,9 @@ def fork(
 
     given = {"name": name, "step": step, "deliver": deliver or None, "ttl_seconds": ttl_seconds}
     asked = {option: value for option, value in given.items() if value is not None}
-    _ask(server, sandbox, admin_key, lambda running: travel.fork(running, sandbox, asked), travel.told_fork, as_json)
+    ask_and_tell(
+        server, sandbox, admin_key, lambda running: travel.fork(running, sandbox, asked), travel.told_fork, as_json
+    )
 
 
 @click.command(context_settings=_SETTINGS)
@@ -91,7 +95,7 @@ def snapshot(
         call, told = (lambda running: travel.delete(running, name)), (lambda _: f"{name} is deleted.")
     else:
         call, told = (lambda running: travel.take(running, name, description)), travel.told_taken
-    _ask(server, sandbox, admin_key, call, told, as_json)
+    ask_and_tell(server, sandbox, admin_key, call, told, as_json)
 
 
 @click.command(context_settings=_SETTINGS)
@@ -117,17 +121,4 @@ def rewind(
     if len(where) != 1:
         raise click.UsageError("Say where to by one of --to-step, --to-request and --to.")
     told = partial(travel.told_rewound, where=aimed(server, sandbox))
-    _ask(server, sandbox, admin_key, lambda running: travel.rewind(running, where), told, as_json)
-
-
-def _ask(
-    server: str,
-    sandbox: str,
-    admin_key: str | None,
-    call: Callable[[Any], Awaitable[dict[str, Any]]],
-    told: Callable[[dict[str, Any]], str],
-    as_json: bool,
-) -> None:
-    """Ask a running server and print what it says."""
-    answer = answer_of(server, sandbox, admin_key, call)
-    tell(answer, told(answer), as_json=as_json)
+    ask_and_tell(server, sandbox, admin_key, lambda running: travel.rewind(running, where), told, as_json)

@@ -72,10 +72,11 @@ def create_console(document: Document, control: Document, version: str, url: str
         contract = control if is_control else document
         if ident not in contract.operations:
             abort(404)
-        found = contract.operations[ident]
-        sheet = Sheet(contract, found, CONTROL if is_control else "", request.environ["asgi.scope"][WORLD])
+        world = request.environ["asgi.scope"][WORLD]
+        found = world.contract.operations[ident]
+        sheet = Sheet(found, CONTROL if is_control else "", world)
         answers = sheet.answers
-        listed = next(group for group in _groups(contract) if found in group.operations)
+        listed = next(group for group in _groups(contract) if contract.operations[ident] in group.operations)
         return render_template(
             "operation.html",
             info=document.raw["info"],

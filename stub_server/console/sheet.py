@@ -59,12 +59,16 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """One operation of one contract, `document`; `base` is what stands before its path."""
+    """One operation of the contract that a page shows; `base` is what stands before its path."""
 
-    document: Document
     operation: Operation
     base: str
     world: World
+
+    @property
+    def document(self) -> Document:
+        """The contract."""
+        return self.world.contract
 
     @property
     def path(self) -> str:
@@ -143,10 +147,11 @@ class Sheet:
     def _value_of(self, raw: Json) -> str | None:
         """A value of a parameter in this world. What ends a sandbox names none: it may be the one that is read."""
         schema = self.document.resolve(raw["schema"])
-        example = raw.get("example", schema.get("example"))
+        shown = [example["value"] for example in raw.get("examples", {}).values()]
+        example = shown[0] if shown else raw.get("example", schema.get("example"))
         if example is None and raw["name"] == _WORLD_NAME and self.operation.method != "DELETE":
             return self.world.name
-        return None if example is None else self._filled(text(example))
+        return None if example is None else text(example)
 
     def _answer(self, status: int) -> Answer:
         raw = self.document.resolve(self.operation.raw["responses"][str(status)])
@@ -174,12 +179,7 @@ class Sheet:
         for name, node in shown.items():
             example = self.document.resolve(node)
             if "value" in example:
-                yield Example(name, example.get("summary", ""), self._filled(_pretty(example["value"])))
-
-    def _filled(self, shown: str) -> str:
-        for old, new in self.world.values.items():
-            shown = shown.replace(old, new)
-        return shown
+                yield Example(name, example.get("summary", ""), _pretty(example["value"]))
 
 
 def sources(document: Document) -> dict[tuple[str, str], list[Link]]:

@@ -44,6 +44,7 @@ def check_known(document: Document, shipped: Document, overlays: Sequence[Path] 
     try:
         known.check_states(document, shipped)
         known.check_payloads(document, shipped)
+        known.check_answers(document, shipped)
     except ContractError as error:
         raise name_overlays(overlays, error, shipped.raw) from None
 

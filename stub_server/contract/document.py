@@ -145,9 +145,9 @@ class Document:
             scopes=frozenset(raw.get("x-scopes", ())),
             emits=tuple(raw.get("x-emits", ())),
             parameters=tuple(self._parameter(p) for p in raw.get("parameters", ())),
-            body=body["content"].get(JSON, {}).get("schema") if body else None,
+            body=body["content"][JSON].get("schema", {}) if body and JSON in body["content"] else None,
             body_required=bool(body and body.get("required") and JSON in body["content"]),
-            upload=next(iter(body["content"])) if body and JSON not in body["content"] else None,
+            upload=next(iter(body["content"]), None) if body and JSON not in body["content"] else None,
             responses={code: self._response(code, r) for code, r in _by_status(raw["responses"], where)},
             raw=raw,
         )

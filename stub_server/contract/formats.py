@@ -2,8 +2,9 @@
 
 import ipaddress
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from ..kernel.clock import LATEST, parse_iso
 
@@ -67,9 +68,23 @@ def _is_ip_network(text: str) -> bool:
 
 
 STRICT = frozenset(("document", "ip-network"))
-"""Formats that stand in for the `pattern` beside them, which is there for generators that ignore the format."""
+"""Formats that stand in for `pattern` and `not` beside them, which serve generators that ignore the format."""
 
 
-def formats(is_document: Format) -> dict[str, Format]:
-    """The formats that the validator needs functions for; `is_document` is the rule for CPF, CNPJ and passport."""
-    return {"document": is_document, "ip-network": is_ip_network, "date-time": is_date_time}
+class Formats(NamedTuple):
+    """The formats that validators need functions for: of requests, and of what the server answers and stores."""
+
+    requests: Mapping[str, Format]
+    responses: Mapping[str, Format]
+
+
+NO_FORMATS = Formats({}, {})
+
+
+def formats(is_document: Format, is_stored_document: Format) -> Formats:
+    """`is_document` is the rule for a CPF, CNPJ or passport that is sent, `is_stored_document` for one that is stored.
+
+    Requests use our check of date-times, responses the validator's own.
+    """
+    stored = {"document": is_stored_document, "ip-network": is_ip_network}
+    return Formats(stored | {"document": is_document, "date-time": is_date_time}, stored)

@@ -1,7 +1,11 @@
 """Checks that a contract with overlays keeps the parts of the shipped one that the server's rules need."""
 
-from .document import Document
+from typing import NamedTuple
+
+from .document import JSON, Document, Operation
 from .source import ContractError, Json, json_path
+
+Place = list[str | int]
 
 
 def check_states(document: Document, shipped: Document) -> None:
@@ -43,6 +47,98 @@ def check_payloads(document: Document, shipped: Document) -> None:
             lacking = sorted(known - set(schema.get("properties", ())))
             if lacking and schema.get("additionalProperties") is False:
                 raise _misfit(name, f"the server sends {lacking[0]} in {of}: keep it in the properties")
+
+
+def success_of(operation: Operation, shipped: Operation) -> int:
+    """The status of a success where the shipped contract has another one. Raises ContractError where none is meant."""
+    (old,) = [status for status in shipped.responses if status < 300]
+    new = [status for status in operation.responses if status < 300]
+    if old in new:
+        return old
+    if len(new) != 1:
+        place: Place = ["paths", operation.path, operation.method.lower(), "responses"]
+        raise _fault(place, f"{operation.id} succeeds in one way: name one status below 300, or {old}")
+    return new[0]
+
+
+def check_answers(document: Document, shipped: Document) -> None:
+    """Raises ContractError if an answer forbids what the server sends or requires what it lacks, such as a caller."""
+    for ident, old in shipped.operations.items():
+        new = document.operations.get(ident)
+        if new is None:
+            continue
+        if old.scheme is not None and new.scheme is None:
+            operation: Place = ["paths", new.path, new.method.lower()]
+            raise _fault(operation, f"{ident} is about what the caller owns: keep a scheme in its security")
+        status = success_of(new, old)
+        place: Place = ["paths", new.path, new.method.lower(), "responses", str(status)]
+        (told,) = [response for number, response in old.responses.items() if number < 300]
+        answer = new.responses[status]
+        for name, header in answer.headers.items():
+            if header.get("required") and not told.headers.get(name, {}).get("required"):
+                raise _fault([*place, "headers", name], f"the server does not always send {name}: do not require it")
+        if status == 204:
+            if answer.media:
+                raise _fault([*place, "content"], "a 204 has no content: take it out")
+        elif JSON in told.media:
+            if JSON not in answer.media:
+                raise _fault(place, f"the server answers {JSON}: keep its content, or make the status 204")
+            raw = new.raw["responses"][str(status)]
+            at: Place = raw["$ref"][2:].split("/") if "$ref" in raw else place
+            _Answers(document, shipped, set()).compare(
+                told.media[JSON], answer.media[JSON], [*at, "content", JSON, "schema"], ""
+            )
+
+
+class _Answers(NamedTuple):
+    """Compares schemas of answers, each pair of them once."""
+
+    document: Document
+    shipped: Document
+    seen: set[tuple[int, int]]
+
+    def compare(self, old: Json, new: Json, place: Place, member: str) -> None:
+        """Raises ContractError if `new` cannot be what the server sends as `old`; bounds and enums are not compared."""
+        if isinstance(new, dict) and "$ref" in new:
+            place = new["$ref"][2:].split("/")
+        record = len(place) == 3 and self._is_record(str(place[2]))
+        old, new = self.shipped.resolve(old), self.document.resolve(new)
+        if not isinstance(old, dict) or not isinstance(new, dict) or (id(old), id(new)) in self.seen:
+            return
+        self.seen.add((id(old), id(new)))
+        lost = _types(old) - _types(new) if "type" in old and "type" in new else ()
+        if lost:
+            raise _fault(place, f"the server sends {_WORDS.get(min(lost), min(lost))} as {member}: allow it")
+        had, has = old.get("properties", {}), new.get("properties", {})
+        for name in had:
+            if name in has:
+                self.compare(had[name], has[name], [*place, "properties", name], name)
+            elif new.get("additionalProperties") is False:
+                raise _fault([*place, "properties"], f"the server sends {name}: keep it in the properties")
+        for name in new.get("required", ()):
+            if name not in had and not (record and _begins_as_something(self.document.resolve(has.get(name)))):
+                raise _fault([*place, "required"], f"the server has nothing to send as {name}: do not require it")
+        for key in ("items", "additionalProperties"):
+            if isinstance(old.get(key), dict) and isinstance(new.get(key), dict):
+                self.compare(old[key], new[key], [*place, key], member)
+
+    def _is_record(self, name: str) -> bool:
+        schema = self.document.raw["components"]["schemas"].get(name, {})
+        return "x-lifecycle" in schema or "x-events" in schema
+
+
+_WORDS = {"array": "a list", "boolean": "true or false", "integer": "a whole number", "null": "null"}
+
+
+def _types(schema: Json) -> set[str]:
+    types = {schema["type"]} | ({"null"} if schema.get("nullable") else set())
+    return types | {"integer"} if "number" in types else types
+
+
+def _begins_as_something(schema: Json) -> bool:
+    """Whether a new member of a record has a first value: `Document.defaults` gives it one."""
+    schema = schema or {}
+    return "default" in schema or bool(schema.get("nullable")) or schema.get("type") in ("object", "array")
 
 
 def _parts(document: Document, event: Json) -> tuple[Json, Json]:

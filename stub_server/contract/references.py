@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from .document import JSON, Document, Lifecycle
+from .formats import NO_FORMATS
 from .schema import Schemas
 from .source import ContractError, Json, json_path
 
@@ -33,7 +34,7 @@ def unraised(document: Document) -> list[str]:
 def check_answers(document: Document) -> None:
     """Check that entries of the event and scope catalogues fit the schemas of their responses. Raises ContractError."""
     known = document.raw["components"]["schemas"]
-    schemas = Schemas(document.raw, {})
+    schemas = Schemas(document.raw, NO_FORMATS)
     entries: list[tuple[str, Place, Json]] = [
         ("Scope", ["x-scopes", number], {**scope, "operations": []}) for number, scope in enumerate(document.scopes)
     ]

@@ -8,7 +8,7 @@ import jsonschema_rs
 
 from ..kernel.sizes import has_more_values
 from .decimals import KEYWORDS, quicken
-from .formats import STRICT, UUID, Format
+from .formats import STRICT, UUID, Format, Formats
 from .map_keys import with_names
 from .source import Json
 
@@ -19,8 +19,8 @@ _DRAFT4 = "http://json-schema.org/draft-04/schema#"
 def translate(node: Json, named: Mapping[str, Json], *, open_objects: bool = False) -> Json:
     """Translate an OpenAPI 3.0 schema to JSON Schema draft 4; `named` are the schemas that references lead to.
 
-    `nullable` becomes a type; `format: uuid` a pattern, which is faster than a function; a pattern beside a stricter
-    format is removed, so that one fault gives one error. With `open_objects` unknown members are accepted.
+    `nullable` becomes a type; `format: uuid` a pattern, which is faster than a function; a pattern and a `not` beside a
+    stricter format are removed, so that one fault gives one error. With `open_objects` unknown members are accepted.
     """
     if isinstance(node, list):
         return [translate(value, named, open_objects=open_objects) for value in node]
@@ -44,6 +44,7 @@ def translate(node: Json, named: Mapping[str, Json], *, open_objects: bool = Fal
         result["pattern"] = UUID
     if result.get("format") in STRICT:
         result.pop("pattern", None)
+        result.pop("not", None)
     if open_objects and result.get("additionalProperties") is False:
         del result["additionalProperties"]
     return result
@@ -65,10 +66,10 @@ def _enum_or_null(node: dict[str, Json], named: Mapping[str, Json]) -> dict[str,
 class Schemas:
     """The schemas of one document, ready to compile."""
 
-    def __init__(self, document: Json, formats: Mapping[str, Format], *, open_objects: bool = False) -> None:
+    def __init__(self, document: Json, formats: Formats, *, open_objects: bool = False) -> None:
         """`open_objects` accepts unknown members in requests (`--unknown-fields ignore`)."""
         self._raw = document.get("components", {}).get("schemas", {})
-        self._formats = dict(formats)
+        self._formats = formats
         self._open = open_objects
         self._translated: dict[bool, dict[str, Json]] = {}
 
@@ -81,14 +82,13 @@ class Schemas:
     def compile(self, schema: Json, *, request: bool, names: bool = False) -> "Validator":
         """A validator for a schema of the document.
 
-        Requests use our check of date-times, responses the validator's own. With `names` the keys of free maps count
-        for `is_valid`, and for nothing else.
+        With `names` the keys of free maps count for `is_valid`, and for nothing else.
         """
         schemas = self._schemas(request)
         root = translate(schema, self._raw, open_objects=request and self._open)
         needed: dict[str, Json] = {}
         _collect(root, schemas, needed)
-        formats = self._formats if request else {k: f for k, f in self._formats.items() if k != "date-time"}
+        formats = self._formats.requests if request else self._formats.responses
         return Validator({"$schema": _DRAFT4, "allOf": [root], "components": {"schemas": needed}}, formats, names=names)
 
     def component(self, name: str, *, request: bool = False) -> "Validator":

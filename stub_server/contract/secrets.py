@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
@@ -13,13 +14,16 @@ from .redaction import LEFT_OUT, REDACTED, has_shape, hides, shapeless, without
 from .source import Json
 
 SECRET_HEADERS = (
-    "authorization", "x-sandbox-admin-key", "cookie", "proxy-authorization", "x-api-key", "api-key", "x-auth-token"
+    "authorization", "x-sandbox-admin-key", "x-sandbox-control-key", "cookie", "proxy-authorization", "x-api-key",
+    "api-key", "x-auth-token",
 )  # fmt: skip
 MARK = "x-secret"
 LARGEST, MOST_VALUES, DEEPEST = 32_768, 4_000, 200  # bytes, values and levels of messages that are looked through
 LARGEST_SEARCHED = 262_144  # bytes of a body in which signs of a secret are searched for
 _ASIDE = frozenset(("examples", "example", "links", "description"))
-_ALWAYS = frozenset((*SECRET_HEADERS, "admin_key", "private_key", "signing_key", "password", "token", "jwt"))
+_ALWAYS = frozenset(
+    (*SECRET_HEADERS, "admin_key", "control_key", "private_key", "signing_key", "password", "token", "jwt")
+)
 _MOST = 50  # secrets of a message that are looked for in others
 _MOST_COMPARED = 2_097_152  # bytes of messages, times the secrets that are looked for in them
 _SHORTEST = 8  # characters of a secret that is also looked for in other texts
@@ -30,6 +34,9 @@ _MOST_MEMBERS = 50  # of a query that is looked through
 _STEMS = ("_key", "-key", "authorization", "cookie", "password", "token", "jwt")
 _IN_BODIES = ("sk_", "whsec_", "eyj", "\\u00")
 _RARE = "\\zjxqwkvh_"
+_CHARSET = re.compile(rb"charset\s*=\s*[\"']?([a-z0-9._:-]+)")
+_AS_IT_IS = frozenset((b"utf-8", b"utf8", b"us-ascii", b"ascii", b"iso-8859-1", b"latin1", b"windows-1252"))
+_READABLE = frozenset((b"utf-16", b"utf-16le", b"utf-16be", b"utf-32", b"utf-32le", b"utf-32be", b"utf-7"))
 _MOST_CLEAN, _LONGEST_CLEAN = 64, 1_024  # queries that are known to have no secret: how many, and bytes
 
 
@@ -80,6 +87,19 @@ class Secrets:
         if "?" in path or "%" in path or ("_" in path and ("sk_" in path or "whsec_" in path)):
             return True
         return "eyJ" in path or (body != b"" and self._has_sign(body))
+
+    def suspects_encoded(self, media: bytes, body: bytes) -> bool:
+        """Whether a body may have a secret in the charset that its media type declares, or cannot be read in it."""
+        declared = _CHARSET.search(media.lower())
+        if declared is None or declared[1] in _AS_IT_IS:
+            return False
+        if declared[1] not in _READABLE or len(body) > LARGEST_SEARCHED:
+            return True
+        try:
+            text = body.decode(declared[1].decode())
+        except ValueError:
+            return True
+        return self.suspects("", b"", text.encode("utf-8", "surrogatepass"))
 
     def may_be_in(self, headers: bytes) -> bool:
         """Whether headers may have a secret: true too often rather than too seldom."""

@@ -149,7 +149,7 @@ def json_path(pointer: list[str | int]) -> str:
     for step in pointer:
         if isinstance(step, int):
             text += f"[{step}]"
-        elif step.replace("_", "a").isalnum():
+        elif step.replace("_", "a").isalnum() and not step[:1].isdigit():
             text += f".{step}"
         else:
             text += f"['{step}']"

@@ -7,6 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Coroutine, Generator, Iterable
 from dataclasses import dataclass, field
+from time import monotonic, perf_counter
 from typing import Any
 from weakref import ref
 
@@ -15,17 +16,16 @@ import orjson
 from ..engine.attempts import attempt_for
 from ..engine.deliveries import is_held, is_silent, is_waiting, keeps_waiting
 from ..engine.sandbox import SILENT, Sandbox
-from ..engine.scheduler import tick
+from ..engine.scheduler import pass_on, tick
 from ..events.sender import Sender
+from ..kernel.slices import SLICE
+from ..kernel.slices import Lane as Slices
 from ..kernel.timers import SENDING, Timer
-from .posting import Made, Posting
+from .posting import Posting
 
 TIMEOUT = 15.0  # seconds of one attempt
 GRACE = 3.0  # seconds that attempts under way get when the server stops
 PER_WEBHOOK = 8  # attempts at once, at most
-LATE = 1000  # ms: who takes longer is slow
-MOST_SLOW = 10_000  # webhooks that are remembered as slow
-SLICE = 250  # attempts claimed at once: finding them holds up the server
 AFTER_DEFECT = 30.0  # seconds until what failed by a defect of ours is tried again
 LONGEST_SLEEP = 3600.0
 log = logging.getLogger("stub_server")
@@ -46,14 +46,14 @@ class Courier:
     It works on the event loop on which it was started; before and after that nothing is sent.
     """
 
-    def __init__(self, sender: Sender, abroad: Sender) -> None:
-        """`abroad` sends to the addresses that pages of other machines chose."""
-        self.sender = sender
-        self.posting = Posting(sender, abroad, self._try_again)
+    def __init__(self, sender: Sender, abroad: Sender, lane: Slices | None = None) -> None:
+        """`abroad` sends to the addresses that pages of other machines chose; long work takes its turn in `lane`."""
+        self.sender, self.lane = sender, lane or Slices()
+        self.posting = Posting(sender, abroad, self.lane, self._try_again)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lanes: dict[tuple[int, str], Lane] = {}
-        self._slow: dict[tuple[int, str], bool] = {}  # slow webhooks: whether the latest attempt had no answer in time
         self._rung: set[int] = set()
+        self._passing: set[int] = set()
         self._alarms: dict[int, asyncio.TimerHandle] = {}
         self.tasks: set[asyncio.Task[None]] = set()
 
@@ -73,18 +73,22 @@ class Courier:
                 world.timers.release(Timer(*timer))
             self.ring(world)
 
-    async def stop(self) -> None:
-        """Send nothing more. Attempts under way get a few seconds; what is not made is due again at the next start."""
+    async def stop(self, since: float | None = None) -> None:
+        """Send nothing more. Attempts under way get a few seconds; what is not made is due again at the next start.
+
+        The server stops `since` a moment: what open requests were given of that time is gone.
+        """
         self._loop = None
         for handle in self._alarms.values():
             handle.cancel()
         if self.tasks:
-            await asyncio.wait(self.tasks, timeout=GRACE)
+            await asyncio.wait(self.tasks, timeout=GRACE if since is None else max(0.0, since + GRACE - monotonic()))
         for task in list(self.tasks):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
-        for kept in (self._lanes, self._slow, self._rung, self._alarms):
+        for kept in (self._lanes, self._rung, self._passing, self._alarms):
             kept.clear()
+        self.posting.forget()
         await self.sender.connections.aclose()
 
     # -- when to look
@@ -98,8 +102,9 @@ class Courier:
     def _look(self, world: Sandbox) -> None:
         """Take on what is due in a world, and see to being called when the next is."""
         self._rung.discard(id(world))
+        self.posting.end(world)
         self.posting.tell()  # whoever waits for a world looks at it after this
-        if self._loop is None or world.is_advancing or world.is_broken:
+        if self._loop is None or world.is_advancing or world.is_broken or world.is_halted:
             return
         if (earlier := self._alarms.pop(id(world), None)) is not None:
             earlier.cancel()
@@ -117,12 +122,19 @@ class Courier:
         """Do what time brings and take on what is to be sent; answers in how many seconds more is due, if it is."""
         job, now = self._next_job(world), world.clock.read()
         if job is not None and job <= now:
-            tick(world)  # events of time itself are told though nobody asks
+            if id(world) in self._passing:
+                return None
+            rest = tick(world)  # events that time raises are delivered without a request
+            if rest is not None:
+                self._passing.add(id(world))
+                self.spawn(self._pass_time(world, rest))
+                return None
             job = self._next_job(world)
         attempt = None
         if not is_silent(world):
             let_go_on(world)
-            for timer in world.timers.claim(now, SLICE):
+            until = perf_counter() + SLICE
+            while perf_counter() < until and (timer := world.timers.claim(now)) is not None:
                 self._take_on(world, timer)
             attempt = world.timers.next_attempt()
             if attempt is not None and attempt <= now:
@@ -132,6 +144,14 @@ class Courier:
         if due == SILENT or world.clock.frozen:
             return None
         return (due - now) / 1000 if due > now else AFTER_DEFECT  # what is still due now is a job that failed
+
+    async def _pass_time(self, world: Sandbox, until: int) -> None:
+        """Do what time brings, and look again."""
+        try:
+            await pass_on(world, self.lane, until)
+        finally:
+            self._passing.discard(id(world))
+        self.ring(world)
 
     def _wake(self, reference: ref[Sandbox]) -> None:
         world = reference()
@@ -171,13 +191,15 @@ class Courier:
     async def _work(self, webhook: str, lane: Lane) -> None:
         world, key = lane.world, (id(lane.world), webhook)
         try:
-            while lane.waiting and self._loop is not None and (lane.workers == 1 or not self._slow.get(key)):
+            while (
+                lane.waiting
+                and self._loop is not None
+                and (lane.workers == 1 or not self.posting.has_timed_out(world, webhook))
+            ):
                 if world.is_advancing:
                     self.hand_back(world)
                     break
-                made = await self.posting.deliver(world, lane.waiting.popleft(), TIMEOUT, slow=key in self._slow)
-                if made is not None:
-                    self._note(key, made)
+                await self.posting.deliver(world, lane.waiting.popleft(), TIMEOUT)
                 if lane.waiting and lane.workers < self._most_at_once(lane, webhook):
                     self._staff(webhook, lane)
         finally:
@@ -190,15 +212,7 @@ class Courier:
         store = lane.world.stores.get(lane.waiting[0].merchant_id)
         public = None if store is None else store.webhooks.peek(webhook)
         is_ordered = public is not None and public.get("ordered")
-        return 1 if is_ordered or self._slow.get((id(lane.world), webhook)) else PER_WEBHOOK
-
-    def _note(self, key: tuple[int, str], made: Made) -> None:
-        """Remember whether a webhook is slow."""
-        self._slow.pop(key, None)
-        if made.timed_out or made.took > LATE:
-            self._slow[key] = made.timed_out
-            if len(self._slow) > MOST_SLOW:
-                del self._slow[next(iter(self._slow))]
+        return 1 if is_ordered or self.posting.has_timed_out(lane.world, webhook) else PER_WEBHOOK
 
     def hand_back(self, world: Sandbox) -> None:
         """Have everything due again that waits in lanes: the clock of its world advances, and sends it itself."""

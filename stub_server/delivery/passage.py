@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import NamedTuple
 
 from ..engine.deliveries import is_silent
 from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
-from ..engine.scheduler import Fired, advance, arrive, check_standing, run_due
+from ..engine.scheduler import Fired, advance, arrive, check_standing, passing
 from ..engine.step import Cause
 from ..kernel.timers import SENDING, Timer
 from .courier import Courier, let_go_on, webhook_of
 
 TIMEOUT = 4.0  # seconds of one attempt
-SLICE = 200  # jobs done, or attempts found, before others are served
 log = logging.getLogger("stub_server")
 
 
@@ -41,8 +40,7 @@ async def pass_time(
         fired += advance(world, to, cause)
         if then is not None:
             then()
-        due = world.timers.next_due()  # a run does so many jobs and no more
-        return Passed(fired, complete=due is None or due > to)
+        return Passed(fired, complete=True)
     world.is_advancing = True
     task = courier.spawn(_pass(courier, world, to, cause, fired, then))
     done, _ = await asyncio.wait((task,), timeout=seconds)
@@ -64,14 +62,13 @@ async def _pass(
         while not world.is_gone:
             speaks = not is_silent(world)
             let_go_on(world)
-            fired += run_due(world, to, SLICE, pausing=speaks)
+            async with world.turn:
+                await courier.lane.in_slices(passing(world, to, fired, pausing=speaks))
             attempt, job = world.timers.next_attempt() if speaks else None, world.timers.next_due()
-            if job is not None and job <= to and (attempt is None or job <= attempt):
-                await asyncio.sleep(0)  # there are more jobs before anything is sent
-            elif attempt is None or attempt > to:
-                break
-            else:
+            if attempt is not None and attempt <= to:
                 await _send(courier, world, attempt, cause, fired)
+            elif job is None or job > to:
+                break
         if not world.is_gone:
             arrive(world, to, cause)
             if then is not None:
@@ -90,14 +87,17 @@ async def _send(courier: Courier, world: Sandbox, due: int, cause: Cause, fired:
         draft.now = draft.clock.now
         draft.record()
     lanes: dict[str, list[Timer]] = {}
-    while claimed := world.timers.claim(due, SLICE):
-        for timer in claimed:
+
+    def claim() -> Generator[None, None, None]:
+        while (timer := world.timers.claim(due)) is not None:
             webhook = webhook_of(world, timer)
             if webhook is None:
                 world.timers.pass_over(timer)
             else:
                 lanes.setdefault(webhook, []).append(timer)
-        await asyncio.sleep(0)
+            yield
+
+    await courier.lane.in_slices(claim())
 
     async def in_order(timers: list[Timer]) -> None:
         for timer in timers:

@@ -85,12 +85,12 @@ def check_update(may: Callable[[str], bool], row: Row, body: Body, now: int) -> 
         )
 
 
-def known_projects(asked: Iterable[str], known: Collection[str], *, has_target: bool = False) -> list[str]:
+def known_projects(asked: Iterable[str], known: Collection[str]) -> list[str]:
     """The projects a key is restricted to, each once, in their order. Raises `reference_missing`."""
     projects = list(dict.fromkeys(ident.lower() for ident in asked))
     for index, ident in enumerate(projects):
         if ident not in known:
-            raise reference_missing(f"allowed_projects[{index}]", "project", has_target=has_target)
+            raise reference_missing(f"allowed_projects[{index}]", "project")
     return projects
 
 

@@ -6,13 +6,27 @@ bank can pay it.
 
 from datetime import date, timedelta
 
-from ..kernel.clock import DAY, EPOCH
+from ..kernel.clock import DAY, EPOCH, SECOND
 from .calendar import BEHIND_UTC_MS
+from .holidays import is_working_day
 
 BANK, REAL = "999", "9"
 LARGEST_AMOUNT = 10**10 - 1  # cents: the field has ten digits
 _FIRST_DAY = date(1997, 10, 7).toordinal()
 _FACTORS = 9_000  # after 9999, on 21 February 2025, the due factor began again at 1000
+
+
+BANKING_DAYS = 3
+
+
+def due_at(created: int) -> int:
+    """When a boleto is due (ms): at 23:59:59 in Brasília on the third banking day after its creation (ms)."""
+    day = (created - BEHIND_UTC_MS) // DAY
+    for _ in range(BANKING_DAYS):
+        day += 1
+        while not is_working_day(day):
+            day += 1
+    return (day + 1) * DAY + BEHIND_UTC_MS - SECOND
 
 
 def barcode(amount_cents: int, due: int, number: int) -> str:

@@ -1,6 +1,7 @@
 """Rules of customers: one per document, which determines their type."""
 
 import re
+from collections.abc import Mapping
 
 from ..kernel.problem import Conflict, detail, duplicate
 from ..kernel.record import Body
@@ -22,7 +23,13 @@ def new_customer(body: Body, defaults: Body, now: str) -> Body:
 def changed_customer(old: Body, body: Body, now: str) -> Body:
     """A customer after an update. Raises Conflict when document and types disagree after the merge."""
     public = old | body
-    _settle(public, public["document_type"], public["type"])
+    if "document" in body:
+        _settle(public, body.get("document_type"), body.get("type"))
+    else:
+        _settle(public, old["document_type"], old["type"])
+        for name in ("document_type", "type"):
+            if name in body and body[name] != old[name]:
+                raise _contradiction(name, body[name], old[name])
     public["updatedAt"] = now
     return public
 
@@ -39,12 +46,13 @@ def settled_types(document: str, document_type: str | None, type_: str | None, p
     try:
         return infer(document, document_type, type_)
     except Disagreement as error:
-        message = f"{error.field} is {error.sent}, but the document makes it {error.expected}."
-        raise Conflict(
-            message,
-            code="document_type_conflict",
-            details=[detail(prefix + error.field, "document_type_conflict", message)],
-        ) from None
+        raise _contradiction(error.field, error.sent, error.expected, prefix) from None
+
+
+def _contradiction(field: str, sent: str, expected: str, prefix: str = "") -> Conflict:
+    message = f"{field} is {sent}, but the document makes it {expected}."
+    details = [detail(prefix + field, "document_type_conflict", message)]
+    return Conflict(message, code="document_type_conflict", details=details)
 
 
 def check_unique(holder: str | None, own: str | None) -> None:
@@ -70,16 +78,28 @@ def with_plain_cep(address: Body) -> Body:
     return address
 
 
+def differences(buyer: Body, known: Body) -> tuple[str, ...]:
+    """`customer_differs` for a buyer whose document is that of a customer with another name or e-mail address."""
+    same = buyer["name"] == known["name"] and buyer["email"] == known["email"]
+    return () if same else ("customer_differs",)
+
+
 _OF_BUYERS = ("name", "email", "document", "document_type", "type")
 
 
 def as_buyer(public: Body) -> Body:
     """A customer as the buyer of an order: telephones and address flat."""
-    phones = {
-        name: f"+{phone['country_code']}{phone['area_code']}{phone['number']}"
-        for name, phone in public["phones"].items()
+    return {name: public[name] for name in _OF_BUYERS} | {
+        "phones": flat_phones(public["phones"]),
+        "address": public["address"],
     }
-    return {name: public[name] for name in _OF_BUYERS} | {"phones": phones, "address": public["address"]}
+
+
+def flat_phones(phones: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """A customer's telephones in E.164, as an order has them."""
+    return {
+        name: f"+{phone['country_code']}{phone.get('area_code', '')}{phone['number']}" for name, phone in phones.items()
+    }
 
 
 def from_buyer(buyer: Body) -> tuple[Body, tuple[str, ...]]:
@@ -88,7 +108,12 @@ def from_buyer(buyer: Body) -> tuple[Body, tuple[str, ...]]:
     return {name: buyer[name] for name in _OF_BUYERS} | {"phones": phones, "address": address}, left_out
 
 
-# Only in Brazilian numbers can country and area code be told apart.
+# In other numbers the area code cannot be told apart. Country codes of one and two digits are those of E.164.
+_FOREIGN = re.compile(
+    r"\+(?!55)(1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|[2-9][0-9]{2})([0-9]{4,14})"
+).fullmatch
+_LONGEST_E164 = 16  # with the plus sign
+_PHONE_MARKS = str.maketrans("", "", " ()-")
 _BRAZILIAN = re.compile(r"(?:\+?55)?[ (-]*([0-9]{2})[ )-]*([0-9]{4,5})[ -]?([0-9]{4})").fullmatch
 _LIMITS = {"line_1": 256, "line_2": 128, "zip_code": 20, "city": 64, "state": 64}
 _COUNTRY = re.compile(r"[A-Z]{2}").fullmatch
@@ -99,12 +124,15 @@ def from_flat(phones: dict[str, str], address: dict[str, str]) -> tuple[Body, Bo
     warned = []
     found: Body = {}
     for name, text in phones.items():
-        match = _BRAZILIAN(text)
-        if match is None:
+        plain = text.translate(_PHONE_MARKS)
+        if match := _BRAZILIAN(text):
+            found[name] = {"country_code": "55", "area_code": match[1], "number": match[2] + match[3]}
+        elif len(plain) <= _LONGEST_E164 and (match := _FOREIGN(plain)):
+            found[name] = {"country_code": match[1], "number": match[2]}
+        else:
             found = {}
             warned.append("customer_phones_not_copied")
             break
-        found[name] = {"country_code": "55", "area_code": match[1], "number": match[2] + match[3]}
     fits = all(name in _LIMITS and len(text) <= _LIMITS[name] for name, text in address.items() if name != "country")
     if not fits or ("country" in address and _COUNTRY(address["country"]) is None):
         address = {}

@@ -1,10 +1,12 @@
 """Tax documents: recognises CPF, CNPJ and passport, checks their digits and compares them with a customer's type.
 
-A document is stored unmasked. Its kind follows from the unmasked form alone: eleven digits are a CPF, fourteen
-characters a CNPJ, every other run of 5 to 20 capital letters and digits a passport.
+A document is stored unmasked. Its kind follows from the unmasked form: eleven digits are a CPF, fourteen characters a
+CNPJ, every other run of 5 to 20 capital letters and digits, a letter among them, a passport. Digits alone that are no
+right CPF or CNPJ are a passport where a `document_type` says so.
 """
 
 import re
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Literal
 
@@ -69,7 +71,7 @@ def kind(text: str, check_digits: bool = True) -> Kind | None:
         if not _CNPJ.fullmatch(plain):
             return None
         return "cnpj" if not check_digits or _digits_hold(plain, cnpj.is_valid(plain)) else None
-    return "passport" if _PASSPORT.fullmatch(plain) else None
+    return "passport" if _PASSPORT.fullmatch(plain) and not plain.isdigit() else None
 
 
 def is_document(text: str) -> bool:
@@ -78,6 +80,15 @@ def is_document(text: str) -> bool:
     After each letter or digit may stand one of `.`, `-` and `/`, and nothing else.
     """
     return len(text) <= _LONGEST_CACHED and _is_document(text)
+
+
+checks_digits: ContextVar[bool] = ContextVar("checks_digits", default=True)
+"""Whether `is_document_here` checks them: the setting of the sandbox whose request is validated."""
+
+
+def is_document_here(text: str) -> bool:
+    """The schema format `document` of requests, as the sandbox has it that is asked."""
+    return is_document(text) if checks_digits.get() else is_document_unchecked(text)
 
 
 def is_document_unchecked(text: str) -> bool:
@@ -89,12 +100,15 @@ def is_document_unchecked(text: str) -> bool:
 def infer(document: str, document_type: str | None = None, type_: str | None = None) -> tuple[Kind, Holder]:
     """The pair (document_type, type) that the document implies; sent values are only compared with it.
 
+    The value passport decides about digits that are no right CPF or CNPJ.
     Check digits are not checked here: validation of the request has done that, where it is on.
     Raises Disagreement when a sent value contradicts the document, ValueError when it is no document at all.
     """
     found = kind(document, check_digits=False)
-    if found is None:
-        raise ValueError("The text is neither a CPF, a CNPJ nor a passport.")
+    if found is None or (document_type == "passport" and kind(document) is None):
+        if not _PASSPORT.fullmatch(normalise(document)):
+            raise ValueError("The text is neither a CPF, a CNPJ nor a passport.")
+        found = "passport"
     if document_type is not None and document_type != found:
         raise Disagreement("document_type", document_type, found)
     holder = HOLDERS[found]

@@ -18,8 +18,10 @@ Names: TypeAlias = tuple[str, str, str]
 Seller: TypeAlias = tuple[str, str, str]
 """The receiver of a PIX code (name and city), and the base URL of its image."""
 
-# How long an order can be paid, in ms. For PIX it is the default of the Central Bank's `calendario.expiracao`.
-LIFE = {"pix": DAY, "boleto": 3 * DAY, "credit_card": DAY}
+
+def life(method: str, now: int) -> int:
+    """How long a buyer's order can be paid, in ms; for PIX the default of the Central Bank's `calendario.expiracao`."""
+    return boleto.due_at(now) - now if method == "boleto" else DAY
 
 
 class MagicOutcome(NamedTuple):
@@ -51,20 +53,53 @@ def magic_of(email: str) -> str | None:
     return next((token for token in MAGIC if token in local), None)
 
 
+BEHAVIOURS = {"succeeds": "succeed_immediately", "fails": "fail_immediately", "never": "fill_never"}
+"""What a customer was set to do with orders -> the magic token that does the same."""
+
+
+def used_up(hidden: Body) -> Body:
+    """The hidden part of a customer after one more order, where it sets a behaviour."""
+    behaviour = hidden["behaviour"]
+    times = behaviour["times"]
+    if times is None:
+        return hidden
+    left = {} if times == 1 else {"behaviour": behaviour | {"times": times - 1}}
+    return {name: value for name, value in hidden.items() if name != "behaviour"} | left
+
+
+def token_of(public: Body, hidden: Body) -> str | None:
+    """The magic token that governs an order: that of its customer's behaviour, else the one in the e-mail."""
+    behaviour = hidden.get("behaviour")
+    return magic_of(public["customer"]["email"]) if behaviour is None else BEHAVIOURS[behaviour]
+
+
+def simulated_by(public: Body, hidden: Body) -> str | None:
+    """What X-Sandbox-Simulated says of a new order."""
+    behaviour = hidden.get("behaviour")
+    return magic_of(public["customer"]["email"]) if behaviour is None else f"behaviour:{behaviour}"
+
+
 def is_refunding(email: str) -> bool:
     """Whether a magic token gives the money of every order back."""
     magic = magic_of(email)
     return magic is not None and any(job == "order.refund" for job, _ in MAGIC[magic].jobs)
 
 
-def is_refusing(email: str) -> bool:
+def is_refusing(magic: str | None) -> bool:
     """Whether an automatic charge stays unpaid, because of a magic token that does not pay."""
-    magic = magic_of(email)
     return magic is not None and all(job != "order.pay" for job, _ in MAGIC[magic].jobs)
 
 
-def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool) -> None:
-    """Raises Conflict, with what to do about it, if the plan cannot be bought by this method."""
+def is_prompt(magic: str | None) -> bool:
+    """Whether a card is charged as its order is made: no magic token refuses, delays or expires the payment."""
+    return magic is None or ("order.pay", SECOND) in MAGIC[magic].jobs
+
+
+def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool, renews: bool) -> None:
+    """Raises Conflict, with what to do about it, if the plan cannot be bought by this method.
+
+    A customer who `renews` has a running subscription of the plan, and may pay for it when it is inactive too.
+    """
     if project["status"] != "active":
         message = f"The project is {project['status']}, and only an active one takes orders."
         if project["status"] == "archived":
@@ -72,14 +107,16 @@ def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool) -> 
             raise _conflict("projectId", "project_not_active", message)
         advice = f"Activate it: POST /v2/projects/{project['id']}/activate."
         raise _conflict("projectId", "project_not_active", message, advice=advice)
-    if plan["status"] != "active":
+    if plan["status"] != "active" and not renews:
         advice = f"Activate it: PUT /v2/plans/{plan['id']} with status active."
         raise _conflict("planId", "plan_not_active", "The plan is inactive.", advice=advice)
     if method not in plan["payment_methods"]:
         message = f"This plan takes {', '.join(plan['payment_methods'])}, not {method}."
         raise _conflict("paymentMethod", "payment_method_not_allowed", message)
     if sold_out:
-        message = f"All {plan['max_subscribers']} places of this plan are taken (max_subscribers)."
+        places = plan["max_subscribers"]
+        taken = "The only place of this plan is" if places == 1 else f"All {places} places of this plan are"
+        message = f"{taken} taken (max_subscribers)."
         raise _conflict("planId", "plan_sold_out", message)
 
 
@@ -113,23 +150,23 @@ def new_order(
     seller: Seller,
     now: int,
     expires: int,
-    failed: bool = False,
+    refused: str | None = None,
     subscription_id: str | None = None,
 ) -> tuple[Body, Body]:
     """A new order's public and hidden parts. `now` and `expires`, until when it can be paid, are in ms.
 
-    `body` is the request, with ids spelled as in the records. A PIX order carries its BR Code also when it fails
-    at once.
+    `body` is the request, with ids spelled as in the records; `refused` is the failure code of an order that fails at
+    once. A PIX order carries its BR Code also then.
     """
     ident, code, transaction_id = names
     created = iso(now)
     transaction = new_transaction(transaction_id, method, cents(body["totalAmount"]), seller, created, expires)
-    if failed:
-        transaction |= failure(DEFAULT_FAILURE[method])
+    if refused is not None:
+        transaction |= failure(refused)
     public = {
         "id": ident,
         "code": code,
-        "status": "failed" if failed else "pending",
+        "status": "pending" if refused is None else "failed",
         "paymentMethod": method,
         "totalAmount": body["totalAmount"],
         "customer": customer,
@@ -225,19 +262,34 @@ def closed(public: Body, status: str, at: str, transaction: dict[str, str]) -> B
     return {**public, "status": status, "last_transaction": payment, "updatedAt": at}
 
 
+def postponed(public: Body, ends: str, at: str) -> Body:
+    """The order with another end of the time in which it can be paid, as it is since `at`.
+
+    A boleto is due then too; its line stays, as the payer has it already.
+    """
+    payment = {**public["last_transaction"], "expires_at": ends, "updated_at": at}
+    if "due_at" in payment:
+        payment["due_at"] = ends
+    return {**public, "last_transaction": payment, "updatedAt": at}
+
+
 def expires_at(public: Body) -> int:
     """Until when the order can be paid, in ms."""
     return date_time_ms(public["last_transaction"]["expires_at"])
 
 
-def warnings(body: Body, plan: Body) -> tuple[str, ...]:
+def warnings(body: Body, price: float, *, strict_amounts: bool) -> tuple[str, ...]:
     """Codes of what does not fit together in an order; the source states no rule, so it is accepted.
 
-    `amount_mismatch`: the items do not add up to the total; `price_mismatch`: not to the plan's price.
+    `amount_mismatch`: the items do not add up to the total; `price_mismatch`: not to the buyer's price, in reais. Where
+    amounts are strict, the first is refused. Raises Conflict.
     """
     items = items_cents(body["items"])
     found = [] if items == cents(body["totalAmount"]) else ["amount_mismatch"]
-    if items != cents(plan["amount"]):
+    if found and strict_amounts:
+        message = f"The items add up to {text(items)}, not to {text(cents(body['totalAmount']))}."
+        raise _conflict("totalAmount", "amount_mismatch", message)
+    if items != cents(price):
         found.append("price_mismatch")
     return tuple(found)
 

@@ -25,23 +25,34 @@ class Payer(NamedTuple):
     bank: str
 
 
-def check_payable(public: Body, amount: int | None, paid_at: int | None, now: int, lifecycle: Lifecycle) -> None:
-    """Raises Conflict if the order cannot be paid with this amount (cents) at this time (ms)."""
+LATE = 30 * DAY  # so long banks take a boleto after its last day
+
+
+def can_be_late(public: Body, now: int) -> bool:
+    """Whether an order that expired can still be paid."""
+    is_boleto = public["status"] == "expired" and public["paymentMethod"] == "boleto"
+    return is_boleto and now <= expires_at(public) + LATE
+
+
+def check_payable(
+    public: Body, amount: int | None, paid_at: int | None, now: int, lifecycle: Lifecycle, *, late: bool = False
+) -> None:
+    """Raises Conflict if the order cannot be paid with this amount (cents) at this time (ms), or so `late`."""
     status = public["status"]
     if status == "paid":
         raise _refused("order_already_paid", "The order is already paid.", "status")
     payable = lifecycle.sets["payable"]
-    if status not in payable:
+    if status not in payable and not (late and can_be_late(public, now)):
         message = f"The order is {status}; only a {' or '.join(payable)} one can be paid."
+        if status == "expired" and public["paymentMethod"] == "boleto":
+            message += ' A boleto can be paid with {"late": true} for 30 days after it expired.'
         raise _refused("order_not_payable", message, "status")
     if amount is not None and amount != cents(public["totalAmount"]):
         message = f"The payment is {text(amount)}, the order {text(cents(public['totalAmount']))}."
         raise _refused("order_not_payable", message, "amount")
-    if paid_at is not None:
-        latest = min(now, expires_at(public))
-        if not date_time_ms(public["createdAt"]) <= paid_at <= latest:
-            message = f"paid_at must be between {public['createdAt']} and {iso(latest)}."
-            raise _refused("order_not_payable", message, "paid_at")
+    if paid_at is not None and not date_time_ms(public["createdAt"]) <= paid_at <= now:
+        message = f"paid_at must be between {public['createdAt']} and {iso(now)}."
+        raise _refused("order_not_payable", message, "paid_at")
 
 
 def paid(public: Body, hidden: Body, payer: Payer, suffix: str, paid_at: int, now: int) -> tuple[Body, Body]:
@@ -56,6 +67,13 @@ def paid(public: Body, hidden: Body, payer: Payer, suffix: str, paid_at: int, no
         "paid_cents": cents(public["totalAmount"]),
         "paid_at": paid_at,
     }
+
+
+def refunds(public: Body, hidden: Body) -> list[list[int]]:
+    """When money was given back (ms), and how much each time (cents), oldest first."""
+    earlier: list[list[int]] = hidden.get("earlier_refunds", [])
+    newest = hidden["refunded_cents"] - sum(amount for _, amount in earlier)
+    return [*earlier, [date_time_ms(public["last_transaction"]["refunded_at"]), newest]] if newest else earlier
 
 
 def refunded(
@@ -73,7 +91,7 @@ def refunded(
     if now > hidden["paid_at"] + REFUND_WINDOW:
         message = f"The payment of {iso(hidden['paid_at'])} is more than 90 days ago."
         raise _refused("refund_window_closed", message, "status")
-    back = hidden.get("refunded_cents", 0)
+    back = hidden["refunded_cents"]
     left = hidden["paid_cents"] - back
     amount = left if amount is None else amount
     if amount > left:
@@ -88,7 +106,8 @@ def refunded(
         "refund_id": refund_id,
     }
     after = closed(public, "refunded" if full else "paid", at, transaction)
-    return after, hidden | {"refunded_cents": total}, full
+    kept = {"earlier_refunds": refunds(public, hidden)} if back else {}
+    return after, hidden | {"refunded_cents": total} | kept, full
 
 
 def _refused(code: str, message: str, field: str) -> Conflict:

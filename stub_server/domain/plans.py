@@ -1,9 +1,9 @@
-"""Rules of plans: price and interval cannot change while subscriptions run."""
+"""Rules of plans: the rhythm of billing cannot change while subscriptions run."""
 
 from ..kernel.problem import Conflict, detail, duplicate
 from ..kernel.record import Body
 
-_PRICE_AND_INTERVAL = ("amount", "billing_type", "interval", "interval_count")
+_RHYTHM = ("billing_type", "interval", "interval_count")
 
 
 def new_plan(body: Body, defaults: Body, now: str) -> Body:
@@ -18,10 +18,10 @@ def new_plan(body: Body, defaults: Body, now: str) -> Body:
 def changed_plan(old: Body, body: Body, running: int, now: str) -> Body:
     """A plan after an update.
 
-    Raises Conflict if price or interval would change while there are `running` subscriptions.
+    Raises Conflict if the rhythm of billing would change while there are `running` subscriptions.
     """
     public = _settled(old | body)
-    changed = [name for name in _PRICE_AND_INTERVAL if public[name] != old[name]]
+    changed = [name for name in _RHYTHM if public[name] != old[name]]
     if changed and running:
         message = (
             f"The plan has {_counted(running, 'running subscription')}: its {' and '.join(changed)} cannot change."

@@ -26,9 +26,7 @@ def without_plan(old: Body, plan_id: str, now: str) -> Body | None:
     return old | {"planIds": [ident for ident in old["planIds"] if ident != plan_id], "updatedAt": now}
 
 
-def known_plans(
-    asked: Iterable[str], project_id: str, project_of: Callable[[str], str | None], *, has_target: bool = False
-) -> list[str]:
+def known_plans(asked: Iterable[str], project_id: str, project_of: Callable[[str], str | None]) -> list[str]:
     """The plans that unlock a product, each once, in the order of the request.
 
     Raises `reference_missing` for one that does not exist or belongs to another project than the product.
@@ -37,7 +35,7 @@ def known_plans(
     for index, ident in enumerate(asked):
         plan_id = ident.lower()
         if project_of(plan_id) != project_id:
-            raise reference_missing(f"planIds[{index}]", "plan", has_target=has_target)
+            raise reference_missing(f"planIds[{index}]", "plan")
         plans[plan_id] = None
     return list(plans)
 

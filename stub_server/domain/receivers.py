@@ -11,8 +11,9 @@ from ..kernel.ids import luck
 from ..kernel.record import Body
 from .deliveries import GONE
 
-RESERVED = ("example", "example.com", "example.net", "example.org", "invalid", "test")
-"""Names of RFC 2606 and RFC 6761 that nobody answers; so do the names below them."""
+UNKNOWN = "invalid"
+RESERVED = ("example", "example.com", "example.net", "example.org", "test", UNKNOWN)
+"""Names of RFC 2606 and RFC 6761 that no machine has, nor those below them. No name server knows those of `UNKNOWN`."""
 BEHAVIOURS = ("healthy", "flaky", "gone")
 REJECTED = 0.08  # of the events to a flaky receiver, besides those that an outage delays
 SLOW = 0.02  # of the first attempts run into the time limit
@@ -34,23 +35,28 @@ BODIES: Mapping[int, tuple[str, str]] = {
 
 
 class Answer(NamedTuple):
-    """What came back after `took` ms; `status` is None when nothing did."""
+    """What came back after `took` ms; `status` is None when nothing did, because of `failure`."""
 
     status: int | None
     took: int
+    failure: str = "timeout"
 
     @property
     def error(self) -> str | None:
         """What was wrong with it."""
         if self.status is None:
-            return "timeout"
+            return self.failure
         return None if self.status == 200 else "http_5xx" if self.status >= 500 else "http_4xx"
 
 
 def is_reserved(url: str) -> bool:
     """Whether an address is at a reserved name."""
+    return any(_is_below(url, name) for name in RESERVED)
+
+
+def _is_below(url: str, name: str) -> bool:
     host = (urlsplit(url).hostname or "").rstrip(".")
-    return any(host == name or host.endswith(f".{name}") for name in RESERVED)
+    return host == name or host.endswith(f".{name}")
 
 
 def answer(webhook: Body, hidden: Body, log: Body, at: int) -> Answer:
@@ -58,6 +64,8 @@ def answer(webhook: Body, hidden: Body, log: Body, at: int) -> Answer:
 
     How a receiver behaves is written in the webhook's hidden part by its seed; others are healthy.
     """
+    if _is_below(webhook["url"], UNKNOWN):
+        return Answer(None, 0, "dns")
     kept = hidden.get("receiver") or {"behaviour": "healthy"}
     number = log["attempt_count"]
     chance = luck(log["id"], str(number), "answer")
@@ -75,7 +83,7 @@ def disturbed(whole: Answer, delay: int, *, drop: bool, forged: bool) -> Answer:
     if drop:
         return Answer(None, delay)
     status = FORGED if forged and whole.status == 200 else whole.status
-    return Answer(status, whole.took + delay)
+    return whole._replace(status=status, took=whole.took + delay)
 
 
 def _flaky(webhook: Body, kept: Body, log: Body, at: int) -> int | None:

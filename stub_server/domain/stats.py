@@ -1,4 +1,7 @@
-"""The figures of a project, all calculated from its orders and subscriptions so that they agree."""
+"""The figures of a project, all calculated from its orders and subscriptions so that they agree.
+
+In a period an order counts when it is created, its payment when it is paid, and each refund when it is made.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -6,44 +9,52 @@ from collections.abc import Mapping
 from ..kernel.money import reais
 from ..kernel.record import Body, Row
 from .calendar import monthly_cents
+from .payments import refunds
 
 ORDER_STATES = ("pending", "paid", "failed", "expired", "canceled", "refunded")
+EVER_PAID = ("paid", "refunded")
 SUBSCRIPTION_STATES = ("trialing", "active", "past_due", "canceled", "expired")
 
 
 class OrderFold:
     """Sums of orders, in all and by plan. Amounts are cents, and reais when shown."""
 
-    def __init__(self) -> None:
+    def __init__(self, since: int | None = None, until: int | None = None) -> None:
+        """`since` and `until` are ms, from inclusive to exclusive; None is open."""
+        self._since, self._until = since, until
         self.states: Counter[str] = Counter()
         self.renewals: Counter[str] = Counter()
-        self.gross = self.refunded = 0
+        self.paid = self.gross = self.refunded = 0
         self.plan_orders: Counter[str] = Counter()
         self.plan_net: Counter[str] = Counter()
+
+    def _covers(self, at: int) -> bool:
+        return (self._since is None or at >= self._since) and (self._until is None or at < self._until)
 
     def add(self, row: Row) -> None:
         """Count one order."""
         hidden = row.hidden
         plan = hidden["planId"]
-        self.states[row.public["status"]] += 1
-        if hidden["renewal"]:
-            self.renewals[row.public["status"]] += 1
-        self.plan_orders[plan] += 1
-        self.gross += hidden["paid_cents"]
-        self.refunded += hidden["refunded_cents"]
-        self.plan_net[plan] += hidden["paid_cents"] - hidden["refunded_cents"]
-
-    @property
-    def paid(self) -> int:
-        """How many orders were ever paid."""
-        return self.states["paid"] + self.states["refunded"]
+        if self._covers(row.record.created):
+            self.states[row.public["status"]] += 1
+            if hidden["renewal"]:
+                self.renewals[row.public["status"]] += 1
+            self.plan_orders[plan] += 1
+        if hidden["paid_at"] is not None and self._covers(hidden["paid_at"]):
+            self.paid += 1
+            self.gross += hidden["paid_cents"]
+            self.plan_net[plan] += hidden["paid_cents"]
+        for at, amount in refunds(row.public, hidden):
+            if self._covers(at):
+                self.refunded += amount
+                self.plan_net[plan] -= amount
 
     def orders(self) -> Body:
         """Counts by status."""
         return {"total": sum(self.states.values()), **{state: self.states[state] for state in ORDER_STATES}}
 
     def revenue(self) -> Body:
-        """Paid, refunded and what is left, in reais; the average ticket is per order that was ever paid."""
+        """Paid, refunded and what is left, in reais; the average ticket is per payment."""
         return {
             "gross": reais(self.gross),
             "refunded": reais(self.refunded),
@@ -63,7 +74,8 @@ class OrderFold:
 
     def top_plans(self, names: dict[str, str], most: int = 5) -> list[Body]:
         """The plans with the highest revenue; a deleted one is shown as "(deleted)"."""
-        ranked = sorted(self.plan_orders, key=lambda plan: (-self.plan_net[plan], -self.plan_orders[plan], plan))
+        plans = self.plan_orders.keys() | self.plan_net.keys()
+        ranked = sorted(plans, key=lambda plan: (-self.plan_net[plan], -self.plan_orders[plan], plan))
         return [
             {
                 "planId": plan,

@@ -1,15 +1,17 @@
 """Rules of subscriptions: opened by a paid order, changed by renewals and time only.
 
 Their hidden part: `anchor` (ms) is where their periods are counted from, `periods` how many are paid from there,
-`paid_by` the orders that paid the current period and those after it, `renewal_order` the open order for the next one,
-and `restart` (ms) the anchor from the next payment on, after a standstill of the project.
+`paid_by` the orders that paid the current period and those after it, and `renewal_order` the open order for the next
+one. `ends` (ms) are the ends of the periods in `paid_by`, where a suspension of the project has moved them.
 """
 
+from ..contract.formats import date_time_ms
 from ..kernel.clock import DAY, iso
 from ..kernel.record import Body
 from .calendar import add_interval, grace_ms, lead_ms
 
-CHARGED = "credit_card"  # the method by which renewals are charged automatically
+CHARGED = "credit_card"  # the method that is charged automatically
+ATTEMPTS = (DAY, 3 * DAY, 5 * DAY)  # after the end of a period: when a declined card is charged again
 
 
 def opened(
@@ -63,26 +65,31 @@ def activated(public: Body, hidden: Body, now: int) -> Body:
     """The subscription after its trial, in the first paid period."""
     return public | {
         "status": "active",
-        "current_period_start": iso(hidden["anchor"]),
+        "current_period_start": public["trial_end"],
         "current_period_end": iso(period_end(public, hidden)),
         "updatedAt": iso(now),
     }
 
 
-def renewed(public: Body, hidden: Body, now: int, order_id: str) -> tuple[Body, Body]:
-    """The subscription with one more paid period, from the end of the last one or, after a standstill, from `restart`.
+def renewed(public: Body, hidden: Body, now: int, order_id: str, method: str) -> tuple[Body, Body]:
+    """The subscription with one more period, paid by `method`, from the end of the last one.
 
     The current period or trial goes on; only the end changes.
     """
-    hidden = dict(hidden)
-    restart = hidden.pop("restart", None)
-    if restart is not None:
-        hidden |= {"anchor": restart, "periods": 0}
-    earlier = [] if public["status"] == "past_due" else hidden["paid_by"]
-    hidden |= {"periods": hidden["periods"] + 1, "renewal_order": None, "paid_by": [*earlier, order_id]}
-    after = public | {"cycle": public["cycle"] + 1, "lastOrderId": order_id, "updatedAt": iso(now)}
-    if public["status"] != "trialing":
-        after |= {"status": "active", "current_period_start": iso(period_start(public, hidden))}
+    late = public["status"] == "past_due"
+    begins, kept = period_end(public, hidden), 0 if late else len(hidden["paid_by"])
+    hidden = hidden | {"periods": hidden["periods"] + 1, "renewal_order": None}
+    if "ends" in hidden:
+        hidden["ends"] = [*hidden["ends"][:kept], _on_grid(public, hidden, 0)]
+    hidden["paid_by"] = [*hidden["paid_by"][:kept], order_id]
+    after = public | {
+        "cycle": public["cycle"] + 1,
+        "lastOrderId": order_id,
+        "paymentMethod": method,
+        "updatedAt": iso(now),
+    }
+    if late:
+        after |= {"status": "active", "current_period_start": iso(begins)}
     return _ends_with(after, hidden), hidden
 
 
@@ -90,31 +97,46 @@ def withdrawn(public: Body, hidden: Body, now: int, order_id: str) -> tuple[Body
     """The subscription without a paid period that has not begun: the one that `order_id` paid."""
     paid_by = [paid for paid in hidden["paid_by"] if paid != order_id]
     hidden = hidden | {"periods": hidden["periods"] - 1, "paid_by": paid_by}
+    if "ends" in hidden:
+        hidden["ends"] = hidden["ends"][:-1]
     return _ends_with(public | {"cycle": public["cycle"] - 1, "updatedAt": iso(now)}, hidden), hidden
 
 
 def rolled(public: Body, hidden: Body, now: int) -> tuple[Body, Body]:
     """The subscription in its next period, which is paid already, once the current one is over."""
-    while len(hidden["paid_by"]) > 1 and running_end(public, hidden) <= now:
-        hidden = hidden | {"paid_by": hidden["paid_by"][1:]}
-    return public | {"current_period_start": iso(period_start(public, hidden)), "updatedAt": iso(now)}, hidden
+    begins = running_end(public, hidden)
+    while len(hidden["paid_by"]) > 1 and (end := running_end(public, hidden)) <= now:
+        begins, hidden = end, hidden | {"paid_by": hidden["paid_by"][1:]}
+        if "ends" in hidden:
+            hidden["ends"] = hidden["ends"][1:]
+    return public | {"current_period_start": iso(begins), "updatedAt": iso(now)}, hidden
+
+
+def postponed(public: Body, hidden: Body, now: int, wait: int) -> tuple[Body, Body]:
+    """The subscription after its project was suspended for `wait` ms: all its ends come so much later.
+
+    The periods after them are counted from the moved end of the last one.
+    """
+    ends = [period_end(public, hidden, left) + wait for left in reversed(range(len(hidden["paid_by"])))]
+    after = public | {"updatedAt": iso(now)}
+    if public["status"] == "trialing":
+        ends_at = iso(date_time_ms(public["trial_end"]) + wait)
+        after |= {"trial_end": ends_at, "current_period_end": ends_at}
+    hidden = hidden | {"anchor": ends[-1], "periods": 0, "ends": ends}
+    return _ends_with(after, hidden), hidden
 
 
 def _ends_with(public: Body, hidden: Body) -> Body:
-    """The subscription with the end of its last paid period; a running trial keeps its own end."""
+    """The subscription that is billed, or canceled, at the end of its last paid period. A trial keeps its own end."""
     end = iso(period_end(public, hidden))
-    public = public | {"next_billing_at": None if public["cancel_at_period_end"] else end}
+    leaves = public["cancel_at_period_end"]
+    public = public | {"next_billing_at": None if leaves else end, "cancel_at": end if leaves else None}
     return public if public["status"] == "trialing" else public | {"current_period_end": end}
 
 
 def awaiting(public: Body, hidden: Body, order_id: str, now: int) -> tuple[Body, Body]:
     """The subscription once its renewal order exists."""
     return public | {"lastOrderId": order_id, "updatedAt": iso(now)}, hidden | {"renewal_order": order_id}
-
-
-def restarted(hidden: Body, now: int) -> Body:
-    """The hidden part after a standstill of the project: the next paid period begins at `now`."""
-    return hidden | {"restart": now, "renewal_order": None}
 
 
 def past_due(public: Body, now: int) -> Body:
@@ -125,32 +147,39 @@ def past_due(public: Body, now: int) -> Body:
 def ended(public: Body, status: str, now: int) -> Body:
     """The subscription once it is over: canceled or expired."""
     at = iso(now)
+    if status == "canceled":
+        public = public | {"canceled_at": public["canceled_at"] or at, "cancel_at": at}
     return public | {
         "status": status,
-        "canceled_at": (public["canceled_at"] or at) if status == "canceled" else public["canceled_at"],
         "ended_at": at,
         "next_billing_at": None,
         "updatedAt": at,
     }
 
 
-def ending(public: Body, now: int) -> Body:
+def ending(public: Body, hidden: Body, now: int) -> Body:
     """The subscription once it is to be canceled at the end of the paid period."""
     at = iso(now)
-    return public | {"cancel_at_period_end": True, "canceled_at": at, "next_billing_at": None, "updatedAt": at}
+    return _ends_with(public | {"cancel_at_period_end": True, "canceled_at": at, "updatedAt": at}, hidden)
+
+
+def resumed(public: Body, hidden: Body, now: int) -> Body:
+    """The subscription once it is not to be canceled any more."""
+    return _ends_with(public | {"cancel_at_period_end": False, "canceled_at": None, "updatedAt": iso(now)}, hidden)
 
 
 def period_end(public: Body, hidden: Body, left: int = 0) -> int:
     """The end of the last paid period, or of the one that has so many left after it.
 
-    It is on the grid of the anchor: the 31st stays the 31st where the month has one.
+    It is on the grid of the anchor, unless a suspension has moved it: the 31st stays the 31st where the month has one.
     """
+    if "ends" in hidden:
+        return int(hidden["ends"][-1 - left])
+    return _on_grid(public, hidden, left)
+
+
+def _on_grid(public: Body, hidden: Body, left: int) -> int:
     return add_interval(hidden["anchor"], public["interval"], public["interval_count"], hidden["periods"] - left)
-
-
-def period_start(public: Body, hidden: Body) -> int:
-    """The start of the running period: the first of those whose orders are known."""
-    return period_end(public, hidden, len(hidden["paid_by"]))
 
 
 def running_end(public: Body, hidden: Body) -> int:
@@ -168,9 +197,13 @@ def renewal_at(public: Body, hidden: Body) -> int:
 
 def grace_end(public: Body, hidden: Body) -> int:
     """The end of the grace, in ms: until then an unpaid subscription is past due, then it expires."""
-    due = hidden.get("restart") or period_end(public, hidden)
-    grace: int = due + grace_ms(public["interval"], public["interval_count"])
-    return grace
+    return period_end(public, hidden) + grace_ms(public["interval"], public["interval_count"])
+
+
+def attempts(public: Body, hidden: Body) -> tuple[int, ...]:
+    """When a declined card is charged again, in ms: never after the grace."""
+    due, last = period_end(public, hidden), grace_end(public, hidden)
+    return tuple(due + wait for wait in ATTEMPTS if due + wait < last)
 
 
 def renewal_body(public: Body, first: Body, metadata: Body) -> Body:

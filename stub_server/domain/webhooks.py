@@ -28,7 +28,7 @@ def new_webhook(body: Body, defaults: Body, ident: str, signing_key: str, now: s
 def changed_webhook(old: Body, body: Body, now: str) -> Body:
     """A webhook after an update; switching it on forgets why the service had switched it off."""
     public = old | _written(body) | {"updatedAt": now}
-    if body.get("is_active") is True:
+    if public["is_active"] and not old["is_active"]:
         public |= {"disabled_at": None, "disabled_reason": None, "consecutive_failures": 0}
     return public
 

@@ -10,7 +10,7 @@ from ..scenarios.files import Files, Node
 
 class Street(NamedTuple):
     name: str
-    cep: str  # the first five digits
+    cep: str  # all eight digits; in a superquadra those of block A
     span: int  # the highest house number, roughly
 
 
@@ -51,7 +51,7 @@ class Names(NamedTuple):
     given_not_from_faker: tuple[str, ...]
     surnames_not_from_faker: tuple[str, ...]
     activities: tuple[str, ...]
-    company_suffixes: tuple[str, ...]
+    company_forms: tuple[tuple[str, float], ...]
 
 
 class Product(NamedTuple):
@@ -141,7 +141,7 @@ def _places(root: Node) -> tuple[Place, ...]:
         for street, code in fields["streets"].items():
             if not code.startswith(cep):
                 raise row["streets"].fail(f"{street}: CEP {code} is not of the neighbourhood's {cep}")
-            if not any(low <= code <= high for low, high in states[state]["cep"]):
+            if not any(low <= code[:5] <= high for low, high in states[state]["cep"]):
                 raise row["streets"].fail(f"{street}: CEP {code} is not of {state}")
         superquadra = "numbering" in fields
         places.append(
@@ -182,7 +182,7 @@ def _names(root: Node) -> Names:
         given_not_from_faker=tuple(fields["not_from_faker"]["given"]),
         surnames_not_from_faker=tuple(fields["not_from_faker"]["surnames"]),
         activities=tuple(fields["activities"]),
-        company_suffixes=tuple(fields["company_suffixes"]),
+        company_forms=tuple(fields["company_forms"].items()),
     )
 
 

@@ -11,10 +11,21 @@ from typing import NamedTuple
 from .draw import Weighted
 
 PAID, LATE, LAPSE, CANCEL, ANY = "paid", "late", "lapse", "cancel", "any"
-#: Percent of ending periods that are renewed in time, renewed late, left unpaid, and canceled.
-IN_TIME, LATER, LAPSED, LEFT = 88.5, 5.5, 3.5, 2.5
-STOPS = (LAPSED + LEFT) / 100
-LATE_SHARE = LATER / (IN_TIME + LATER)
+CARD = "credit_card"
+#: Shares of first orders, where a plan takes all methods.
+METHODS = {"pix": 48.5, CARD: 40.5, "boleto": 11}
+#: How first orders end, in percent. A provider that cannot open the charge fails a PIX; nobody cancels a boleto.
+OUTCOMES = {
+    "pix": Weighted(
+        (("paid", 34), ("expired", 50), ("canceled", 9), ("refunded", 5), ("partly", 1.5), ("failed", 0.5))
+    ),
+    CARD: Weighted((("paid", 75.5), ("refunded", 10.5), ("partly", 2), ("failed", 12))),
+    "boleto": Weighted((("paid", 38), ("expired", 56), ("refunded", 5), ("partly", 1))),
+}
+#: Shares of ending periods that nobody pays any more, and that end what was canceled: by card, and by PIX and boleto.
+ENDS = {CARD: (0.01, 0.03), "pix": (0.045, 0.025), "boleto": (0.045, 0.025)}
+LATE_SHARE = 0.06  # of the bills that are paid by PIX or boleto
+DECLINED, RECOVERED = 0.03, 0.75  # of charges of cards at first, and of each further attempt at those of steady members
 FOR_EVER = 60  # periods: more than any scenario seeds
 PAYING = ("paid", "refunded", "partly")
 
@@ -22,7 +33,8 @@ PAYING = ("paid", "refunded", "partly")
 class Fate(NamedTuple):
     """`outcome` is how the first order ends (`partly` is a partial refund).
 
-    `renewals` are the outcomes of the periods in order; the last one repeats. `any` is in time or late at random.
+    `renewals` are the outcomes of the periods in order; the last one repeats. `any` is in time, late or
+    declined at first, at random.
     """
 
     outcome: str
@@ -39,24 +51,20 @@ class Fate(NamedTuple):
         return len(self.renewals) if last == LAPSE else len(self.renewals) - 1 if last == CANCEL else math.inf
 
 
-#: How first orders end, in percent. Renewals are paid far more often, so that all orders together come to
-#: paid 64, expired 21, canceled 4, refunded 4, failed 2, pending 5.
-OUTCOMES = Weighted((("paid", 30), ("expired", 44), ("canceled", 9), ("refunded", 9), ("failed", 6.5), ("partly", 1.5)))
-
-
 @lru_cache(maxsize=512)
 def member(outcome: str, periods: int, end: str) -> Fate:
     """The fate of a buyer who pays for `periods` periods and then stops by `end`."""
     return Fate(outcome) if periods >= FOR_EVER else Fate(outcome, (ANY,) * periods + (end,))
 
 
-def drawn(rng: Random) -> Fate:
-    """A random fate."""
-    outcome = OUTCOMES.draw(rng)
-    return paying(rng, outcome) if outcome in PAYING else Fate(outcome)
+def drawn(rng: Random, method: str) -> Fate:
+    """A random fate of a first order by a method."""
+    outcome = OUTCOMES[method].draw(rng)
+    return paying(rng, outcome, method) if outcome in PAYING else Fate(outcome)
 
 
-def paying(rng: Random, outcome: str) -> Fate:
+def paying(rng: Random, outcome: str, method: str) -> Fate:
     """A random fate of a buyer who pays."""
-    periods = int(math.log(1 - rng.random()) / math.log(1 - STOPS))
-    return member(outcome, min(periods, FOR_EVER), LAPSE if rng.random() * (LAPSED + LEFT) < LAPSED else CANCEL)
+    lapsed, left = ENDS[method]
+    periods = int(math.log(1 - rng.random()) / math.log(1 - lapsed - left))
+    return member(outcome, min(periods, FOR_EVER), LAPSE if rng.random() * (lapsed + left) < lapsed else CANCEL)

@@ -85,7 +85,8 @@ def project_blueprints(
         if edition > 1:
             name = f"{name}: {catalogue.edition} {edition}"
             slug = f"{slug}-{plain_ascii(catalogue.edition)}-{edition}"
-        blueprints.append(_blueprint(rng, catalogue, niche, project, name, slug, slogans))
+        first = position == 0  # some project has a trial, whatever the seed
+        blueprints.append(_blueprint(rng, catalogue, niche, project, name, slug, slogans, has_trial=first))
     return tuple(blueprints)
 
 
@@ -108,9 +109,11 @@ def _blueprint(
     name: str,
     slug: str,
     slogans: tuple[str, ...],
+    *,
+    has_trial: bool = False,
 ) -> ProjectBlueprint:
     owners = Weighted((surname.name, surname.weight) for surname in catalogue.names.surnames)
-    offered = plans(rng, catalogue.prices, niche)
+    offered = plans(rng, catalogue.prices, niche, has_trial=has_trial)
     return ProjectBlueprint(
         niche=niche.key,
         slug=slug,

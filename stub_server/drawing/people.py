@@ -18,7 +18,7 @@ from ..domain.documents import cnpj_with_check_digits
 from .catalogue import Catalogue, Place
 from .cpf import CpfMaker
 from .draw import Weighted, pick
-from .pools import Family, name_pools, plain_ascii
+from .pools import PARTICLES, Family, name_pools, plain_ascii
 
 COMPANIES = 0.04
 WOMEN = 0.54
@@ -32,6 +32,7 @@ DEPARTMENTS = ("contato", "financeiro", "compras", "adm")
 WITHOUT_ADDRESS, WITHOUT_PHONE = 0.08, 0.03
 LANDLINES, OF_COMPANIES = 0.12, 0.7
 HOUSES_WITHOUT_COMPLEMENT = 0.6
+WITH_DIGITS = 0.2  # of e-mail addresses; those that somebody else has already get digits too
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +93,24 @@ class People:
     def person(self, rng: random.Random, *, at_ms: int | None = None) -> Person:
         """One person, or with a chance of 4 % a company. `at_ms` (epoch) decides whether a CNPJ may have letters."""
         draw = rng.random
-        places, names = self._places, self._names
+        places = self._places
         place = places.items[bisect(places.cumulative, draw() * places.total)]
         if draw() < COMPANIES:
             return self._company(rng, place, at_ms)
+        name, local = self._called(rng, place)
+        return Person(
+            "individual",
+            name,
+            f"{local}@{DOMAINS[int(draw() * 10)]}",
+            self._cpf.draw(rng, place.cpf_region),
+            "cpf",
+            _phones(rng, place.ddd, LANDLINES),
+            self._address(rng, place) if draw() >= WITHOUT_ADDRESS else {},
+        )
+
+    def _called(self, rng: random.Random, place: Place) -> tuple[str, str]:
+        """A full name, and the local part of an e-mail address that belongs to it."""
+        draw, names = rng.random, self._names
         woman = draw() < WOMEN
         pool = names.female if woman else names.male
         given = pool.items[bisect(pool.cumulative, draw() * pool.total)]
@@ -118,16 +133,7 @@ class People:
                     name = f"{name} {suffix}"
                     break
                 luck -= share
-        local = _local_part(rng, given.plain, middle, last)
-        return Person(
-            "individual",
-            name,
-            f"{local}@{DOMAINS[int(draw() * 10)]}",
-            self._cpf.draw(rng, place.cpf_region),
-            "cpf",
-            _phones(rng, place.ddd, LANDLINES),
-            self._address(rng, place) if draw() >= WITHOUT_ADDRESS else {},
-        )
+        return name, _local_part(rng, given.plain, middle, last)
 
     def crowd(self, rng: random.Random, count: int, *, at_ms: int | None = None) -> Iterator[Person]:
         """`count` persons with different documents and e-mail addresses."""
@@ -138,6 +144,10 @@ class People:
             if person.document in documents:
                 continue
             local, _, domain = person.email.partition("@")
+            if person.email in emails and person.type == "individual":
+                # Whose address is taken writes the whole name, and only then a number.
+                local = ".".join(plain_ascii(word) for word in person.name.split() if word not in PARTICLES)
+                person = replace(person, email=f"{local}@{domain}")
             room = 10
             while person.email in emails:
                 room *= 3
@@ -147,29 +157,32 @@ class People:
             yield person
 
     def _company(self, rng: random.Random, place: Place, at_ms: int | None) -> Person:
-        names = self._names
+        names, form = self._names, self._names.company_forms.draw(rng)
+        document = _cnpj(rng, alphanumeric=at_ms is None or at_ms >= ALPHANUMERIC_SINCE_MS)
         owner = names.last[place.state].draw(rng).base
-        activity, suffix = pick(rng, names.activities), pick(rng, names.company_suffixes)
-        shape = rng.random()
-        if shape < 0.2:
-            name = pick(rng, names.family_firms)
-            local = plain_ascii(name.split()[0])
-        elif suffix.startswith("S") and shape > 0.8:
-            # A corporation named after one trade and one family looks invented; a holding does not.
-            name, local = f"{owner} Participações {suffix}", f"{plain_ascii(owner)}.participacoes"
+        if form == "MEI":
+            full_name, local = self._called(rng, place)
+            name = f"{document[:2]}.{document[2:5]}.{document[5:8]} {full_name}"
         else:
-            partner = names.middle.draw(rng).base
-            brand = f"{owner} & {partner}" if shape < 0.45 and partner != owner else owner
-            suffix = "Ltda." if suffix.startswith("S") else suffix
-            name, local = f"{brand} {activity} {suffix}", f"{plain_ascii(owner)}.{plain_ascii(activity.split()[0])}"
+            if form == "S.A.":
+                brand, trade = owner, "Participações"
+            elif (shape := rng.random()) < 0.2:
+                brand, trade = pick(rng, names.family_firms), ""
+            else:
+                partner = names.middle.draw(rng).base
+                brand = f"{owner} & {partner}" if shape < 0.45 and partner != owner else owner
+                trade = pick(rng, names.activities)
+            name = " ".join(filter(None, (brand, trade, form)))
+            local = ".".join(plain_ascii(text.split()[0]) for text in (pick(rng, DEPARTMENTS), brand, trade) if text)
+        home = form == "MEI"
         return Person(
             "company",
             name,
-            f"{pick(rng, DEPARTMENTS)}.{local}@{pick(rng, DOMAINS)}",
-            _cnpj(rng, alphanumeric=at_ms is None or at_ms >= ALPHANUMERIC_SINCE_MS),
+            f"{local}@{pick(rng, DOMAINS)}",
+            document,
             "cnpj",
-            _phones(rng, place.ddd, OF_COMPANIES),
-            self._address(rng, place, business=True),
+            _phones(rng, place.ddd, LANDLINES if home else OF_COMPANIES),
+            self._address(rng, place, business=not home),
         )
 
     def _address(self, rng: random.Random, place: Place, *, business: bool = False) -> dict[str, str]:
@@ -178,8 +191,10 @@ class People:
         street = streets[int(draw() * len(streets))]
         luck = draw()
         number: str | int = 10 + int(street.span * luck * luck)
+        cep = street.cep
         if place.superquadra:
-            number = f"Bloco {'ABCDEFGHIJK'[int(luck * 11)]}"
+            block = int(luck * 11)
+            number, cep = f"Bloco {'ABCDEFGHIJK'[block]}", str(int(cep) + 10 * block)
             inside = self._superquadra_flats
         elif draw() < place.apartments:
             inside = self._flats
@@ -191,7 +206,7 @@ class People:
         if inside:
             address["line_2"] = inside[int(draw() * len(inside))]
         return address | {
-            "zip_code": f"{street.cep}{int(draw() * 900):03d}",
+            "zip_code": cep,
             "city": place.city,
             "state": place.state,
             "country": "BR",
@@ -211,10 +226,10 @@ def _local_part(rng: random.Random, given: str, middle: Family | None, last: Fam
         local = f"{given[0]}{last.plain}"
     else:
         local = f"{given}_{last.plain}"
-    style = draw()
-    if style < 0.35:
+    luck = draw()
+    if luck >= WITH_DIGITS:
         return local
-    return f"{local}{1 + int(draw() * 99):02d}" if style < 0.75 else f"{local}{1970 + int(draw() * 36)}"
+    return f"{local}{1 + int(draw() * 99):02d}" if luck < 0.6 * WITH_DIGITS else f"{local}{1970 + int(draw() * 36)}"
 
 
 def _phones(rng: random.Random, ddd: str, landlines: float) -> dict[str, dict[str, str]]:

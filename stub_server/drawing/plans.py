@@ -23,7 +23,7 @@ PERIODS: dict[str, tuple[str | None, int | None, str]] = {
     "Anual": ("year", 1, "yearly"),
     "Vitalício": (None, None, "lifetime"),
 }
-METHODS = ((("pix",), 45), (("pix", "credit_card"), 35), (("pix", "credit_card", "boleto"), 20))
+METHODS = ("pix", "credit_card", "boleto")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class Plan:
     fields: dict[str, Any]
 
 
-def plans(rng: random.Random, prices: Prices, niche: Niche) -> tuple[Plan, ...]:
-    """The plans of one project, cheapest first."""
+def plans(rng: random.Random, prices: Prices, niche: Niche, *, has_trial: bool = False) -> tuple[Plan, ...]:
+    """The plans of one project, cheapest first; one of them may be tried out first, or `has_trial` for sure."""
     monthly = monthly_price(rng, prices)
     menu = Weighted(MENUS).draw(rng)
-    methods = Weighted(METHODS).draw(rng)
     features = sample(rng, niche.features, 5)
-    trial_on = pick(rng, [name for name in menu if PERIODS[name][0]]) if rng.random() < prices.trial_share else None
+    has_trial |= rng.random() < prices.trial_share
+    trial_on = pick(rng, [name for name in menu if PERIODS[name][0]]) if has_trial else None
     trial_days = Weighted(prices.trials).draw(rng)
     made = []
     for name in menu:
@@ -66,7 +66,7 @@ def plans(rng: random.Random, prices: Prices, niche: Niche) -> tuple[Plan, ...]:
                     "interval": interval,
                     "interval_count": interval_count,
                     "trial_period_days": trial_days if name == trial_on else 0,
-                    "payment_methods": list(methods),
+                    "payment_methods": list(METHODS),
                     "features": bullets,
                     "status": "active",
                     "visibility": "public",

@@ -35,7 +35,7 @@ class NamePools(NamedTuple):
     middle: Weighted[Family]
     last: dict[str, Weighted[Family]]  # by state, as last surnames reflect immigration
     suffixes: tuple[tuple[str, float], ...]
-    company_suffixes: tuple[str, ...]
+    company_forms: Weighted[str]
     family_firms: tuple[str, ...]
     activities: tuple[str, ...]
 
@@ -63,7 +63,7 @@ def name_pools(names: Names, faker: Faker, states: Iterable[str]) -> NamePools:
         middle=Weighted(families),
         last={state: _last(names, families, state) for state in dict.fromkeys(states)},
         suffixes=names.suffixes,
-        company_suffixes=_kept(faker.company_suffix, names.company_suffixes),
+        company_forms=Weighted(names.company_forms),
         family_firms=_family_firms(names, faker),
         activities=names.activities,
     )
@@ -106,19 +106,12 @@ def _last(names: Names, families: list[tuple[Family, float]], state: str) -> Wei
     return Weighted(pairs)
 
 
-def _kept(draw: Callable[[], str], allowed: tuple[str, ...]) -> tuple[str, ...]:
-    """Texts drawn from Faker at its own frequencies, limited to those allowed."""
-    return tuple(text for text in (draw() for _ in range(DRAWS)) if text in allowed)
-
-
 def _family_firms(names: Names, faker: Faker) -> tuple[str, ...]:
-    """Faker's companies that are a surname with a suffix: "Viana e Filhos", "Peixoto S.A."."""
-    endings = (" e Filhos", *(f" {suffix}" for suffix in names.company_suffixes))
+    """Faker's companies of one family: "Viana e Filhos"."""
     firms = []
     for text in dict.fromkeys(faker.company() for _ in range(2 * DRAWS)):
-        stem = next((text.removesuffix(ending) for ending in endings if text.endswith(ending)), "")
-        words = stem.split()
+        words = text.removesuffix(" e Filhos").split() if text.endswith(" e Filhos") else []
         barred = (*names.surnames_not_from_faker, "Jesus", "da ")
-        if words and len(set(words)) == len(words) and not any(name in stem for name in barred):
+        if words and len(set(words)) == len(words) and not any(name in text for name in barred):
             firms.append(text)
     return tuple(firms)

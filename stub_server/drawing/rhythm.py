@@ -11,7 +11,7 @@ import random
 from bisect import bisect
 from itertools import accumulate
 
-from .holidays import is_working_day
+from ..domain.holidays import is_working_day
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -98,11 +98,6 @@ def pay_delay_ms(rng: random.Random, *, below_ms: int = PIX_LIFETIME_MS) -> int:
         if delay < below_ms:
             return delay
     return FASTEST_MS + int((below_ms - FASTEST_MS) * rng.random())
-
-
-def card_delay_ms(rng: random.Random) -> int:
-    """How long a card's issuer takes to decide: one to five seconds."""
-    return 900 + int(4_000 * rng.random() ** 2)
 
 
 def refund_delay_ms(rng: random.Random) -> int:

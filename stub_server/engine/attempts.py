@@ -134,7 +134,7 @@ def conclude(
     was = log_now or log
     # A clock that stands is there for tests, which count on the schedule as it is written.
     chance = 0.5 if sandbox.clock.frozen else luck(log.id, str(was.public["attempt_count"]))
-    public, hidden = rules.attempted(was, outcome, url, trigger, begun, draft.now, sandbox.rules.schedule, chance)
+    public, hidden = rules.attempted(was, outcome, url, trigger, begun, draft.now, sandbox.settings.schedule, chance)
     if log_now is not None:
         draft.update(store.webhook_logs, log_now, public, hidden)
         if public["next_attempt_at"] is not None:

@@ -5,10 +5,12 @@ Each function adds to a draft: the order, the subscription that it moves, their 
 
 from __future__ import annotations
 
+from ..contract.formats import date_time_ms
 from ..domain import orders, payments, subscriptions
 from ..domain.customers import as_buyer
 from ..domain.lifecycle import move, refused
 from ..domain.payments import Payer
+from ..kernel.clock import iso
 from ..kernel.record import Body, Record, Row
 from .charges import (
     cancel,
@@ -26,14 +28,18 @@ from .draft import Draft
 
 __all__ = [
     "activate_subscription",
+    "buy",
     "call_off_bill",
     "cancel",
+    "charge_again",
     "end_later",
     "end_subscription",
     "expire",
     "expire_subscription",
     "fail",
     "fall_past_due",
+    "held_by",
+    "is_open",
     "is_payable",
     "is_refundable",
     "is_running",
@@ -41,9 +47,11 @@ __all__ = [
     "pay",
     "payer_of",
     "place",
+    "postpone",
     "refund",
     "renewal_due",
     "renewal_order",
+    "resume",
     "roll",
     "schedule",
     "states",
@@ -58,28 +66,57 @@ def is_running(draft: Draft, row: Row) -> bool:
 # -- payments
 
 
+def buy(
+    draft: Draft,
+    body: Body,
+    customer: Body,
+    customer_id: str,
+    method: str,
+    ident: str | None = None,
+    refused: str | None = None,
+    *,
+    copy_only: bool = False,
+) -> Record:
+    """A buyer's order. A card pays it in the same step, unless it fails with the code `refused` or by a magic value."""
+    life = orders.life(method, draft.now)
+    record = place(draft, body, customer, customer_id, method, None, life, ident, refused=refused, copy_only=copy_only)
+    if method == subscriptions.CHARGED:
+        row = draft.open(draft.store.orders, record.id)
+        assert row is not None
+        if orders.is_prompt(orders.token_of(row.public, row.hidden)) and is_payable(draft, row):
+            return pay(draft, row)
+    return record
+
+
 def pay(
-    draft: Draft, row: Row, payer: Payer | None = None, paid_at: int | None = None, amount: int | None = None
+    draft: Draft,
+    row: Row,
+    payer: Payer | None = None,
+    paid_at: int | None = None,
+    amount: int | None = None,
+    *,
+    late: bool = False,
 ) -> Record:
     """The order is paid, and opens or renews a subscription of its plan. Raises Conflict.
 
-    `amount` (cents) and `paid_at` (ms) are the order's total and now unless the payment says otherwise.
+    `amount` (cents) and `paid_at` (ms) are the order's total and now unless the payment says otherwise. With `late` a
+    boleto that expired can be paid too.
     """
     table, orders_ = draft.store.orders, lifecycle(draft, "Order")
-    payments.check_payable(row.public, amount, paid_at, draft.now, orders_)
+    payments.check_payable(row.public, amount, paid_at, draft.now, orders_, late=late)
     moved = move(orders_, row.public["status"], "paid")
     payer = payer or payer_of(draft, row)
     public, hidden = payments.paid(row.public, row.hidden, payer, draft.ids.alnum(11), paid_at or draft.now, draft.now)
     held = _renewed_by(draft, hidden)
-    opened = None if held is not None or hidden["renewal"] else _opened_by(draft, public, hidden)
+    opened = None if held is not None else _opened_by(draft, public, hidden)
     if held is not None:
         hidden = hidden | {"subscriptionId": held.id, "renewal": True}
     elif opened is not None:
-        hidden = hidden | {"subscriptionId": opened[0]["id"]}
+        hidden = hidden | {"subscriptionId": opened[0]["id"], "renewal": False}
     record = draft.update(table, row, public, hidden)
     tell_order(draft, record, hidden, moved)
     if held is not None:
-        _renew(draft, held, row.id)
+        _renew(draft, held, record.id, public["paymentMethod"])
     elif opened is not None:
         _open(draft, *opened)
     return record
@@ -122,9 +159,14 @@ def _renewed_by(draft: Draft, order: Body) -> Row | None:
     table = draft.store.subscriptions
     if order["renewal"]:
         row = draft.open(table, order["subscriptionId"])
-        # What ended meanwhile is not extended by money that came late.
-        return row if row is not None and is_running(draft, row) else None
-    held = table.rows_of("customerId+planId", (order["customerId"], order["planId"]))
+        if row is not None and is_running(draft, row):
+            return row
+    return held_by(draft, order["customerId"], order["planId"])
+
+
+def held_by(draft: Draft, customer_id: str, plan_id: str) -> Row | None:
+    """The running subscription that a customer has of a plan: there are never two."""
+    held = draft.store.subscriptions.rows_of("customerId+planId", (customer_id, plan_id))
     return next((row for row in held if is_running(draft, row)), None)
 
 
@@ -134,7 +176,7 @@ def _opened_by(draft: Draft, order: Body, hidden: Body) -> tuple[Body, Body] | N
     plan = store.plans.peek(hidden["planId"])
     if plan is None or plan["billing_type"] != "recurring":
         return None
-    customer = store.customers.open(hidden["customerId"])
+    customer = draft.open(store.customers, hidden["customerId"])
     if customer is None:
         return None
     first = store.subscriptions.count("customerId+planId", (customer.id, plan["id"])) == 0
@@ -145,7 +187,7 @@ def _opened_by(draft: Draft, order: Body, hidden: Body) -> tuple[Body, Body] | N
         plan=plan,
         order=order,
         order_hidden=hidden,
-        customer=customer.public,
+        customer=customer.public | (order["customer"] if hidden["copy_only"] else {}),
         now=draft.now,
         trial=first and plan["trial_period_days"] > 0,
     )
@@ -154,10 +196,9 @@ def _opened_by(draft: Draft, order: Body, hidden: Body) -> tuple[Body, Body] | N
 def _open(draft: Draft, public: Body, hidden: Body) -> None:
     record = draft.create(draft.store.subscriptions, public["id"], public, hidden)
     _tell(draft, record, public, "new")
-    if public["status"] == "active":
-        schedule(draft, record.id, public, hidden)
-    else:
-        draft.at(hidden["anchor"], "subscription.activate", record.id)
+    schedule(draft, record.id, public, hidden)
+    if not is_open(draft, public["projectId"]):  # its order was paid late
+        end_later(draft, Row(record, public, hidden))
 
 
 def activate_subscription(draft: Draft, row: Row) -> None:
@@ -169,11 +210,14 @@ def activate_subscription(draft: Draft, row: Row) -> None:
     schedule(draft, row.id, public, row.hidden)
 
 
-def _renew(draft: Draft, row: Row, order_id: str) -> None:
+def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
     """One more period is paid, whether by the open bill or by another order, which makes the bill pointless."""
     if row.hidden["renewal_order"] != order_id:
         call_off_bill(draft, row)
-    public, hidden = subscriptions.renewed(row.public, row.hidden, draft.now, order_id)
+    public = row.public
+    if public["cancel_at_period_end"] and is_open(draft, public["projectId"]):
+        public = subscriptions.resumed(public, row.hidden, draft.now)
+    public, hidden = subscriptions.renewed(public, row.hidden, draft.now, order_id, method)
     record = draft.update(draft.store.subscriptions, row, public, hidden)
     _tell(draft, record, public, row.public["status"], "renewed")
     schedule(draft, row.id, public, hidden, 1)
@@ -186,9 +230,17 @@ def roll(draft: Draft, row: Row) -> None:
 
 
 def schedule(draft: Draft, ident: str, public: Body, hidden: Body, paid: int | None = None) -> None:
-    """The timers of the newest `paid` periods, of all that are paid unless told: their ends, and the renewal order."""
+    """The timers of a subscription. `paid` is how many of its newest periods have none yet, all of them by default."""
     if public["status"] == "trialing":
-        return  # they are set when it is activated
+        draft.at(date_time_ms(public["trial_end"]), "subscription.activate", ident)
+        return  # the others are set then
+    if public["status"] == "past_due":
+        if public["paymentMethod"] == subscriptions.CHARGED:
+            for at in subscriptions.attempts(public, hidden):
+                if at > draft.now:
+                    draft.at(at, "subscription.charge", ident)
+        draft.at(subscriptions.grace_end(public, hidden), "subscription.expire", ident)
+        return
     for left in range((paid or len(hidden["paid_by"])) - 1, 0, -1):
         draft.at(subscriptions.period_end(public, hidden, left), "subscription.end", ident)
     draft.at(subscriptions.renewal_at(public, hidden), "subscription.renew", ident)
@@ -202,16 +254,31 @@ def renewal_due(draft: Draft, row: Row) -> None:
     assert record is not None
     _tell(draft, record, public, row.public["status"], "renewal_due")
     if public["paymentMethod"] == subscriptions.CHARGED:
-        charge = draft.open(draft.store.orders, order.id)
-        assert charge is not None
-        if is_payable(draft, charge) and not orders.is_refusing(charge.public["customer"]["email"]):
-            pay(draft, charge)
+        _charge(draft, order)
+
+
+def _charge(draft: Draft, order: Record) -> None:
+    """A card pays its renewal order, unless a magic value refuses it."""
+    charged = draft.open(draft.store.orders, order.id)
+    assert charged is not None
+    if is_payable(draft, charged) and not orders.is_refusing(orders.token_of(charged.public, charged.hidden)):
+        pay(draft, charged)
+
+
+def charge_again(draft: Draft, row: Row) -> None:
+    """A card was declined: another renewal order is charged, if an attempt is due now and the last order is closed."""
+    last = draft.open(draft.store.orders, row.hidden["renewal_order"])
+    assert last is not None  # past due since it was not paid
+    is_new = date_time_ms(last.public["createdAt"]) == draft.now
+    if draft.now in subscriptions.attempts(row.public, row.hidden) and not is_payable(draft, last) and not is_new:
+        _charge(draft, renewal_order(draft, row)[0])
 
 
 def renewal_order(draft: Draft, row: Row) -> tuple[Record, Body]:
     """The order of a subscription's next period, and the subscription that waits for it.
 
-    It is addressed to the customer as he is now, and can be paid until the grace is over.
+    It is addressed to the customer as he is now, unless keys of the project do not see him, and can be paid until the
+    grace is over.
     """
     store = draft.store
     first, customer = store.orders.open(row.public["orderId"]), store.customers.open(row.public["customerId"])
@@ -220,8 +287,13 @@ def renewal_order(draft: Draft, row: Row) -> tuple[Record, Body]:
     life = max(0, subscriptions.grace_end(row.public, row.hidden) - draft.now)
     body = subscriptions.renewal_body(row.public, first.public, first.hidden["metadata"])
     method = row.public["paymentMethod"]
-    again = _was_refunded(draft, row, customer.public["email"])
-    order = place(draft, body, as_buyer(customer.public), customer.id, method, row.id, life, is_ordinary=again)
+    copy_only = first.hidden["copy_only"] and store.has_copy_only(row.public)
+    buyer = first.public["customer"] if copy_only else as_buyer(customer.public)
+    again = _was_refunded(draft, row, buyer["email"])
+    refused = orders.DEFAULT_FAILURE[method] if row.id in draft.sandbox.declining else None
+    order = place(
+        draft, body, buyer, customer.id, method, row.id, life, refused=refused, is_ordinary=again, copy_only=copy_only
+    )
     public, hidden = subscriptions.awaiting(row.public, row.hidden, order.id, draft.now)
     draft.update(store.subscriptions, row, public, hidden)
     return order, public
@@ -244,7 +316,21 @@ def fall_past_due(draft: Draft, row: Row) -> None:
     public = subscriptions.past_due(row.public, draft.now)
     record = draft.update(draft.store.subscriptions, row, public)
     _tell(draft, record, public, row.public["status"])
-    draft.at(subscriptions.grace_end(row.public, row.hidden), "subscription.expire", row.id)
+    schedule(draft, row.id, public, row.hidden)
+
+
+def postpone(draft: Draft, row: Row, wait: int) -> None:
+    """The project is not suspended any more: all that lay ahead comes `wait` ms later, the end of the open bill too."""
+    public, hidden = row.public, row.hidden
+    if wait:
+        public, hidden = subscriptions.postponed(public, hidden, draft.now, wait)
+        draft.update(draft.store.subscriptions, row, public, hidden)
+        bill = None if hidden["renewal_order"] is None else draft.open(draft.store.orders, hidden["renewal_order"])
+        if bill is not None and is_payable(draft, bill):
+            ends = orders.expires_at(bill.public) + wait
+            draft.update(draft.store.orders, bill, orders.postponed(bill.public, iso(ends), iso(draft.now)))
+            draft.at(ends, "order.expire", bill.id)
+    schedule(draft, row.id, public, hidden)
 
 
 def call_off_bill(draft: Draft, row: Row) -> None:
@@ -274,8 +360,21 @@ def end_subscription(draft: Draft, row: Row, status: str) -> Record:
 def end_later(draft: Draft, row: Row) -> Record:
     """To be canceled when the paid period is over: nothing will be renewed, and no bill stays open."""
     call_off_bill(draft, row)
-    public = subscriptions.ending(row.public, draft.now)
+    public = subscriptions.ending(row.public, row.hidden, draft.now)
     return draft.update(draft.store.subscriptions, row, public, row.hidden | {"renewal_order": None})
+
+
+def is_open(draft: Draft, project_id: str) -> bool:
+    """Whether a project has not been archived: only then subscriptions are renewed."""
+    project = draft.store.projects.peek(project_id)
+    return project is not None and project["status"] in states(draft, "Project", "open")
+
+
+def resume(draft: Draft, row: Row) -> None:
+    """Not to be canceled any more: its timers are set anew, that of the renewal order too."""
+    public = subscriptions.resumed(row.public, row.hidden, draft.now)
+    draft.update(draft.store.subscriptions, row, public)
+    schedule(draft, row.id, public, row.hidden)
 
 
 def _tell(draft: Draft, record: Record, public: Body, previous: str, name: str | None = None) -> None:

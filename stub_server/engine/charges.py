@@ -49,23 +49,36 @@ def place(
     life: int,
     ident: str | None = None,
     *,
+    refused: str | None = None,
     is_ordinary: bool = False,
+    copy_only: bool = False,
 ) -> Record:
     """A new order, with the timers that end or pay it. `life` is how long it can be paid, in ms.
 
-    An order that a scenario names has the id `ident`. To an ordinary one a magic value does nothing.
+    An order that a scenario names has the id `ident`; one that fails at once has the failure code `refused`. To an
+    ordinary one a magic value does nothing. By one that is `copy_only` the keys of its project see what it says of its
+    customer, and not the customer.
     """
     rules, store, now = draft.sandbox.rules, draft.store, draft.now
     code = draft.code_for(store.orders)
+    behaviour = _behaviour_of(draft, customer_id)
     magic = None if is_ordinary else orders.magic_of(customer["email"])
+    if behaviour is not None:
+        magic = orders.BEHAVIOURS[behaviour]
     outcome = orders.NOTHING if magic is None else orders.MAGIC[magic]
+    if outcome.fails:
+        refused = orders.DEFAULT_FAILURE[method]
     expires = now + (life if outcome.life is None else outcome.life)
     ident = ident or draft.ids.uuid()
     names = (ident, code, draft.ids.uuid())
     seller = (store.merchant.name, store.merchant.city, rules.base_url)
     public, hidden = orders.new_order(
-        names, body, customer, customer_id, method, seller, now, expires, outcome.fails, subscription_id
+        names, body, customer, customer_id, method, seller, now, expires, refused, subscription_id
     )
+    if behaviour is not None:
+        hidden["behaviour"] = behaviour
+    if copy_only:
+        hidden["copy_only"] = True
     record = draft.create(store.orders, ident, public, hidden)
     tell_order(draft, record, hidden, lifecycle(draft, "Order").find("new", public["status"]))
     if public["status"] == "failed":
@@ -73,12 +86,28 @@ def place(
     draft.at(expires, "order.expire", ident)
     for job, delay in outcome.jobs:
         draft.at(now + delay, job, ident)
-    if magic is None and rules.autopay is not None and method in AUTOPAID:
-        draft.at(now + rules.autopay * SECOND, "order.pay", ident)
+    autopay = draft.sandbox.settings.autopay
+    if magic is None and autopay is not None and method in AUTOPAID:
+        draft.at(now + autopay * SECOND, "order.pay", ident)
     return record
 
 
-AUTOPAID = ("pix", "boleto")  # what `--autopay` pays: cards are charged, not paid
+def _behaviour_of(draft: Draft, customer_id: str) -> str | None:
+    """What the customer was set to do with orders, this one of them."""
+    table = draft.store.customers
+    record = draft.find(table, customer_id)
+    if record is None or b'"behaviour"' not in record.hidden:
+        return None
+    row = draft.open(table, customer_id)
+    assert row is not None
+    hidden = orders.used_up(row.hidden)
+    if hidden is not row.hidden:
+        draft.update(table, row, row.public, hidden)
+    payment: str = row.hidden["behaviour"]["payment"]
+    return payment
+
+
+AUTOPAID = ("pix", "boleto")  # what `autopay` pays: cards are charged, not paid
 
 
 def payer_of(draft: Draft, row: Row, sent: Body | None = None) -> Payer:

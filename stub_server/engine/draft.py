@@ -19,6 +19,7 @@ from ..store.spec import UniqueViolation
 from ..store.table import Table
 from .deliveries import job_for, subscribers_to
 from .sandbox import Opened, Sandbox
+from .settings import SandboxSettings
 from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, ReplyKey, Saved, Step, Used
 
 TEST = "webhook.test"
@@ -33,6 +34,7 @@ class Draft:
 
     # What most drafts do not have: to set it for each of them would cost more than it takes.
     clock: ClockState | None = None
+    settings: SandboxSettings | None = None
     _opens_store = False
     _drops: list[Drop] | None = None
     _taken: list[Timer] | None = None
@@ -177,7 +179,7 @@ class Draft:
     def open_deliveries(self, subscribers: Sequence[Subscriber], event: Event, *, test: bool) -> list[Record]:
         """Add the deliveries of an event to webhooks, which share its payload; but for a test they are due at once."""
         serial, payload = self.sandbox.events.raised + len(self._events), event.payload()
-        told, most = (event.id, event.type, payload), None if test else len(self.sandbox.rules.schedule)
+        told, most = (event.id, event.type, payload), None if test else len(self.sandbox.settings.schedule)
         self._size += len(payload)
         opened = []
         for subscriber in subscribers:
@@ -200,6 +202,7 @@ class Draft:
             or self._later
             or self._taken
             or self.clock
+            or self.settings
             or self._opens_store
         )
 
@@ -207,7 +210,7 @@ class Draft:
         """Forget all that was drafted."""
         for part in (self._versions, self._events, self._later):
             part.clear()
-        self._rings = self._drops = self._taken = self.clock = None
+        self._rings = self._drops = self._taken = self.clock = self.settings = None
         self._size, self._opens_store, self.ids = OVERHEAD, False, Cutter(self.sandbox.ids)
 
     def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> Step | None:
@@ -260,6 +263,8 @@ class Draft:
             sandbox.ids.position,
             size,
         )
+        if self.settings is not None:
+            step = step._replace(settings=self.settings, settings_before=sandbox.settings)
         sandbox.take(step, versions.values())
         return step
 

@@ -7,6 +7,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TypeAlias
 
+from ..contract.formats import date_time_ms
 from ..domain import deliveries, orders, subscriptions
 from ..domain.api_keys import state
 from ..kernel.clock import iso
@@ -46,7 +47,7 @@ def has_moved_on(sandbox: Sandbox, store: Store, timer: Timer) -> bool:
 def _on_subscription(step: Callable[[Draft, Row], None]) -> Job:
     def job(draft: Draft, subject: str) -> None:
         row = draft.open(draft.store.subscriptions, subject)
-        if row is not None and not standstill.stands_still(draft, row):
+        if row is not None and not standstill.stands_still(draft, row.public["projectId"]):
             step(draft, row)
 
     return job
@@ -57,6 +58,8 @@ def _pay(draft: Draft, row: Row) -> None:
 
 
 def _expire(draft: Draft, row: Row) -> None:
+    if row.hidden["renewal"] and standstill.stands_still(draft, row.hidden["projectId"]):
+        return
     if orders.expires_at(row.public) <= draft.now:
         billing.expire(draft, row)
 
@@ -67,7 +70,7 @@ def _refund(draft: Draft, row: Row) -> None:
 
 def _activate(draft: Draft, row: Row) -> None:
     """The trial is over."""
-    if row.public["status"] == "trialing" and row.hidden["anchor"] <= draft.now:
+    if row.public["status"] == "trialing" and date_time_ms(row.public["trial_end"]) <= draft.now:
         billing.activate_subscription(draft, row)
 
 
@@ -98,6 +101,11 @@ def _give_up(draft: Draft, row: Row) -> None:
     """The grace is over too."""
     if row.public["status"] == "past_due" and subscriptions.grace_end(row.public, row.hidden) <= draft.now:
         billing.expire_subscription(draft, row)
+
+
+def _charge_again(draft: Draft, row: Row) -> None:
+    if row.public["status"] == "past_due" and row.public["paymentMethod"] == subscriptions.CHARGED:
+        billing.charge_again(draft, row)
 
 
 def _expire_key(draft: Draft, subject: str) -> None:
@@ -142,7 +150,7 @@ def _close_project(draft: Draft, subject: str) -> None:
 
 
 def _reopen_project(draft: Draft, subject: str) -> None:
-    """The project does not stand still any more: each of its subscriptions looks at the time."""
+    """The project is not suspended any more: each of its subscriptions goes on."""
     for status in billing.states(draft, "Subscription", "running"):
         for row in draft.store.subscriptions.rows_of("projectId+status", (subject, status)):
             draft.at(draft.now, "subscription.resume", row.id)
@@ -180,6 +188,7 @@ JOBS: Mapping[str, Job] = MappingProxyType(
             "subscription.renew": _on_subscription(_renew),
             "subscription.resume": _on_subscription(standstill.resume),
             "subscription.end": _on_subscription(_end),
+            "subscription.charge": _on_subscription(_charge_again),
             "subscription.expire": _on_subscription(_give_up),
             "api_key.expire": _expire_key,
             "project.close": _close_project,

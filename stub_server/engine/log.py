@@ -83,6 +83,14 @@ class Log:
         if budget.used > budget.most:
             budget.make_room()
 
+    def take_back(self, step: Step) -> None:
+        """Have the newest step no longer."""
+        self.number -= 1
+        if self._steps and self._steps[-1] is step:
+            self._steps.pop()
+            self.size -= step.size
+            self._budget.used -= step.size
+
     def refill(self, steps: Sequence[Step]) -> None:
         """Keep steps that were taken elsewhere, the newest of which is that of `number`."""
         self.number -= len(steps)

@@ -56,7 +56,7 @@ def step_before(sandbox: Sandbox, request: str, field: str) -> int:
     Raises Conflict where neither the journal nor the log knows it, and where that step is not kept.
     """
     trace = sandbox.journal.find(request)
-    if trace is not None:
+    if trace is not None and not trace.is_of_another:
         check_kept(sandbox.log, trace.before, field)
         return trace.before
     for step in sandbox.log:
@@ -93,7 +93,6 @@ def reach(sandbox: Sandbox, number: int, name: str) -> Generator[None, None, Rea
         yield from found.back(step)
         twin.unfold_rest(step)
         yield
-    twin.timers.put_back()
     parts, _ = yield from found.parts(twin.stores)
     yield from change_records(twin.stores, parts, found.merchants, twin.rules.layout)
     twin.log = twin.log.fresh(number)

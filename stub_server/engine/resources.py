@@ -5,22 +5,34 @@ from __future__ import annotations
 from ..contract.document import Move
 from ..contract.formats import date_time_ms
 from ..domain.api_keys import state
-from ..kernel.record import Body, Record, Row, moved_from
+from ..kernel.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
+from ..store.table import Table
 from .charges import lifecycle
 from .draft import Draft
 
 
-def add_customer(draft: Draft, public: Body, project: str | None = None) -> Record:
-    """A new customer; `project` is that of the order which brought them."""
-    record = draft.create(draft.store.customers, public["id"], public, {})
-    draft.emit_change(draft.store.customers, record, "created", project)
+def change(
+    draft: Draft,
+    table: Table,
+    row: Row,
+    public: Body,
+    hidden: Body | None = None,
+    project: str | None = None,
+    extras: Extras = NO_EXTRAS,
+) -> Record:
+    """A record after an update. One that changes nothing raises no event and leaves the record as it is."""
+    if row.equals(public, row.hidden if hidden is None else hidden):
+        return row.record
+    record = draft.update(table, row, public, hidden)
+    draft.emit_change(table, record, "updated", project, extras)
     return record
 
 
-def change_customer(draft: Draft, row: Row, public: Body) -> Record:
-    """A customer after an update."""
-    record = draft.update(draft.store.customers, row, public)
-    draft.emit_change(draft.store.customers, record, "updated")
+def add_customer(draft: Draft, public: Body, project: str | None = None, made_by: str | None = None) -> Record:
+    """A new customer; `project` is that of the order which brought them, `made_by` the restriction of the key."""
+    hidden = {} if made_by is None else {"made_by": made_by}
+    record = draft.create(draft.store.customers, public["id"], public, hidden)
+    draft.emit_change(draft.store.customers, record, "created", project)
     return record
 
 
@@ -32,19 +44,25 @@ def add_project(draft: Draft, public: Body, hidden: Body) -> Record:
     return record
 
 
-def move_project(draft: Draft, row: Row, moved: Move) -> Record:
+def move_project(draft: Draft, row: Row, moved: Move, reason: str | None = None) -> Record:
     """A project in its next state."""
-    record = draft.update(draft.store.projects, row, row.public | {"status": moved.to})
+    hidden = row.hidden | {"reason": reason}
+    record = draft.update(draft.store.projects, row, row.public | {"status": moved.to}, hidden)
     project_moved(draft, record, moved)
     return record
 
 
 def project_moved(draft: Draft, record: Record, moved: Move) -> None:
     """The events of a project's move, and the job that sees to its orders and subscriptions before anything else."""
-    draft.emit_move(draft.store.projects, record, moved, record.id)
+    paused = lifecycle(draft, "Project").sets["paused"]
+    if moved.to in paused:
+        row = draft.open(draft.store.projects, record.id)
+        assert row is not None  # it has just moved
+        record = draft.update(draft.store.projects, row, row.public, row.hidden | {"suspended_at": draft.now})
+    draft.emit_move(draft.store.projects, record, moved, record.id, moved_from(moved.from_, "reason"))
     if moved.to == "archived":
         draft.at(draft.now, "project.close", record.id)
-    if moved.from_ in lifecycle(draft, "Project").sets["paused"]:
+    if moved.from_ in paused:
         draft.at(draft.now, "project.reopen", record.id)
 
 
@@ -52,13 +70,6 @@ def add_plan(draft: Draft, public: Body) -> Record:
     """A new plan."""
     record = draft.create(draft.store.plans, public["id"], public, {})
     draft.emit_change(draft.store.plans, record, "created", public["projectId"])
-    return record
-
-
-def change_plan(draft: Draft, row: Row, public: Body) -> Record:
-    """A plan after an update."""
-    record = draft.update(draft.store.plans, row, public)
-    draft.emit_change(draft.store.plans, record, "updated", public["projectId"])
     return record
 
 
@@ -79,9 +90,8 @@ def add_key(draft: Draft, public: Body, hidden: Body) -> Record:
 
 def change_key(draft: Draft, row: Row, public: Body, hidden: Body) -> Record:
     """An API key after an update."""
-    record = draft.update(draft.store.api_keys, row, public, hidden)
     before = state(row.public, draft.now)
-    draft.emit_change(draft.store.api_keys, record, "updated", extras=moved_from(before))
+    record = change(draft, draft.store.api_keys, row, public, hidden, extras=moved_from(before))
     if before == "active" and state(public, draft.now) == "expired":
         draft.emit_move(draft.store.api_keys, record, lifecycle(draft, "ApiKey").find("active", "expired"))
     if public["expires_at"] != row.public["expires_at"]:

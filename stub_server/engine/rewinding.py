@@ -35,7 +35,6 @@ def restore(world: Sandbox, pinned: Sandbox, cause: Cause) -> Generator[None, No
         store.forget_unrecorded()
     for store in there.stores.values():
         store.unrecorded.clear()
-    there.timers.put_back()
     found = yield from between(here, there)
     return (yield from _record(world, Reached(there, found), cause, None))
 
@@ -95,6 +94,8 @@ def _step(world: Sandbox, then: Sandbox, parts: tuple[Part, ...], size: int, cau
         position=world.ids.position,
         position_before=world.ids.position,
         size=size,
+        settings=None if then.settings == world.settings else then.settings,
+        settings_before=None if then.settings == world.settings else world.settings,
         restored=Restored(
             parts, tuple(world.stores), tuple(then.stores), events, world.events.raised, then.events.raised, replies
         ),

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..contract.document import Lifecycle
-from ..domain.deliveries import STANDARD
 from ..kernel.record import Body
 from ..store.tables import Layout
+from .settings import SandboxSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Rules:
 
     `lifecycles` and `changes` (the event types of each change that moves no state) by schema name; `payload_keys` by
     event type; `defaults` by schema name; `banks` are ISPB and name of where payers have their accounts, each as often
-    as it is likely; `autopay` is seconds; `schedule` is what each attempt of a delivery waits, in ms.
+    as it is likely; `settings` are those that a new sandbox has.
     """
 
     layout: Layout
@@ -27,5 +27,4 @@ class Rules:
     defaults: Mapping[str, Body]
     banks: tuple[tuple[str, str], ...]
     base_url: str
-    autopay: int | None
-    schedule: tuple[int, ...] = STANDARD
+    settings: SandboxSettings

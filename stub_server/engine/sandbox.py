@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from time import perf_counter_ns
 from typing import Any, TypeAlias
 
 from ..domain.webhooks import Subscriber
@@ -24,6 +26,7 @@ from .log import Budget, Log, Unkept
 from .replies import Replies
 from .restoring import change_records, rebuild, undo_records
 from .rules import Rules
+from .settings import SandboxSettings
 from .step import Put, ReplyKey, Restored, Step
 
 DEFAULT = "default"  # the world that is there from the start
@@ -39,15 +42,18 @@ Opened: TypeAlias = tuple[Put, Body, Body, Row | None]
 class Sandbox:
     """A world of its own. Another sandbox's records, clock and credentials do not exist in it.
 
-    State, which steps alone change: `stores`, `events`, `timers`, `replies`, the clock's setting, the positions of
-    `ids`. Beside it, and no state: journal, fault rules, `in_progress` (Idempotency-Keys whose request still runs) and
-    `subscribers` (who wants which events, remembered until a webhook changes); `seeded_keys` are the ids of the API
-    keys that came with the seed, whose secrets follow the world's name. `recorded_clock` is the clock's setting
-    after the newest step; a running clock shows a later instant by now.
+    State, which steps alone change: `stores`, `events`, `timers`, `replies`, `settings`, the clock's setting, the
+    positions of `ids`. Beside it, and no state: journal, fault rules, `in_progress` (Idempotency-Keys whose request
+    still runs) and `subscribers` (who wants which events, remembered until a webhook changes); `seeded_keys` are the
+    ids of the API keys that came with the seed, whose secrets follow the world's name. `recorded_clock` is the clock's
+    setting after the newest step; a running clock shows a later instant by now. A reset restores `first_settings`.
 
+    While a past is lived, `declining` are the subscriptions whose cards are declined when they are charged next.
     Deliveries of the first `held` events are not sent. `bell` is rung by a step that has something due before `alarm`,
     the instant (ms) at which somebody looks anyway. While a world `is_advancing`, its clock stands where its deliveries
-    are; one that `is_gone` is nobody's any more.
+    are; one that `is_gone` is nobody's any more. In one that `is_halted` time and deliveries wait, for its steps cannot
+    be written; `undone_at` says when one was last undone for that, in ns of the machine's counter. Whoever does what is
+    due has the `turn`.
     """
 
     name: str
@@ -72,13 +78,20 @@ class Sandbox:
     is_broken: bool = False
     is_advancing: bool = False
     is_gone: bool = False
+    is_halted: bool = False
+    undone_at: int = 0
     held: int = 0
+    declining: set[str] = field(default_factory=set)
     bell: Callable[[Sandbox], None] | None = None
     alarm: int = SILENT
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     recorded_clock: ClockState = field(init=False)
     faults: Faults = field(init=False)
+    settings: SandboxSettings = field(init=False)
+    first_settings: SandboxSettings = field(init=False)
 
     def __post_init__(self) -> None:
+        self.settings = self.first_settings = self.rules.settings
         self.recorded_clock = self.clock.state
         self.faults = Faults(self.seed)
 
@@ -163,6 +176,8 @@ class Sandbox:
             for key, _ in step.forgotten_replies:
                 self.replies.drop(key)
             self.replies.put(*step.saved)
+        if step.settings is not None:
+            self.settings = step.settings
         if step.clock is not self.recorded_clock:
             self.clock.set(step.clock)
             self.recorded_clock = step.clock
@@ -223,10 +238,21 @@ class Sandbox:
         for timer in step.timers_taken:
             self.timers.put(timer)
         self.timers.last = step.timers_before
+        if step.settings is not None:
+            self.settings = step.settings_before or self.rules.settings
         self.clock.set(step.clock_before)
         self.recorded_clock = step.clock_before
         self.ids.position = step.position_before
         self.subscribers.clear()
+
+    def take_back(self, step: Step) -> None:
+        """Undo the newest step as if it had never been taken. What reads have counted of its keys since is lost."""
+        store = self.stores[step.merchant.id]
+        self.unfold(step)
+        for key_id, _, _ in step.used:
+            store.unrecorded.pop(key_id, None)
+        self.log.take_back(step)
+        self.undone_at = perf_counter_ns()
 
     def _store_for(self, step: Step) -> Store:
         store = self.stores.get(step.merchant.id)
@@ -281,6 +307,7 @@ class Sandbox:
             held=SILENT,
         )
         twin.faults = self.faults.copy()
+        twin.settings, twin.first_settings = self.settings, self.first_settings
         return twin
 
     def speak(self) -> None:

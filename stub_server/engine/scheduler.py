@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Generator
+from time import perf_counter
 from typing import NamedTuple
 
-from ..kernel.problem import Conflict
+from ..kernel.problem import Conflict, Unavailable
+from ..kernel.slices import Lane, at_once
 from ..kernel.timers import Timer
 from .draft import Draft
 from .jobs import JOBS, has_moved_on
 from .sandbox import Sandbox
 from .step import Cause, Step
 
-MOST_JOBS = 100_000  # of one run: nobody else is served meanwhile
+LITTLE = 0.001  # seconds: what is done at once takes no longer than a request
 log = logging.getLogger("stub_server")
 
 
@@ -25,32 +28,72 @@ class Fired(NamedTuple):
     events: tuple[str, ...]
 
 
-def tick(sandbox: Sandbox) -> int:
-    """Latch the time of the request that begins now, after everything that was due before it.
+def tick(sandbox: Sandbox) -> int | None:
+    """Latch the time of what begins now, after the little that was due before it; None when that is done.
 
-    Where a job fails by a defect, time waits before it and the request is served: the next one tries again. While the
-    clock advances, it stands between its deliveries.
+    Where more is due, answers the instant up to which it is to be done first, by `pass_on`. A clock that advances
+    stands between its deliveries.
     """
     now = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
-    if not sandbox.timers.is_quiet(now):
+    if sandbox.timers.is_quiet(now):
+        sandbox.clock.latch(now)
+        return None
+    if sandbox.turn.locked():
+        return now
+    work, until = ticking(sandbox, now), perf_counter() + LITTLE
+    for _ in work:
+        if perf_counter() >= until:
+            work.close()
+            return now
+    return None
+
+
+async def pass_on(sandbox: Sandbox, lane: Lane, until: int) -> None:
+    """Do what is due until an instant, however much it is, while requests to other sandboxes are served.
+
+    On the way of a clock that advances, jobs are not done for a request: it is served between them.
+    """
+    if not (sandbox.is_advancing and sandbox.turn.locked()):
+        async with sandbox.turn:
+            await lane.in_slices(ticking(sandbox, until))
+
+
+async def caught_up(sandbox: Sandbox, lane: Lane) -> None:
+    """Latch the time after everything that is due by now."""
+    until = tick(sandbox)
+    if until is not None:
+        await pass_on(sandbox, lane, until)
+
+
+def tick_through(sandbox: Sandbox) -> None:
+    """The same at once: where nobody else waits."""
+    until = tick(sandbox)
+    if until is not None:
+        at_once(ticking(sandbox, until))
+
+
+def ticking(sandbox: Sandbox, until: int) -> Generator[None, None, None]:
+    """Do what is due until an instant, with pauses, and latch it.
+
+    Where a job fails by a defect, time waits before it and the request is served: the next one tries again.
+    """
+    timers, clock = sandbox.timers, sandbox.clock
+    if timers.next(until) is not None:
         try:
-            run_due(sandbox, now)
+            yield from passing(sandbox, until, [])
+        except Unavailable:  # the store cannot be written: time waits, and reads are answered
+            return
         except Exception:
-            log.exception("defect in a job of sandbox %s; its clock waits at %d", sandbox.name, sandbox.clock.now)
-            return sandbox.clock.now
-        due = sandbox.timers.next_due()
-        if due is not None and due <= now:  # more than one run does: time waits until the next one
-            return sandbox.clock.now
-    sandbox.clock.latch(now)
-    return now
+            log.exception("defect in a job of sandbox %s; its clock waits at %d", sandbox.name, clock.now)
+            return
+    if timers is sandbox.timers and timers.next(until) is None:  # else it has gone back meanwhile
+        clock.latch(max(clock.now, until))
 
 
 def advance(sandbox: Sandbox, to: int, cause: Cause) -> list[Fired]:
-    """Jump to an instant; all jobs on the way are done in the order of their time, those they set included.
-
-    After MOST_JOBS the clock stops where the last one was: the next call goes on from there.
-    """
-    fired = run_due(sandbox, to)
+    """Jump to an instant; all jobs on the way are done in the order of their time, those they set included."""
+    fired: list[Fired] = []
+    at_once(passing(sandbox, to, fired))
     arrive(sandbox, to, cause)
     return fired
 
@@ -69,32 +112,34 @@ def check_standing(world: Sandbox) -> None:
 
 
 def arrive(sandbox: Sandbox, to: int, cause: Cause) -> None:
-    """Set the clock to an instant, unless a job is due before it."""
-    due = sandbox.timers.next_due()
+    """Set the clock to an instant before which nothing is due any more."""
     draft = Draft(sandbox, sandbox.store, cause)
-    draft.clock = sandbox.clock.moved(sandbox.clock.now if due is not None and due <= to else to)
+    draft.clock = sandbox.clock.moved(to)
     draft.now = draft.clock.now
     draft.record()
 
 
-def run_due(sandbox: Sandbox, until: int, most: int | None = None, *, pausing: bool = False) -> list[Fired]:
-    """Do what is due until an instant, at most so many jobs; when `pausing`, only up to the next attempt to send."""
-    most = MOST_JOBS if most is None else most
-    fired: list[Fired] = []
-    timers, clock = sandbox.timers, sandbox.clock
+def passing(sandbox: Sandbox, until: int, fired: list[Fired], *, pausing: bool = False) -> Generator[None, None, None]:
+    """Do what is due until an instant, with a pause after each job; `fired` takes what was done.
+
+    When `pausing`, only up to the next attempt to send. It ends where the sandbox goes, or goes back, in a pause.
+    """
+    timers, clock, undone_at = sandbox.timers, sandbox.clock, sandbox.undone_at
     now = clock.now
+
+    def goes_on() -> bool:
+        return not sandbox.is_gone and timers is sandbox.timers and undone_at == sandbox.undone_at
+
     try:
-        for _ in range(most):
-            timer = timers.next(until)
-            if timer is None:
-                break
+        while goes_on() and (timer := timers.next(until)) is not None:
             if pausing and (attempt := timers.next_attempt()) is not None and attempt < timer.due:
                 break
-            now = max(now, timer.due)
+            now = max(now, clock.now, timer.due)
             step = run(sandbox, timer, now)
             if step is not None:
                 fired.append(Fired(timer.due, timer.job, timer.subject, tuple(event.type for event in step.events)))
-        if timers.aside:
+            yield
+        if timers.aside and goes_on():
             last = Draft(sandbox, sandbox.store, Cause("clock", "", "passing"), now)
             last.taken()
             last.clock = clock.at(now)
@@ -102,7 +147,6 @@ def run_due(sandbox: Sandbox, until: int, most: int | None = None, *, pausing: b
     except BaseException:
         timers.put_back()
         raise
-    return fired
 
 
 def run(sandbox: Sandbox, timer: Timer, now: int) -> Step | None:

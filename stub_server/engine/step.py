@@ -11,6 +11,7 @@ from ..kernel.ids import Position
 from ..kernel.record import Record
 from ..kernel.timers import TimerData
 from ..store.memory import Merchant, Usage
+from .settings import SandboxSettings
 
 ReplyKey: TypeAlias = tuple[str, str, str, str]
 """Merchant, method, path and Idempotency-Key of a request."""
@@ -115,6 +116,8 @@ class Step(NamedTuple):
     named `…_before` or `forgotten_…` is what the step replaced, and undoing it puts that back; `events_before` and
     `timers_before` are how many of them there had ever been. `size` is about how many bytes the step keeps alive.
 
+    `settings` are those of the sandbox where the step changes them.
+
     A step that restores an earlier state says so in `restored`, and names no records, events, usage or replies beside.
     """
 
@@ -140,6 +143,8 @@ class Step(NamedTuple):
     position_before: Position
     size: int
     restored: Restored | None = None
+    settings: SandboxSettings | None = None
+    settings_before: SandboxSettings | None = None
 
     def __repr__(self) -> str:
         """Without records and replies, which may hold secrets."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
@@ -17,32 +16,17 @@ from .routes import alike
 from .situation import Situation
 
 LARGEST, WIDEST = 65_536, 1_000  # bytes, and commas, of a body that is mended
-_ROUTES = 4
-_SAFE = "GET"
 _PARAMETER = "The contract does not accept the value."
 
 
 def another_route(s: Situation) -> Iterator[Attempt]:
-    """404: the paths that the one which was sent may be a slip of."""
-    asked = s.attempt.question
-    for _, path in islice(alike(s.document, asked.method, asked.path), _ROUTES):
-        yield s.attempt.asking(Change("path", asked.path, path, "The API has no such path."), path=path)
+    """404: the path of which the one that was sent is most likely a slip.
 
-
-def another_method(s: Situation) -> Iterator[Attempt]:
-    """405: the methods that the path has, first one that sends a body where one was sent, and reads where none was.
-
-    None of them deletes: nobody asked for that.
+    No other is tried: after "active" for "activate" would come "archive".
     """
-    if s.routed is None:
-        return
-    asked, has_body, operations = s.attempt.question, bool(s.attempt.question.body), s.routed.operations
-    methods = sorted(operations, key=lambda method: ((operations[method].body is None) == has_body, method != _SAFE))
-    for method in methods:
-        if method == "DELETE":
-            continue
-        change = Change("method", asked.method, method, f"The path answers {', '.join(sorted(methods))}.")
-        yield s.attempt.asking(change, method=method)
+    asked = s.attempt.question
+    for _, path in alike(s.document, asked.method, asked.path)[:1]:
+        yield s.attempt.asking(Change("path", asked.path, path, "The API has no such path."), path=path)
 
 
 def as_json(s: Situation) -> Iterator[Attempt]:

@@ -19,6 +19,7 @@ from ..store.memory import Merchant
 from .attempt import BEFORE, Attempt, Change
 from .contract_repairs import example_of
 from .curl import curl
+from .harmless import said
 from .kinds import AUTH, CONTRACT, FAULT, KINDS, RULE, Kind
 from .mending import ABSENT, Mender
 from .places import place_of
@@ -84,13 +85,15 @@ class Explainer:
         stage = self._rehearsal.stage(world)
         first = _as_it_was(sent, _token(server, world, merchant), document)
         found: Attempt | None = None
+        met: tuple[str, ...] = ()
         can_be_tried = not (world.is_broken or _is_cut(sent) or (is_control and routed(document, path) is None))
         if can_be_tried and (kind.is_listed or sent.simulated):
-            search = Search(server, document, mender, self._rehearsal, merchant.id)
+            search = Search(server, document, mender, self._rehearsal, merchant.id, said(sent.body))
             try:
                 found = await search.nearest(first, stage)
             except Exception:  # whoever reads the journal gets the rest of it all the same
                 log.exception("defect while looking for the nearest of a %s of sandbox %s", sent.code, world.name)
+            met = tuple(search.met) if found is None else ()
         situation = Situation(mender, document, self._rehearsal.stage(world), merchant.id, first, _answer(sent))
         operation = _operation(situation, sent)
         name = _name(kind, sent, is_same=found is not None and not found.changes and not found.before)
@@ -99,7 +102,7 @@ class Explainer:
             "kind": name,
             "contract": place_of(document, operation, sent.details, sent.code) if name != FAULT else None,
             "rule": None if name == CONTRACT else {"name": sent.code, "text": kind.text},
-            "state": state_of(situation, sent.code) if operation is not None and name != FAULT else None,
+            "state": _state(situation, (sent.code, *met)) if operation is not None and name != FAULT else None,
             "nearest": None if found is None else self._shown(server, world, sent, found, name),
         }
 
@@ -116,6 +119,11 @@ class Explainer:
             ],
             "curl": command,
         }
+
+
+def _state(situation: Situation, codes: tuple[str, ...]) -> Body | None:
+    """The state behind a refusal, or behind the first that would come next where no repair helps."""
+    return next((state for code in codes if (state := state_of(situation, code)) is not None), None)
 
 
 def _in_world(sent: Sent) -> str:
@@ -137,14 +145,15 @@ def _of_lives(control: Document) -> Document:
 
 
 def _merchant(world: Sandbox, sent: Sent, surface: _Surface) -> Merchant:
-    """Whose records a request is about: the caller's, or on the control surface those of the record in the path."""
-    path = _in_world(sent)
-    found = routed(surface.document, path) if path.startswith(CONTROL) else None
+    """Whose records a request is about: the caller's, or of one who is not known those of the record in the path."""
+    if sent.merchant_id in world.stores:
+        return world.stores[sent.merchant_id].merchant
+    found = routed(surface.document, _in_world(sent))
     for name, ident in found.values.items() if found is not None else ():
         for store in world.stores.values():
             if name in TABLES and store.tables[TABLES[name]].find(ident.lower()) is not None:
                 return store.merchant
-    return (world.stores.get(sent.merchant_id or "") or world.store).merchant
+    return world.store.merchant
 
 
 def _kind_of(sent: Sent) -> Kind:
@@ -153,9 +162,14 @@ def _kind_of(sent: Sent) -> Kind:
 
 
 def _name(kind: Kind, sent: Sent, *, is_same: bool) -> str:
-    """The kind of a refusal: what a fault rule or a header made is a fault, whatever its code says."""
+    """The kind of a refusal: what a fault rule or a header made is a fault, whatever its code says.
+
+    A record that the ready token finds and an API key did not is hidden from that key.
+    """
     labels = (sent.simulated or "").split(", ")
     is_wished = any(label in _WISHED for label in labels)
+    if is_same and sent.code == "not_found" and (sent.caller or "").startswith("private_key"):
+        return AUTH
     return FAULT if is_wished or (is_same and any(label.startswith("fault:") for label in labels)) else kind.kind
 
 

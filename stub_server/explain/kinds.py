@@ -21,7 +21,7 @@ AUTH, CONTRACT, RULE, REFERENCE, FAULT = "auth", "contract", "rule", "reference"
 class Kind(NamedTuple):
     """`repair` is None where nothing is changed but what every attempt has: the ready token, and no simulation.
 
-    `is_listed` says that a nearest request is promised; `text` is the rule, or why there is no repair.
+    `is_listed` says that a nearest request is looked for; `text` is the rule, or why there is no repair.
     """
 
     kind: str
@@ -56,15 +56,13 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             CONTRACT, "A key of a free map has 1 to 64 characters and no NUL.", contract.renamed_keys
         ),
         "route_not_found": Kind(CONTRACT, "The contract lists every path.", contract.another_route),
-        "method_not_allowed": Kind(CONTRACT, "The contract names a path's methods.", contract.another_method),
+        "method_not_allowed": Kind(CONTRACT, "The contract names a path's methods."),
         # what it refers to
-        "not_found": Kind(REFERENCE, "The path names a record that exists.", reference.another_target),
+        "not_found": Kind(REFERENCE, "The path names a record that the caller sees."),
         "reference_not_found": Kind(
             REFERENCE, "The body refers to records that exist and belong together.", reference.another_reference
         ),
-        "merchant_not_found": Kind(
-            REFERENCE, "A public key finds its merchant while it is active.", reference.another_merchant_key
-        ),
+        "merchant_not_found": Kind(REFERENCE, "A public key finds its merchant while it is active."),
         "sandbox_not_found": Kind(REFERENCE, "A path below /s/ names a sandbox that exists."),
         # what the rules allow
         "duplicate_document": Kind(RULE, "A merchant has one customer of a document.", rules.free_document),
@@ -81,20 +79,23 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "project_not_active": Kind(RULE, "Only an active project takes orders.", states.active_project),
         "project_archived": Kind(RULE, "An archived project stays as it is.", states.live_project),
         "project_has_activity": Kind(
-            RULE, "A project with paid or open orders or running subscriptions is not deleted.", states.idle_project
+            RULE, "A project with paid or open orders or running subscriptions is archived, not deleted."
         ),
         "plan_not_active": Kind(RULE, "An inactive plan takes no orders.", states.activated_plan),
         "plan_sold_out": Kind(RULE, "A plan has max_subscribers places and no more.", states.roomier_plan),
+        "amount_mismatch": Kind(
+            RULE, "Where amounts are strict, the items of an order add up to its total.", rules.total_of_items
+        ),
         "plan_in_use": Kind(
-            RULE, "A plan with subscribers keeps price and interval; with open orders too it is not deleted.",
+            RULE, "A plan with subscribers keeps its rhythm; with open orders too it is not deleted.",
             states.unused_plan,
         ),
         "payment_method_not_allowed": Kind(
             RULE, "An order is paid by one of the plan's payment_methods.", states.possible_method
         ),
-        "webhook_limit": Kind(RULE, "A merchant has at most 20 webhooks.", rules.room_for_webhook),
-        "webhook_deleted": Kind(RULE, "A delivery is sent to its webhook, while that exists.", rules.retryable_log),
-        "log_not_retryable": Kind(RULE, "A delivery that was called off is not sent any more.", rules.retryable_log),
+        "webhook_limit": Kind(RULE, "A merchant has at most 20 webhooks.", None, False),
+        "webhook_deleted": Kind(RULE, "A delivery is sent to its webhook, while that exists."),
+        "log_not_retryable": Kind(RULE, "A delivery that was called off is not sent any more."),
         "idempotency_key_reused": Kind(RULE, "An Idempotency-Key stands for one request.", rules.another_key),
         "step_not_kept": Kind(RULE, "A step or an instant is named whose state is kept."),
         "idempotency_in_progress": Kind(RULE, "The first request with an Idempotency-Key is answered first."),
@@ -115,9 +116,12 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "internal_error": Kind(FAULT, "A defect: its cause is in the server's log.", None, False),
         # without a repair
         "payload_too_large": Kind(CONTRACT, "A body has at most 1 MiB. A larger one is not kept.", None, False),
+        "uri_too_long": Kind(CONTRACT, "A target has less than 64 KiB. A longer one is not kept.", None, False),
         "headers_too_large": Kind(CONTRACT, "Headers have at most 64 KiB. Larger ones are not kept.", None, False),
-        "not_implemented": Kind(RULE, "The operation has no behaviour here.", None, False),
+        "not_implemented": Kind(RULE, "The operation, method or transfer coding is not known here.", None, False),
+        "http_version_not_supported": Kind(CONTRACT, "Requests are HTTP/1.1 or HTTP/1.0.", None, False),
         "sandbox_unavailable": Kind(RULE, "A broken sandbox serves nothing until it is reset.", None, False),
+        "store_unavailable": Kind(RULE, "The store takes no changes: its disk may be full.", None, False),
         "admin_key_required": Kind(AUTH, "The control surface asks for the admin key.", None, False),
     }
 )  # fmt: skip

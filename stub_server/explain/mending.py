@@ -31,6 +31,7 @@ class Mender:
     def __init__(self, document: Document, schemas: Schemas) -> None:
         self.resolve, self._schemas = document.resolve, schemas
         self._compiled: dict[int, Validator] = {}
+        self._joined: dict[tuple[int, int], Json] = {}
 
     def accepts(self, schema: Json, value: Any) -> bool:
         """Whether a schema of the document accepts a value."""
@@ -38,6 +39,18 @@ class Mender:
         if known is None:
             known = self._compiled[id(schema)] = self._schemas.compile(schema, request=True)
         return known.is_valid(value)
+
+    def joined(self, schema: Json, part: Json) -> Json:
+        """A schema of objects and one of its `allOf` as one."""
+        key = id(schema), id(part)
+        known = self._joined.get(key)
+        if known is None:
+            members = dict(schema["properties"])
+            for name, member in part.get("properties", {}).items():
+                members[name] = {**self.resolve(members.get(name, {})), **self.resolve(member)}
+            required = [*schema.get("required", ()), *part.get("required", ())]
+            known = self._joined[key] = {**schema, "properties": members, "required": required}
+        return known
 
 
 class Mending:
@@ -68,9 +81,11 @@ class Mending:
         """Of alternatives the one that the value is meant for."""
         options = schema.get("oneOf") or schema.get("anyOf")
         if not options:
+            for part in schema.get("allOf", ()):
+                schema = self._mender.joined(schema, self._chosen(self._mender.resolve(part), value))
             return schema
         for option in options:
-            if self._mender.accepts(option, value):
+            if value is not ABSENT and self._mender.accepts(option, value):
                 return self._mender.resolve(option)
         return self._mender.resolve(options[0])
 

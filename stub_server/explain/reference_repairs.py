@@ -6,18 +6,15 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..domain import api_keys as key_rules
 from ..http.rehearsal import Question
 from ..kernel.ids import Cutter
 from ..kernel.record import Row
 from ..store.table import Table
 from . import free
-from .attempt import Attempt, Change
+from .attempt import Attempt
 from .contract_repairs import example_of
-from .control_repairs import payable_order
 from .mending import Mending, Unmendable
-from .routes import filled
-from .situation import LOOKED_AT, TABLES, Situation
+from .situation import LOOKED_AT, Situation
 
 _TRIED = 4  # records
 _MAKERS = {
@@ -30,40 +27,11 @@ _MAKERS = {
 }
 """The operations whose first new id is that of the record which they make."""
 _ITEM = re.compile(r"([A-Za-z_]+)\[[0-9]+\]").fullmatch
-_TARGET, _REFERENCE = "There is no such record; this one exists.", "No such record exists; this one fits."
-
-
-def another_target(s: Situation) -> Iterator[Attempt]:
-    """404: the path at a record that exists, else at one that a call before makes."""
-    name = next((n for n in s.values if n in TABLES), None)
-    table = None if name is None else s.table(name)
-    if name is None or table is None:
-        if s.attempt.member("qr_code") is not None:
-            yield from payable_order(s)
-        return
-    rows = s.like(table, s.values[name])
-    if table.name == "webhook_logs":
-        rows = sorted(rows, key=lambda row: row.public["status"] == "canceled")
-    yield from s.at_others(rows[:_TRIED], _TARGET)
-    for ident, call in made(s, table):
-        path = filled(s.operation.path, {**s.values, name: ident})
-        for attempt in s.after("No record of this kind exists.", call):
-            yield attempt.asking(Change(f"path.{name}", s.values[name], ident, _TARGET), path=path)
-
-
-def another_merchant_key(s: Situation) -> Iterator[Attempt]:
-    """404: a public key that is active in this world."""
-    for store in (s.store, *s.stage.stores.values()):
-        for row in s.newest(store.api_keys):
-            if key_rules.state(row.public, s.stage.clock.now) == "active":
-                key = row.public["public_key"]
-                path = filled(s.operation.path, {"publicKey": key})
-                yield s.attempt.asking(Change("path.publicKey", s.values.get("publicKey"), key, _TARGET), path=path)
-                break
+_REFERENCE = "No such record exists; this one fits."
 
 
 def another_reference(s: Situation) -> Iterator[Attempt]:
-    """404 `reference_not_found`: a record that exists where the body refers to none."""
+    """409 `reference_not_found`: a record that exists where the body refers to none."""
     item = _ITEM(s.field)
     name = item[1] if item is not None else s.field
     if item is not None:

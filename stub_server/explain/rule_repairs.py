@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from ..domain.documents import infer
 from ..kernel.clock import DAY, iso
+from ..kernel.money import items_cents
 from . import free
 from .attempt import Attempt
-from .reference_repairs import made
 from .situation import Situation
 
 _TRIED = 4
@@ -50,6 +50,12 @@ def free_address(s: Situation) -> Iterator[Attempt]:
         yield s.attempt.with_member(["url"], made, "No webhook has this address yet.")
 
 
+def total_of_items(s: Situation) -> Iterator[Attempt]:
+    """The total that the items add up to."""
+    total = items_cents(s.attempt.member("items")) / 100
+    yield s.attempt.with_member(["totalAmount"], total, "The items add up to this.")
+
+
 def another_key(s: Situation) -> Iterator[Attempt]:
     """An Idempotency-Key that was not used for this path."""
     asked = s.attempt.question
@@ -78,29 +84,3 @@ def later_expiry(s: Situation) -> Iterator[Attempt]:
     """An API key is switched on with an end that is still to come."""
     until = iso(s.stage.clock.now + _YEAR)
     yield s.attempt.with_member(["expires_at"], until, "The key has expired: it needs a later end to be active.")
-
-
-# -- webhooks
-
-
-def room_for_webhook(s: Situation) -> Iterator[Attempt]:
-    """One webhook less, one that is switched off before others, and the oldest before younger ones."""
-    rows = sorted(s.newest(s.store.webhooks)[::-1], key=lambda row: row.public["is_active"])
-    if rows:
-        yield from s.after(
-            "A merchant has so many webhooks and no more.", s.call("deleteWebhook", {"webhookId": rows[0].id})
-        )
-
-
-def retryable_log(s: Situation) -> Iterator[Attempt]:
-    """A delivery whose webhook exists and that was not called off."""
-    rows = s.newest(s.store.webhook_logs, 4 * 50)
-    fitting = [r for r in rows if r.public["status"] != "canceled" and r.public["webhookId"] in s.store.webhooks.keys]
-    yield from s.at_others(fitting[:_TRIED], "This delivery can be tried again.")
-    if fitting:
-        return
-    webhooks = s.newest(s.store.webhooks, 1)
-    first = [(webhooks[0].id, None)] if webhooks else list(made(s, s.store.webhooks))
-    for ident, call in first:  # the next refusal finds the delivery of the test
-        calls = [*([] if call is None else [call]), s.call("sendTestWebhook", {"webhookId": ident})]
-        yield from s.after("There is no delivery that can be tried again.", *calls)

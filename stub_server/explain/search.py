@@ -10,6 +10,7 @@ from ..contract.document import Document
 from ..engine.sandbox import Sandbox
 from ..http.rehearsal import Answer, Rehearsal
 from .attempt import Attempt
+from .harmless import harmless
 from .kinds import KINDS
 from .mending import Mender
 from .situation import Situation
@@ -20,13 +21,22 @@ OFTEN = 2  # times that the same refusal is repaired on one way
 
 
 class Search:
-    """One search. `left` is how many attempts may still be made."""
+    """One search. `words` are what the refused request's body says; `left` is how many attempts may still be made."""
 
-    def __init__(self, server: Server, document: Document, mender: Mender, rehearsal: Rehearsal, merchant: str) -> None:
+    def __init__(
+        self,
+        server: Server,
+        document: Document,
+        mender: Mender,
+        rehearsal: Rehearsal,
+        merchant: str,
+        words: frozenset[str],
+    ) -> None:
         self._server, self._document, self._mender = server, document, mender
-        self._rehearsal, self._merchant = rehearsal, merchant
+        self._rehearsal, self._merchant, self._words = rehearsal, merchant, words
         self._seen: set[object] = set()
         self.left = MOST
+        self.met: dict[str, None] = {}  # codes of the refusals, in order
 
     async def nearest(self, attempt: Attempt, stage: Sandbox, met: tuple[object, ...] = ()) -> Attempt | None:
         """The attempt, or a repair of it, that succeeds; None where none was found.
@@ -34,6 +44,7 @@ class Search:
         `stage` is a copy of the world in which the calls before have been made. A refusal leaves it as it was. `met`
         are the refusals on the way: where one comes back, its repair has not helped.
         """
+        attempt = harmless(attempt, self._words, stage.clock.now)
         question = attempt.question
         mark = tuple((*call[:3], tuple(call.headers.items()), call.body) for call in (*attempt.before, question))
         if self.left <= 0 or len(met) > DEEPEST or mark in self._seen:
@@ -44,6 +55,7 @@ class Search:
         await asyncio.sleep(0)  # others are served between two attempts
         if answer.is_success:
             return attempt
+        self.met[answer.code or ""] = None
         refusal = answer.code, answer.details[0]["field"] if answer.details else None
         if met.count(refusal) >= OFTEN:
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -18,7 +18,7 @@ from ..kernel.record import Row
 from ..store.memory import Store
 from ..store.query import Query, select
 from ..store.table import Table
-from .attempt import Attempt, Change
+from .attempt import Attempt
 from .mending import Mender
 from .routes import Routed, filled, routed
 
@@ -131,13 +131,3 @@ class Situation:
                 return
             made = made.after(call, why)
         yield made
-
-    def at_others(self, rows: Iterable[Row], why: str) -> Iterator[Attempt]:
-        """The attempt at other records than the one that the path names."""
-        name = next((n for n in self.values if n in TABLES), None)
-        if name is None:
-            return
-        for row in rows:
-            if row.id != self.values[name].lower():
-                path = filled(self.operation.path, {**self.values, name: row.id})
-                yield self.attempt.asking(Change(f"path.{name}", self.values[name], row.id, why), path=path)

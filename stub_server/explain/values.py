@@ -18,6 +18,7 @@ _LONGEST = 100_000  # characters of a text that are looked at
 _DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]([0-9]{2}:[0-9]{2}(?::[0-9]{2})?(?:\.[0-9]{1,9})?))?").match
 _HEX = re.compile(r"[^0-9a-fA-F]")
 _LONE = re.compile("[\ud800-\udfff]")
+NO = ("false", "0", "no")
 _SAMPLES = ("A", "BR", "11", "987654321", "55", "x-header", "value", "1")
 _OF_FORMAT = {
     "email": "marina@example.com",
@@ -35,8 +36,7 @@ def like(schema: Json, value: Any, now: str) -> Iterator[Any]:
     if options:
         yield from _options([option for option in options if option is not None], value)
     elif schema.get("type") == "boolean":
-        yield {"true": True, "1": True, "yes": True}.get(str(value).strip().lower(), False)
-        yield True
+        yield str(value).strip().lower() not in NO
     elif schema.get("type") in ("integer", "number"):
         yield from _numbers(schema, value)
     elif schema.get("type") == "string":
@@ -166,3 +166,5 @@ def _documents(plain: str) -> Iterator[str]:
                 yield make(plain[: length - 2])
             except ValueError:
                 continue
+        elif len(plain) < length:
+            yield plain.zfill(length)

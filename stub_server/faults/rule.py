@@ -21,8 +21,8 @@ OF_EITHER = ("delay_ms", "body")
 class Effect(NamedTuple):
     """The effect on one request. `label` names its cause for the header `X-Sandbox-Simulated`.
 
-    `status` or `code` replace the response; `delay` is ms; `drop` closes the connection `before` or `after` the change;
-    `keep` is the share of the body that is sent.
+    `status` or `code` replace the response; `delay` is ms before the operation, `delay_after` ms between it and its
+    answer; `drop` closes the connection `before` or `after` the change; `keep` is the share of the body that is sent.
     """
 
     label: str
@@ -34,6 +34,7 @@ class Effect(NamedTuple):
     drop: str | None = None
     keep: float | None = None
     corrupt: bool = False
+    delay_after: int = 0
 
     @property
     def is_answer(self) -> bool:
@@ -124,14 +125,16 @@ class Fault:
     def effect(self, luck: Random) -> Effect:
         """The effect on this request."""
         then, delay = self.then, self._delay(luck)
+        is_after = then.get("delay") == AFTER
         return Effect(
             f"fault:{self.id}",
             then.get("status"),
             then.get("code"),
             then.get("message"),
             tuple(then.get("headers", {}).items()),
-            delay,
+            0 if is_after else delay,
             then.get("drop_connection"),
             then.get("truncate_body"),
             then.get("corrupt_json", False),
+            delay if is_after else 0,
         )

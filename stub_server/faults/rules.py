@@ -28,6 +28,7 @@ PRESETS: Mapping[str, Body] = MappingProxyType(
             "when": {"every": 3},
             "then": {"status": 429, "code": "rate_limited", "headers": {"Retry-After": "2"}},
         },
+        "slow_answers": {"then": {"delay_ms": {"min": 800, "max": 3_000}, "delay": "after"}},
         "lost_answers": {"when": {"probability": 0.2}, "then": {"drop_connection": "after"}},
     }
 )

@@ -20,6 +20,8 @@ def build(world: Sandbox, state: WorldState, secret: bytes, clock: ClockState) -
         store.rebuild({name: owned.rows.get(name, {}) for name in store.tables})
         store.usage, store.unrecorded = dict(owned.usage), dict(owned.unrecorded)
     world.home = state.home
+    world.settings = state.settings or world.settings
+    world.first_settings = state.first_settings or world.first_settings
     world.events = EventLog.of(state.events, state.raised)
     for timer in state.timers.values():
         world.timers.put(timer)

@@ -13,7 +13,7 @@ from ..kernel.clock import ClockState, wall_ms
 from ..kernel.record import Body
 from .building import build
 from .fitting import Shapes, check_built, misfits
-from .package import BadFile, is_readable, pack, unpack
+from .package import RECORDING, BadFile, is_readable, pack, unpack
 from .parts import Unreadable
 from .pinned import Pinned, Shared, head_line, pin, strangers
 from .reading import Reader
@@ -25,19 +25,24 @@ MOST_SNAPSHOTS = 20
 
 
 class Carried(NamedTuple):
-    """What was read of a file: the state, the newest steps that led there, and what each snapshot is called and was."""
+    """What was read of a file: the state, the newest steps that led there, and what each snapshot is called and was.
+
+    `requests` are those of a recording, which led there too.
+    """
 
     state: WorldState
     steps: Sequence[Step]
     snapshots: Sequence[tuple[Body, WorldState]] = ()
+    requests: Sequence[Body] = ()
 
 
 class Admitted(NamedTuple):
-    """What a file brings: a world, its newest steps, which its log has not yet, and its snapshots."""
+    """What a file brings: a world, its newest steps, which its log has not yet, its snapshots and its requests."""
 
     world: Sandbox
     steps: Sequence[Step]
     snapshots: Sequence[Pinned]
+    requests: Sequence[Body]
 
 
 def write_world(
@@ -70,7 +75,7 @@ def world_lines(state: WorldState, steps: Sequence[Step], change: Change, *, sec
     """The lines of a state and of the newest steps that led there."""
     if not secrets:
         state.replies.clear()
-        steps = [step._replace(saved=None, forgotten_replies=()) for step in steps]
+        steps = list(map(without_replies, steps))
     told = [step_line(step, change) for step in steps]
     too_long = [place for place, line in enumerate(told) if not is_readable(line)]
     if too_long:  # the way begins after the last step that no file holds, such as one that went far back in time
@@ -85,6 +90,11 @@ def world_lines(state: WorldState, steps: Sequence[Step], change: Change, *, sec
             yield use_line(merchant_id, key, usage)
 
 
+def without_replies(step: Step) -> Step:
+    """A step without the saved reply that it may have."""
+    return step._replace(saved=None, forgotten_replies=())
+
+
 class Customs:
     """Reads files for one server, and lets in what fits."""
 
@@ -96,7 +106,7 @@ class Customs:
 
         `empty` makes a world without records of a scenario and a seed. Raises BadFile.
         """
-        state, steps, snapshots = self._read(data, name, keep)
+        state, steps, snapshots, requests = self._read(data, name, keep)
         world = empty(state.scenario, state.seed)
         settle(world, Carried(state, steps), self._shapes, self._secret, resumed(state.clock))
         shared, pinned = Shared(), []
@@ -109,13 +119,14 @@ class Customs:
             copy = empty(was.scenario, was.seed)
             _judge(copy, self._shapes, was, (), partial(pin, copy, was, self._secret), where)
             pinned.append(Pinned(told["name"], told["description"], told["now"], told["created_at"], copy))
-        return Admitted(world, steps, pinned)
+        return Admitted(world, steps, pinned, requests)
 
     def _read(self, data: bytes | bytearray, name: str, keep: int) -> Carried:
         snapshots: dict[str, tuple[Body, Reader]] = {}
         reading = unpack(data, self._shapes.check)
         _, header = next(reading)  # a file without one is refused
-        rewrite = adopted(self._secret, name, anew=not header["secrets"])
+        keyless, requests = header["format"] == RECORDING, []
+        rewrite = adopted(self._secret, name, anew=not header["secrets"], keyless=keyless)
         reader = own = Reader(rewrite, keep)
         try:
             for kind, body in reading:
@@ -126,10 +137,14 @@ class Customs:
                     snapshots[body["name"]] = body, reader
                 elif reader is not own and kind in ("step", "use"):
                     raise Unreadable(f"a line {kind!r} in a snapshot")
-                else:
+                elif kind == "request":
+                    requests.append(body)
+                elif kind == "later":  # what the requests did
+                    own.read("step", body)
+                elif kind not in ("recording", "outside"):  # which a replay alone asks for
                     reader.read(kind, body)
             states = [(told, of.state) for told, of in snapshots.values()]
-            return Carried(own.state, own.steps[-keep:] if keep else (), states)
+            return Carried(own.state, own.steps[-keep:] if keep else (), states, requests)
         except Unreadable as error:
             raise BadFile("damaged", f"The file is damaged: {error}.") from None
 

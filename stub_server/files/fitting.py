@@ -68,7 +68,11 @@ class Shapes:
 
     @cached_property
     def _schemas(self) -> Schemas:
-        return Schemas(read(self._path), formats(lambda text: True))
+        return Schemas(read(self._path), formats(_anything, _anything))
+
+
+def _anything(text: str) -> bool:
+    return True
 
 
 def misfits(rules: Rules, shapes: Shapes, state: WorldState, steps: Iterable[Step]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import IO, Any
@@ -19,7 +19,6 @@ FORMAT, VERSION = "stub.world", 1
 RECORDING = "stub.recording"  # a world and what was asked of it afterwards
 _OTHERS = {
     FORMAT: "This file holds a sandbox and no requests: `stub-server import` reads it.",
-    RECORDING: "This file is a recording: `stub-server replay` reads it.",
 }
 MEDIA = "application/vnd.stub.world+gzip"
 MOST_BYTES = 256 * 1024 * 1024  # packed, and unpacked
@@ -80,11 +79,11 @@ def _after(first: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def unpack(
-    data: bytes | bytearray, check: Callable[[str, Any], None], expected: str = FORMAT
+    data: bytes | bytearray, check: Callable[[str, Any], None], expected: Collection[str] = (FORMAT, RECORDING)
 ) -> Iterator[tuple[str, Any]]:
     """The header and then the lines of a file, (kind, body) each, as they are read; the last one proves them whole.
 
-    `check` holds a line to its schema and raises BadFile. Raises BadFile.
+    `check` holds a line to its schema and raises BadFile; `expected` are the formats that may be read. Raises BadFile.
     """
     if data[:2] != b"\x1f\x8b":
         raise BadFile("foreign", "This is no file of a sandbox: it is not packed with gzip.")
@@ -109,9 +108,9 @@ def unpack(
         raise _damaged("it has no end")
 
 
-def _check_header(kind: str, body: Any, expected: str) -> None:
+def _check_header(kind: str, body: Any, expected: Collection[str]) -> None:
     said = body.get("format") if kind == "header" and isinstance(body, dict) else None
-    is_ours = said == expected
+    is_ours = said in expected
     if not is_ours and isinstance(said, str) and said in _OTHERS:
         raise BadFile("foreign", _OTHERS[said])
     version = body.get("version") if is_ours else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..engine.settings import SandboxSettings
 from ..engine.step import Cause, Drop, Part, Put, Restored, Step, Used
 from ..kernel.clock import ClockState
 from ..kernel.record import Body, Record
@@ -103,6 +104,8 @@ class Reader:
             sample=body["sample"],
             personas=body["personas"],
             seeded_keys=frozenset(body["seeded_keys"]),
+            settings=_settings(body, "settings"),
+            first_settings=_settings(body, "first_settings"),
         )
 
     def _version(self, body: Body) -> Record:
@@ -175,6 +178,8 @@ class Reader:
             position_before=state.position,
             size=body["size"],
             restored=self._restored(body["restored"]) if "restored" in body else None,
+            settings=_settings(body, "settings"),
+            settings_before=state.settings if "settings" in body else None,
         )
         state.fold(step)
         if step.restored is not None:
@@ -218,6 +223,7 @@ class Reader:
             key, saved = reply_of(body["saved"])
             state.replies.pop(key, None)
             state.replies[key] = saved
+        state.settings = _settings(body, "settings") or state.settings
         state.clock, state.step = ClockState(**body["clock"]), body["number"]
         state.position = (body["position"][0], body["position"][1])
 
@@ -247,3 +253,7 @@ class Reader:
             tuple(Drop(drop["table"], rows[drop["table"]][key_in(drop)]) for drop in body["drops"]),
             tuple(Used(key, use_of(after), owned.recorded(key)) for key, after in body["used"].items()),
         )
+
+
+def _settings(body: Body, name: str) -> SandboxSettings | None:
+    return SandboxSettings(**body[name]) if name in body else None

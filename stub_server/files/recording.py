@@ -13,13 +13,13 @@ from ..engine.step import Cause, Step, Used
 from ..kernel.record import Body, Record, exact, place
 from ..seeding.keys import pair_of
 from ..store.apart import parted
-from .carrying import Carried, world_lines
-from .package import RECORDING, BadFile, pack, unpack
+from .carrying import Carried, without_replies, world_lines
+from .package import RECORDING, BadFile, is_readable, pack, unpack
 from .parts import Unreadable
 from .reading import Reader, Rewrite
 from .secrets import adopted, blanked, changed
 from .state import WorldState
-from .writing import as_it_is, step_line
+from .writing import Change, as_it_is, step_line
 
 
 class Recording(NamedTuple):
@@ -39,10 +39,13 @@ def write_recording(
     about: Body,
     requests: Iterable[Body],
     outside: Iterable[Step],
+    later: Sequence[Step],
     *,
     secrets: bool,
 ) -> None:
     """Write the file of a state that nobody else has and of what followed. Digests of API keys are in none.
+
+    `later` are the steps since: who imports the file gets the state after them.
 
     Raises BadFile for a recording that is too large.
     """
@@ -55,10 +58,17 @@ def write_recording(
         for request in requests:
             yield orjson.dumps({"request": request})
         for step in outside:
-            plain = step._replace(saved=None, forgotten_replies=())
-            yield b'{"outside":' + step_line(plain, change)[len(b'{"step":') :]
+            plain = without_replies(step)
+            yield _named(b"outside", plain, change)
+        after = [_named(b"later", step if secrets else without_replies(step), change) for step in later]
+        if all(map(is_readable, after)):  # one that went far back in time is in no file, and then what follows is not
+            yield from after
 
     pack(file, lines(), secrets=secrets, kind=RECORDING)
+
+
+def _named(kind: bytes, step: Step, change: Change) -> bytes:
+    return b'{"%b":' % kind + step_line(step, change)[len(b'{"step":') :]
 
 
 def _keyless(table: str, record: Record) -> Record:
@@ -75,7 +85,7 @@ def read_recording(data: bytes, check: Callable[[str, Any], None], secret: bytes
     outside: list[Body] = []
     has_secrets = False
     try:
-        for kind, body in unpack(data, check, RECORDING):
+        for kind, body in unpack(data, check, (RECORDING,)):
             if kind == "header":
                 has_secrets = body["secrets"]
                 reader = Reader(_renewed(secret, anew=not has_secrets), keep)
@@ -85,13 +95,13 @@ def read_recording(data: bytes, check: Callable[[str, Any], None], secret: bytes
                 requests.append(body)
             elif kind == "outside":
                 outside.append(body)
-            else:
+            elif kind != "later":  # the requests are sent again
                 reader.read(kind, body)
         carried = Carried(reader.state, reader.steps)
     except Unreadable as error:
         raise BadFile("damaged", f"The file is damaged: {error}.") from None
     if not about:
-        raise BadFile("damaged", "The file is damaged: it does not say how its server was set.")
+        raise _mute()
     return Recording(carried, about, requests, outside, has_secrets)
 
 
@@ -100,10 +110,35 @@ def private_key(secret: bytes, seed: int, ident: str, name: str) -> str:
     return pair_of(secret, seed, ident, name)[1]
 
 
+def requests_of(data: bytes, check: Callable[[str, Any], None]) -> list[Body]:
+    """The requests of a file, in their order. Raises BadFile."""
+    return [body for kind, body in unpack(data, check, (RECORDING,)) if kind == "request"]
+
+
+def cut_before(file: IO[bytes], data: bytes, check: Callable[[str, Any], None], count: int) -> None:
+    """Write the recording as it was before the last of its first so many requests. Raises BadFile."""
+    requests = requests_of(data, check)
+    step, secrets = requests[count - 1]["before"], True
+    kept: list[bytes] = []
+    for number, (kind, body) in enumerate(unpack(data, check, (RECORDING,))):
+        if number == 0:
+            secrets = body["secrets"]
+        elif kind != "request" and (kind not in ("later", "outside") or body["number"] <= step):
+            kept.append(orjson.dumps({kind: body}))
+    kept += [orjson.dumps({"request": request}) for request in requests[: count - 1]]
+    pack(file, kept, secrets=secrets, kind=RECORDING)
+
+
 def about_of(data: bytes) -> Body:
-    """What a recording of ours says of itself, without reading the rest."""
-    told = (body for kind, body in unpack(data, lambda kind, body: None, RECORDING) if kind == "recording")
-    return dict(next(told))
+    """What a recording says of itself, without reading the rest. Raises BadFile."""
+    for kind, body in unpack(data, lambda kind, body: None, (RECORDING,)):
+        if kind == "recording":
+            return dict(body)
+    raise _mute()
+
+
+def _mute() -> BadFile:
+    return BadFile("damaged", "The file is damaged: it does not say how its server was set.")
 
 
 def _renewed(secret: bytes, *, anew: bool) -> Rewrite:

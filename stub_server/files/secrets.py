@@ -19,16 +19,17 @@ _USER = re.compile(r"^([^:/?#]+://)[^/?#]*@")
 _OURS = ("content-", "user-agent", "webhook-")
 
 
-def adopted(secret: bytes, name: str, *, anew: bool) -> Rewrite:
+def adopted(secret: bytes, name: str, *, anew: bool, keyless: bool = False) -> Rewrite:
     """Records as they are in a world of this name on this server: its seeded keys are those that the server derives.
 
-    With `anew` the file holds no secrets, and keys that users made and signing keys are derived too.
+    With `anew` the file holds no secrets, and keys that users made and signing keys are derived too; `keyless` ones
+    hold no digests of API keys.
     """
 
     def rewrite(state: WorldState, table: str, record: Record) -> Record:
         if table == "api_keys":
             is_seeded = record.id in state.seeded_keys
-            if is_seeded or anew:
+            if is_seeded or anew or keyless:
                 public_key, private_key = pair_of(secret, state.seed, record.id, name)
                 public = {"public_key": public_key} if is_seeded else {}
                 return changed(record, public, {"digest": digest(private_key)})

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..engine.sandbox import Sandbox
+from ..engine.settings import SandboxSettings
 from ..engine.step import Drop, Part, Put, ReplyKey, Saved, Step, Used
 from ..events.log import Event
 from ..kernel.clock import ClockState
@@ -82,6 +83,9 @@ class WorldState:
     events: deque[Event] = field(default_factory=deque)
     timers: dict[int, TimerData] = field(default_factory=dict)
     replies: OrderedDict[ReplyKey, Saved] = field(default_factory=OrderedDict)
+    settings: SandboxSettings | None = None
+    first_settings: SandboxSettings | None = None
+    """None in files of before there were any: then they are those of the server."""
 
     @property
     def records(self) -> int:
@@ -111,6 +115,8 @@ class WorldState:
         if step.saved is not None:
             self.replies.pop(step.saved[0], None)
             self.replies[step.saved[0]] = step.saved[1]
+        if step.settings is not None:
+            self.settings = step.settings
         self.clock, self.position, self.step = step.clock, step.position, step.number
 
     def unfold(self, step: Step) -> None:
@@ -134,6 +140,8 @@ class WorldState:
         for key, saved in reversed(step.forgotten_replies):
             self.replies[key] = saved
             self.replies.move_to_end(key, last=False)
+        if step.settings is not None:
+            self.settings = step.settings_before
         self.clock, self.position, self.step = step.clock_before, step.position_before, step.number - 1
         if step.opens_store:
             del self.owned[step.merchant.id]
@@ -217,4 +225,6 @@ def capture(world: Sandbox) -> WorldState:
         deque(world.events),
         world.timers.by_number(),
         OrderedDict(world.replies.items()),
+        world.settings,
+        world.first_settings,
     )

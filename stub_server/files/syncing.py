@@ -21,6 +21,7 @@ class Syncing:
 
     def __init__(self, file: Path) -> None:
         self.is_behind = False
+        self._has_failed = False
         self._file, self._wal = file, file.with_name(file.name + "-wal")
         self._done = threading.Event()
         self._next: deque[Callable[[], object]] = deque()
@@ -61,6 +62,8 @@ class Syncing:
                 database.execute("pragma wal_checkpoint(truncate)").fetchall()
             for _ in range(ready):
                 self._next.popleft()()
-        except (OSError, sqlite3.Error):
-            log.exception("the store could not be brought to the disk; it is tried again")
-            self.is_behind = True
+            self._has_failed = False
+        except (OSError, sqlite3.Error) as error:
+            if not self._has_failed:
+                log.error("the store could not be brought to the disk (%s); it is tried again until it can", error)
+            self.is_behind = self._has_failed = True

@@ -62,6 +62,7 @@ def state_lines(state: WorldState, change: Change = as_it_is) -> Iterator[bytes]
 
 def world_line(state: WorldState) -> bytes:
     """What a state begins with."""
+    told = [("settings", state.settings), ("first_settings", state.first_settings)]
     return _line(
         "world",
         {
@@ -78,6 +79,7 @@ def world_line(state: WorldState) -> bytes:
             "sample": state.sample,
             "personas": state.personas,
             "seeded_keys": sorted(state.seeded_keys),
+            **{name: settings._asdict() for name, settings in told if settings is not None},
         },
     )
 
@@ -122,6 +124,8 @@ def step_line(step: Step, change: Change = as_it_is, part: Part = Fragment) -> b
         told["saved"] = _reply(*step.saved)
     if step.forgotten_replies:
         told["forgotten_replies"] = [key for key, _ in step.forgotten_replies]
+    if step.settings is not None:
+        told["settings"] = step.settings._asdict()
     if step.restored is not None:
         told["restored"] = _restored(step.restored, change, part)
     told["size"] = step.size

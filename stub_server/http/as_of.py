@@ -57,7 +57,8 @@ class AsOf:
         key = id(world), number
         past = self._reached.get(key)
         if past is None or past[0]() is not world:
-            reached = await call.server.sandboxes.lane.in_slices(state_at(world, number, world.name))
+            with call.server.waiting.of(call):
+                reached = await call.server.sandboxes.lane.in_line(state_at(world, number, world.name))
             reached.journal = world.journal
             # A world that is gone takes its past along.
             past = self._reached[key] = ref(world, lambda _: self._reached.pop(key, None)), reached

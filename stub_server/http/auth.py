@@ -19,7 +19,7 @@ from ..domain.api_keys import digest
 from ..engine.sandbox import Sandbox
 from ..kernel.clock import iso
 from ..kernel.hosts import unmapped
-from ..kernel.problem import Forbidden, Unauthenticated, detail
+from ..kernel.problem import Forbidden, Refusal, Unauthenticated, detail
 from ..kernel.record import Record
 from ..store.memory import Store
 from .hosts import network_of
@@ -47,7 +47,7 @@ class Gate:
         header = call.headers.get(b"authorization")
         if header is None:
             raise no_credentials(_API_KEY_HEADER if b"x-api-key" in call.headers else "")
-        caller = call.caller = call.trace.caller = self._caller(call, header, operation)
+        caller = call.caller = call.trace.caller = self._caller(call, header, operation.scheme)
         sandbox = call.sandbox
         known = sandbox.stores.get(caller.merchant_id)
         if known is None:
@@ -64,7 +64,26 @@ class Gate:
             if not caller.may(scope):
                 raise _lacks(min(s for s in operation.scopes if not caller.may(s)))
 
-    def _caller(self, call: Call, header: bytes, operation: Operation) -> Caller:
+    def sees_everything(self, call: Call) -> bool:
+        """Whether a request has a credential that may read all records of the sandbox's merchant."""
+        header = call.headers.get(b"authorization")
+        if header is None:
+            return False
+        try:
+            caller = self._caller(call, header, "bearer")
+            if caller.networks:
+                self._check_address(call, caller)
+        except Refusal:
+            return False
+        scopes = call.server.document.scopes
+        reads = [scope["name"] for scope in scopes if scope["access"] == "read" and scope["assignable"]]
+        return (
+            caller.projects is None
+            and caller.merchant_id == call.sandbox.store.merchant.id
+            and all(map(caller.may, reads))
+        )
+
+    def _caller(self, call: Call, header: bytes, scheme: str | None) -> Caller:
         start = header[:9].lower()
         if start == b"bearer ey" and not self.lenient:
             return self.tokens.caller(header, call.sandbox.name)
@@ -73,9 +92,9 @@ class Gate:
         if kind.lower() != "bearer" or not token:
             raise no_credentials(_not_bearer(kind.lower(), token))
         if token.startswith("sk_"):
-            return self._private(call, token, operation)
+            return self._private(call, token, scheme)
         if token.startswith("pk_"):
-            return self._public(call, token, operation)
+            return self._public(call, token, scheme)
         try:
             return self.tokens.caller(b"Bearer " + token.encode("latin-1"), call.sandbox.name)
         except Unauthenticated:
@@ -83,9 +102,9 @@ class Gate:
                 return _seeded_merchant(call.sandbox)
             raise
 
-    def _private(self, call: Call, token: str, operation: Operation) -> Caller:
+    def _private(self, call: Call, token: str, scheme: str | None) -> Caller:
         value, stores = digest(token), call.sandbox.stores.values()
-        if operation.scheme == "jwt" and any(store.api_keys.holder("digest", value) for store in stores):
+        if scheme == "jwt" and any(store.api_keys.holder("digest", value) for store in stores):
             raise Forbidden(
                 "API keys are managed with a JWT, never with an API key.",
                 advice="POST /_sandbox/tokens issues one.",
@@ -94,8 +113,8 @@ class Gate:
             )
         return self._key_caller(call, "digest", value, "private_key")
 
-    def _public(self, call: Call, token: str, operation: Operation) -> Caller:
-        if operation.scheme != "publicBearer" and not self.lenient:
+    def _public(self, call: Call, token: str, scheme: str | None) -> Caller:
+        if scheme != "publicBearer" and not self.lenient:
             raise bad_credentials("A public key only identifies; use the private key or a token here.")
         return self._key_caller(call, "public_key", token, "public_key")
 

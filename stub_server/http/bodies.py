@@ -40,7 +40,8 @@ class Uploads:
 
 def compressed() -> Unsupported:
     """415 for a body that is compressed."""
-    return Unsupported("Send the body uncompressed, without Content-Encoding.")
+    advice = "Send the body uncompressed, without Content-Encoding."
+    return Unsupported(advice, headers={"Accept-Encoding": "identity"})  # RFC 9110, 15.5.16
 
 
 async def read_body(receive: Receive, length: bytes | None) -> bytes:

@@ -17,6 +17,8 @@ from . import cors
 from .door import check_control
 from .hosts import Hosts
 
+CREDENTIALS = f"{CONTROL}/credentials"
+
 
 class Choice:
     """One per server."""
@@ -73,7 +75,10 @@ class Choice:
         return None
 
     async def _mentioned(self, name: str, call: Call, rest: str | None) -> None:
-        """Have the request be for a world of a new name. What asks for an operation makes it when it is admitted."""
+        """Have the request be for a sandbox that does not exist. It is created once the request is accepted.
+
+        Raises Missing for what only reads the control surface, but for credentials.
+        """
         headers = call.headers
         # A page from elsewhere must not make worlds in a developer's server: their number is limited.
         if self._loopback and (cors.is_from_elsewhere(headers) or not self._hosts.admits(headers.get(b"host"))):
@@ -81,20 +86,24 @@ class Choice:
         path = call.path if rest is None else rest
         is_control = path.startswith(CONTROL)
         if is_control and call.method != "OPTIONS":
-            check_control(call, path)
-        if is_control or call.method == "OPTIONS" or not path or path in self._pages:
+            check_control(call, path, None)
+        if call.method in ("GET", "HEAD") and (not path or path in self._pages):
             _stand(call, await self._sandboxes.mention(name), rest)
             return
-        world = await self._sandboxes.meant(name)
+        only_reads = is_control and call.method in ("GET", "HEAD") and path != CREDENTIALS
+        suggests = self._loopback or call.server.knows_admin(headers.get(b"x-sandbox-admin-key"))
+        world = await self._sandboxes.meant(name, creates=not only_reads, suggests=suggests)
         _stand(call, world, rest)
         if self._sandboxes.find(world.name) is not world:
             call.meant, call.after_validation = world, partial(self._let_in, call)
 
     async def _let_in(self, call: Call, _: Any) -> None:
-        """The request is one that the world answers."""
+        """The request is accepted: its sandbox is created."""
         assert call.meant is not None
         world = await self._sandboxes.let_in(call.meant)
-        if world is not call.meant:  # somebody else's mention came first
+        if world is call.meant:
+            call.made = self._sandboxes.entry(world.name)
+        else:  # another request created it first
             store = world.stores.get(call.store.merchant.id)
             if store is None:
                 raise Unavailable(
@@ -104,14 +113,16 @@ class Choice:
         call.meant = None
 
     def turn_back(self, call: Call) -> None:
-        """What was asked of a world that was not let in, the default one's journal tells, with its whole path.
+        """A request failed: the sandbox that it created, if any, is deleted again, unless others used it meanwhile.
 
-        Its id is one of the default world: the other one begins anew with every request that mentions it.
+        A request whose sandbox does not exist is kept in the default one's journal, with its whole path and an id of
+        the default one.
         """
-        if call.meant is None:
+        if call.meant is None and (call.made is None or not self._sandboxes.take_back(call.made)):
             return
         trace, default = call.trace, self._sandboxes.default
-        call.sandbox, call.meant = default, None
+        call.sandbox, call.meant, call.made = default, None, None
+        trace.after = None
         trace.id, trace.at, trace.before = default.ids.request(), default.clock.read(), default.log.number
         trace.sandbox, trace.path, call.prefix = DEFAULT, call.prefix + trace.path, ""
 

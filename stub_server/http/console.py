@@ -1,22 +1,31 @@
-"""Serves the Flask pages: created at the first request for a page, run in threads beside the event loop."""
+"""Serves the Flask pages: created at the first request for a page, run in a thread beside the event loop."""
 
-import asyncio
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any, cast
+from functools import partial
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, cast
 
-from a2wsgi import WSGIMiddleware
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+import orjson
+from a2wsgi.wsgi import build_environ
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.beginning import credentials_of
 from ..calls.call import CONTROL, Call
-from ..contract.source import Json
+from ..contract.document import Document
 from ..kernel.problem import Forbidden
+from ..kernel.slices import Lane
 from .door import check_control
-from .pages import NAMED, refuse_method, world_values
+from .errors import Headers
+from .pages import File, refuse_method
 from .router import CALL, DOCS
 
-WORKERS = 4
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
 WORLD = "stub_server.world"
 """Where the scope of a page of an operation has its World."""
 _USUAL = (DOCS, f"{DOCS}/", "/swagger", "/redoc")
@@ -27,55 +36,74 @@ _USUAL = (DOCS, f"{DOCS}/", "/swagger", "/redoc")
 class World:
     """What a page of an operation shows of the requested world.
 
-    `values` are to be replaced in the contract's examples, one after the other. `jwt` and `private_key` are None for
-    whoever may not read the credentials.
+    `contract` is the one that the operation is of, with the examples that the request may see. `jwt` and `private_key`
+    are None for callers who may not read the credentials.
     """
 
     name: str
     url: str
-    values: Mapping[str, str]
+    contract: Document
     has_admin_key: bool
     jwt: str | None = None
     private_key: str | None = None
 
 
 class Pages:
-    """A WSGI application as an ASGI application, imported and created at the first request."""
+    """A WSGI application as an ASGI application, imported and created at the first request.
 
-    def __init__(self, make: Callable[[], Any], named: Mapping[str, list[str]]) -> None:
-        """`named` are the values of the contract's examples by kind of record."""
-        self._make, self._named = make, named
-        self._app: ASGIApp | None = None
+    Its thread waits for nobody, and nobody for it when the server stops: one that waited for the event loop, which had
+    ended, kept the process alive for ever.
+    """
+
+    def __init__(self, make: Callable[[], Any], contracts: Mapping[str, File]) -> None:
+        """`contracts` are the files of the contract by the ids of their operations."""
+        self._make, self._contracts = make, contracts
+        self._app: WSGIApplication | None = None
+        self._lane = Lane()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] not in ("GET", "HEAD"):
             await refuse_method(scope["method"], send)
             return
         if self._app is None:
-            made = await asyncio.to_thread(self._make)  # importing Flask takes time; others are served meanwhile
-            if self._app is None:  # two first requests may have come at once
-                # Starlette and a2wsgi declare the same ASGI types separately.
-                self._app = cast(ASGIApp, WSGIMiddleware(made, workers=WORKERS))
-
-        async def listed(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = list(message["headers"])
-            await send(message)
-
+            made = await self._lane.beside(self._make)  # importing Flask takes time; others are served meanwhile
+            self._app = self._app or made  # two first requests may have come at once
         call: Call = scope[CALL]
-        further = {WORLD: self._world(call)} if scope["path"].startswith(DOCS) else {}
-        await self._app({**scope, **further, "root_path": call.prefix}, receive, listed)
+        file = self._contracts.get(scope["path"].removeprefix(f"{DOCS}/"))
+        further = {} if file is None else {WORLD: self._world(call, (await file.served(call)).body)}
+        # a2wsgi declares ASGI's types again.
+        environ = build_environ(cast(Any, {**scope, **further, "root_path": call.prefix}), cast(Any, BytesIO()))
+        status, headers, body = await self._lane.beside(partial(copy_context().run, _answer, self._app, environ))
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
 
-    def _world(self, call: Call) -> World:
+    def _world(self, call: Call, contract: bytes) -> World:
         """The world of a call; its credentials for those whom the control surface would tell them."""
-        values = {old.decode(): new.decode() for old, new in world_values(self._named, call).items()}
+        shown = Document(orjson.loads(contract))
         name, url, has_admin_key = call.sandbox.name, call.server.url + call.prefix, call.server.admin_key is not None
         try:
-            check_control(call, f"{CONTROL}/credentials")
+            check_control(call, f"{CONTROL}/credentials", call.sandbox.name)
         except Forbidden:
-            return World(name, url, values, has_admin_key)
+            return World(name, url, shown, has_admin_key)
         told = credentials_of(call, call.sandbox, call.prefix)
-        return World(name, url, values, has_admin_key, told["jwt"], told["private_key"])
+        return World(name, url, shown, has_admin_key, told["jwt"], told["private_key"])
+
+
+def _answer(app: WSGIApplication, environ: Any) -> tuple[int, Headers, bytes]:
+    """The whole answer of a WSGI application."""
+    begun: list[tuple[str, list[tuple[str, str]]]] = []
+
+    def start_response(status: str, headers: list[tuple[str, str]], exc_info: object = None) -> Callable[..., object]:
+        begun.append((status, headers))
+        return lambda data: None
+
+    parts = app(environ, start_response)
+    try:
+        body = b"".join(parts)
+    finally:
+        getattr(parts, "close", lambda: None)()
+    status, headers = begun[-1]
+    return int(status[:3]), [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers], body
 
 
 async def _to_the_front(scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,10 +117,11 @@ async def _to_the_front(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-def console_pages(
-    make: Callable[[], Any], api: Json, operations: Iterable[str], files: Iterable[str]
-) -> dict[str, ASGIApp]:
-    """The front page, the page of each operation, and what they load; `make` creates the WSGI application."""
-    console = Pages(make, api.get(NAMED, {}))
-    paths = ["/", "/favicon.ico", *(f"/static/{name}" for name in files), *(f"{DOCS}/{ident}" for ident in operations)]
+def console_pages(make: Callable[[], Any], contracts: Mapping[str, File], files: Iterable[str]) -> dict[str, ASGIApp]:
+    """The front page, the page of each operation, and what they load; `make` creates the WSGI application.
+
+    `contracts` are the files of the contract by the ids of their operations.
+    """
+    console = Pages(make, contracts)
+    paths = ["/", "/favicon.ico", *(f"/static/{name}" for name in files), *(f"{DOCS}/{ident}" for ident in contracts)]
     return dict.fromkeys(paths, console) | dict.fromkeys(_USUAL, _to_the_front)

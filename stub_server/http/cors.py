@@ -19,6 +19,7 @@ _EXPOSED = (
 _METHODS = (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 _COMMON = (
     b"Authorization, Content-Type, Accept, Idempotency-Key, Prefer, X-Sandbox, X-Sandbox-Admin-Key, "
+    b"X-Sandbox-Control-Key, "
     b"X-Sandbox-Client-IP, X-Sandbox-Simulate, X-Sandbox-Delay"
 )
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(.+)").fullmatch

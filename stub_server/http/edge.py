@@ -8,15 +8,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..calls.call import CONTROL, Answer, Call
 from ..calls.server import Server
 from ..contract.secrets import Secrets
-from ..engine.scheduler import tick
-from ..kernel.problem import Forbidden, Malformed, broken
+from ..engine.scheduler import pass_on, tick
+from ..kernel.problem import Forbidden, Malformed, NotBuilt, Unavailable, broken
 from ..kernel.trace import Trace
 from ..worlds.catching_up import catch_up
+from ..worlds.keeping import unwritten
 from . import cors
 from .bodies import read_late
 from .choice import Choice
 from .door import OPEN_CONTROL, Bodiless, Door, check_control
-from .errors import Headers, render
+from .errors import Headers, render, warning_headers
 from .heads import DELIVERY, Heads
 from .hosts import Hosts
 from .inbox import inbox_at
@@ -44,7 +45,7 @@ class Edge:
         pages: Mapping[str, ASGIApp],
         server: Server,
         *,
-        cors_origins: Iterable[str] = (),
+        origins: cors.Origins,
         hosts: Iterable[str] = (),
         rate_limit: RateLimit | None = None,
     ) -> None:
@@ -54,7 +55,7 @@ class Edge:
         """
         self.api, self.server, self.sandboxes, self._pages = api, server, server.sandboxes, pages
         self._hosts = Hosts(hosts, loopback=server.loopback)
-        self._door = Door(server, cors.Origins(cors_origins, loopback=server.loopback))
+        self._door = Door(server, origins)
         self._choose = Choice(server.sandboxes, server.tokens, self._hosts, pages, loopback=server.loopback)
         self._rate_limit = rate_limit
         secrets = Secrets(server.document, server.control, admin_key=server.admin_key)
@@ -76,12 +77,16 @@ class Edge:
         refusal: Exception | None = None
         waiting: Awaitable[None] | None = None
         try:
-            waiting = self._enter(call)
+            waiting = self._enter(call, scope)
             if waiting is not None:
                 await waiting
             if REFUSED in scope:
                 raise scope.pop(REFUSED)  # left in it, the refusal's traceback and the scope would hold each other
-            _pass_time(call)
+            until = self._pass_time(call)
+            if until is not None:
+                with self.server.waiting.with_sandbox(call):
+                    await pass_on(call.sandbox, self.sandboxes.lane, until)
+            _refuse_broken(call)
         except Exception as error:  # refused, or a defect in seeding or in a due job: both are answered below
             refusal = error
         trace = call.begin()
@@ -111,13 +116,14 @@ class Edge:
             if waiting is not None:
                 self._choose.turn_back(call)
             status, headers, body = render(error, trace, asked)
+            headers += warning_headers(call)
             if not is_control:
                 await read_late(call, receive)
             await self._send(call, (status, headers, (body,), body), whole, send)
         finally:
             refusal = None  # its traceback holds this frame
             trace.close()
-            if waiting is not None:
+            if waiting is not None and (call.meant is not None or trace.status >= 400):
                 self._choose.turn_back(call)
             if is_control:
                 trace.is_control = True
@@ -132,8 +138,8 @@ class Edge:
         """Send an answer, in one go where the server can."""
         status, headers, parts, body = answer
         trace, keeper = call.trace, self.sandboxes.keeper
-        if keeper.is_behind and status < 500:
-            await keeper.settled()
+        if (keeper.is_behind or call.sandbox.undone_at > trace.began) and status < 500:
+            await self._settle(call)
         self._complete(call, status, headers)
         if trace.method == "HEAD":
             parts, body = (b"",), b""
@@ -145,12 +151,23 @@ class Edge:
             await send({"type": "http.response.start", "status": status, "headers": headers})
             await send({"type": "http.response.body", "body": body})
 
+    async def _settle(self, call: Call) -> None:
+        """Wait until the store has what a call did or saw. Raises Unavailable where it was undone."""
+        trace, keeper = call.trace, self.sandboxes.keeper
+        try:
+            if keeper.is_behind:
+                await keeper.settled(call.sandbox)
+            if call.sandbox.undone_at > trace.began:
+                raise keeper.failure or unwritten("it could not be for a moment")
+        except Unavailable:
+            trace.after, trace.events, trace.deliveries = None, (), ()
+            raise
+
     async def _pass_on(self, call: Call, send: Send, message: Message) -> None:
         """Send a message of what answers piece by piece: a page, a stream, an inbox."""
         if message["type"] == "http.response.start":
-            keeper = self.sandboxes.keeper
-            if keeper.is_behind and message["status"] < 500:
-                await keeper.settled()
+            if message["status"] < 500:
+                await self._settle(call)
             headers = message["headers"] = [*message["headers"]]
             self._complete(call, message["status"], headers)
         else:
@@ -171,11 +188,11 @@ class Edge:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
-                await catch_up(self.sandboxes.worlds())
+                await catch_up(self.sandboxes.worlds(), self.server.closing)
                 self.sandboxes.keeper.start(self.sandboxes.lane)
                 self.server.courier.start(self.sandboxes.worlds())
             else:
-                await self.server.courier.stop()
+                await self.server.courier.stop(self.server.closing.since)
                 await self.sandboxes.keeper.stop()
             await send({"type": message["type"] + ".complete"})
             if message["type"] == "lifespan.shutdown":
@@ -185,25 +202,38 @@ class Edge:
         """The call that all layers find in the scope."""
         head, world = self._heads(scope["headers"]), self.sandboxes.default
         call = Call(scope["method"], scope["path"], scope["query_string"], head, world, self.server)
-        call.client = scope.get("client")
+        call.client, call.warnings = scope.get("client"), head.warnings
         scope[CALL] = call
         return call
 
-    def _enter(self, call: Call) -> Awaitable[None] | None:
+    def _enter(self, call: Call, scope: Scope) -> Awaitable[None] | None:
         """The first steps: no header twice, the host, no delivery, the world, which may be awaited. Raises refusals."""
         if not call.head.is_ordinary:
-            self._look_at(call)
+            self._look_at(call, scope)
         return self._choose(call)
 
-    def _look_at(self, call: Call) -> None:
-        """Raises Malformed and Forbidden for headers that no request may have."""
+    def _look_at(self, call: Call, scope: Scope) -> None:
+        """Raises Malformed, NotBuilt and Forbidden for headers that no request may have."""
         head = call.head
+        if not head.has_host and scope["http_version"] == "1.1":
+            raise Malformed("An HTTP/1.1 request has a Host header.", code="malformed_request")
+        if head.coding:
+            raise NotBuilt("The transfer coding is not known. Send the body whole, or with Transfer-Encoding: chunked.")
         if head.repeated is not None:
             raise Malformed(f"The request has more than one {head.repeated} header.", code="malformed_request")
         if not self._hosts.admits(head.by_name.get(b"host")) and not _is_open(call.path):
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
         if DELIVERY in head.by_name:
             _refuse_delivery(call)
+
+    def _pass_time(self, call: Call) -> int | None:
+        """The last of these steps: what is due in the world is done, or else up to when it must be, as `tick` says.
+
+        Raises Unavailable for one that is not served.
+        """
+        if call.path not in SERVED_WHEN_BROKEN:
+            self.sandboxes.keeper.check(call.sandbox)
+        return None if call.sandbox.is_broken else tick(call.sandbox)
 
     def _answer_early(self, call: Call, *, is_control: bool) -> Bodiless | None:
         """The steps before the API: a bare prefix, a preflight, the control surface's door. Raises refusals."""
@@ -214,7 +244,7 @@ class Edge:
         if origin is not None and call.method == "OPTIONS" and _PREFLIGHT in call.headers:
             return self._door.preflight(call, origin)
         if is_control:
-            check_control(call, path)
+            check_control(call, path, call.sandbox.name)
         return None
 
 
@@ -234,13 +264,10 @@ def _to_the_pages(call: Call) -> Bodiless:
     return Bodiless(307, [(b"location", location), cors.VARY])
 
 
-def _pass_time(call: Call) -> None:
-    """The last of these steps: what is due in the world is done. Raises Unavailable for one that must be reset."""
-    sandbox = call.sandbox
-    if not sandbox.is_broken:
-        tick(sandbox)
-    if sandbox.is_broken and call.path not in SERVED_WHEN_BROKEN:
-        raise broken(sandbox.name)
+def _refuse_broken(call: Call) -> None:
+    """Raises Unavailable for a sandbox that must be reset."""
+    if call.sandbox.is_broken and call.path not in SERVED_WHEN_BROKEN:
+        raise broken(call.sandbox.name)
 
 
 def _is_open(path: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ..contract.document import Operation
 from ..contract.names import SOURCE
-from ..contract.source import ContractError, Json
+from ..contract.source import ContractError, Json, json_path
 
 _KEPT = ("type", "required", "enum")
 _DEEPEST = 12
@@ -41,7 +41,7 @@ def takes_of(handler: Callable[..., Any]) -> Takes:
 def check_fit(operation: Operation, handler: Callable[..., Any]) -> None:
     """Raises ContractError for an operation that its handler can never serve."""
     takes = takes_of(handler)
-    where = f"{operation.method} {operation.path}: {operation.id}"
+    where = f"{json_path(['paths', operation.path, operation.method.lower()])}: {operation.id}"
     ids = operation.path.count("{")
     if not takes.anything and ids != takes.ids:
         raise ContractError(f"{where} works with {takes.ids} ids in its path, and here the path has {ids}")

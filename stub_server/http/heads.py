@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..calls.head import Head
 from ..contract.redaction import REDACTED
 from ..contract.secrets import SECRET_HEADERS, Secrets
+from ..kernel.text import nearest, warning_of
 from . import cors
 from .as_of import AS_OF
-from .errors import Headers
+from .errors import MOST_WARNINGS, Headers
 from .hosts import Hosts
 from .simulation import DELAY, PREFER, SIMULATE
 
 DELIVERY = b"webhook-id"
-_ONCE = (b"host", b"origin", b"authorization")  # of two, this server and what stands before it may believe another one
+# Headers that decide what happens. Of two, this server and a proxy before it might each believe another one.
+_ONCE = frozenset(
+    (
+        b"host", b"origin", b"authorization", b"content-type", b"transfer-encoding", b"idempotency-key",
+        b"sec-fetch-site", b"webhook-id",
+    )
+)  # fmt: skip
+_OURS = b"x-sandbox"
+_KNOWN = ("", "-admin-key", "-as-of", "-client-ip", "-control-key", "-delay", "-simulate")
 _SPECIAL = frozenset((PREFER, SIMULATE, DELAY, AS_OF))
 _SECRET = frozenset(name.encode() for name in SECRET_HEADERS)
 _REDACTED = REDACTED.encode()
@@ -35,15 +46,19 @@ class Heads:
         by_name = dict(sent)
         origin, named = by_name.get(b"origin"), by_name.get(b"x-sandbox")
         repeated = None if len(by_name) == len(sent) else _repeated(sent)
-        admitted = self._hosts.admits(by_name.get(b"host"))
+        admitted, has_host = self._hosts.admits(by_name.get(b"host")), b"host" in by_name
+        coding = by_name.get(b"transfer-encoding", b"chunked").strip().lower()
         packed = _packed(sent)
         head = Head(
             by_name,
             None if named is None else named.decode("latin-1"),
             repeated,
+            has_host,
+            b"" if coding == b"chunked" else coding,
+            (*(("if_match_ignored",) if b"if-match" in by_name else ()), *_unknown(by_name)),
             origin,
             origin is not None and not cors.is_local_origin(origin),
-            repeated is None and admitted and DELIVERY not in by_name,
+            repeated is None and admitted and has_host and coding == b"chunked" and DELIVERY not in by_name,
             not _SPECIAL.isdisjoint(by_name),
             by_name.get(b"content-encoding", b"").strip().lower() not in (b"", b"identity"),
             self._secrets.may_be_in(packed),
@@ -60,7 +75,16 @@ class Heads:
 def _repeated(sent: tuple[tuple[bytes, bytes], ...]) -> str | None:
     """The header that stands more than once and must not."""
     names = [name for name, _ in sent]
-    return next((name.decode().title() for name in _ONCE if names.count(name) > 1), None)
+    twice = (name for name in names if (name in _ONCE or name.startswith(_OURS)) and names.count(name) > 1)
+    return next((name.decode("latin-1").title() for name in twice), None)
+
+
+def _unknown(names: Iterable[bytes]) -> Iterable[str]:
+    """Warnings of X-Sandbox headers that this server does not know, which may be misspelt."""
+    ours = [name[len(_OURS) :].decode("latin-1") for name in names if name.startswith(_OURS)]
+    for name in [name for name in ours if name not in _KNOWN][:MOST_WARNINGS]:
+        meant = nearest(name, _KNOWN)
+        yield warning_of("unknown_sandbox_header", f"x-sandbox{name}", meant and f"x-sandbox{meant}")
 
 
 def _packed(sent: tuple[tuple[bytes, bytes], ...]) -> bytes:

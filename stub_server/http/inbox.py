@@ -42,10 +42,13 @@ class Inboxes:
             raise Missing("The name of an inbox has 1 to 63 of the characters A-Z, a-z, 0-9, -, _ and .")
         call: Call = scope[CALL]
         body = await read_body(receive, call.headers.get(b"content-length"))
+        if call.after_validation is not None:
+            await call.after_validation(None)
         headers = _joined(scope["headers"])
         message = call.server.sandboxes.inbox(call.sandbox).receive(call.sandbox, name, headers, body, wall_ms())
         if message.answer.delay_ms:
-            await asyncio.sleep(message.answer.delay_ms / 1000)
+            with call.server.waiting.of(call):
+                await asyncio.sleep(message.answer.delay_ms / 1000)
         answer = b"" if message.answer.status in _BODILESS else _body(message)
         head: Headers = [(key.encode(), value.encode()) for key, value in _headers(message.answer, len(answer)).items()]
         await send({"type": "http.response.start", "status": message.answer.status, "headers": head})

@@ -8,6 +8,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from ..kernel.problem import Limited
+from ..kernel.text import counted
 from .errors import Headers
 
 MOST_CALLERS = 10_000
@@ -47,7 +48,8 @@ class RateLimit:
         said = {"RateLimit-Policy": self._policy, "RateLimit": f'"default";r={left};t={seconds}'}
         if is_over:
             message = (
-                f"More than {self.most} requests in {self.seconds} seconds: wait {seconds} seconds (--rate-limit)."
+                f"More than {counted(self.most, 'request')} in {counted(self.seconds, 'second')}: "
+                f"wait {counted(seconds, 'second')} (--rate-limit)."
             )
             raise Limited(message, headers={**said, "Retry-After": str(seconds)})
         return [(name.lower().encode(), value.encode()) for name, value in said.items()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..calls.call import Call
+from ..contract.redaction import LEFT_OUT
 from ..contract.secrets import Secrets
 from .auth import recognised
 from .inbox import inbox_at
@@ -66,6 +67,9 @@ class Recorder:
         trace.packed = packed
         size = OVERHEAD + 4 * len(trace.path) + len(query) + len(packed) + trace.length
         if body:
+            media = head.by_name.get(b"content-type")
+            if media is not None and b"=" in media and self._secrets.suspects_encoded(media, body):
+                body = LEFT_OUT
             trace.body = body
             size += len(body)
         if call.has_recorded:

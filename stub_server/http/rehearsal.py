@@ -18,7 +18,7 @@ from ..delivery.courier import Courier
 from ..domain.deliveries import AttemptOutcome
 from ..engine.log import Budget, Log
 from ..engine.sandbox import Sandbox
-from ..engine.scheduler import tick
+from ..engine.scheduler import tick_through
 from ..events.sender import Delivery, Sender
 from ..faults.rules import Faults
 from ..kernel.problem import Detail, Refusal
@@ -69,8 +69,11 @@ class Rehearsal:
         twin.faults = Faults(world.seed)
         return twin
 
-    async def ask(self, server: Server, stage: Sandbox, asked: Question) -> Answer:
-        """How the API answers in a copy of a world, whose due jobs are done first. A defect is no answer but 500."""
+    async def ask(self, server: Server, stage: Sandbox, asked: Question, prefix: str = "") -> Answer:
+        """How the API answers in a copy of a world, whose due jobs are done first. A defect is no answer but 500.
+
+        `prefix` is the one of the sandbox that its own URLs begin with.
+        """
 
         async def receive() -> Message:
             return {"type": "http.request", "body": asked.body, "more_body": False}
@@ -82,7 +85,7 @@ class Rehearsal:
         query = asked.query.encode("latin-1", "replace")
         self._silent = self._silent or _silent(server)
         call = Call(asked.method, asked.path, query, Head(headers), stage, self._silent)
-        call.client = _PEER
+        call.client, call.prefix = _PEER, prefix
         call.begin()
         scope = {
             "type": "http",
@@ -98,7 +101,7 @@ class Rehearsal:
             CALL: call,
         }
         try:
-            tick(stage)
+            tick_through(stage)
             await self._api(scope, receive, send)
         except Refusal as refusal:
             return Answer(refusal.status, b"", refusal.code, str(refusal), refusal.details)

@@ -16,7 +16,7 @@ from ..contract.schema import Schemas, Validator, prune
 from ..contract.source import Json
 from ..kernel.problem import Detail, Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
 from ..kernel.sizes import has_more_values, is_deeper_than
-from ..kernel.text import nearest
+from ..kernel.text import nearest, warning_of
 from .bodies import compressed
 from .casting import as_sent, cast_of
 from .fitting import Takes, skeleton
@@ -27,10 +27,10 @@ DEEPEST = 32
 # Past so many commas only the first violation is told: finding all of a wide body's would hold up everybody else.
 WIDEST, MOST_VALUES = 1_000, 20_000
 _MOST_WRONG = 100
+_UNCHECKED = " A sandbox that was started with --check-digits off accepts any."
 _SEVERAL = "The request has {} violations of the contract."
 _JSON_TYPE = re.compile(rb"application/json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL).fullmatch
 _CHARSET = re.compile(rb";\s*charset\s*=\s*\"?([^\";\s]+)", re.IGNORECASE)
-_HEADER_SAFE = re.compile(r"[A-Za-z0-9_.\[\]-]{1,40}").fullmatch
 # Headers that the middleware reads; handlers do not get them.
 _FRAME_HEADERS = frozenset(("authorization", "x-sandbox-admin-key"))
 
@@ -46,20 +46,20 @@ class Requests:
         takes: Takes,
         *,
         ignore_unknown: bool,
-        reject_unknown_query: bool = False,
+        may_reject_query: bool = False,
         further: str = "",
     ) -> None:
         """`takes` is what the handler is called with.
 
-        `ignore_unknown` drops body members that the contract does not name instead of refusing them,
-        `reject_unknown_query` refuses query parameters that it does not name instead of warning of them. `further` is
-        added to the refusal of a body member that it does not name.
+        `ignore_unknown` drops body members that the contract does not name instead of refusing them. With
+        `may_reject_query` the sandbox decides about query parameters that it does not name. `further` is added to the
+        refusal of a body member that it does not name.
         """
         self._document, self._schemas, self._takes = document, schemas, takes
-        self._reject_unknown_query, self._further = reject_unknown_query, further
+        self._may_reject_query, self._further = may_reject_query, further
         self._relied_on: Draft4Validator | None = None
         self.has_body = operation.body is not None
-        self._gives_body = self.has_body and (takes.body or takes.anything)
+        self._gives_body = takes.body or (self.has_body and takes.anything)
         self.body_required = operation.body_required
         self._id_names = [p.name for p in self._in_path_order(operation)]
         ids = [document.resolve(p.schema) for p in self._in_path_order(operation)]
@@ -173,10 +173,10 @@ class Requests:
             if "%" in part or "+" in part or not part.isascii():
                 name, text = unquote_plus(name, errors="replace"), unquote_plus(text, errors="replace")
             if name not in self.query_names:
-                if self._reject_unknown_query:
+                if self._may_reject_query and call.sandbox.settings.unknown_query == "reject":
                     wrong.append(detail(name[:200], "unknown_parameter", self._query_advice(name, len(wrong)), "query"))
                 else:
-                    call.warn("unknown_query_parameter:" + (name if _HEADER_SAFE(name) else "unnamed"))
+                    call.warn(warning_of("unknown_query_parameter", name))
                 continue
             if name in found:
                 wrong.append(detail(name, "duplicate", "Send it once.", "query"))
@@ -233,7 +233,8 @@ class Requests:
             errors = iter(() if first is None else (first,))
         else:
             errors = self.validator.iter_errors(value)
-        found = [d for error in errors for d in details_of(error, self._schema_at, self._further)]
+        unchecked = _UNCHECKED if call.server.loopback else ""
+        found = [d for error in errors for d in details_of(error, self._schema_at, self._further, unchecked, value)]
         details = [as_sent(entry, call.query_string) for entry in {tuple(d.values()): d for d in found}.values()]
         if len(details) == 1:
             raise Invalid(f"{details[0]['field']}: {details[0]['message']}", details=details)

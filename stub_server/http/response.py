@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from uvicorn.protocols.http.httptools_impl import HEADER_RE, STATUS_LINE, RequestResponseCycle
 
@@ -27,8 +27,19 @@ class _Form(NamedTuple):
 class Response(RequestResponseCycle):
     """One request and its response. Pieces, HEAD, a connection's last response and what is wrong are uvicorn's."""
 
+    async def send(self, message: Any) -> None:
+        """Send a message of a response that comes in pieces."""
+        self._stop_waiting()
+        await super().send(message)
+
+    def _stop_waiting(self) -> None:
+        """Close after the response where the client still waits for 100 Continue: whether its body comes is unknown."""
+        if self.waiting_for_100_continue and self.more_body:
+            self.keep_alive = False
+
     def send_whole(self, status: int, headers: Pairs, body: bytes) -> bytes | None:
         """Send head and body in one go; None, with nothing sent, where uvicorn has more to do or to refuse."""
+        self._stop_waiting()
         if self.response_started or self.disconnected or self.flow.write_paused or not self.keep_alive or not headers:
             return None
         names, values = zip(*headers, strict=True)

@@ -72,9 +72,9 @@ class Router(SpecMiddleware):
                     self._ids.append(item[method]["operationId"])
                     routed = {"api_base_path": base, "operation_id": item[method]["operationId"]}
                     node.methods[method.upper()] = routed
-            node.allow = ", ".join(sorted(node.methods))
             if "GET" in node.methods:
                 node.methods.setdefault("HEAD", node.methods["GET"])
+            node.allow = ", ".join(sorted({*node.methods, "OPTIONS"}))
             if static:
                 self._static[base + path] = node
                 if path == "/" and base:  # the base path itself is the index, with its slash or without

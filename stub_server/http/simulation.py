@@ -11,36 +11,37 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..calls.call import Call
 from ..calls.tokens import REALM
-from ..contract.document import Document, Operation
+from ..calls.waiting import Place
+from ..contract.document import JSON, Document, Operation
 from ..faults.match import Request
-from ..faults.rule import BEFORE, Effect
+from ..faults.rule import AFTER, BEFORE, Effect
 from ..faults.rules import LONGEST_DELAY
-from ..kernel.problem import Limited, Malformed, Refusal, detail
+from ..kernel.problem import Malformed, Refusal, detail
+from ..kernel.text import nearest, warning_of
 from .bodies import read_late
-from .errors import Headers, render
+from .errors import MOST_WARNINGS, Headers, render, warning_headers
 from .hangup import hang_up, has_left
 
 SIMULATED = b"x-sandbox-simulated"
 PREFER, SIMULATE, DELAY = b"prefer", b"x-sandbox-simulate", b"x-sandbox-delay"
-MOST_WAITING = 128  # requests at once
 LOOK = 0.25  # seconds between two looks whether the client of a delayed request is still there
 ANYWHERE = {
     "rate_limited": 429, "internal_error": 500, "sandbox_unavailable": 503, "too_many_connections": 503,
-    "simulated_fault": 503, "request_timeout": 408,
+    "simulated_fault": 503, "request_timeout": 408, "store_unavailable": 503,
 }  # fmt: skip
 """Codes that any operation may answer, and their statuses."""
 ALWAYS = {429: "rate_limited", 500: "internal_error", 502: "simulated_fault", 503: "simulated_fault",
           504: "simulated_fault"}  # fmt: skip
 """Statuses that Prefer may ask of any operation, and their codes."""
 _DIGITS = 5
+_PREFERENCES = ("code", "example")
 
 
 class Simulator:
     """One per API: it knows which statuses and codes each operation has."""
 
     def __init__(self, document: Document) -> None:
-        self._operations = document.operations
-        self._waiting = 0
+        self._operations, self._document = document.operations, document
         self._statuses = dict(ANYWHERE)
         for operation in document.operations.values():
             for status, response in operation.responses.items():
@@ -79,63 +80,67 @@ class Simulator:
 
         await simulation.run(go_on, scope, receive, send)
 
-    async def wait(self, seconds: float, scope: Scope) -> None:
-        """Let a request wait. Raises Limited when too many do: each of them holds a connection.
-
-        Raises Malformed once its client has left: what nobody waits for is not done.
-        """
-        if self._waiting >= MOST_WAITING:
-            raise Limited(f"{MOST_WAITING} requests wait already, the most at once.", headers={"Retry-After": "1"})
-        self._waiting += 1
-        try:
-            until = asyncio.get_running_loop().time() + seconds
-            while (left := until - asyncio.get_running_loop().time()) > 0:
-                await asyncio.sleep(min(left, LOOK))
-                if has_left(scope):
-                    raise Malformed(
-                        "The client left while the request was delayed: it is not done.", code="malformed_request"
-                    )
-        finally:
-            self._waiting -= 1
-
     def refusal(self, effect: Effect, operation_id: str) -> Refusal:
         """The answer of an operation that an effect asks for."""
-        scopes = self._operations[operation_id].scopes
+        operation = self._operations[operation_id]
         status, code = effect.status, effect.code or "simulated_fault"
-        message = effect.message or f"The sandbox simulates this answer ({effect.label})."
         status = self._statuses.get(code, 503) if status is None else status
-        refusal = Refusal(message, code=code, headers=dict(_usual(status, code, scopes)))
+        real = {} if effect.message else self._example(operation, status, code)
+        message = effect.message or real.get("message") or f"The sandbox simulates this answer ({effect.label})."
+        details, headers = real.get("details", ()), dict(_usual(status, code, operation.scopes))
+        refusal = Refusal(message, code=code, details=details, headers=headers)
         refusal.status = status
         return refusal
+
+    def _example(self, operation: Operation, status: int, code: str) -> dict[str, Any]:
+        """The contract's example of a refusal; empty if it has none."""
+        resolve = self._document.resolve
+        response = resolve(operation.raw["responses"].get(str(status), {}))
+        examples = response.get("content", {}).get(JSON, {}).get("examples", {})
+        values = (resolve(example).get("value") for example in examples.values())
+        return next((value for value in values if isinstance(value, dict) and value.get("code") == code), {})
 
     def _asked(self, sent: Headers, call: Call, operation: Operation) -> Iterable[Effect]:
         """What the request's own headers ask for; `sent` are all of them, for preferences may stand in several."""
         headers = call.headers
         if DELAY in headers:
-            yield Effect("delay", delay=_milliseconds(headers[DELAY]))
+            yield _delay(headers[DELAY])
         if SIMULATE in headers:
-            yield self._by_code(operation, headers[SIMULATE].decode("latin-1").strip())
-        asked = None
+            code = headers[SIMULATE].decode("latin-1").strip()
+            yield self._by_code(operation, code, "X-Sandbox-Simulate", "simulate")
         if PREFER in headers:
-            asked = _preferred(b",".join(value for name, value in sent if name == PREFER).decode("latin-1"))
-        if asked is not None:
-            status = int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= _DIGITS else 0
-            if status not in operation.responses and status not in ALWAYS:
-                possible = sorted({*operation.responses, *ALWAYS})
-                raise _impossible("Prefer", f"code={asked}", operation, possible)
-            if status >= 400:
-                response = operation.responses.get(status)
-                code = response.codes[0] if response is not None and response.codes else ALWAYS.get(status)
-                yield Effect("prefer", status=status, code=code)
+            preferred = _preferences(b",".join(value for name, value in sent if name == PREFER).decode("latin-1"))
+            unknown = [name for name in reversed(preferred) if name not in _PREFERENCES]
+            guessed = unknown[:MOST_WARNINGS]
+            call.warn(*(warning_of("unknown_preference", name, nearest(name, _PREFERENCES)) for name in guessed))
+            yield from self._preferred(operation, preferred.get("code"), preferred.get("example"))
 
-    def _by_code(self, operation: Operation, code: str) -> Effect:
+    def _preferred(self, operation: Operation, asked: str | None, example: str | None) -> Iterable[Effect]:
+        """What Prefer asks for: a status, the code of a refusal, or both. A status alone has its most usual code."""
+        if asked is None:
+            if example is not None:
+                yield self._by_code(operation, example, "Prefer", "prefer")
+            return
+        status = int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= _DIGITS else 0
+        if status not in operation.responses and status not in ALWAYS:
+            possible = sorted({*operation.responses, *ALWAYS})
+            raise _impossible("Prefer", f"code={asked}", operation, possible)
+        response = operation.responses.get(status)
+        codes = response.codes if response is not None else ()
+        if example is not None and example not in codes:
+            raise _impossible("Prefer", f"code={asked}, example={example}", operation, codes or ["no example"])
+        if status >= 400:
+            # The contract lists the most usual code first.
+            yield Effect("prefer", status=status, code=example or next(iter(codes), ALWAYS.get(status)))
+
+    def _by_code(self, operation: Operation, code: str, header: str, label: str) -> Effect:
         for status, response in operation.responses.items():
             if code in response.codes:
-                return Effect("simulate", status=status, code=code)
+                return Effect(label, status=status, code=code)
         if code in ANYWHERE:
-            return Effect("simulate", status=ANYWHERE[code], code=code)
+            return Effect(label, status=ANYWHERE[code], code=code)
         own = {code for response in operation.responses.values() for code in response.codes}
-        raise _impossible("X-Sandbox-Simulate", code, operation, sorted(own | ANYWHERE.keys()))
+        raise _impossible(header, code, operation, sorted(own | ANYWHERE.keys()))
 
 
 class Simulation:
@@ -145,6 +150,8 @@ class Simulation:
         self._simulator, self._call, self._operation_id, self._scope = simulator, call, operation_id, scope
         self._effect: Effect | None = None
         self._labels: list[str] = []
+        self._delay_after = 0
+        self._place: Place | None = None
         self._status, self._headers, self._body = 0, Headers(), b""
 
     @property
@@ -159,24 +166,46 @@ class Simulation:
     async def have(self, effects: Iterable[Effect]) -> None:
         """Wait as long as they say, up to the first that does more; the rest are not looked at.
 
-        Raises the refusal that takes the answer's place.
+        Raises the refusal that takes the answer's place, and Malformed once the client has left: what nobody waits for
+        is not done.
         """
         delay = 0
         for effect in effects:
             delay += effect.delay
+            self._delay_after += effect.delay_after
             self._labels.append(effect.label)
             if not effect.only_waits:
                 self._effect = effect
                 break
         if self._labels:
             self._call.trace.simulated = ", ".join(self._labels)
-        if delay and self._call.server.waits:
-            await self._simulator.wait(min(delay, LONGEST_DELAY) / 1_000, self._scope)
+        if (delay or self._delay_after) and self._place is None and self._call.server.waits:
+            self._place = self._call.server.waiting.take(self._call)
+        if not await self._wait(delay):
+            raise Malformed("The client left while the request was delayed: it is not done.", code="malformed_request")
         if self._effect is not None and self._effect.is_answer:
             raise self._simulator.refusal(self._effect, self._operation_id)
 
+    async def _wait(self, delay: int) -> bool:
+        """Wait some milliseconds, and return whether the client is still there."""
+        if delay and self._place is not None:
+            clock = asyncio.get_running_loop().time
+            until = clock() + min(delay, LONGEST_DELAY) / 1_000
+            while (left := until - clock()) > 0:
+                await asyncio.sleep(min(left, LOOK))
+                if has_left(self._scope):
+                    return False
+        return True
+
     async def run(self, serve: Callable[[Send], Awaitable[None]], scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the request, and do to its answer what is to be done."""
+        try:
+            await self._run(serve, scope, receive, send)
+        finally:
+            if self._place is not None:
+                self._call.server.waiting.give_back(self._place)
+
+    async def _run(self, serve: Callable[[Send], Awaitable[None]], scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await serve(self._collect)
             if self._call.answer is not None:
@@ -186,8 +215,10 @@ class Simulation:
             raise
         except Exception as error:
             self._status, self._headers, self._body = render(error, self._call.trace)
+            self._headers += warning_headers(self._call)
             await read_late(self._call, receive)
         effect, headers, body = self._effect, self._headers, self._body
+        await self._wait(self._delay_after)
         if self._labels:
             headers.append((SIMULATED, ", ".join(self._labels).encode()))
         if effect is not None:
@@ -214,13 +245,15 @@ class Simulation:
             self._body += message.get("body", b"")
 
 
-def _milliseconds(header: bytes) -> int:
-    text = header.decode("latin-1").strip()
-    if not (text.isascii() and text.isdigit() and len(text) <= 6 and int(text) <= LONGEST_DELAY):
-        message = f"X-Sandbox-Delay is a whole number of milliseconds, at most {LONGEST_DELAY}."
+def _delay(header: bytes) -> Effect:
+    """`800` waits before the request is executed, `800; after` before its answer is sent."""
+    text, mark, when = [part.strip() for part in header.decode("latin-1").partition(";")]
+    is_number = text.isascii() and text.isdigit() and len(text) <= 6 and int(text) <= LONGEST_DELAY
+    if not is_number or (mark and when.lower() != AFTER):
+        message = f"X-Sandbox-Delay is a whole number of milliseconds, at most {LONGEST_DELAY}, or 800; after."
         details = [detail("X-Sandbox-Delay", "simulation", message, "header")]
         raise Malformed(message, code="malformed_request", details=details)
-    return int(text)
+    return Effect("delay", delay_after=int(text)) if mark else Effect("delay", delay=int(text))
 
 
 def _usual(status: int, code: str, scopes: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -234,13 +267,10 @@ def _usual(status: int, code: str, scopes: Iterable[str]) -> Iterator[tuple[str,
         yield "Retry-After", "1"
 
 
-def _preferred(header: str) -> str | None:
-    """The status that a Prefer header asks for, as it stands there."""
-    for preference in header.replace(";", ",").split(","):
-        name, mark, value = preference.partition("=")
-        if mark and name.strip().lower() == "code":
-            return value.strip().strip('"')
-    return None
+def _preferences(header: str) -> dict[str, str]:
+    """The members of a Prefer header by name; of two the first counts (RFC 7240)."""
+    members = [member.partition("=") for member in header.replace(";", ",").split(",")]
+    return {name.strip().lower(): value.strip().strip('"') for name, _, value in reversed(members) if name.strip()}
 
 
 def _impossible(header: str, asked: str, operation: Operation, possible: Iterable[object]) -> Malformed:

@@ -15,13 +15,15 @@ from starlette.types import Receive, Scope, Send
 from ..calls.call import Call
 from ..calls.reply import Reply, Streamed
 from ..contract.document import JSON, Document, Operation
+from ..contract.known import success_of
 from ..contract.schema import Schemas
 from ..contract.violation import ContractViolation
+from ..domain.documents import checks_digits
 from ..engine.step import ReplyKey
-from ..kernel.problem import Conflict
+from ..kernel.problem import Conflict, NotBuilt
 from . import idempotency
 from .bodies import Uploads, read_body
-from .errors import Headers, render
+from .errors import render, warning_headers
 from .fitting import takes_of
 from .requests import Requests
 from .router import CALL
@@ -37,7 +39,11 @@ Handler = Callable[..., Reply | Awaitable[Reply]]
 class Bound:
     """One operation with its handler, its request validation and its response schemas."""
 
-    def __init__(self, operation: Operation, handler: Handler, requests: Requests, schemas: Schemas) -> None:
+    def __init__(
+        self, operation: Operation, handler: Handler, requests: Requests, schemas: Schemas, success: int | None = None
+    ) -> None:
+        """`success` is the status of its successes where an overlay has another one than the handler."""
+        self._success = success
         self.operation, self.handler, self.requests, self._schemas = operation, handler, requests, schemas
         self.takes_key = any(p.name.lower() == idempotency.HEADER for p in operation.parameters)
         self.is_async = inspect.iscoroutinefunction(handler)
@@ -75,6 +81,10 @@ class Bound:
         if call.has_odd_names:
             self.requests.check_names(arguments.get("body"))
         call.trace.respond_at = perf_counter_ns()
+        if self._success is not None:
+            reply.status = self._success
+            if reply.status == 204:
+                reply.parts = ()
         if reply.shape is None or (reply.status, reply.shape) not in self._proved:
             self.check(reply)
         return reply
@@ -132,11 +142,9 @@ class Terminal(SpecMiddleware):
         shipped: Document | None,
         *,
         ignore_unknown: bool,
-        reject_unknown_query: bool,
     ) -> None:
         """`documents` and `schemas` by base path; `shipped` is the API's contract without overlays, if any."""
         self._documents, self._schemas, self._ignore_unknown = documents, schemas, ignore_unknown
-        self._reject_unknown_query = reject_unknown_query
         self._shipped = shipped
         self._uploads = Uploads()
         self._bound: dict[str, dict[str, Bound]] = {}
@@ -161,44 +169,56 @@ class Terminal(SpecMiddleware):
                 schemas,
                 takes,
                 ignore_unknown=self._ignore_unknown,
-                reject_unknown_query=self._reject_unknown_query and not base,
+                may_reject_query=not base,
                 further="" if base else _OVERLAYS,
             )
             made_for = self._shipped.operations.get(operation.id) if self._shipped is not None and not base else None
+            success = None
             if self._shipped is not None and made_for is not None:
                 requests.rely_on(Requests(made_for, self._shipped, schemas, takes, ignore_unknown=False))
-            bound[operation.id] = Bound(operation, parsed.function, requests, schemas)
+                told = success_of(operation, made_for)
+                success = None if told in made_for.responses else told
+            bound[operation.id] = Bound(operation, parsed.function, requests, schemas, success)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        call: Call = scope[CALL]
-        routed = scope["extensions"][ROUTING_CONTEXT]
-        bound = self._bound[routed["api_base_path"]][routed["operation_id"]]
-        requests, trace = bound.requests, call.trace
-        trace.validate_at = perf_counter_ns()
-        if requests.has_body:
-            call.body_bytes = await read_body(receive, call.headers.get(b"content-length"))
-        elif bound.operation.upload is not None:
-            values, arguments = requests.read(call)
-            async with self._uploads.taken(call, receive, bound.operation.upload):
-                reply = await bound.answer(call, values, arguments)
-            _answer(call, reply, b"".join(reply.parts))
-            return
-        values, arguments = requests.read(call)
-        if call.after_validation is not None:
-            await call.after_validation(arguments.get("body"))
-        key = idempotency.key_of(call) if bound.takes_key else None
-        if key is not None:
-            await _once(call, bound, key, values, arguments)
-            return
-        if bound.is_async:
-            reply = await bound.answer(call, values, arguments)
-            if isinstance(reply, Streamed):
-                await send_stream(reply, _warnings(call) if call.warnings else [], scope, receive, send)
+        try:
+            call: Call = scope[CALL]
+            routed = scope["extensions"][ROUTING_CONTEXT]
+            bound = self._bound[routed["api_base_path"]][routed["operation_id"]]
+            requests, trace = bound.requests, call.trace
+            trace.validate_at = perf_counter_ns()
+            if checks_digits.get() is not call.sandbox.settings.check_digits:
+                checks_digits.set(call.sandbox.settings.check_digits)
+            if requests.has_body:
+                call.body_bytes = await read_body(receive, call.headers.get(b"content-length"))
+            elif bound.operation.upload is not None:
+                values, arguments = requests.read(call)
+                async with self._uploads.taken(call, receive, bound.operation.upload):
+                    if call.after_validation is not None:
+                        await call.after_validation(None)
+                    reply = await bound.answer(call, values, arguments)
+                _answer(call, reply, b"".join(reply.parts))
                 return
-        else:
-            reply = bound.answer_at_once(call, values, arguments)
-        call.record()
-        _answer(call, reply, b"".join(reply.parts))
+            values, arguments = requests.read(call)
+            if call.after_validation is not None:
+                await call.after_validation(arguments.get("body"))
+            key = idempotency.key_of(call) if bound.takes_key else None
+            if key is not None:
+                await _once(call, bound, key, values, arguments)
+                return
+            if bound.is_async:
+                reply = await bound.answer(call, values, arguments)
+                if isinstance(reply, Streamed):
+                    await send_stream(reply, warning_headers(call), scope, receive, send)
+                    return
+            else:
+                reply = bound.answer_at_once(call, values, arguments)
+            call.record()
+            _answer(call, reply, b"".join(reply.parts))
+        except ContractViolation as error:
+            if self._shipped is None:
+                raise
+            raise NotBuilt(f"The overlays take this request, but not what it leads to: {error}") from None
 
 
 async def _once(call: Call, bound: Bound, key: ReplyKey, values: tuple[str, ...], arguments: dict[str, Any]) -> None:
@@ -239,10 +259,5 @@ def _answer(call: Call, reply: Reply, body: bytes) -> None:
     if reply.status != 204:  # 204 has neither body nor headers about one
         headers += [(b"content-type", reply.media), (b"content-length", b"%d" % len(body))]
     if call.warnings:
-        headers += _warnings(call)
+        headers += warning_headers(call)
     call.answer = reply.status, headers, reply.parts, body
-
-
-def _warnings(call: Call) -> Headers:
-    """The header that says what was odd about a request that was served."""
-    return [(b"x-sandbox-warnings", ", ".join(call.warnings[:20]).encode("latin-1", "replace"))]

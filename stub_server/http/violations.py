@@ -10,12 +10,14 @@ import orjson
 
 from ..contract.formats import UUID
 from ..contract.source import Json
+from ..domain.documents import kind as kind_of
 from ..kernel.problem import Detail, detail
 from ..kernel.text import nearest
 
 _SHOWN = 80
 MOST_GUESSED = 20  # so many unknown names are compared with known ones, as that is slow
 _LONGEST_NUMBER = 20
+_LONGEST_CORRECTED = 1_000
 _BEFORE_A_COMMA = re.compile(r"(-?[0-9]+),$").search
 _DIGITS = re.compile("[0-9]+").match
 _DECIMAL = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?").fullmatch
@@ -76,10 +78,11 @@ SchemaAt = Callable[[Sequence[str | int]], Mapping[str, Any]]
 """The schema that the contract has at a place of the request; an empty one where it has none."""
 
 
-def details_of(error: Any, schema_at: SchemaAt, further: str) -> list[Detail]:
+def details_of(error: Any, schema_at: SchemaAt, further: str, unchecked: str, value: Json) -> list[Detail]:
     """A validator's error as details; an object with three unknown members gives three.
 
-    `further` is added to the message for unknown members.
+    `further` is added to the message for unknown members, `unchecked` to that for wrong check digits. `value` is the
+    whole request that was validated.
     """
     kind = type(error.kind).__name__.rpartition("_")[2]
     path = list(error.instance_path)
@@ -87,14 +90,16 @@ def details_of(error: Any, schema_at: SchemaAt, further: str) -> list[Detail]:
     code = _CODES.get(kind, "invalid")
     if path and kind in ("AnyOf", "OneOfNotValid"):
         fitting = [found for found in error.kind.context if not any(_is_of_type(each, path) for each in found)]
-        if fitting:  # of the schemas that have values of this type the first says what it lacks
-            return [told for each in fitting[0] for told in details_of(each, schema_at, further)]
+        if fitting:  # of the schemas that have values of this type, the first that is for this value says what it lacks
+            fitting.sort(key=lambda found: any(_is_choice(each) for each in found))
+            return [told for each in fitting[0] for told in details_of(each, schema_at, further, unchecked, value)]
         types = [name for found in error.kind.context for each in found for name in _names(each.kind)]
         message = f"{shown(error.instance)} has the wrong type: send {_types(types, error.instance)}."
         return [detail(field_name(inside) or place, "type", message, place)]
     if kind == "AdditionalProperties":
+        elsewhere = _misplaced(error.kind.unexpected, path, schema_at, value)
         return [
-            detail(field_name([*inside, name]), code, advice, place)
+            detail(field_name([*inside, name]), code, elsewhere.get(name, advice), place)
             for name, advice in _unknown(error.kind.unexpected, list(schema_at(path).get("properties", ())), further)
         ]
     if kind == "Required":
@@ -102,7 +107,7 @@ def details_of(error: Any, schema_at: SchemaAt, further: str) -> list[Detail]:
     if not path:
         return [detail("body" if not inside else field_name(inside), code, "A body is required.", "body")]
     if kind == "Format" and error.kind.format == "document":
-        return [detail(field_name(inside), "invalid_document", document_advice(error.instance), place)]
+        return [detail(field_name(inside), "invalid_document", document_advice(error.instance, unchecked), place)]
     message = f"{shown(error.instance)} {_form(error, schema_at(path))}" if kind == "Pattern" else _message(error, kind)
     return [detail(field_name(inside) or place, code, message, place)]
 
@@ -127,14 +132,20 @@ def field_name(path: list[Any]) -> str:
     return text[:200]
 
 
-def document_advice(value: object) -> str:
-    """Why a text is not a CPF, CNPJ or passport."""
+def document_advice(value: object, unchecked: str) -> str:
+    """Why a text is not a CPF, CNPJ or passport. `unchecked` is added where its check digits are wrong."""
     digits = "".join(c for c in str(value) if c not in ".-/")
     if len(digits) == 11 and digits.isdigit():
-        return "CPF check digits do not match."
+        return f"CPF check digits do not match.{unchecked}"
     if len(digits) == 14 and " " not in digits:
-        return "CNPJ check digits do not match."
-    return "Send a CPF (11 digits), a CNPJ (14 characters) or a passport (5 to 20 letters A-Z and digits)."
+        return f"CNPJ check digits do not match.{unchecked}"
+    for kind, length in (("cpf", 11), ("cnpj", 14)):
+        if len(digits) < length and digits.isdigit() and kind_of(digits.zfill(length)) == kind:
+            return f"A {kind.upper()} has {length} digits; leading zeros may have been lost: {digits.zfill(length)}."
+    return (
+        "Send a CPF (11 digits), a CNPJ (14 characters) or a passport (5 to 20 letters A-Z and digits; of digits alone "
+        "with document_type passport)."
+    )
 
 
 def schema_of(schema: Json, path: Sequence[str | int], resolve: Callable[[Json], Json]) -> Mapping[str, Any]:
@@ -156,6 +167,33 @@ def _unknown(found: Sequence[str], known: Sequence[str], further: str) -> Iterat
         meant = nearest(name, known) if number < MOST_GUESSED else None
         hint = f" Did you mean {meant}?" if meant else listed if number < MOST_GUESSED else ""
         yield name, f"The contract has no such field here.{hint}{further}"
+
+
+def _misplaced(found: Sequence[str], path: Sequence[str | int], schema_at: SchemaAt, value: Json) -> dict[str, str]:
+    """Where unknown members belong that the contract has beside the object that holds them, or in one beside it."""
+    if len(path) < 2 or not isinstance(path[-1], str):
+        return {}
+    above, holder = path[:-1], path[-1]
+    beside = schema_at(above).get("properties", {})
+    homes: dict[str, str] = {}
+    for name in found:
+        others = (other for other in beside if name in schema_at([*above, other]).get("properties", {}))
+        home = name if name in beside else next(others, None)
+        if home is not None:
+            homes[name] = home
+    for step in above:
+        value = value[step]
+    whole = {**value, holder: {name: member for name, member in value[holder].items() if name not in homes}}
+    for name, home in homes.items():
+        member = value[holder][name]
+        there = whole.get(home)
+        whole[home] = member if home == name else {**(there if isinstance(there, dict) else {}), name: member}
+    told = orjson.dumps(whole).decode()
+    corrected = f": {told}" if len(told) <= _LONGEST_CORRECTED else "."
+    return {
+        name: f"{name} belongs {f'beside {holder}' if home == name else f'in {home}, beside {holder}'}{corrected}"
+        for name, home in homes.items()
+    }
 
 
 def _message(error: Any, kind: str) -> str:
@@ -202,6 +240,11 @@ def _beginning(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _beginning(member) for name, member in islice(value.items(), _SHOWN)}
     return value
+
+
+def _is_choice(error: Any) -> bool:
+    """Whether an error is about a value that chooses among schemas."""
+    return type(error.kind).__name__.rpartition("_")[2] in ("Enum", "Not")
 
 
 def _is_of_type(error: Any, path: Sequence[str | int]) -> bool:

@@ -1,15 +1,26 @@
 """uvicorn's HTTP protocol, with limits on how much a client sends and how slowly."""
 
 import asyncio
+import re
 import secrets
-from http import HTTPStatus
+from http import HTTPMethod, HTTPStatus
 from time import monotonic
 from typing import ClassVar
+from urllib.parse import unquote
 
 from httptools import HttpParserError, HttpParserInvalidMethodError, HttpParserInvalidURLError, HttpParserUpgrade
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from ..kernel.problem import Busy, HeadTooLarge, Malformed, Refusal, TimedOut
+from ..kernel.problem import (
+    Busy,
+    HeadTooLarge,
+    Malformed,
+    NotBuilt,
+    NotThisVersion,
+    Refusal,
+    TargetTooLong,
+    TimedOut,
+)
 from ..kernel.trace import Trace
 from .edge import REFUSED
 from .errors import render
@@ -33,6 +44,11 @@ _UNREADABLE = {
     "Expected HTTP/, RTSP/ or ICE/": "After method and target there must be HTTP/1.1. A space in the target is %20.",
     "Pause on PRI/Upgrade": "HTTP/2 is not spoken here. Send the request as HTTP/1.1.",
 }
+_VERSION = "Requests are HTTP/1.1 or HTTP/1.0. Send this one as HTTP/1.1."
+_SPOKEN = frozenset(("1.1", "1.0"))
+_METHODS = frozenset((*HTTPMethod, "QUERY"))
+_ABSOLUTE = re.compile(rb"[a-z][a-z0-9+.-]*://([^/?]*)(.*)", re.IGNORECASE).fullmatch
+_REQUEST_LINES = re.compile(rb"^([!#$%&'*+.^_`|~0-9A-Za-z-]+) [^ \r\n]+ HTTP/\d\.\d\r?$", re.MULTILINE).findall
 _NO_BODY = "A request with a body cannot ask for another protocol. Send it without the Upgrade header."
 
 
@@ -48,6 +64,7 @@ class Wire(HttpToolsProtocol):
 
     rested = 0.0
     _refused = False
+    _is_held = False  # whether the next request in the pipeline waits until the last answer has been read
     _earlier: tuple[RequestResponseCycle, ...] = ()  # requests before the newest one that may be unanswered
     _room = LARGEST_HEAD  # bytes that may come before the headers or a chunk must be complete
 
@@ -81,13 +98,18 @@ class Wire(HttpToolsProtocol):
     def _receive_in_pieces(self, data: memoryview) -> None:
         while data and not self._refused:
             if not self._room:
-                self._refuse(HeadTooLarge(f"The headers are larger than {LARGEST_HEAD} bytes, the most that is read."))
+                self._refuse(self._too_large())
                 break
             piece, data = data[: self._room], data[self._room :]
             self._room -= len(piece)
             self._parse(bytes(piece))
         if self._refused:
             self._pass_over(len(data))
+
+    def _too_large(self) -> Refusal:
+        if self.scope is not None and len(self.url) > LARGEST_HEAD // 2:
+            return TargetTooLong(f"The request's target makes its head larger than {LARGEST_HEAD} bytes.")
+        return HeadTooLarge(f"The headers are larger than {LARGEST_HEAD} bytes, the most that is read.")
 
     def _parse(self, data: bytes) -> None:
         """What uvicorn does with data, but for its warnings and for what follows a request to change the protocol."""
@@ -97,7 +119,7 @@ class Wire(HttpToolsProtocol):
                 self.parser.feed_data(data)
                 return
             except HttpParserError as error:
-                self._refuse(Malformed(_what_is_wrong(error), code="malformed_request"))
+                self._refuse(_what_is_wrong(error, data))
                 return
             except HttpParserUpgrade as asked:
                 self._stay()
@@ -130,7 +152,13 @@ class Wire(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Start the request. Trailers, which come later, are not headers and are dropped."""
         before = self.cycle
+        if self.url[:1] != b"/":
+            self._take_authority()
         super().on_headers_complete()
+        if b"%" in self.url:
+            self._keep_slashes()
+        if self.scope["http_version"] not in _SPOKEN:
+            self.scope[REFUSED] = NotThisVersion(_VERSION)  # type: ignore[literal-required]
         if before is not None and not before.response_complete:  # pipelined
             self._earlier = (*[cycle for cycle in self._earlier if not cycle.response_complete], before)
         cycle = self.cycle
@@ -138,6 +166,21 @@ class Wire(HttpToolsProtocol):
         self.scope["extensions"] = {WHOLE: cycle.send_whole}  # type: ignore[attr-defined]
         self.headers = []
         self._room = LARGEST_HEAD
+
+    def _take_authority(self) -> None:
+        """Take the authority of an absolute target for the Host, and the rest for the target (RFC 9112, 3.2.2)."""
+        absolute = _ABSOLUTE(self.url)
+        if absolute is None:
+            return
+        authority, rest = absolute[1].rpartition(b"@")[2], absolute[2]
+        self.url = rest if rest.startswith(b"/") else b"/" + rest
+        self.headers[:] = [(name, authority if name == b"host" else value) for name, value in self.headers]
+
+    def _keep_slashes(self) -> None:
+        """Decode the path but for its slashes: `%2F` is a character of a segment and parts none."""
+        raw = self.scope["raw_path"].decode("ascii")
+        if "%2f" in raw.lower():
+            self.scope["path"] = unquote(raw.replace("%2f", "%2F").replace("%2F", "%252F"))
 
     def on_body(self, body: bytes) -> None:
         """Pass on a piece of the body, and allow as many bytes again."""
@@ -154,11 +197,20 @@ class Wire(HttpToolsProtocol):
         Without one uvicorn would set a timer; the watch closes idle connections without a timer per response.
         """
         self.rested = monotonic()
-        if self.pipeline or self.transport.is_closing():
+        if self.pipeline and self.flow.write_paused:
+            self._is_held = True  # one answer at a time waits for a client that does not read
+        elif self.pipeline or self.transport.is_closing():
             super().on_response_complete()
         else:
             self.server_state.total_requests += 1
             self.flow.resume_reading()
+
+    def resume_writing(self) -> None:
+        """The client has read: go on."""
+        super().resume_writing()
+        if self._is_held:
+            self._is_held = False
+            super().on_response_complete()
 
     # -- deadlines and room
 
@@ -235,10 +287,17 @@ class Wire(HttpToolsProtocol):
         return b"\r\n".join([*lines, b"", body])
 
 
-def _what_is_wrong(error: HttpParserError) -> str:
-    """Why the parser refused, as far as it tells. It calls back for the target, and raises anew what that raises."""
+def _what_is_wrong(error: HttpParserError, data: bytes) -> Refusal:
+    """Why the parser refused what it was fed, as far as it tells. It calls back for the target, and raises anew what
+    that raises."""
     if isinstance(error, HttpParserInvalidMethodError):
-        return _NO_METHOD
+        unknown = [method for method in map(bytes.decode, _REQUEST_LINES(data)) if method not in _METHODS]
+        if unknown:
+            return NotBuilt(f"The method {unknown[0][:20]} is not known. Methods are written in capital letters.")
+        return Malformed(_NO_METHOD, code="malformed_request")
     if isinstance(error, HttpParserInvalidURLError) or isinstance(error.__context__, HttpParserInvalidURLError):
-        return _NO_TARGET
-    return _UNREADABLE.get(str(error), f"This cannot be read as HTTP/1.1: {error}.")
+        return Malformed(_NO_TARGET, code="malformed_request")
+    if str(error) == "Invalid HTTP version":
+        return NotThisVersion(_VERSION)
+    text = _UNREADABLE.get(str(error), f"This cannot be read as HTTP/1.1: {error}.")
+    return Malformed(text, code="malformed_request")

@@ -45,7 +45,7 @@ class Filter:
 def chosen(journal: Iterable[Trace], wanted: Filter) -> Generator[None, None, list[Trace]]:
     """The requests that are meant, in the order of `journal`; others may be served where it yields."""
     found = []
-    for number, trace in enumerate(list(journal)):
+    for number, trace in enumerate(journal):
         if wanted.admits(trace):
             found.append(trace)
         if number % AT_ONCE == 0:

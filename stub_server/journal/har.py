@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from http import HTTPStatus
-from time import perf_counter, perf_counter_ns
+from time import perf_counter
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
 import orjson
 
-from ..kernel.clock import iso, wall_ms
+from ..kernel.clock import iso
 from ..kernel.slices import SLICE
 from ..kernel.trace import Trace
 from .showing import plain
@@ -25,12 +25,11 @@ async def archive(traces: list[Trace], base_url: str, version: str) -> AsyncIter
     `base_url` is the address of the world. Times are the machine's: those of a sandbox may stand still.
     """
     head = {"version": "1.2", "creator": {"name": "stub-server", "version": version}}
-    now, wall = perf_counter_ns(), wall_ms()
     parts = [b'{"log":', orjson.dumps(head)[:-1], b',"entries":[']
     size, until = 0, perf_counter() + SLICE
     while traces:
         trace = traces.pop()
-        entry = orjson.dumps(_entry(trace, base_url, wall - (now - trace.began) // 1_000_000))
+        entry = orjson.dumps(_entry(trace, base_url))
         parts += (entry, b"," if traces else b"")
         size += len(entry)
         if size >= CHUNK:
@@ -42,12 +41,12 @@ async def archive(traces: list[Trace], base_url: str, version: str) -> AsyncIter
     yield b"".join((*parts, b"]}}"))
 
 
-def _entry(trace: Trace, base_url: str, started: int) -> dict[str, Any]:
+def _entry(trace: Trace, base_url: str) -> dict[str, Any]:
     took = trace.micros / 1000
     query = trace.query.decode("latin-1")
     sent, answered = trace.headers, trace.answer_headers
     return {
-        "startedDateTime": iso(started),
+        "startedDateTime": iso(trace.received),
         "time": took,
         "request": {
             "method": plain(trace.method),

@@ -50,7 +50,7 @@ class Expectation:
         """The report about requests, newest first; others may be served where it yields."""
         matched: list[str] = []
         misses: list[tuple[int, int, str, list[Difference]]] = []
-        for age, trace in enumerate(list(journal)):
+        for age, trace in enumerate(journal):
             if (self._since is not None and trace.at < self._since) or self._is_aside(trace):
                 continue
             weight, found = yield from self._compared(trace)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import perf_counter_ns
 from typing import NamedTuple
 
 from ..calls.call import Caller
@@ -10,7 +9,7 @@ from ..contract.redaction import LEFT_OUT
 from ..engine.past import unkept
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step
-from ..kernel.clock import ClockState, wall_ms
+from ..kernel.clock import ClockState
 from ..kernel.record import Body
 from ..kernel.trace import LONGEST, Trace
 from .reach import Asked, beginning
@@ -27,6 +26,7 @@ class Chosen(NamedTuple):
 
     `clock` is its setting after that step, by which a replay has the machine's time of each request. `earlier` are the
     kept steps up to there; `outside` later ones that a receiver of webhooks had a part in.
+    `later` are all of them.
     `left_out` is how many requests the journal has that cannot be sent again, or are older than the steps.
     """
 
@@ -35,6 +35,7 @@ class Chosen(NamedTuple):
     traces: list[Trace]
     earlier: list[Step]
     outside: list[Step]
+    later: list[Step]
     left_out: int
 
 
@@ -74,21 +75,17 @@ def chosen(world: Sandbox) -> Chosen:
         found,
         [step for step in log if step.number <= start],
         [step for step in log if step.number > start and _is_outside(step)],
+        [step for step in log if step.number > start],
         left_out,
     )
 
 
-def wall_of(trace: Trace) -> int:
-    """The machine's time when a request began, in ms."""
-    return wall_ms() - (perf_counter_ns() - trace.began) // 1_000_000
-
-
-def line(trace: Trace, wall: int) -> Body:
-    """A request as a recording holds it; `wall` is the machine's time when it began, in ms."""
+def line(trace: Trace) -> Body:
+    """A request as a recording holds it; `wall` is the machine's time when it came, in ms."""
     return {
         "id": trace.id,
         "at": trace.at,
-        "wall": wall,
+        "wall": trace.received,
         "method": plain(trace.method),
         "path": plain(trace.path),
         "query": trace.query.decode("latin-1"),
@@ -114,6 +111,8 @@ def _caller(caller: Caller | None) -> Body | None:
         "kind": caller.kind,
         "key_id": caller.key_id,
         "claims": None if caller.claims is None else dict(caller.claims),
+        "subject": caller.subject,
+        "merchant_id": caller.merchant_id,
     }
 
 

@@ -28,6 +28,7 @@ def row(trace: Trace) -> Body:
     return {
         "id": trace.id,
         "at": iso(trace.at),
+        "received_at": iso(trace.received),
         "method": plain(trace.method),
         "path": plain(trace.path),
         "query": trace.query.decode("latin-1"),

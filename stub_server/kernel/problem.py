@@ -4,18 +4,20 @@ Refusal
 ├── Malformed        400  cannot be parsed
 ├── Unauthenticated  401  credential missing or invalid
 ├── Forbidden        403  scope, address or project is not allowed
-├── Missing          404  the target, or a record that the body refers to, does not exist
+├── Missing          404  the target in the path does not exist
 ├── NotAllowed       405  the path does not have this method
 ├── Conflict         409  duplicate value, wrong state, or contradiction to a stored value
 ├── TimedOut         408  the request did not arrive in time
 ├── TooLarge         413  the body is too large
+├── TargetTooLong    414  the request's target is too long
 ├── Unsupported      415  the body is not JSON
 ├── Invalid          422  against the contract's schema
 ├── Limited          429  too many requests
 ├── HeadTooLarge     431  the headers are too large
-├── NotBuilt         501  in the contract, but without a handler
+├── NotBuilt         501  in the contract without a handler, or a method or transfer coding that is not known
 ├── Busy             503  all connections are in use
-└── Unavailable      503  this sandbox is broken and must be reset
+├── Unavailable      503  this sandbox is broken and must be reset, or the store cannot be written
+└── NotThisVersion   505  another version than HTTP/1.1 and 1.0
 """
 
 import re
@@ -111,6 +113,13 @@ class TooLarge(Refusal):
     code = "payload_too_large"
 
 
+class TargetTooLong(Refusal):
+    """414."""
+
+    status = 414
+    code = "uri_too_long"
+
+
 class Unsupported(Refusal):
     """415."""
 
@@ -146,6 +155,13 @@ class NotBuilt(Refusal):
     code = "not_implemented"
 
 
+class NotThisVersion(Refusal):
+    """505."""
+
+    status = 505
+    code = "http_version_not_supported"
+
+
 class Busy(Refusal):
     """503."""
 
@@ -171,11 +187,10 @@ def detail(field: str, code: str, message: str, where: str = "body") -> Detail:
     return {"field": field, "in": where, "code": code, "message": message}
 
 
-def reference_missing(field: str, what: str, *, has_target: bool = False) -> Refusal:
-    """404 for an id in the body that no record has; 409 where the path names a target, as its 404 is the target's."""
+def reference_missing(field: str, what: str) -> Conflict:
+    """409 for an id in the body that no record has: 404 is the target in the path."""
     message = f"No {what} of this merchant has this {field}."
-    kind = Conflict if has_target else Missing
-    return kind(message, code="reference_not_found", details=[detail(field, "reference_not_found", message)])
+    return Conflict(message, code="reference_not_found", details=[detail(field, "reference_not_found", message)])
 
 
 def duplicate(field: str, code: str, message: str) -> Conflict:

@@ -30,6 +30,11 @@ class Record(NamedTuple):
     hidden: bytes
     apart: bytes = b""
 
+    @property
+    def created(self) -> int:
+        """When the record was created, in ms."""
+        return self.key >> 128
+
 
 class Row(NamedTuple):
     """A parsed record: its public and hidden parts as new dicts, which may be changed."""
@@ -42,6 +47,10 @@ class Row(NamedTuple):
     def id(self) -> str:
         """The record's id."""
         return self.record.id
+
+    def equals(self, public: Body, hidden: Body) -> bool:
+        """Whether another version says the same, `updatedAt` aside."""
+        return hidden == self.hidden and public | {"updatedAt": None} == self.public | {"updatedAt": None}
 
 
 class Extras(NamedTuple):

@@ -16,28 +16,37 @@ T = TypeVar("T")
 
 
 class Lane:
-    """Long work takes its turn here, one after the other: many slices side by side would be a long one again."""
+    """Long work takes turns here: many slices side by side would be a long one again."""
 
-    __slots__ = ("__weakref__", "_thread", "_turn", "_work")
+    __slots__ = ("__weakref__", "_line", "_thread", "_turn", "_work")
 
     def __init__(self) -> None:
-        self._turn = asyncio.Lock()
+        self._turn, self._line = asyncio.Lock(), asyncio.Lock()
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     async def in_slices(self, work: Generator[None, None, T]) -> T:
-        """Run a generator to its end; where it yields, others may be served. Answers what it returns."""
-        async with self._turn:
-            until = perf_counter() + SLICE
+        """Run a generator to its end; where it yields, others may be served. Answers what it returns.
+
+        After a slice it is the turn of other long work, and of requests.
+        """
+        try:
             while True:
-                try:
-                    next(work)
-                except StopIteration as end:
-                    result: T = end.value
-                    return result
-                if perf_counter() >= until:
-                    await asyncio.sleep(0)
+                async with self._turn:
                     until = perf_counter() + SLICE
+                    while perf_counter() < until:
+                        next(work)
+                await asyncio.sleep(0)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        finally:
+            work.close()  # it may have been given up
+
+    async def in_line(self, work: Generator[None, None, T]) -> T:
+        """The same for work on a copy of a sandbox, one after the other: each copy takes memory."""
+        async with self._line:
+            return await self.in_slices(work)
 
     async def beside(self, work: Callable[[], T]) -> T:
         """Run a function in a thread, after those that came before: for work on what nobody else can reach yet."""

@@ -130,14 +130,14 @@ class Timers:
             taken = taken or any(number in group for group in self.parked.values())
         return not taken and self._live.get(number) == timer
 
-    def claim(self, until: int, most: int) -> list[Timer]:
-        """Attempts that are due at `until` or before, in the order of time; nobody else is given them."""
-        found: list[Timer] = []
-        while len(found) < most and (due := self.next_attempt()) is not None and due <= until:
-            timer = heappop(self._attempts)
-            self.claimed[timer[1]] = timer
-            found.append(Timer(*timer))
-        return found
+    def claim(self, until: int) -> Timer | None:
+        """The attempt that is due first, if it is at `until` or before; nobody else is given it."""
+        due = self.next_attempt()
+        if due is None or due > until:
+            return None
+        timer = heappop(self._attempts)
+        self.claimed[timer[1]] = timer
+        return Timer(*timer)
 
     def is_claimed(self, timer: Timer) -> bool:
         """Whether an attempt that was claimed is still to be made."""
@@ -211,8 +211,10 @@ class Timers:
         twin = Timers()
         twin._have(self._jobs.copy())
         twin.last = self.last
-        twin._live, twin.aside = dict(self._live), dict(self.aside)
+        twin._live = dict(self._live)
         parked = chain.from_iterable(group.values() for group in self.parked.values())
         twin._attempts = [*self._attempts, *self.claimed.values(), *self.held.values(), *parked]
         heapify(twin._attempts)
+        for skipped in self.aside.values():
+            twin._enter(skipped)
         return twin

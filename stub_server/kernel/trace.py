@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from time import perf_counter_ns
 from typing import Any, Final
 
+from .clock import wall_ms
+
 LONGEST = 1_024  # characters of a path, and of a query, that are kept
 STAGES: Final = ("route", "auth", "validate", "rule", "respond")
 
@@ -21,6 +23,8 @@ class Trace:
     `sent` (the headers, a line each) and `parts`, which make up the answer of `length` bytes, as they went.
     A body is None where none was kept: the journal keeps none, it was never read, or the connection ended without an
     answer, whose `status` is then 0. `size` is about how many bytes all of it keeps alive.
+
+    `refused_origin` is what the terminal says of a page whose origin may not read the answer.
 
     `is_prefixed` says that the sandbox stood before the path, which is the one within it; `is_control` that the path is
     one of the control surface.
@@ -43,6 +47,7 @@ class Trace:
     operation: str | None = None
     packed: bytes = b""
     parts: Sequence[bytes] | None = None
+    refused_origin: str | None = None
     respond_at: int = 0
     rule_at: int = 0
     sent: bytes = b""
@@ -51,15 +56,16 @@ class Trace:
     status: int = 0
     validate_at: int = 0
     warnings: Sequence[str] = ()
+    is_of_another: bool = False  # what it says of steps is about a state that an import has replaced
 
     def __init__(
         self, ident: str, at: int, method: str, path: str, query: bytes, sandbox: str, before: int = 0
     ) -> None:
-        """`at` is the sandbox's time in ms and `before` its step; durations are the machine's own."""
+        """`at` is the sandbox's time in ms and `before` its step; `received` and durations are the machine's."""
         self.id, self.at, self.method, self.sandbox, self.before = ident, at, method, sandbox, before
         self.path = path if len(path) <= LONGEST else path[:LONGEST] + "…"
         self.query = query if len(query) <= LONGEST else query[:LONGEST] + "…".encode()
-        self.began = perf_counter_ns()
+        self.began, self.received = perf_counter_ns(), wall_ms()
 
     def close(self) -> None:
         """Measure the duration."""

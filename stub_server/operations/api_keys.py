@@ -103,7 +103,7 @@ def update_api_key(call: Call, ident: str, body: Body) -> Reply:
     rules.check_update(call.who.may, row, body, call.now)
     projects = None
     if "allowed_projects" in body:
-        projects = rules.known_projects(body["allowed_projects"], call.store.projects.keys, has_target=True)
+        projects = rules.known_projects(body["allowed_projects"], call.store.projects.keys)
     call.warn(*rules.warnings(body, call.now))
     public, hidden = rules.changed_key(row, body, projects, call.now)
     record = resources.change_key(call.draft, row, public, hidden)

@@ -6,7 +6,8 @@ from ..calls.listing import list_reply
 from ..calls.reply import Reply
 from ..domain import customers as rules
 from ..engine import resources
-from ..kernel.record import Body
+from ..kernel.record import Body, Record
+from ..store.memory import restriction
 
 
 def list_customers(call: Call, query: Body) -> Reply:
@@ -20,23 +21,33 @@ def create_customer(call: Call, body: Body) -> Reply:
     rules.check_unique(call.store.customers.holder("document", public["document"]), None)
     ident = public["id"] = call.draft.ids.uuid()
     call.warn(*rules.warnings(public))
-    record = resources.add_customer(call.draft, public)
+    projects = call.who.projects
+    made_by = None if projects is None else restriction(projects)
+    record = resources.add_customer(call.draft, public, made_by=made_by)
     answer = reply.enveloped("Customer created.", "customer", record.public, 201)
     return answer.located(f"{call.prefix}/v2/customers/{ident}")
 
 
 def get_customer(call: Call, ident: str) -> Reply:
     """200 with the customer."""
-    record = call.find(call.store.customers, ident, "customer")
+    record = _found(call, ident)
     return reply.enveloped("Customer retrieved.", "customer", record.public)
 
 
 def update_customer(call: Call, ident: str, body: Body) -> Reply:
     """200 with the customer as it is now; absent fields stay, maps are replaced whole."""
-    row = call.open(call.store.customers, ident, "customer")
+    row = call.store.customers.parse(_found(call, ident))
     public = rules.changed_customer(row.public, body, call.now_text)
     rules.check_unique(call.store.customers.holder("document", public["document"]), ident)
     if "phones" in body or "address" in body:
         call.warn(*rules.warnings(public))
-    record = resources.change_customer(call.draft, row, public)
+    record = resources.change(call.draft, call.store.customers, row, public)
     return reply.enveloped("Customer updated.", "customer", record.public)
+
+
+def _found(call: Call, ident: str) -> Record:
+    """The customer, if the caller sees it. Raises Missing."""
+    record = call.find(call.store.customers, ident, "customer")
+    if not call.sees_customer(ident):
+        raise call.missing("customer")
+    return record

@@ -47,16 +47,23 @@ def _create(call: Call, body: Body, method: str) -> Reply:
         raise reference_missing("projectId", "project")
     plan = rules.check_plan(project_id, store.plans.peek(body["planId"].lower()))
     known = store.customers.holder("document", normalise(body["customer"]["document"]))
-    rules.check_buyable(project, plan, method, sold_out=store.is_sold_out(plan, known))
+    held = None if known is None else billing.held_by(call.draft, known, plan["id"])
+    rules.check_buyable(project, plan, method, sold_out=store.is_sold_out(plan, known), renews=held is not None)
     body |= {"projectId": plan["projectId"], "planId": plan["id"]}  # spelled as in the records, and the same strings
     customer = rules.buyer(body["customer"])
-    call.warn(*rules.warnings(body, plan))
+    price = plan["amount"] if held is None else held.public["amount"]
+    call.warn(*rules.warnings(body, price, strict_amounts=call.sandbox.settings.strict_amounts))
     customer_id = known or _customer(call, customer, project_id)
-    record = billing.place(call.draft, body, customer, customer_id, method, None, rules.LIFE[method])
+    copy_only = known is not None and not call.sees_customer(known)
+    stored = None if known is None or copy_only else store.customers.peek(known)
+    if stored is not None:
+        call.warn(*customer_rules.differences(customer, stored))
+    record = billing.buy(call.draft, body, customer, customer_id, method, copy_only=copy_only)
     answer = reply.bare(record.public, 201).located(f"{call.prefix}/v2/orders/{record.id}")
-    magic = rules.magic_of(customer["email"])
-    if magic is not None:
-        answer.headers = (*answer.headers, (SIMULATED, magic.encode()))
+    row = call.draft.open(store.orders, record.id)
+    simulated = None if row is None else rules.simulated_by(row.public, row.hidden)
+    if simulated is not None:
+        answer.headers = (*answer.headers, (SIMULATED, simulated.encode()))
     return answer
 
 

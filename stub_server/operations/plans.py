@@ -18,7 +18,7 @@ def list_plans(call: Call, query: Body) -> Reply:
 
 
 def create_plan(call: Call, body: Body) -> Reply:
-    """201 with the plan; 404 for an unknown project, 409 when it is archived or the name is taken."""
+    """201 with the plan; 409 for an unknown or archived project, or a name that is taken."""
     store = call.store
     public = rules.new_plan(body, call.defaults("Plan"), call.now_text)
     call.warn(*rules.warnings(body))
@@ -44,13 +44,13 @@ def get_plan(call: Call, ident: str) -> Reply:
 
 
 def update_plan(call: Call, ident: str, body: Body) -> Reply:
-    """200 with the plan as it is now; 409 if price or interval would change for running subscriptions."""
+    """200 with the plan as it is now; 409 if the rhythm would change for running subscriptions."""
     store = call.store
     row = _changeable(call, ident)
     public = rules.changed_plan(row.public, body, store.running("planId", ident), call.now_text)
     rules.check_name(store.plans.holder("name", (public["projectId"], public["name"].casefold())), ident)
     call.warn(*rules.warnings(row.public | body))
-    record = resources.change_plan(call.draft, row, public)
+    record = resources.change(call.draft, store.plans, row, public, project=public["projectId"])
     return reply.enveloped("Plan updated.", "plan", call.draft.shown(store.plans, record))
 
 

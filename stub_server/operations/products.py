@@ -30,7 +30,7 @@ def list_products(call: Call, query: Body) -> Reply:
 
 
 def create_product(call: Call, body: Body) -> Reply:
-    """201 with the product; 404 for an unknown project or plan, 409 when it is archived or the SKU is taken."""
+    """201 with the product; 409 for an unknown or archived project, an unknown plan, or a SKU that is taken."""
     store = call.store
     public = rules.new_product(body, call.defaults("Product"), call.now_text)
     call.allow_project(public["projectId"])
@@ -60,11 +60,10 @@ def update_product(call: Call, ident: str, body: Body) -> Reply:
     row = _allowed(call, ident)
     public = rules.changed_product(row.public, body, call.now_text)
     if "planIds" in body:
-        public["planIds"] = _plans(call, public, has_target=True)
+        public["planIds"] = _plans(call, public)
     _check_project_open(call, row)
     _check_sku(call, public, ident)
-    record = call.draft.update(call.store.products, row, public)
-    call.draft.emit_change(call.store.products, record, "updated", public["projectId"])
+    record = resources.change(call.draft, call.store.products, row, public, project=public["projectId"])
     return reply.enveloped("Product updated.", "product", record.public)
 
 
@@ -95,9 +94,9 @@ def _check_sku(call: Call, public: Body, own: str | None) -> None:
         rules.check_sku(call.store.products.holder("sku", (public["projectId"], public["sku"])), own)
 
 
-def _plans(call: Call, public: Body, *, has_target: bool = False) -> list[str]:
+def _plans(call: Call, public: Body) -> list[str]:
     of_plan = partial(_project_of_plan, call)
-    return rules.known_plans(public["planIds"], public["projectId"], of_plan, has_target=has_target)
+    return rules.known_plans(public["planIds"], public["projectId"], of_plan)
 
 
 def _project_of_plan(call: Call, ident: str) -> str | None:

@@ -1,5 +1,7 @@
 """Projects: the memberships that a merchant runs, their states and their figures."""
 
+from collections.abc import Generator, Hashable, Iterable
+
 from ..calls import reply
 from ..calls.call import Call
 from ..calls.listing import page_of, query_of
@@ -7,13 +9,17 @@ from ..calls.reply import Reply
 from ..contract.formats import range_end_ms
 from ..domain import projects as rules
 from ..domain.lifecycle import move
-from ..domain.stats import ORDER_STATES, SUBSCRIPTION_STATES, OrderFold, monthly_revenue
+from ..domain.stats import EVER_PAID, ORDER_STATES, SUBSCRIPTION_STATES, OrderFold, monthly_revenue
 from ..engine import resources
 from ..kernel.clock import iso
 from ..kernel.problem import Forbidden, detail
 from ..kernel.record import Body, Record, Row, moved_from
+from ..kernel.slices import at_once
 from ..store.memory import Store
 from ..store.query import Query, select
+from ..store.table import Table
+
+FEW = 500  # orders that are added up in one go; more wait for their turn among long work
 
 
 def list_projects(call: Call, query: Body) -> Reply:
@@ -48,10 +54,13 @@ def update_project(call: Call, ident: str, body: Body) -> Reply:
     row = _open(call, ident)
     public, hidden, moved = rules.changed_project(row, body, call.lifecycle("Project"))
     rules.check_unique(call.store.projects.holder("name", public["name"].casefold()), ident)
-    table = call.store.projects
-    record = call.draft.update(table, row, public, hidden)
-    if body.keys() - {"status"}:
-        call.draft.emit_change(table, record, "updated", ident, moved_from(row.public["status"]))
+    table, before = call.store.projects, row.public["status"]
+    same = row.equals(public | {"status": before}, hidden)
+    if moved is not None:
+        hidden = hidden | {"reason": None}
+    record = row.record if same and moved is None else call.draft.update(table, row, public, hidden)
+    if not same:
+        call.draft.emit_change(table, record, "updated", ident, moved_from(before))
     if moved is not None:
         resources.project_moved(call.draft, record, moved)
     return _reply(call, record, "Project updated.")
@@ -75,38 +84,49 @@ def delete_project(call: Call, ident: str) -> Reply:
 
 def update_project_status(call: Call, ident: str, body: Body) -> Reply:
     """200 with the project in its new state."""
-    return _move(call, ident, body["status"])
+    return _move(call, ident, body["status"], body)
 
 
 def activate_project(call: Call, ident: str, body: Body | None) -> Reply:
     """200 with the active project."""
-    return _move(call, ident, "active")
+    return _move(call, ident, "active", body)
 
 
 def suspend_project(call: Call, ident: str, body: Body | None) -> Reply:
     """200 with the suspended project: it takes no orders, open ones stay payable, its subscriptions are paused."""
-    return _move(call, ident, "suspended")
+    return _move(call, ident, "suspended", body)
 
 
 def archive_project(call: Call, ident: str, body: Body | None) -> Reply:
     """200 with the archived project: pending orders are canceled, subscriptions end with their paid period."""
-    return _move(call, ident, "archived")
+    return _move(call, ident, "archived", body)
 
 
-def get_project_stats(call: Call, ident: str, query: Body) -> Reply:
-    """200 with the figures of the project, for all time or for the orders created between `from` and `to`."""
-    call.find(call.store.projects, ident, "project")
+async def get_project_stats(call: Call, ident: str, query: Body) -> Reply:
+    """200 with the figures of the project, for all time or from `from` to `to`."""
+    record = call.find(call.store.projects, ident, "project")
     call.allow_project(ident)
     store = call.store
     since, until = (range_end_ms(query[name]) if name in query else None for name in ("from", "to"))
-    orders = _everything(store, ident) if since is None and until is None else OrderFold()
-    if since is not None or until is not None:
-        asked = Query(equal={"projectId": ident}, since=since, until=until, limit=max(1, len(store.orders)))
-        for record in select(store.orders, asked)[0]:
-            orders.add(store.orders.parse(record))
     held = store.subscriptions
-    subscribers = {state: held.count("projectId+status", (ident, state)) for state in SUBSCRIPTION_STATES}
     names = {row.id: row.public["name"] for row in store.plans.rows_of("projectId", ident)}
+    archived = store.projects.parse(record).public["status"] == "archived"
+    now = {
+        "subscribers": {
+            "total": held.members("subscribers", ident),
+            **{state: held.count("projectId+status", (ident, state)) for state in SUBSCRIPTION_STATES},
+        },
+        "mrr": 0.0 if archived else monthly_revenue(held.tally("active_terms", ident)),  # nothing there is renewed
+        "plans_count": len(names),
+        "products_count": store.products.count("projectId", ident),
+    }
+    generated_at = call.now_text
+    if since is None and until is None:
+        orders = _everything(store, ident)
+    else:
+        touched = _touched(store, ident, since, until)
+        work = _added_up(store.orders, touched, OrderFold(since, until))
+        orders = at_once(work) if len(touched) <= FEW else await call.server.sandboxes.lane.in_slices(work)
     stats = {
         "projectId": ident,
         "from": None if since is None else iso(since),
@@ -114,14 +134,28 @@ def get_project_stats(call: Call, ident: str, query: Body) -> Reply:
         "orders": orders.orders(),
         "revenue": orders.revenue(),
         "conversion_rate": orders.conversion(),
-        "subscribers": {"total": held.members("subscribers", ident), **subscribers},
-        "mrr": monthly_revenue(held.tally("active_terms", ident)),
-        "plans_count": len(names),
-        "products_count": store.products.count("projectId", ident),
+        **now,
         "top_plans": orders.top_plans(names),
-        "generated_at": call.now_text,
+        "generated_at": generated_at,
     }
     return reply.value({"error": False, "data": {"stats": stats}, "message": "Project statistics."})
+
+
+def _touched(store: Store, ident: str, since: int | None, until: int | None) -> list[Record]:
+    """The orders of a project that were created in a period, or before it and may have been paid or refunded in it."""
+    found = []
+    for state in ORDER_STATES:
+        start = None if state in EVER_PAID else since
+        equal: dict[str, Hashable] = {"projectId": ident, "status": state}
+        found += select(store.orders, Query(equal, since=start, until=until, limit=max(1, len(store.orders))))[0]
+    return found
+
+
+def _added_up(table: Table, records: Iterable[Record], fold: OrderFold) -> Generator[None, None, OrderFold]:
+    for record in records:
+        fold.add(table.parse(record))
+        yield
+    return fold
 
 
 def _everything(store: Store, ident: str) -> OrderFold:
@@ -129,6 +163,7 @@ def _everything(store: Store, ident: str) -> OrderFold:
     held, whole = store.orders, OrderFold()
     for state in ORDER_STATES:
         whole.states[state] = held.count("projectId+status", (ident, state))
+    whole.paid = sum(whole.states[state] for state in EVER_PAID)
     whole.renewals.update(held.tally("renewals", ident))
     whole.gross, whole.refunded = held.total("gross", ident), held.total("refunded", ident)
     for plan, number in held.tally("plans", ident).items():
@@ -143,11 +178,11 @@ def _open(call: Call, ident: str) -> Row:
     return row
 
 
-def _move(call: Call, ident: str, to: str) -> Reply:
+def _move(call: Call, ident: str, to: str, body: Body | None) -> Reply:
     row = _open(call, ident)
     record, moved = row.record, move(call.lifecycle("Project"), row.public["status"], to)
     if moved is not None:
-        record = resources.move_project(call.draft, row, moved)
+        record = resources.move_project(call.draft, row, moved, (body or {}).get("reason"))
     return _reply(call, record, f"Project {to}.")
 
 

@@ -11,7 +11,7 @@ from ..engine import resources
 from ..engine.attempts import conclude, delivery_of, disturbance, simulated
 from ..engine.draft import TEST
 from ..engine.samples import nothing_happened, sample
-from ..engine.scheduler import tick
+from ..engine.scheduler import caught_up
 from ..events.signing import new_key
 from ..kernel.clock import SECOND, iso
 from ..kernel.problem import reference_missing
@@ -76,11 +76,13 @@ def update_webhook(call: Call, ident: str, body: Body) -> Reply:
     row = _open(call, ident)
     public = rules.changed_webhook(row.public, body, call.now_text)
     if "projectId" in body:
-        _check_project(call, public["projectId"], has_target=True)
+        _check_project(call, public["projectId"])
     rules.check_address(table.holder("url", (public["url"], public["projectId"])), ident)
     hidden = row.hidden
     if public["url"] != row.public["url"] and call.head.is_foreign != hidden.get(rules.ABROAD, False):
         hidden = hidden | {rules.ABROAD: call.head.is_foreign}
+    if row.equals(public, hidden):
+        return reply.enveloped("Webhook updated.", "webhook", row.record.public)
     record = call.draft.update(table, row, public, hidden)
     if not public["is_active"]:
         call.draft.at(call.now, "webhook.call_off", ident)
@@ -118,9 +120,10 @@ async def send_test_webhook(call: Call, ident: str, body: Body | None = None) ->
         event = draft.raise_event(TEST, ident, nothing_happened(ident), b"", NO_EXTRAS, None)
     else:
         event = sample(draft, event_type, call.server.document.events[event_type], subscriber.project_id)
-    (opened,) = draft.open_deliveries((subscriber,), event, test=True)
-    call.record()
-    return await _attempt(call, webhook, call.store.webhook_logs.parse(opened), deliveries.TEST)
+    with call.server.waiting.of(call):
+        (opened,) = draft.open_deliveries((subscriber,), event, test=True)
+        call.record()
+        return await _attempt(call, webhook, call.store.webhook_logs.parse(opened), deliveries.TEST)
 
 
 def list_logs_for_webhook(call: Call, ident: str, query: Body) -> Reply:
@@ -148,7 +151,8 @@ async def retry_webhook(call: Call, ident: str) -> Reply:
         call.allow_project(webhook.public["projectId"])
     deliveries.check_retryable(log.public, webhook_exists=webhook is not None)
     assert webhook is not None
-    return await _attempt(call, webhook, log, deliveries.MANUAL)
+    with call.server.waiting.of(call):
+        return await _attempt(call, webhook, log, deliveries.MANUAL)
 
 
 # -- shared
@@ -163,7 +167,7 @@ async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
         sender = call.server.sender_abroad if call.head.is_foreign else call.server.sender
         disturbed = disturbance(call.sandbox, webhook, log)
         outcome = await disturbing.attempt(sender, delivery_of(webhook, log, begun), PATIENCE, disturbed)
-    tick(call.sandbox)
+    await caught_up(call.sandbox, call.server.sandboxes.lane)
     call.store = call.sandbox.store_of(call.who.merchant_id)
     public, hidden = conclude(call.draft, log, webhook.id, outcome, url, trigger, begun)
     return reply.message("Delivery attempted.", log=deliveries.shown_log(public, hidden))
@@ -183,8 +187,8 @@ def _open_log(call: Call, ident: str) -> Row:
     return row
 
 
-def _check_project(call: Call, project_id: str | None, *, has_target: bool = False) -> None:
+def _check_project(call: Call, project_id: str | None) -> None:
     """The project that a body names. Raises Forbidden for a key without it, and `reference_missing`."""
     call.allow_project(project_id)
     if project_id is not None and project_id not in call.store.projects.keys:
-        raise reference_missing("projectId", "project", has_target=has_target)
+        raise reference_missing("projectId", "project")

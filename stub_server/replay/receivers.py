@@ -14,7 +14,7 @@ from ..domain.deliveries import AUTOMATIC, AttemptOutcome
 from ..engine.attempts import attempt_for
 from ..engine.deliveries import is_held
 from ..engine.sandbox import Sandbox
-from ..engine.scheduler import tick
+from ..engine.scheduler import tick_through
 from ..events.sender import Delivery, Sender
 from ..files.recording import step_for
 from ..kernel.clock import iso
@@ -67,7 +67,7 @@ class Receivers:
         for due in sorted(n for n in self._steps if world.log.number < n <= number):
             step = self._steps[due]
             self._timepiece.show(world, step["at"])
-            tick(world)
+            tick_through(world)
             if not self.take_next(world):
                 raise Diverged(f"step {due}, an attempt to deliver, does not follow step {world.log.number}")
 
@@ -90,7 +90,7 @@ class Receivers:
         if told is None:
             return False
         self._timepiece.show(world, told["at"])
-        tick(world)
+        tick_through(world)
         return self.take_next(world)
 
     def answer(self) -> AttemptOutcome | None:
@@ -164,7 +164,7 @@ class SilentCourier(Courier):
 
     def __init__(self, sender: Sender, receivers: Receivers) -> None:
         super().__init__(sender, sender)
-        self.posting: _Posting = _Posting(sender, sender, lambda world, timer: None)
+        self.posting: _Posting = _Posting(sender, sender, self.lane, lambda world, timer: None)
         self.posting.receivers = receivers
 
     @property
@@ -175,7 +175,7 @@ class SilentCourier(Courier):
     def keep_back(self, world: Sandbox) -> None:
         """Take what is due, and keep back what may not be sent, as one that goes out has done by the next request."""
         timers = world.timers
-        for timer in timers.claim(world.clock.now, timers.attempts_due(world.clock.now)):
+        while (timer := timers.claim(world.clock.now)) is not None:
             attempt = attempt_for(world, timer)
             if attempt is None:
                 timers.pass_over(timer)

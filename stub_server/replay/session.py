@@ -19,6 +19,7 @@ from ..files.carrying import settle
 from ..files.fitting import Shapes
 from ..files.package import BadFile
 from ..files.recording import Recording, read_recording
+from ..http.door import CONTROL_KEY, opens
 from ..journal.recorded import line
 from ..kernel.clock import wall_from
 from ..kernel.record import Body
@@ -208,7 +209,7 @@ class Session:
         finally:
             world.faults = rules
         self._callers.learn(b"".join(parts))
-        return line(self._ended[-1], self.timepiece.now)
+        return line(self._ended[-1])
 
     def _scope(self, request: Body, body: bytes, credential: str) -> dict[str, Any]:
         headers = []
@@ -218,6 +219,9 @@ class Session:
                 told = credential.encode("latin-1")
             elif name == "content-length":
                 told = b"%d" % len(body)
+            elif name.encode() == CONTROL_KEY and value == REDACTED:
+                is_right = request["code"] != "admin_key_required" or not opens(request["path"])
+                told = (self._edge.server.sandboxes.control_key(self.name) if is_right else "another").encode()
             elif name.encode() == _ADMIN and value == REDACTED:
                 told = (_KEY if request["code"] != "admin_key_required" else "another").encode()
             headers.append((name.encode("latin-1"), told))

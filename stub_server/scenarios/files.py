@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..contract.formats import NO_FORMATS
 from ..contract.schema import Schemas, Validator
 from ..contract.source import ContractError, parse
 from ..kernel.record import Body
@@ -59,7 +60,7 @@ class Files:
     def __init__(self, fixtures: Path) -> None:
         self.folder = fixtures
         self._document = parse((fixtures / "schemas.yaml").read_bytes(), "schemas.yaml")
-        self._schemas = Schemas(self._document, {})
+        self._schemas = Schemas(self._document, NO_FORMATS)
         self._compiled: dict[str, Validator] = {}
 
     def read(self, path: Path, shape: str) -> Node:

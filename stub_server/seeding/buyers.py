@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-from ..domain.customers import changed_customer, new_customer
+from ..domain.customers import changed_customer, flat_phones, new_customer
 from ..domain.orders import buyer as buyer_of
 from ..drawing.draw import pick
 from ..drawing.people import ALPHANUMERIC_SINCE_MS, People, Person, is_alphanumeric
@@ -62,7 +62,7 @@ class Buyers:
         self._crowd: Iterator[Prospect] = iter(())
         self._too_new: list[Prospect] = []
         self.at_hand: list[Known] = []
-        self.named = self._newcomers = 0
+        self.named = self._buyers = 0
 
     def gather(self, count: int, at: int) -> None:
         """Have so many persons come, as they may be at an instant (ms), whose documents nobody has yet."""
@@ -80,18 +80,29 @@ class Buyers:
         return self._too_new.pop() if self._too_new else None
 
     def newcomer(self, draft: Draft, rng: Random) -> Known | None:
-        """Enter somebody who buys for the first time, if anybody is left."""
+        """Enter somebody who is to buy, if anybody is left."""
         prospect = self._coming(draft.now)
         if prospect is None:
             return None
         known = Known(prospect.id, prospect.buyer)
         self._enter(draft, prospect, known, pick(rng, BUYERS_METADATA))
-        if self._newcomers < AT_HAND:
+        return known
+
+    def sign_up(self, rng: Random) -> Known | None:
+        """Enter somebody who will buy later, if anybody is left."""
+        draft = self.script.draft()
+        known = self.newcomer(draft, rng)
+        if known is not None:
+            self.script.record(draft)
+        return known
+
+    def remember(self, known: Known) -> None:
+        """Somebody buys for the first time, and may come back."""
+        if self._buyers < AT_HAND:
             self.at_hand.append(known)
         else:
-            self.at_hand[self._newcomers % AT_HAND] = known
-        self._newcomers += 1
-        return known
+            self.at_hand[self._buyers % AT_HAND] = known
+        self._buyers += 1
 
     def returning(self, rng: Random, project: str) -> Known:
         """One of those at hand: somebody who has not joined the project, if it can be."""
@@ -132,7 +143,8 @@ class Buyers:
         assert row is not None  # nobody deletes one
         phones = row.public["phones"]
         phones = phones | {"mobile_phone": phones["mobile_phone"] | {"number": number}}
-        resources.change_customer(draft, row, changed_customer(row.public, {"phones": phones}, iso(draft.now)))
+        changed = changed_customer(row.public, {"phones": phones}, iso(draft.now))
+        resources.change(draft, self.script.store.customers, row, changed)
         self.script.record(draft)
         known.buyer = known.buyer | {"phones": flat_phones(phones)}
 
@@ -149,11 +161,6 @@ def _prospects(crowd: Iterator[Person], moves: Random, ids: Random, taken: set[s
             customer = person.customer()
             renumbered = luck < RENUMBERED and "mobile_phone" in customer["phones"]
             yield Prospect(ident, customer, person.order_customer(), number if renumbered else None)
-
-
-def flat_phones(phones: Body) -> dict[str, str]:
-    """Telephones as an order carries them."""
-    return {name: f"+{phone['country_code']}{phone['area_code']}{phone['number']}" for name, phone in phones.items()}
 
 
 def flat(customer: Body) -> Body:

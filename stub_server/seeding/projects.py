@@ -142,7 +142,8 @@ class Merchant:
         row = draft.open(self.store.plans, ident)
         assert row is not None
         running = self.store.running("planId", ident)
-        resources.change_plan(draft, row, changed_plan(row.public, {"status": "inactive"}, running, iso(draft.now)))
+        changed = changed_plan(row.public, {"status": "inactive"}, running, iso(draft.now))
+        resources.change(draft, self.store.plans, row, changed, project=row.public["projectId"])
         self.script.record(draft)
 
     def add_product(self, public: Body) -> None:

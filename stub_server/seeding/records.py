@@ -16,6 +16,7 @@ from ..domain.documents import normalise
 from ..domain.plans import new_plan
 from ..domain.products import known_plans, new_product
 from ..domain.projects import new_project
+from ..domain.subscriptions import CHARGED
 from ..drawing.fates import PAID, Fate
 from ..drawing.market import Offer
 from ..kernel.clock import DAY, HOUR, iso
@@ -192,8 +193,11 @@ class Records:
         plan = order_rules.check_plan(project, self._plans.get(plan_id))
         if at < date_time_ms(plan["createdAt"]):
             raise _error(spec, f"the order is older than its plan, which is of {plan['createdAt']}")
-        if outcome == "pending" and at <= self.now - order_rules.LIFE[fields["paymentMethod"]]:
-            raise _error(spec, "the order would have expired: PIX and card can be paid for a day, a boleto for three")
+        if fields["paymentMethod"] == CHARGED and outcome not in ("paid", "failed", "refunded"):
+            raise _error(spec, f"an order by card is paid or failed at once, never {outcome}")
+        if outcome == "pending" and at + order_rules.life(fields["paymentMethod"], at) <= self.now:
+            lives = "a PIX can be paid for a day, a boleto until the third banking day"
+            raise _error(spec, f"the order would have expired: {lives}")
         buyer = order_rules.buyer(fields["customer"])
         document = normalise(buyer["document"])
         self._check_older(spec, document, "customer", at)

@@ -8,37 +8,46 @@ from typing import NamedTuple
 
 from ..domain.calendar import add_interval, lead_ms
 from ..domain.orders import expires_at
+from ..domain.subscriptions import ATTEMPTS
 from ..drawing.carts import cart
 from ..drawing.draw import Weighted
-from ..drawing.fates import LAPSE, PAID, Fate, drawn, paying
+from ..drawing.fates import CARD, DECLINED, LAPSE, METHODS, OUTCOMES, PAID, PAYING, Fate, drawn, paying
 from ..drawing.market import Offer
 from ..drawing.rhythm import Rhythm, moment
 from ..kernel.clock import DAY, HOUR, MINUTE
 from ..kernel.record import Body, Record
+from ..kernel.timers import Timer
 from ..scenarios.scenario import ScenarioError
 from .buyers import Buyers, Known
 from .script import Script
 from .shop import Shop
 
-BUYERS = 0.93  # the rest of the customers have been entered and have not bought yet
-OTHER_METHODS = 0.14  # of the orders of a plan that takes more than PIX
-FAILED_BY_OTHERS = 0.8  # a payer's bank seldom tells the merchant of a PIX that it refused; an issuer always does
-PIX_FAILS = 0.25  # of the failures: the charge is not even opened; else the code just expires
-OF_OTHER_METHODS = ("paid", "refunded", "failed", "expired")
-SECOND_TRIES, OF_THEM_PAID = 0.28, 0.8
-SETTLED = 5 * DAY  # so long after a first try everything that comes of it has begun
-LAST_DAYS = 4 * DAY  # before now: sales are taken as they are still wanted
+BUYERS = 0.93  # the rest of the customers have signed up and have not bought yet
+NEW = 0.95  # of the purchases at most: a few buyers come back
+SIGN_UP_FIRST = 0.21  # of the new buyers; the others become customers as they order
+SHORTEST_LEAD, LONGEST_LEAD = 4 * MINUTE, 42 * DAY  # from signing up to the first order
+SECOND_TRIES = {"pix": 0.25, "boleto": 0.25, CARD: 0.75}  # of first orders that expired or failed
+OF_THEM_PAID, BY_CARD_AGAIN = 0.8, 0.7
+FORGOTTEN_SLIPS = 0.35  # of those who wait for payment now
+SETTLED = 8 * DAY  # so long after a first try everything that comes of it has begun
+LAST_DAYS = 8 * DAY  # before now: sales are taken as they are still wanted
 SLOTS = 12  # of the last days, each with its share of what is wanted
 LENGTH = {"day": DAY, "week": 7 * DAY, "month": 365.25 / 12 * DAY, "year": 365.25 * DAY}
 
 
 class Arrival(NamedTuple):
-    """A first order to be: when, the number of the offer, what becomes of it, and of a second try if it fails."""
+    """A first order to be: when, the number of the offer, by which method, what becomes of it, and a second try.
+
+    A new buyer may sign up at `at` and order `lead` ms later.
+    """
 
     at: int
     offer: int
+    method: str
     fate: Fate
-    again: Fate | None
+    again: tuple[str, Fate] | None
+    is_new: bool = False
+    lead: int = 0
 
 
 class Sales:
@@ -47,9 +56,9 @@ class Sales:
     def __init__(self, script: Script, shop: Shop, buyers: Buyers, offers: list[Offer], rhythm: Rhythm, rng: Random):
         self.script, self.shop, self.buyers, self.offers, self.rhythm = script, shop, buyers, offers, rhythm
         self.rng, self.luck = rng, shop.luck
-        self.planned = 0
+        self.planned = 0.0
         self._named: list[tuple[int, str]] = []  # when they come, and to which plan
-        self._newcomers = self._arrivals = self._waiting = 0
+        self._newcomers = self._late = self._waiting = 0  # new buyers and sales of the last days, open orders
         self._wanted = 0
 
     @property
@@ -57,7 +66,7 @@ class Sales:
         """Whether anything is for sale to the crowd."""
         return any(offer.share for offer in self.offers)
 
-    def expected(self, offer: Offer, at: int, fate: Fate) -> int:
+    def expected(self, offer: Offer, at: int, method: str, fate: Fate) -> float:
         """About how many orders a purchase comes to by now."""
         plan, until = offer.plan, self.script.end
         if fate.outcome not in ("paid", "partly") or plan["interval"] is None:
@@ -65,19 +74,18 @@ class Sales:
         length = LENGTH[plan["interval"]] * plan["interval_count"]
         until = until if offer.stopped is None else min(until, offer.stopped)
         begun = at + plan["trial_period_days"] * DAY
-        return 1 + max(
-            0,
-            min(
-                int((until + lead_ms(plan["interval"], plan["interval_count"]) - begun) / length),
-                int(min(fate.bills, 10_000)),
-            ),
-        )
+        lead = 0 if method == CARD else lead_ms(plan["interval"], plan["interval_count"])
+        bills = max(0, min(int((until + lead - begun) / length), int(min(fate.bills, 10_000))))
+        if method != CARD:
+            return 1 + bills
+        attempts = len(ATTEMPTS) if bills == fate.bills and fate.renewals[-1] == LAPSE else 0
+        return 1 + bills * (1 + DECLINED * 1.3) + attempts
 
     # -- planning
 
     def foresee(self, offer: Offer, at: int, fate: Fate) -> None:
         """Reckon with a purchase of somebody whom the scenario names."""
-        self.planned += self.expected(offer, at, fate)
+        self.planned += self.expected(offer, at, "pix", fate)
         self._named.append((at, offer.plan["id"]))
 
     def owe(self, people: int) -> None:
@@ -97,8 +105,8 @@ class Sales:
             trial = offer.plan["trial_period_days"] * DAY
             over = moment(rng, self.script.end - int((1.5 + 2 * rng.random()) * DAY), 8 * HOUR)
             at = max(add_interval(over, "month", 1, -1 - paid) - trial, offer.opens + MINUTE)
-            found.append(Arrival(at, number, Fate("paid", (PAID,) * paid + (LAPSE,)), None))
-        self._newcomers = self._arrivals = people
+            method = "pix" if "pix" in offer.plan["payment_methods"] else offer.plan["payment_methods"][0]
+            found.append(Arrival(at, number, method, Fate("paid", (PAID,) * paid + (LAPSE,)), None, is_new=True))
         self._next(iter(sorted(found)))
 
     def plan(self, people: int, orders: int, pending: int) -> None:
@@ -108,17 +116,38 @@ class Sales:
         """
         buying = orders > self.planned and self.selling
         self._wanted = orders
-        self._newcomers = min(people, max(1, round(people * BUYERS))) if buying else 0
+        newcomers = 0
         self.buyers.gather(people, self.script.end)
         if buying:
-            today = self._today(min(pending, orders - self.planned))
+            today = self._today(min(pending, orders - round(self.planned)))
             arrivals = self._crowd(orders - len(today)) + today
-            self._arrivals, self._waiting = len(arrivals), len(today)
-            arrivals.sort()
-            self._next(iter(arrivals))
+            self._late, self._waiting = max(0, orders - len(today) - round(self.planned)), len(today)
+            visits = len(arrivals) + self._late
+            newcomers = min(people, max(1, round(min(people * BUYERS, visits * NEW))))
+            self._next(iter(sorted(self._introduced(sorted(arrivals), visits, newcomers))))
             for slot in range(SLOTS):
                 self.script.add(self._slot(slot), self._fill, slot)
-        self.buyers.plan_others(people - self._newcomers)
+        self.buyers.plan_others(people - newcomers)
+
+    def _introduced(self, arrivals: list[Arrival], visits: int, newcomers: int) -> Iterator[Arrival]:
+        """The arrivals with new buyers spread over them and over the last days, some of whom sign up before."""
+        rng = self.rng
+        for arrival in arrivals:
+            is_new = rng.random() * visits < newcomers
+            visits -= 1
+            newcomers -= is_new
+            yield self._signing_up(arrival) if is_new else arrival
+        self._newcomers = newcomers
+
+    def _signing_up(self, arrival: Arrival) -> Arrival:
+        """The arrival of a new buyer, who may sign up minutes to weeks before the order."""
+        rng, at, lead = self.rng, arrival.at, 0
+        if rng.random() < SIGN_UP_FIRST:
+            lead = int(SHORTEST_LEAD * (LONGEST_LEAD / SHORTEST_LEAD) ** rng.random())
+            lead = at - moment(rng, at - lead, min(8 * HOUR, lead // 2))
+            if at - lead <= max(self.rhythm.start, self.offers[arrival.offer].opens):
+                lead = 0
+        return arrival._replace(at=at - lead, is_new=True, lead=lead)
 
     def _crowd(self, wanted: int) -> list[Arrival]:
         """Purchases from the beginning until the last days, as many as it takes."""
@@ -130,39 +159,50 @@ class Sales:
         while (room := wanted - self.planned - len(found) * (1 - last)) >= 1 and turns < 2 * wanted + 100:
             turns += 1
             number = weighted.draw(rng)
-            (low, high), offer, fate = reach[number], self.offers[number], drawn(rng)
+            (low, high), offer = reach[number], self.offers[number]
             at = max(self.rhythm.at(low + (high - low) * rng.random()), offer.opens + MINUTE)
-            if self.expected(offer, at, fate) > room:
-                fate = Fate("expired")  # nobody renews what was never paid
+            method = self._method(rng, offer, at)
+            fate = drawn(rng, method)
+            if self.expected(offer, at, method, fate) > room:
+                fate = _unpaid(method)  # nobody renews what was never paid
             again = None
             if (
                 fate.outcome in ("expired", "failed")
-                and rng.random() < SECOND_TRIES
+                and rng.random() < SECOND_TRIES[method]
                 and at + 2 * SETTLED < min(offer.closes, self.script.end)
             ):
-                again = paying(rng, "paid") if rng.random() < OF_THEM_PAID else Fate("expired")
-                bills = self.expected(offer, at + DAY, again)
+                again = self._second(rng, offer, method)
+                bills = self.expected(offer, at + DAY, *again)
                 if bills < room:
                     self.planned += bills
                 else:
                     again = None
             if high > low or at < offer.closes:
-                found.append(Arrival(at, number, fate, again))
-                self.planned += self.expected(offer, at, fate)
+                found.append(Arrival(at, number, method, fate, again))
+                self.planned += self.expected(offer, at, method, fate)
         return found
 
     def _today(self, count: int) -> list[Arrival]:
         """Those who wait for payment now."""
         rng, now = self.rng, self.script.end
-        open_now = [(n, offer.share) for n, offer in enumerate(self.offers) if offer.closes >= now and offer.share]
+        open_now = [
+            (number, offer.share)
+            for number, offer in enumerate(self.offers)
+            if offer.closes >= now and offer.share and offer.plan["payment_methods"] != [CARD]
+        ]
         if not open_now:
             return []
-        offers, day = Weighted(open_now), self.rhythm.share(now - 20 * HOUR)
+        offers = Weighted(open_now)
         found = []
         for _ in range(count):
-            at = min(self.rhythm.at(day + (1 - day) * rng.random()), now - 4 * MINUTE)
             number = offers.draw(rng)
-            found.append(Arrival(max(at, self.offers[number].opens + MINUTE), number, Fate("pending"), None))
+            offer = self.offers[number]
+            takes = offer.plan["payment_methods"]
+            forgotten = rng.random() < FORGOTTEN_SLIPS or "pix" not in takes
+            method = "boleto" if "boleto" in takes and forgotten else "pix"
+            low = self.rhythm.share(now - (60 if method == "boleto" else 20) * HOUR)
+            at = min(self.rhythm.at(low + (1 - low) * rng.random()), now - 4 * MINUTE)
+            found.append(Arrival(max(at, offer.opens + MINUTE), number, method, Fate("pending"), None))
         return found
 
     def _next(self, arrivals: Iterator[Arrival]) -> None:
@@ -175,57 +215,70 @@ class Sales:
 
     def _arrive(self, arrival: Arrival, arrivals: Iterator[Arrival]) -> None:
         self._next(arrivals)
-        if arrival.fate.outcome == "pending":
-            self._waiting -= 1
-        self._purchase(self.offers[arrival.offer], arrival.fate, arrival.again)
+        _, number, method, fate, again, is_new, lead = arrival
+        offer = self.offers[number]
+        if lead:
+            known = self.buyers.sign_up(self.luck)
+            self.script.add(self.script.now + lead, self._purchase, offer, method, fate, again, False, known)
+        else:
+            self._purchase(offer, method, fate, again, is_new)
 
-    def _purchase(self, offer: Offer, fate: Fate, again: Fate | None, below: int = DAY) -> None:
-        """Somebody new or known buys: the newcomers are spread over all purchases."""
-        rng, draft, known = self.luck, self.shop.draft(), None
+    def _purchase(
+        self,
+        offer: Offer,
+        method: str,
+        fate: Fate,
+        again: tuple[str, Fate] | None,
+        is_new: bool,
+        known: Known | None = None,
+        below: int = DAY,
+    ) -> None:
+        """Somebody buys: `known` who signed up before, somebody new, or one who comes back."""
+        rng, draft = self.luck, self.shop.draft()
+        if fate.outcome == "pending":
+            self._waiting -= 1
         if self._is_sold_out(offer.plan):
             on_sale = self._on_sale(self.script.now)
-            if not on_sale:  # so they leave as they came
-                self._arrivals -= 1
+            if not on_sale:  # so they leave as they came, and somebody else comes in the last days
+                self._newcomers += is_new
                 return
-            offer, again = self.offers[Weighted(on_sale).draw(rng)], None
+            sold_out, offer, again = offer, self.offers[Weighted(on_sale).draw(rng)], None
+            at, takes = self.script.now, offer.plan["payment_methods"]
+            if self.expected(offer, at, method, fate) > self.expected(sold_out, at, method, fate):
+                fate = _unpaid(method)  # or more orders would come of it than were planned
+            method = method if method in takes else takes[0]
+            if method == CARD and fate.outcome not in PAYING:
+                fate = _unpaid(method)
         project = offer.project["id"]
-        if rng.random() * max(1, self._arrivals) < self._newcomers or not self.buyers.at_hand:
+        if known is None and (is_new or not self.buyers.at_hand):
             known = self.buyers.newcomer(draft, rng)
-            self._newcomers -= known is not None
-        self._arrivals -= 1
-        if known is None:
+            self._newcomers -= known is not None and not is_new
+        if known is not None:
+            self.buyers.remember(known)
+        else:
             known = self.buyers.returning(rng, project)
-            if project in known.joined and fate.outcome not in ("pending", "expired", "canceled", "failed"):
-                fate, again = Fate("expired"), None  # nobody holds the same membership twice
+            if project in known.joined and fate.outcome in PAYING:
+                fate, again = _unpaid(method), None  # nobody holds the same membership twice
         if project in known.joined:
             again = None
         known.joined.add(project)
-        method = self._method(offer, fate)
-        if fate.outcome == "failed" and method == "pix" and rng.random() >= PIX_FAILS:
-            fate = Fate("expired")
-        if fate.outcome == "expired" and method == "credit_card":
-            fate = Fate("failed")  # a card is charged or refused at once
         order = self.shop.buy(draft, cart(rng, offer), known.buyer, known.id, method, fate, below=below)
         if again is not None:
             self.script.add(self._tries_again(order, fate), self._again, offer, known, again)
 
-    def _method(self, offer: Offer, fate: Fate) -> str:
-        rng, others = self.luck, offer.plan["payment_methods"]
-        if "pix" not in others:
-            return str(others[int(rng.random() * len(others))])
-        by_other = FAILED_BY_OTHERS if fate.outcome == "failed" else OTHER_METHODS
-        if fate.outcome not in OF_OTHER_METHODS or len(others) == 1 or rng.random() >= by_other:
-            return "pix"
-        method = str(others[1 + int(rng.random() * (len(others) - 1))])
-        if method == "boleto" and self.script.end - self.script.now < SETTLED:
-            return "pix"
-        if fate.outcome == "failed" and method == "boleto":
-            return "credit_card"
-        if method == "credit_card" and fate.outcome == "expired":
-            return "pix"  # a card is charged or refused at once
-        if method == "credit_card" and LAPSE in fate.renewals:  # renewals by card need nobody who pays
-            return "boleto" if "boleto" in others else "pix"
-        return method
+    def _method(self, rng: Random, offer: Offer, at: int) -> str:
+        """How somebody pays, of the methods that the plan takes. A boleto takes longer than the last days."""
+        takes = offer.plan["payment_methods"]
+        known = [(method, share) for method, share in METHODS.items() if method in takes]
+        method = Weighted(known).draw(rng)
+        return "pix" if method == "boleto" and self.script.end - at < SETTLED and "pix" in takes else method
+
+    def _second(self, rng: Random, offer: Offer, method: str) -> tuple[str, Fate]:
+        """A second try: a declined card mostly once more, what expired by PIX."""
+        takes = offer.plan["payment_methods"]
+        if "pix" in takes and not (method == CARD and rng.random() < BY_CARD_AGAIN):
+            method = "pix"
+        return method, paying(rng, "paid", method) if rng.random() < OF_THEM_PAID else _unpaid(method)
 
     def _tries_again(self, order: Record, fate: Fate) -> int:
         """Whose code expired or payment failed tries once more, soon or on the next day."""
@@ -235,9 +288,9 @@ class Sales:
         over = expires_at(self.script.store.orders.parse(order).public)
         return moment(rng, over + 15 * HOUR, 14 * HOUR)
 
-    def _again(self, offer: Offer, known: Known, fate: Fate) -> None:
+    def _again(self, offer: Offer, known: Known, again: tuple[str, Fate]) -> None:
         if not self._is_sold_out(offer.plan, known.id):
-            method = "pix" if "pix" in offer.plan["payment_methods"] else offer.plan["payment_methods"][0]
+            method, fate = again
             self.shop.buy(self.shop.draft(), cart(self.luck, offer), known.buyer, known.id, method, fate)
 
     def _on_sale(self, at: int) -> list[tuple[int, float]]:
@@ -265,27 +318,44 @@ class Sales:
     def _fill(self, slot: int) -> None:
         """Have somebody buy for what is still lacking; what the plan did not foresee is made good here."""
         script, end = self.script, self.script.end
-        due = sum(timer.job == "subscription.renew" for timer in script.sandbox.timers.due_by(end))
+        due = sum(self._will_order(timer) for timer in script.sandbox.timers.due_by(end))
         named = sum(at > script.now for at, _ in self._named)
         lacking = self._wanted - len(script.store.orders) - self._waiting - named - due
         now, last = script.now, slot == SLOTS - 1
         until = end - 5 * MINUTE if last else self._slot(slot + 1)
         low, high = self.rhythm.share(now), self.rhythm.share(until)
         wanted = lacking if last else round(lacking * (high - low) / max(high - low, 1 - low))
+        for _ in range(self._newcomers - max(0, lacking)):  # more than will buy
+            self._newcomers -= 1
+            script.add(now + int((until - now) * self.rng.random()), self.buyers.enter_other)
+        self._late = lacking
         open_now = [(n, share) for n, share in self._on_sale(now) if self.offers[n].closes >= end]
         if open_now:
             offers = Weighted(open_now)
             for _ in range(wanted):
                 at = self.rhythm.at(low + (high - low) * self.rng.random())
                 script.add(at, self._sell, self.offers[offers.draw(self.rng)])
-        if last:
-            for _ in range(max(0, self._newcomers)):
-                script.add(now + int((end - now) * self.rng.random()), self.buyers.enter_other)
+
+    def _will_order(self, timer: Timer) -> bool:
+        """Whether the clock makes an order: of the next period, or of another attempt at a card."""
+        if timer.job != "subscription.charge":
+            return timer.job == "subscription.renew"
+        row = self.script.store.subscriptions.open(timer.subject)
+        return row is not None and row.public["status"] == "past_due"
 
     def _sell(self, offer: Offer) -> None:
         """One of the last purchases: it is settled by now, for those who wait have been counted."""
         left = self.script.end - self.script.now
-        fate = Fate("canceled") if left > DAY and self.luck.random() < 0.12 else Fate("paid")
-        if left > 30 * HOUR and self.luck.random() < 0.4:
-            fate = Fate("expired")
-        self._purchase(offer, fate, None, below=min(left - MINUTE, DAY))
+        method = self._method(self.luck, offer, self.script.now)
+        outcome = OUTCOMES[method].draw(self.luck)
+        is_over = outcome == "failed" or (outcome in ("expired", "canceled") and left > 30 * HOUR)
+        fate = Fate(outcome if is_over else "paid")
+        is_new = self.luck.random() * self._late < self._newcomers
+        self._late -= 1
+        self._newcomers -= is_new
+        self._purchase(offer, method, fate, None, is_new, below=min(left - MINUTE, DAY))
+
+
+def _unpaid(method: str) -> Fate:
+    """How an order ends that nobody pays: a card is declined at once, a code expires."""
+    return Fate("failed" if method == CARD else "expired")

@@ -76,6 +76,7 @@ class Script:
     def close(self) -> None:
         """Let go of the actors, who hold the script: a cycle would keep the whole world until a collector comes by."""
         self._queue.clear()
+        self.sandbox.declining.clear()
         self.on_renewal = self.on_delivery = _ignore
 
     def _look(self, step: Step) -> None:

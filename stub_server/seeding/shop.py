@@ -7,11 +7,11 @@ from random import Random
 from ..contract.formats import date_time_ms
 from ..domain import orders as order_rules
 from ..domain.calendar import add_interval, lead_ms
+from ..domain.subscriptions import CHARGED
 from ..drawing.draw import pick
-from ..drawing.fates import ANY, CANCEL, LAPSE, LATE, LATE_SHARE, PAID, Fate
+from ..drawing.fates import ANY, CANCEL, DECLINED, LAPSE, LATE, LATE_SHARE, PAID, PAYING, RECOVERED, Fate
 from ..drawing.rhythm import (
     bank_morning,
-    card_delay_ms,
     moment,
     office_hour,
     office_hour_before,
@@ -20,6 +20,7 @@ from ..drawing.rhythm import (
 )
 from ..engine import billing
 from ..engine.draft import Draft
+from ..engine.step import Step
 from ..kernel.clock import DAY, HOUR, MINUTE
 from ..kernel.record import Body, Record
 from .script import Script
@@ -61,28 +62,27 @@ class Shop:
         project, plan = self.store.projects.peek(body["projectId"]), self.store.plans.peek(body["planId"])
         assert project is not None  # both were made before
         assert plan is not None
-        order_rules.check_buyable(project, plan, method, sold_out=self.store.is_sold_out(plan, customer_id))
-        record = billing.place(draft, body, buyer, customer_id, method, None, order_rules.LIFE[method], ident)
-        rng, at, add = self.luck, self.script.now, self.script.add
-        outcome, ident = fate.outcome, record.id
-        if outcome == "failed" and method == "pix":
-            row = draft.open(self.store.orders, ident)
-            assert row is not None
-            billing.fail(draft, row, REFUSED)
-        self.script.record(draft)
-        if outcome in ("paid", "refunded", "partly"):
-            add(self._pays(record, method, at, below), self.pay, ident, fate)
+        renews = billing.held_by(draft, customer_id, plan["id"]) is not None
+        sold_out = self.store.is_sold_out(plan, customer_id)
+        order_rules.check_buyable(project, plan, method, sold_out=sold_out, renews=renews)
+        outcome, refused = fate.outcome, None
+        if outcome == "failed":
+            refused = REFUSED if method == "pix" else order_rules.DEFAULT_FAILURE[method]
+        record = billing.buy(draft, body, buyer, customer_id, method, ident, refused)
+        rng, at, add, ident = self.luck, self.script.now, self.script.add, record.id
+        step = self.script.record(draft)
+        if outcome in PAYING:
+            if method == CHARGED:
+                self._has_paid(step, ident, fate, method)
+            else:
+                add(self._pays(record, method, at, below), self.pay, ident, fate)
         elif outcome == "canceled":
             add(moment(rng, at + 8 * HOUR, 8 * HOUR - 5 * MINUTE), self.cancel, ident)
-        elif outcome == "failed" and method != "pix":
-            add(at + card_delay_ms(rng), self.decline, ident)
         return record
 
     def _pays(self, record: Record, method: str, at: int, below: int) -> int:
         """When somebody who wants to pay does so."""
         rng = self.luck
-        if method == "credit_card":
-            return at + card_delay_ms(rng)
         if method == "pix":
             return at + pay_delay_ms(rng, below_ms=below)
         ends = order_rules.expires_at(self.store.orders.parse(record).public)
@@ -96,7 +96,10 @@ class Shop:
         if row is None or not billing.is_payable(draft, row):
             return
         billing.pay(draft, row)
-        step = self.script.record(draft)
+        self._has_paid(self.script.record(draft), ident, fate, row.public["paymentMethod"])
+
+    def _has_paid(self, step: Step, ident: str, fate: Fate, method: str) -> None:
+        """An order was paid in a step: what it opened begins, and its buyer may regret it."""
         joined = None
         for table, record, before in step.puts:
             if table == "subscriptions" and before is None:
@@ -105,6 +108,8 @@ class Shop:
             self.script.add(self._regrets(joined), self.refund, ident, fate.outcome == "partly")
         if joined is not None:
             self.join(joined, fate)
+            if method == CHARGED:
+                self._foresee_charge(joined.id, 0)
 
     def cancel(self, ident: str) -> None:
         """Nobody wants the order any more."""
@@ -112,14 +117,6 @@ class Shop:
         row = draft.open(self.store.orders, ident)
         if row is not None and billing.is_payable(draft, row):
             billing.cancel(draft, row)
-            self.script.record(draft)
-
-    def decline(self, ident: str) -> None:
-        """A card's issuer says no."""
-        draft = self.draft()
-        row = draft.open(self.store.orders, ident)
-        if row is not None and billing.is_payable(draft, row):
-            billing.fail(draft, row, "card_declined")
             self.script.record(draft)
 
     def _regrets(self, joined: Record | None) -> int:
@@ -177,11 +174,27 @@ class Shop:
     def billed(self, record: Record, subscription: Record) -> None:
         """A member is asked for the next period: pays in time, late or not at all."""
         public = self.store.subscriptions.parse(subscription).public
+        if public["paymentMethod"] == CHARGED:
+            self._charged(record, subscription.id, public["cycle"])
+            return
         renewal = self.members.get(subscription.id, STEADY).renewal(public["cycle"])
         if renewal == ANY:
             renewal = LATE if self.luck.random() < LATE_SHARE else PAID
-        if public["paymentMethod"] != "credit_card" and renewal != LAPSE:  # cards are charged without anybody's doing
+        if renewal != LAPSE:
             self.script.add(self._pays_renewal(record, public, late=renewal == LATE), self.pay, record.id)
+
+    def _charged(self, order: Record, ident: str, cycle: int) -> None:
+        """A card was charged, without anybody's doing; one that was declined may be good for the next attempt."""
+        if self.store.orders.parse(order).public["status"] != "failed":
+            self._foresee_charge(ident, cycle)
+        elif self.members.get(ident, STEADY).renewal(cycle) != LAPSE and self.luck.random() < RECOVERED:
+            self.script.sandbox.declining.discard(ident)
+
+    def _foresee_charge(self, ident: str, cycle: int) -> None:
+        """Whether a member's card is declined when the next period is charged."""
+        renewal = self.members.get(ident, STEADY).renewal(cycle)
+        if renewal == LAPSE or (renewal == ANY and self.luck.random() < DECLINED):
+            self.script.sandbox.declining.add(ident)
 
     def _pays_renewal(self, record: Record, subscription: Body, *, late: bool) -> int:
         """When a reminder is paid: it is read at some hour of the day, and paid soon or on the last day."""

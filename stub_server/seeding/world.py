@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..contract.document import Document
 from ..contract.schema import Schemas
-from ..domain.deliveries import STANDARD
+from ..domain.documents import checks_digits
 from ..drawing.catalogue import Catalogue, load_catalogue
 from ..drawing.market import Offer
 from ..drawing.niches import ProjectBlueprint, project_blueprint, project_blueprints, slogans_of
@@ -20,6 +20,7 @@ from ..drawing.pools import seeded_faker
 from ..drawing.rhythm import Rhythm, office_hour
 from ..drawing.streams import stream
 from ..engine.sandbox import Sandbox
+from ..engine.settings import SandboxSettings
 from ..kernel.clock import DAY, HOUR, Clock, iso
 from ..kernel.ids import named_uuid
 from ..scenarios.files import Files, Node
@@ -64,6 +65,7 @@ class Seeding:
         if self.copy(sandbox, secret):
             return
         wanted = self._wanted(sandbox, secret)
+        checks_digits.set(sandbox.settings.check_digits)
         with _undisturbed():
             self._pour(parse_scenario(self._files, sandbox.scenario, wanted.text), sandbox, secret)
         self._keep(wanted, sandbox)
@@ -212,23 +214,24 @@ def _copy(pristine: Sandbox, sandbox: Sandbox) -> None:
 def _unheard(sandbox: Sandbox) -> Iterator[Callable[[], None]]:
     """Events are raised from when the first webhook listens: what the block is given has that begin.
 
-    In the past people pay by themselves and deliveries follow the standard schedule, whatever flags say of the future.
+    In the past people pay by themselves and deliveries follow the standard schedule, whatever the settings say.
     """
-    rules = sandbox.rules
+    rules, settings = sandbox.rules, sandbox.settings
     silent = {
         name: replace(lifecycle, moves=tuple(move._replace(events=()) for move in lifecycle.moves))
         for name, lifecycle in rules.lifecycles.items()
     }
 
     def heard() -> None:
-        sandbox.rules = replace(rules, autopay=None, schedule=STANDARD)
+        sandbox.rules = rules
 
     changes = {name: dict.fromkeys(known, ()) for name, known in rules.changes.items()}
-    sandbox.rules = replace(rules, autopay=None, lifecycles=silent, changes=changes)
+    sandbox.rules = replace(rules, lifecycles=silent, changes=changes)
+    sandbox.settings = SandboxSettings()
     try:
         yield heard
     finally:
-        sandbox.rules = rules
+        sandbox.rules, sandbox.settings = rules, settings
 
 
 @contextmanager

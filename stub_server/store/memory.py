@@ -1,14 +1,16 @@
 """The in-memory store of one merchant: nine tables, and the counters that they feed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeAlias
 
 import orjson
 
 from ..kernel.money import reais
 from ..kernel.record import Body, Record, Row, exact
+from . import ordered
 from .derived import rebuilt
 from .lived import LivedTable
 from .table import Table
@@ -17,6 +19,11 @@ from .tables import Layout
 Usage: TypeAlias = tuple[int, str]
 """How many requests of a key were authenticated, and when the last one was."""
 UNUSED: Usage = (0, "")
+
+
+def restriction(projects: Collection[str]) -> str:
+    """The projects that a key is restricted to, as a customer keeps those of the key that created it."""
+    return ",".join(sorted(projects))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +107,38 @@ class Store:
             now = self.tables[mirror.table].peek(public[mirror.reference])
             if now is not None:
                 shown = {member: now[member] for member in public[name]}
-                if shown != public[name]:
+                if shown != public[name] and not (mirror.table == "customers" and self.has_copy_only(public)):
                     public = public | {name: shown}
         return public
+
+    # -- customers that keys of some projects see
+
+    def sees_customer(self, projects: Collection[str], ident: str) -> bool:
+        """Whether a key that is restricted to these projects sees a customer.
+
+        It does if one of them has an order of theirs, or if a key with the same restriction created them.
+        """
+        orders, customers = self.orders, self.customers
+        return any(ident in orders.tally("customers", project) for project in projects) or (
+            ident in customers.keys
+            and ordered.holds(customers.bucket("made_by", restriction(projects)), customers.keys[ident])
+        )
+
+    def customers_of(self, projects: Collection[str]) -> Iterable[str]:
+        """The ids of the customers that such a key sees, each once."""
+        customers = self.customers
+        made = (customers.rows[key].id for key in customers.bucket("made_by", restriction(projects)))
+        # A dict keeps their order, nearly that of their creation, in which they are soon sorted: a set would not.
+        return dict.fromkeys(chain(made, *(self.orders.tally("customers", project) for project in projects)))
+
+    def has_copy_only(self, subscription: Body) -> bool:
+        """Whether keys of a subscription's project see no more of its customer than what its first order says."""
+        order = self.orders.open(subscription["orderId"])
+        if order is None:  # it is in the same draft, so that the subscription says what it may of the customer
+            return True
+        if not order.hidden["copy_only"]:
+            return False
+        return subscription["customerId"] not in self.orders.tally("customers", subscription["projectId"])
 
     def counters(self, table: str, ident: str, public: Body) -> Body:
         """The live members of a record: what other records add up to."""

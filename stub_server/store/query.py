@@ -21,13 +21,13 @@ class Query:
     """What a list was asked for. `since` and `until` are ms, from inclusive to exclusive.
 
     `within` restricts to records whose index value is one of several; `where` tests a parsed record, for tables that
-    stay small; `contains` maps a search text to the folded needle; `ids` restricts to named records; `between` takes
+    stay small; `contains` maps a search text to what it must satisfy; `ids` restricts to named records; `between` takes
     the values of a further sort order from inclusive to exclusive (None is open).
     """
 
     equal: dict[str, Hashable] = field(default_factory=dict)
     within: tuple[str, Iterable[Hashable]] | None = None
-    contains: dict[str, str] = field(default_factory=dict)
+    contains: dict[str, Callable[[str], bool]] = field(default_factory=dict)
     where: Callable[[Row], bool] | None = None
     ids: Iterable[str] | None = None
     between: dict[str, tuple[Any, Any]] = field(default_factory=dict)
@@ -162,8 +162,8 @@ def _named(table: Table, query: Query) -> list[list[int]]:
 
 
 def _fits(table: Table, query: Query, key: int) -> bool:
-    for name, needle in query.contains.items():
-        if needle not in table.texts[name].get(key, ""):
+    for name, finds in query.contains.items():
+        if not finds(table.texts[name].get(key, "")):
             return False
     return query.where is None or query.where(table.parse(table.rows[key]))
 

@@ -10,20 +10,26 @@ from ..kernel.record import Record
 from .apart import Weight
 from .table import Table
 
+MORE_AT_ONCE = 200  # than come: a step takes no longer than others can wait
+
 
 def outgoing(table: Table, coming: Sequence[Record]) -> list[Record]:
-    """The oldest records of a ring, which go when new ones come: first those whose state lets them."""
+    """The oldest records of a ring, which go when new ones come: first those whose state lets them.
+
+    Where many may go at once, as when tens of thousands of deliveries are over, the rest goes with the next ones.
+    """
     ring, rows = table.spec.ring, table.rows
     assert ring is not None
     count, weight = len(rows) + len(coming), Weight(table.weight)
     for new in coming:
         weight.add(new)
     going: list[Record] = []
+    at_once = len(coming) + MORE_AT_ONCE
 
     def let_go(keys: Iterable[Any], most: int, bytes_: int) -> None:
         nonlocal count
         for key in keys:
-            if count <= most and weight.size <= bytes_:
+            if len(going) >= at_once or (count <= most and weight.size <= bytes_):
                 return
             going.append(rows[key])
             weight.remove(rows[key])

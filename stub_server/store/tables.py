@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ..kernel.money import cents
 from ..kernel.record import Body
-from ..kernel.text import search_key
+from ..kernel.text import NUMBERS_END, folded, search_key, unmasked
 from .spec import Check, Distinct, Mirror, Ring, Sum, TableSpec, hidden, public
 
 LOG_ROWS, LOG_BYTES = 10_000, 64 * 1024 * 1024
@@ -32,7 +32,7 @@ def _casefolded_name(public: Body, hidden: Body) -> Any:
 
 
 def _name_and_description(public: Body, hidden: Body) -> str:
-    # No text that is searched for holds the sign between them, so none runs from the one into the other.
+    # No text that is searched for contains the sign between them, so none runs from the one into the other.
     return search_key(f"{public['name'] or ''}\0{public.get('description') or ''}")
 
 
@@ -55,6 +55,14 @@ def _active_terms(public: Body, hidden: Body) -> tuple[int, str, int] | None:
     return cents(public["amount"]), public["interval"], public["interval_count"]
 
 
+def _buyer_and_code(public: Body, hidden: Body) -> str:
+    customer = public["customer"]
+    numbers = unmasked("\0".join((customer["document"], *customer["phones"].values())))
+    return (
+        f"{numbers}{NUMBERS_END}{folded(public['code'])}\0{folded(customer['email'])}\0{search_key(customer['name'])}"
+    )
+
+
 def _total_cents(public: Body, hidden: Body) -> int:
     return cents(public["totalAmount"])
 
@@ -73,6 +81,10 @@ def _renewal_status(public: Body, hidden: Body) -> str | None:
 
 def _is_being_renewed(public: Body, hidden: Body) -> bool:
     return hidden["renewal_order"] is not None or len(hidden["paid_by"]) > 1
+
+
+def _shown_customer(public: Body, hidden: Body) -> str | None:
+    return None if hidden.get("copy_only") else hidden["customerId"]
 
 
 def _buyer(public: Body, hidden: Body) -> str | None:
@@ -108,7 +120,12 @@ def table_specs(
         "customers": TableSpec(
             "Customer",
             unique={"document": public("document")},
-            indexes={"email": public("email"), "type": public("type"), "document_type": public("document_type")},
+            indexes={
+                "email": public("email"),
+                "type": public("type"),
+                "document_type": public("document_type"),
+                "made_by": hidden("made_by"),
+            },
             sorts={"name": _search_key("name")},
             search={"name": _search_key("name")},
         ),
@@ -150,6 +167,7 @@ def table_specs(
             },
             pairs=("projectId+status", "planId+status"),
             sorts={"totalAmount": _total_cents},
+            search={"search": _buyer_and_code},
             sums={
                 "gross": Sum("projectId", hidden("paid_cents")),
                 "refunded": Sum("projectId", hidden("refunded_cents")),
@@ -159,6 +177,7 @@ def table_specs(
             distinct={
                 "plans": Distinct("projectId", _order_plan),
                 "renewals": Distinct("projectId", _renewal_status),
+                "customers": Distinct("projectId", _shown_customer),
                 "plan_buyers": Distinct("planId", _buyer),
                 "plan_waiting": Distinct("planId", waiting_customer),
             },
@@ -171,6 +190,7 @@ def table_specs(
                 "refunded_cents": 0,
                 "paid_at": None,
                 "renewal": False,
+                "copy_only": False,
             },
             is_moving=is_payable,
         ),

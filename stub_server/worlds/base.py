@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..engine.sandbox import SILENT, Sandbox
-from ..files.directory import Directory, KeptSnapshot
+from ..files.directory import Directory
 from ..files.lots import lot_lines
 from ..files.state import capture
+from ..files.survey import KeptSnapshot
 from .entry import Entry
 from .snapshots import Snapshot
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import count
 
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import wall_ms
 from ..kernel.globs import glob
-from ..kernel.problem import Conflict, Missing, detail
+from ..kernel.problem import Conflict, Missing, Unavailable, detail
 from .entry import Entry
 from .inbox import Inbox
 from .keeping import Keeper
@@ -98,6 +99,15 @@ class Entries:
             details = [detail("sandboxName", "sandbox_protected", message, "path")]
             raise Conflict(message, code="sandbox_protected", details=details)
         self.forget(entry.world.name)
+
+    def take_back(self, entry: Entry) -> bool:
+        """Drop a sandbox that a request created which failed; one that others have used since stays."""
+        current = self._entries.get(entry.world.name)
+        if current is None or (current.born, current.turn) != (entry.born, entry.born):
+            return False
+        with suppress(Unavailable):  # the store cannot be written: it goes later
+            self.forget(entry.world.name)
+        return True
 
     def forget(self, name: str) -> None:
         """Drop a world, if it is there; the next mention of its name makes it anew. The default one stays."""

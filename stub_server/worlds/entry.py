@@ -13,7 +13,8 @@ from .snapshots import Snapshots
 class Origin:
     """What all worlds of a server begin with.
 
-    `now` is ms and freezes their clocks; `history` is how many steps each keeps, `journal` how many requests with their
+    `secret` signs; `control_secret` is random, whatever the seed, and makes the control keys. `now` is ms and freezes
+    their clocks; `history` is how many steps each keeps, `journal` how many requests with their
     bodies.
     """
 
@@ -25,6 +26,7 @@ class Origin:
     history: int
     journal: int
     secret: bytes = field(repr=False)
+    control_secret: bytes = field(repr=False)
 
 
 @dataclass(slots=True)
@@ -47,6 +49,7 @@ class Entry:
     incarnation: str
     origin_events: int
     turn: int = 0  # when it was last used, finer than the clock
+    born: int = 0  # its turn when it was made
 
     def clear(self) -> None:
         """The world goes: forget what was kept for it."""

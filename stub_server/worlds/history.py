@@ -15,7 +15,7 @@ T = TypeVar("T")
 async def go_back(sandboxes: Sandboxes, world: Sandbox, work: Generator[None, None, T]) -> tuple[Entry, T]:
     """Do what has a world be in an earlier state. Answers its entry, and what the work answers."""
     entry = sandboxes.entry(world.name)
-    done = await sandboxes.lane.in_slices(work)
+    done = await sandboxes.lane.in_line(work)
     sandboxes.begin_anew(entry)
     if world.bell is not None:
         world.bell(world)

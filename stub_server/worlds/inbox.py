@@ -29,7 +29,7 @@ _MOST_HEADERS, _MOST_VALUE, _MOST_HEADER_BYTES = 100, 2_000, 8_192
 _MOST_ID = 200
 _MOST_SIGNERS = 200  # webhooks whose keys are tried
 _MOST_HASHED = 8 * 1024 * 1024  # bytes: a large body is held to fewer keys, or it would hold up everybody else
-_SECRET = frozenset(("authorization", "cookie", "proxy-authorization", "x-sandbox-admin-key"))
+_SECRET = frozenset(("authorization", "cookie", "proxy-authorization", "x-sandbox-admin-key", "x-sandbox-control-key"))
 
 
 class Answer(NamedTuple):

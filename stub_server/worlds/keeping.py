@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import TypeAlias
+from contextlib import suppress
+from typing import NamedTuple, TypeAlias
 
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step
-from ..files.directory import Directory, Kept, KeptSnapshot, Unwritten
+from ..files.directory import Directory, Unwritten
 from ..files.lots import lot_lines
 from ..files.state import capture
+from ..files.states import opening
+from ..files.survey import Kept, KeptSnapshot
 from ..files.writing import step_line
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Unavailable
@@ -24,7 +27,18 @@ from .reopening import reopened
 from .snapshots import Snapshot, Snapshots
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a whole state is written, of worlds whose state is smaller
+_DONE = 1
 log = logging.getLogger("stub_server")
+
+
+class Unwritable(NamedTuple):
+    """A step that may not be written, and what `held` was before it, which no step says."""
+
+    followed: Followed
+    step: Step
+    held: int
+
+
 Belongings: TypeAlias = Callable[[], tuple[Inbox, Snapshots]]
 """What a world has beside its state, empty."""
 
@@ -38,9 +52,12 @@ class Keeper:
         self._followed: dict[str, Followed] = {}
         self._due: set[str] = set()
         self.is_behind = False  # whether there are steps that are not written yet: their answers wait
+        self.failure: Unavailable | None = None  # why the newest write failed, until one succeeds
+        self._unwritten: list[Unwritable] = []
+        self._unknown: list[Unwritable] = []  # of which the store has not told yet whether it has them
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_scheduled = False
-        self._waiting: list[asyncio.Future[None]] = []
+        self._waiting: list[tuple[Sandbox, asyncio.Future[None]]] = []
         self._wake: asyncio.Event | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -53,7 +70,8 @@ class Keeper:
             return
         for number, kept in directory.worlds():
             if kept.expires_at is not None and kept.expires_at <= wall_ms():
-                directory.drop(kept.name)
+                with suppress(Unwritten):
+                    directory.drop(kept.name)
             else:
                 yield self._reopened(directory, number, kept, maker, origin, belongings)
 
@@ -83,11 +101,17 @@ class Keeper:
         """Write the state of a world that nobody can reach yet, beside the requests of others."""
         if self._directory is None:
             return None
-        return await lane.beside(self._writing(self._directory, world, snapshots))
+        try:
+            return await lane.beside(self._writing(self._directory, world, snapshots))
+        except OSError as error:
+            raise unwritten(_reason(error)) from None
 
     def prepare_at_once(self, world: Sandbox, snapshots: Sequence[Snapshot] = ()) -> Base | None:
         """The same where nobody is served yet."""
-        return None if self._directory is None else self._writing(self._directory, world, snapshots)()
+        if self._directory is None:
+            return None
+        with opening(self._directory.path):
+            return self._writing(self._directory, world, snapshots)()
 
     def _writing(self, directory: Directory, world: Sandbox, snapshots: Sequence[Snapshot] = ()) -> Callable[[], Base]:
         state, name = capture(world), directory.next_base()
@@ -110,13 +134,18 @@ class Keeper:
         """Keep a world from now on, in place of the one of its name. Raises Unavailable."""
         if self._directory is None or base is None:
             return
-        number = self._written(lambda directory: directory.enter(self._kept(entry, base), base.snapshots))
+        try:
+            number = self._written(lambda directory: directory.enter(self._kept(entry, base), base.snapshots))
+        except Unavailable:
+            self.discard(base)
+            raise
         self._follow(entry, number, base, 0)
 
     def leave(self, name: str) -> None:
         """Keep a world no longer. Raises Unavailable."""
-        if self._followed.pop(name, None) is not None:
+        if name in self._followed:
             self._written(lambda directory: directory.drop(name))
+            del self._followed[name]
 
     def note(self, entry: Entry) -> None:
         """Write what no step says of a world: what its events are called, and which are held. Raises Unavailable."""
@@ -151,7 +180,7 @@ class Keeper:
         try:
             return await lane.beside(pinning(self._directory, snapshot, self._contract))
         except OSError as error:
-            raise _unwritten(error) from None
+            raise unwritten(_reason(error)) from None
 
     def discard_snapshot(self, kept: KeptSnapshot | None) -> None:
         """A snapshot that was prepared is not wanted after all."""
@@ -181,9 +210,10 @@ class Keeper:
         def write(step: Step) -> None:
             line = step_line(step, part=bytes.decode)
             directory.append(number, step.number, line)
-            if self._loop is None:
+            if self._loop is None or self.failure is not None:
                 self._written(Directory.flush)
             else:
+                self._unwritten.append(Unwritable(followed, step, world.held))
                 self.is_behind = True
                 self._flush_soon()
             followed.size += len(line)
@@ -198,36 +228,90 @@ class Keeper:
             self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
-        """Write the steps of this turn of the event loop, all at once; whoever waits to answer is told."""
+        """Write the steps of this turn of the event loop, all at once; then their answers are sent."""
         self._is_scheduled = False
-        waiting, self._waiting = self._waiting, []
-        failure: Unavailable | None = None
-        try:
-            self._written(Directory.flush)
-            self.is_behind = False
-        except Unavailable as error:
-            log.exception("the store cannot be written; changes are answered with 503 until it can")
-            failure = error
-        for answer in waiting:
+        if self._unwritten:
+            with suppress(Unavailable):  # those who wait for what was not written have been told
+                self._written(Directory.flush)
+        waiting, self._waiting, self.is_behind = self._waiting, [], False
+        for _, answer in waiting:
             if not answer.done():
-                if failure is None:
-                    answer.set_result(None)
-                else:
-                    answer.set_exception(failure)
+                answer.set_result(None)
 
-    async def settled(self) -> None:
-        """Wait until all steps that were taken are written. Raises Unavailable."""
+    async def settled(self, world: Sandbox) -> None:
+        """Wait until all steps that a world has taken are written. Raises Unavailable when they are undone."""
         answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(answer)
+        self._waiting.append((world, answer))
         self._flush_soon()
         await answer
 
     def _written(self, change: Callable[[Directory], int | None]) -> int:
+        """Change the directory, steps that are not written yet included. Raises Unavailable."""
         assert self._directory is not None
         try:
-            return change(self._directory) or 0
+            done = change(self._directory) or 0
         except Unwritten as error:
-            raise _unwritten(error) from None
+            failure = unwritten(_reason(error))
+            self._fail(failure)
+            raise failure from None
+        if not self._directory.is_behind:
+            self._unwritten.clear()
+        if self.failure is not None:
+            log.warning("the store can be written again")
+            self.failure = None
+            for followed in self._followed.values():
+                world = followed.entry.world
+                world.is_halted = False
+                if world.bell is not None:
+                    world.bell(world)
+        return done
+
+    def check_writable(self, entry: Entry) -> None:
+        """Look whether the store can be written, if the newest write failed. Raises Unavailable."""
+        if self.failure is not None:
+            self.note(entry)
+
+    # -- what could not be written
+
+    def _fail(self, failure: Unavailable) -> None:
+        """Undo what was not written. Until something can be written, time and deliveries wait in all sandboxes."""
+        if self.failure is None:
+            log.error("%s", failure)
+            for followed in self._followed.values():
+                followed.entry.world.is_halted = True
+        self.failure = failure
+        self._unknown += self._unwritten
+        undone = {id(unwritten.followed.entry.world) for unwritten in self._unwritten}
+        self._unwritten = []
+        self._undo_unknown()
+        for world, answer in self._waiting:
+            if id(world) in undone and not answer.done():
+                answer.set_exception(failure)
+
+    def check(self, world: Sandbox) -> None:
+        """Refuse requests to a sandbox of whose newest steps nobody knows whether the store has them.
+
+        Raises Unavailable.
+        """
+        if self._unknown:
+            failure = self._undo_unknown()
+            if failure is not None and any(followed.entry.world is world for followed, _, _ in self._unknown):
+                raise failure
+
+    def _undo_unknown(self) -> Unavailable | None:
+        """Have sandboxes be as the store has them, which is asked how far they have come; answers why it cannot be."""
+        directory, unknown = self._directory, self._unknown
+        try:
+            while directory is not None and unknown:
+                followed, step, held = unknown[-1]
+                world = followed.entry.world
+                if not world.is_gone and directory.newest(followed.number, followed.base.step) < step.number:
+                    world.take_back(step)
+                    world.held = held
+                unknown.pop()
+        except Unwritten as error:
+            return unwritten(_reason(error))
+        return None
 
     # -- whole states now and then
 
@@ -250,7 +334,8 @@ class Keeper:
         self._loop = None
         if self._directory is not None:
             for followed in self._followed.values():
-                self.note(followed.entry)
+                with suppress(Unavailable):  # which was logged
+                    self.note(followed.entry)
                 followed.entry.world.log.writer = None
             self._followed.clear()
             self._directory.close()
@@ -270,13 +355,13 @@ class Keeper:
                 followed = self._followed.get(name)
                 if followed is not None:
                     await self._attempted(self._rebase(directory, followed, lane))
-            await self._attempted(_gently(directory))
+            await self._attempted(self._tidy(directory.tidied()))
 
     async def _attempted(self, work: Awaitable[None]) -> None:
         try:
             await work
-        except (OSError, Unwritten):
-            log.exception("the store could not be tidied; its steps are all there, and it is tried again")
+        except (OSError, Unwritten, Unavailable) as error:
+            log.warning("the store could not be tidied (%s); its steps are all there, and it is tried again", error)
 
     async def _rebase(self, directory: Directory, followed: Followed, lane: Lane) -> None:
         """Have a world begin with the state that it has now."""
@@ -284,17 +369,28 @@ class Keeper:
         writing, size = self._writing(directory, world), followed.size
         base = await lane.beside(writing)
         if self._followed.get(world.name) is followed:
-            directory.rebase(followed.number, base.name, base.step, self._contract)
-            self.note(followed.entry)
+            try:
+                self._written(lambda to: to.rebase(followed.number, self._kept(followed.entry, base)))
+            except Unavailable:
+                directory.discard(base.name)
+                raise
             followed.base, followed.size = base, followed.size - size
         else:  # it was reset or dropped meanwhile
             directory.discard(base.name)
 
+    async def _tidy(self, tidying: Iterator[None]) -> None:
+        while self.failure is None and not self._written(lambda _: next(tidying, _DONE)):
+            await asyncio.sleep(0)
 
-async def _gently(directory: Directory) -> None:
-    for _ in directory.tidied():
-        await asyncio.sleep(0)
+
+def unwritten(reason: str) -> Unavailable:
+    """503 for what is not done because the store cannot be written."""
+    return Unavailable(
+        f"The store cannot be written ({reason}). Until it can, changes are refused and reads are answered.",
+        code="store_unavailable",
+        headers={"Retry-After": "5"},
+    )
 
 
-def _unwritten(error: Exception) -> Unavailable:
-    return Unavailable(f"The store cannot be written ({error}). Until it can, nothing that changes is answered.")
+def _reason(error: OSError | Unwritten) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -8,7 +8,7 @@ import orjson
 
 from ..engine.sandbox import SILENT, Sandbox
 from ..files.building import build
-from ..files.directory import Directory, Kept
+from ..files.directory import Directory
 from ..files.fitting import Shapes, misfits
 from ..files.parts import Unreadable
 from ..files.pinned import Pinned, Shared, pin
@@ -16,6 +16,7 @@ from ..files.reading import Reader
 from ..files.secrets import adopted
 from ..files.state import WorldState
 from ..files.states import StoreError
+from ..files.survey import Kept
 from .entry import Origin
 from .making import Maker
 from .snapshots import Snapshot, snapshot_of
@@ -32,8 +33,8 @@ def reopened(
     reader = Reader(adopted(origin.secret, kept.name, anew=False), origin.history)
     try:
         size = _read(reader, directory.read_base(kept.base))
-        reader.skip = max(0, directory.count(number) - origin.history)
-        since = _read(reader, directory.steps(number))
+        reader.skip = max(0, directory.count(number, kept.step) - origin.history)
+        since = _read(reader, directory.steps(number, kept.step))
         state = reader.state
     except (Unreadable, ValueError) as error:
         raise StoreError(f"{where} cannot be read: {error}.") from None

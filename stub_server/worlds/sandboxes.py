@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from ..engine.journal import MOST_BYTES_IN_ALL as MOST_JOURNAL_BYTES
 from ..engine.log import Budget
 from ..engine.past import state_at
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
+from ..engine.settings import SandboxSettings
 from ..files.carrying import Customs
 from ..files.package import BadFile
+from ..files.requests import traces_of
 from ..kernel.clock import SECOND, wall_ms
 from ..kernel.problem import Conflict, Missing, Refusal
+from ..kernel.record import Body
 from ..kernel.slices import Lane
+from ..kernel.text import nearest
 from ..scenarios.scenario import known_scenarios
 from ..seeding.own_keys import derive_keys
 from .base import Base
@@ -29,6 +35,16 @@ from .snapshots import MOST_BYTES_IN_ALL as MOST_SNAPSHOT_BYTES
 from .snapshots import Snapshot, Snapshots, snapshot_of
 
 
+class Replaced(NamedTuple):
+    """What an import has replaced: a state with so many requests in its journal, which it keeps or not."""
+
+    step: int
+    records: int
+    now: int
+    requests: int
+    keeps_requests: bool
+
+
 class Sandboxes(Entries):
     """All worlds by name."""
 
@@ -38,18 +54,20 @@ class Sandboxes(Entries):
         *,
         open_names: bool,
         bell: Callable[[Sandbox], None] = lambda world: None,
+        lane: Lane | None = None,
         keeper: Keeper | None = None,
         restored: Callable[[], bytes] | None = None,
     ) -> None:
         """`open_names`: a name that is mentioned for the first time makes its world; else it is unknown.
 
-        `bell` is rung for a world that is new or gone, and when something is due in one. `keeper` has the worlds of an
+        `bell` is rung for a world that is new or gone, and when something is due in one. Long work takes its turn in
+        `lane`. `keeper` has the worlds of an
         earlier process; `restored` reads a file that the default world begins with, unless it is kept from earlier.
         Raises StoreError, BadFile, ScenarioError.
         """
         super().__init__(bell, keeper or Keeper(None))
         self._origin, self.scenario, self.seed, self._open = origin, origin.scenario, origin.seed, open_names
-        self.lane = Lane()
+        self.lane = lane or Lane()
         self._started, self._begun = wall_ms(), 0
         self._for_inboxes, self._for_snapshots = Budget(MOST_BYTES_IN_ALL), Budget(MOST_SNAPSHOT_BYTES)
         self._maker = Maker(origin, Budget(), Budget(MOST_JOURNAL_BYTES), self.lane)
@@ -77,22 +95,38 @@ class Sandboxes(Entries):
         """The scenarios that a request may name, besides the one that the server was started with."""
         return known_scenarios(self._origin.seeding.fixtures)
 
+    def control_key(self, name: str) -> str:
+        """The key that opens the controls of one sandbox, until it is deleted. Raises Missing."""
+        entry = self.entry(name)
+        named = f"control/{entry.world.name}/{entry.created_at}".encode()
+        return "sk_control_" + hmac.digest(self._origin.control_secret, named, "sha256").hex()[:48]
+
     # -- making
 
     async def mention(self, name: str) -> Sandbox:
         """The world of this name, which its first mention makes where names are open. Raises Missing."""
         return await self.let_in(await self.meant(name))
 
-    async def meant(self, name: str) -> Sandbox:
-        """The same, but one that is made is none of this server's worlds until it is let in. Raises Missing."""
+    async def meant(self, name: str, *, creates: bool = True, suggests: bool = False) -> Sandbox:
+        """The same, but a new sandbox is not registered before `let_in`. Raises Missing.
+
+        Without `creates` it must exist. Whom it `suggests` may learn which name was probably meant.
+        """
         world = self.choose(name)
         if world is not None:
             return world
         name = folded(name)
         if is_name(name) is None:
             raise Missing(f"The name of a sandbox has {NAMING}.", code="sandbox_not_found")
-        if not self._open:
-            raise Missing(f"There is no sandbox {name}. POST /_sandbox/sandboxes makes one.", code="sandbox_not_found")
+        if not (self._open and creates):
+            similar = nearest(name, [*self.names()]) if suggests else None
+            hint = f" Did you mean {similar}?" if similar else ""
+            how = (
+                f"GET /s/{name}/_sandbox/credentials creates it."
+                if self._open
+                else "POST /_sandbox/sandboxes makes one."
+            )
+            raise Missing(f"There is no sandbox {name}.{hint} {how}", code="sandbox_not_found")
         try:
             return await self._maker.begin(name, self.scenario, self.seed, None)
         except Missing as error:
@@ -116,12 +150,22 @@ class Sandboxes(Entries):
             raise _none(name, error) from None
 
     async def create(
-        self, name: str | None, scenario: str | None, seed: int | None, now: int | None, ttl: int | None
+        self,
+        name: str | None,
+        scenario: str | None,
+        seed: int | None,
+        now: int | None,
+        ttl: int | None,
+        settings: Body | None = None,
     ) -> Entry:
-        """A new world by request; without a name one is made. `ttl` is seconds. Raises Conflict, Missing."""
+        """A new world by request; without a name one is made. `ttl` is seconds. Raises Conflict, Missing.
+
+        `settings` are those that differ from the server's.
+        """
         name = self.free_name(name, "world")
         self.make_room()
         world = await self._maker.begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
+        _begin_with(world, world.settings, settings)
         return await self._admit(world, None, ttl)
 
     async def fork(
@@ -137,7 +181,7 @@ class Sandboxes(Entries):
         if step is None:
             world = origin.fork(name)
         else:
-            world = await self.lane.in_slices(state_at(origin, step, name))
+            world = await self.lane.in_line(state_at(origin, step, name))
         derive_keys(world, self._origin.secret)
         if deliver:
             world.speak()
@@ -153,18 +197,27 @@ class Sandboxes(Entries):
     # -- one in place of another
 
     async def reset(
-        self, name: str, scenario: str | None = None, seed: int | None = None, now: int | None = None
+        self,
+        name: str,
+        scenario: str | None = None,
+        seed: int | None = None,
+        now: int | None = None,
+        settings: Body | None = None,
     ) -> Sandbox:
         """Throw a world away and seed it anew; without scenario or seed with what it was seeded with last.
 
-        `now` freezes the clock at that instant; without it the clock is as at the server's start. Raises Missing.
+        `now` freezes the clock at that instant; without it the clock is as at the server's start. `settings` are those
+        that differ from the ones that it began with last. Raises Missing.
         """
         old = self.entry(name).world
-        seed = old.seed if seed is None else seed
-        return (await self._replace(name, await self._maker.begin(name, scenario or old.scenario, seed, now))).world
+        world = await self._maker.begin(name, scenario or old.scenario, old.seed if seed is None else seed, now)
+        _begin_with(world, old.first_settings, settings)
+        return (await self._replace(name, world)).world
 
-    async def import_(self, name: str, file: bytes | bytearray, *, deliver: bool = False) -> Entry:
+    async def import_(self, name: str, file: bytes | bytearray, *, deliver: bool = False) -> tuple[Entry, Replaced]:
         """Put the world of a file in the place of another; what happens in it is delivered if `deliver` says so.
+
+        Its journal is that of the file, or the one that was here if the file has no requests.
 
         Raises Missing, and BadFile for a file that cannot be used.
         """
@@ -172,7 +225,11 @@ class Sandboxes(Entries):
         world, snapshots = await self.lane.beside(self._admission(name, file))
         if deliver:
             world.speak()
-        return await self._replace(name, world, snapshots)
+        old, keeps = self.entry(name).world, not len(world.journal)
+        records = sum(sum(store.counts().values()) for store in old.stores.values())
+        requests = sum(not trace.is_control for trace in old.journal)
+        replaced = Replaced(old.log.number, records, old.clock.now, requests, keeps)
+        return await self._replace(name, world, snapshots, keeps_journal=keeps), replaced
 
     async def put_in_place(self, name: str, scenario: str, seed: int, fill: Callable[[Sandbox], None]) -> Sandbox:
         """Have a world that `fill` makes of one without records, in the place of another, if there is one."""
@@ -182,7 +239,9 @@ class Sandboxes(Entries):
         fill(world)
         return (await self._replace(name, world)).world
 
-    async def _replace(self, name: str, world: Sandbox, brought: Sequence[Snapshot] = ()) -> Entry:
+    async def _replace(
+        self, name: str, world: Sandbox, brought: Sequence[Snapshot] = (), *, keeps_journal: bool = False
+    ) -> Entry:
         """Have another world of the same name, with the snapshots that it brings. Raises Missing, BadFile."""
         async with Prepared(self.keeper, world, self.lane, brought) as prepared:
             before = self.entry(name)  # it may have been dropped meanwhile
@@ -191,6 +250,10 @@ class Sandboxes(Entries):
             entry = replace(before, world=world, parent=None, inbox=inbox, snapshots=snapshots)
             self._name_events(entry)
             self.keeper.enter(entry, prepared.taken())
+            if keeps_journal:
+                world.journal, before.world.journal = before.world.journal, world.journal
+                for trace in world.journal:
+                    trace.is_of_another = True
             self.put(entry)
             _fill(entry, brought)
             return entry
@@ -200,8 +263,11 @@ class Sandboxes(Entries):
         empty = partial(self._maker.carried, name)
 
         def admitted() -> tuple[Sandbox, list[Snapshot]]:
-            world, steps, pinned = self._customs.admit(file, name, self._origin.history, empty)
+            world, steps, pinned, requests = self._customs.admit(file, name, self._origin.history, empty)
             world.log.refill(steps)
+            for trace in traces_of(requests, steps, name, keeps_bodies=world.journal.keeps_bodies):
+                trace.is_of_another = trace.before > world.log.number  # of a file without the steps since
+                world.journal.append(trace)
             world.held = SILENT
             return world, [snapshot_of(told) for told in pinned]
 
@@ -224,6 +290,7 @@ class Sandboxes(Entries):
             world.events.raised,
             next(self._turns),
         )
+        entry.born = entry.turn
         self.keeper.enter(entry, base)
         self.put(entry)
         return entry
@@ -243,6 +310,10 @@ class Sandboxes(Entries):
     def _next_incarnation(self) -> str:
         self._begun += 1
         return f"{self._started:x}-{self._begun}"
+
+
+def _begin_with(world: Sandbox, settings: SandboxSettings, changes: Body | None) -> None:
+    world.settings = world.first_settings = settings._replace(**(changes or {}))
 
 
 def _none(name: str, error: Refusal) -> Missing:

@@ -1,4 +1,4 @@
-"""The world as a whole: health, credentials, tokens, assumptions, checks and reset."""
+"""The world as a whole: health, readiness, credentials, tokens, assumptions, checks and reset."""
 
 from collections.abc import Generator
 from pathlib import PurePath
@@ -55,6 +55,13 @@ def get_health(call: Call) -> Reply:
     )
 
 
+def get_readiness(call: Call) -> Reply:
+    """200 when the server takes changes. Raises Unavailable while its store cannot be written."""
+    sandboxes = call.server.sandboxes
+    sandboxes.keeper.check_writable(sandboxes.entry(call.sandbox.name))
+    return reply.value({"status": "ready"})
+
+
 def get_credentials(call: Call) -> Reply:
     """200 with a ready token, an API key pair and ids to try them on."""
     return reply.value(credentials_of(call, call.sandbox, call.prefix))
@@ -101,7 +108,7 @@ def _judged(sandbox: Sandbox) -> Generator[None, None, list[Finding]]:
 
 async def check_invariants(call: Call) -> Reply:
     """200 when every law holds, 409 when one is broken. Others are served meanwhile: a copy of the world is judged."""
-    checks = await call.server.sandboxes.lane.in_slices(_judged(call.sandbox))
+    checks = await call.server.sandboxes.lane.in_line(_judged(call.sandbox))
     body = {
         "ok": all(c.ok for c in checks),
         "checks": [
@@ -124,7 +131,8 @@ async def reset_sandbox(call: Call, body: Body | None) -> Reply:
     asked = body or {}
     scenario = checked_scenario(call, asked.get("scenario"))
     now = checked_start(asked["now"]) if "now" in asked else None
-    call.sandbox = sandbox = await call.server.sandboxes.reset(call.sandbox.name, scenario, asked.get("seed"), now)
+    reset = call.server.sandboxes.reset
+    call.sandbox = sandbox = await reset(call.sandbox.name, scenario, asked.get("seed"), now, asked.get("settings"))
     return reply.value(
         {
             "status": "ok",

@@ -8,6 +8,7 @@ from ...calls.call import Call
 from ...calls.reply import Reply
 from ...contract.formats import date_time_ms
 from ...delivery.passage import Passed, pass_time
+from ...domain.calendar import add_interval
 from ...engine.draft import Draft
 from ...engine.scheduler import Fired, check_standing
 from ...kernel.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, ClockState, iso
@@ -35,7 +36,8 @@ async def advance_clock(call: Call, body: Body) -> Reply:
     if "to" in body:
         to = date_time_ms(body["to"])
     else:
-        to = call.now + sum(round(body.get(name, 0) * unit) for name, unit in _UNITS.items())
+        to = add_interval(call.now, "month", 1, int(body.get("months", 0)))
+        to += sum(round(body.get(name, 0) * unit) for name, unit in _UNITS.items())
     passed = await _jump(call, to, body)
     return reply.value(
         {
@@ -49,8 +51,8 @@ async def advance_clock(call: Call, body: Body) -> Reply:
 
 async def freeze_clock(call: Call, body: Body | None) -> Reply:
     """200 with the clock standing still, now or at a later instant."""
-    if body and "at" in body:
-        await _jump(call, date_time_ms(body["at"]), body, lambda: _set(call, call.sandbox.clock.stopped()), "at")
+    if body and "to" in body:
+        await _jump(call, date_time_ms(body["to"]), body, lambda: _set(call, call.sandbox.clock.stopped()))
     else:
         check_standing(call.sandbox)
         _set(call, call.sandbox.clock.stopped())
@@ -65,11 +67,12 @@ def resume_clock(call: Call) -> Reply:
     return reply.value(_clock(call))
 
 
-async def _jump(call: Call, to: int, body: Body, then: Callable[[], object] | None = None, field: str = "to") -> Passed:
+async def _jump(call: Call, to: int, body: Body, then: Callable[[], object] | None = None) -> Passed:
     check_standing(call.sandbox)
-    _check(call, to, field)
+    _check(call, to)
     seconds = body.get("wait_seconds", PATIENCE)
-    passed = await pass_time(call.server.courier, call.sandbox, to, call.cause, seconds, then)
+    with call.server.waiting.of(call):
+        passed = await pass_time(call.server.courier, call.sandbox, to, call.cause, seconds, then)
     call.check_there()
     return passed
 
@@ -84,19 +87,19 @@ def _fired(job: Fired) -> Body:
     return {"at": iso(job.at), "job": job.job, "resource": job.subject, "events": list(job.events)}
 
 
-def _check(call: Call, to: int, field: str) -> None:
+def _check(call: Call, to: int) -> None:
     if to < call.now:
         message = f"The clock stands at {call.now_text} and moves forward only."
         raise Conflict(
             message,
             advice="POST /_sandbox/reset begins anew.",
             code="clock_moves_forward_only",
-            details=[detail(field, "clock_moves_forward_only", message)],
+            details=[detail("to", "clock_moves_forward_only", message)],
         )
     farthest = min(call.now + FARTHEST, LATEST_START)
     if to > farthest:
         message = f"One step reaches to {iso(farthest)}: at most 3650 days from now, and never past the year 8999."
-        raise Conflict(message, code="clock_too_far", details=[detail(field, "clock_too_far", message)])
+        raise Conflict(message, code="clock_too_far", details=[detail("to", "clock_too_far", message)])
 
 
 def _clock(call: Call) -> Body:

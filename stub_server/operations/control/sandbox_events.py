@@ -14,10 +14,10 @@ from ...calls.reply import Reply
 from ...contract.document import Document
 from ...contract.schema import Schemas, Validator
 from ...engine import samples
-from ...engine.scheduler import tick
+from ...engine.scheduler import caught_up
 from ...events.log import TOLD_BYTES, Event
 from ...kernel.page import Page
-from ...kernel.problem import Conflict, Missing, detail
+from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body, Record
 from ...worlds.entry import Entry
 
@@ -76,7 +76,7 @@ def _subject(call: Call, body: Body, entry: Body) -> Record | None:
             call.store = store
             return record
     message = f"No record of this sandbox that {body['type']} is about has this resource_id."
-    raise Missing(message, code="reference_not_found", details=[detail("resource_id", "reference_not_found", message)])
+    raise Conflict(message, code="reference_not_found", details=[detail("resource_id", "reference_not_found", message)])
 
 
 def _patched(value: Any, changes: Any) -> Any:
@@ -115,15 +115,16 @@ async def follow_events(call: Call, query: Body) -> Reply:
     until = loop.time() + query["wait_seconds"]
     entry = server.sandboxes.entry(call.sandbox.name)
     since = query.get("since", _position(entry, entry.world.events.raised))
-    while True:
-        position, began_anew = _read(entry, since)
-        events = entry.world.events.after(position, query["limit"])
-        if events or began_anew or loop.time() >= until or server.closing.is_set():
-            break
-        await asyncio.sleep(PAUSE)
-        entry = server.sandboxes.entry(call.sandbox.name)  # a reset has put another world in its place
-        if not entry.world.is_broken:
-            tick(entry.world)
+    with server.waiting.of(call):
+        while True:
+            position, began_anew = _read(entry, since)
+            events = entry.world.events.after(position, query["limit"])
+            if events or began_anew or loop.time() >= until or server.closing.is_set():
+                break
+            await asyncio.sleep(PAUSE)
+            entry = server.sandboxes.entry(call.sandbox.name)  # a reset has put another world in its place
+            if not entry.world.is_broken:
+                await caught_up(entry.world, server.sandboxes.lane)
     log = entry.world.events
     missed = max(0, log.raised - len(log) - position)
     rest = {"next": _position(entry, position + missed + len(events)), "began_anew": began_anew, "missed": missed}

@@ -31,6 +31,8 @@ def create_fault(call: Call, body: Body) -> Reply:
     delay = body.get("then", {}).get("delay_ms")
     if isinstance(delay, dict) and delay["min"] > delay["max"]:
         raise _contradiction("then.delay_ms", "Send a min that is not larger than max.")
+    if "delay" in body.get("then", {}) and delay is None:
+        raise _contradiction("then.delay", "Say how long: send delay_ms too.")
     for name in body.get("then", {}).get("headers", {}):
         if not _is_token(name) or name.lower() in _FRAMING:
             raise _contradiction(f"then.headers.{name[:60]}", "This is no header that a rule can set: leave it out.")

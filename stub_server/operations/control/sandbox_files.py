@@ -14,7 +14,8 @@ from ...files.download import Download
 from ...files.package import MEDIA, BadFile
 from ...files.recording import write_recording
 from ...files.state import capture
-from ...journal.recorded import chosen, line, wall_of
+from ...journal.recorded import chosen, line
+from ...kernel.clock import iso
 from ...kernel.problem import Conflict, Invalid, Limited, detail
 from ...kernel.record import Body
 
@@ -42,14 +43,14 @@ async def _record(call: Call, *, secrets: bool) -> Reply:
         "left_out": found.left_out,
         "recorded": len(found.traces),
     }
-    requests = [partial(line, trace, wall_of(trace)) for trace in found.traces]
-    state = capture((await lane.in_slices(reach(sandbox, found.start, sandbox.name))).world)
+    requests = [partial(line, trace) for trace in found.traces]
+    state = capture((await lane.in_line(reach(sandbox, found.start, sandbox.name))).world)
     state.clock = found.clock
     return await _file(
         call,
         "stub",
         lambda to: write_recording(
-            to, state, found.earlier, about, (made() for made in requests), found.outside, secrets=secrets
+            to, state, found.earlier, about, (made() for made in requests), found.outside, found.later, secrets=secrets
         ),
     )
 
@@ -78,12 +79,13 @@ async def import_sandbox(call: Call, query: Body) -> Reply:
     """200 with the sandbox, which is now the one of the file; 422 for a file that cannot be used changes nothing."""
     sandboxes = call.server.sandboxes
     try:
-        entry = await sandboxes.import_(call.sandbox.name, call.upload, deliver=query["deliver"])
+        entry, replaced = await sandboxes.import_(call.sandbox.name, call.upload, deliver=query["deliver"])
     except BadFile as error:
         details = [_detail(error, reason) for reason in error.reasons]
         raise Invalid(str(error)[:_MOST_SHOWN], code="unusable_file", details=details) from None
     call.sandbox = entry.world
-    return reply.value({"sandbox": shown(call, entry)})
+    was = {name: iso(value) if name == "now" else value for name, value in replaced._asdict().items()}
+    return reply.value({"sandbox": shown(call, entry), "replaced": was})
 
 
 def _detail(error: BadFile, reason: str) -> dict[str, str]:

@@ -15,9 +15,14 @@ from ...kernel.trace import Trace
 
 async def _chosen(call: Call, query: Body) -> list[Trace]:
     """The requests that a query means, newest first. Others are served while they are looked for."""
-    work = chosen(reversed(call.sandbox.journal), Filter(query))
+    work = chosen(_newest(call), Filter(query))
     found: list[Trace] = await call.server.sandboxes.lane.in_slices(work)
     return found
+
+
+def _newest(call: Call) -> list[Trace]:
+    """The requests as they are now, newest first: others come in while these are looked at."""
+    return list(reversed(call.sandbox.journal))
 
 
 async def list_requests(call: Call, query: Body) -> Reply:
@@ -56,12 +61,13 @@ async def verify_requests(call: Call, body: Body) -> Reply:
     api, control = call.server.document, call.server.control
     documents = {"": api, CONTROL: control}
     expected = matching.Expectation(body, of_control=is_of(body, control) and not is_of(body, api))
-    if not call.sandbox.journal.is_whole:
-        call.warn("oldest_requests_forgotten")
-    report = await call.server.sandboxes.lane.in_slices(expected.judged(reversed(call.sandbox.journal)))
+    # Its own alone: the call has warnings of its headers and query as well.
+    warnings = [] if call.sandbox.journal.is_whole else ["oldest_requests_forgotten"]
+    report = await call.server.sandboxes.lane.in_slices(expected.judged(_newest(call)))
     if not report["matched"]:
-        call.warn(*doubts(body, documents))
-    report |= {"unknown": list(unknown(body, documents)), "warnings": list(call.warnings)}
+        warnings += doubts(body, documents)
+    call.warn(*warnings)
+    report |= {"unknown": list(unknown(body, documents)), "warnings": warnings}
     if report["unknown"]:
         report |= {"ok": False, "code": "verification_failed"}
     if report["ok"]:

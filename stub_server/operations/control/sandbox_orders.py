@@ -8,7 +8,7 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
 from ...contract.formats import date_time_ms
-from ...domain import orders
+from ...domain import orders, payments
 from ...domain.brcode import BrCodeError, parse
 from ...engine import billing
 from ...kernel.money import cents
@@ -46,7 +46,7 @@ def _paid(call: Call, row: Row, asked: Body) -> Reply:
     amount = cents(asked["amount"]) if "amount" in asked else None
     paid_at = date_time_ms(asked["paid_at"]) if "paid_at" in asked else None
     payer = billing.payer_of(call.draft, row, asked.get("payer"))
-    return _changed(call, billing.pay(call.draft, row, payer, paid_at, amount))
+    return _changed(call, billing.pay(call.draft, row, payer, paid_at, amount, late=asked.get("late", False)))
 
 
 def fail_order(call: Call, ident: str, body: Body | None) -> Reply:
@@ -112,4 +112,6 @@ def _shown(call: Call, row: Row) -> Reply:
     names = ("projectId", "planId", "customerId", "subscriptionId", "metadata", "success_url", "cancel_url")
     exits = call.lifecycle("Order").exits(row.public["status"])
     allowed = [action for status, action in _ENDS.items() if any(move.to == status != move.from_ for move in exits)]
+    if row.public["status"] == "expired" and "pay" in allowed and not payments.can_be_late(row.public, call.now):
+        allowed.remove("pay")
     return reply.value({"order": row.public, **{name: hidden[name] for name in names}, "allowed": allowed})

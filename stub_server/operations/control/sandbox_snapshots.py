@@ -23,7 +23,7 @@ async def create_snapshot(call: Call, body: Body) -> Reply:
     while True:
         entry = sandboxes.entry(call.sandbox.name)
         entry.snapshots.check_room(name)
-        snapshot = await sandboxes.lane.in_slices(taken(entry.world, name, description))
+        snapshot = await sandboxes.lane.in_line(taken(entry.world, name, description))
         entry.snapshots.check_room(name, snapshot.size)
         if await keep_snapshot(sandboxes.keeper, sandboxes.lane, entry, snapshot):
             break  # else it was reset meanwhile, and what there is now is meant

@@ -5,6 +5,7 @@ Nothing is queued for a reader: he has a position in what is kept anyway, so one
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from itertools import islice, takewhile
 from typing import Any
 
@@ -14,11 +15,11 @@ from ...calls.call import CONTROL, Call
 from ...calls.reply import Reply, Streamed
 from ...calls.server import Server
 from ...calls.steps import shown_step
-from ...engine.scheduler import tick
+from ...engine.scheduler import caught_up
 from ...engine.step import Step
 from ...journal.showing import row
 from ...kernel.clock import iso
-from ...kernel.problem import Limited, Missing
+from ...kernel.problem import Limited, Missing, Unavailable
 from ...worlds.entry import Entry
 
 PAUSE = 0.05  # seconds between two looks
@@ -130,7 +131,10 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncIterator[byte
             if entry.incarnation != place.incarnation:
                 return
             if not entry.world.is_broken:
-                tick(entry.world)
+                await caught_up(entry.world, server.sandboxes.lane)
+            if server.sandboxes.keeper.is_behind:
+                with suppress(Unavailable):  # what could not be written is undone by then
+                    await server.sandboxes.keeper.settled(entry.world)
             messages = list(place.read(entry, clocks))
             for message in messages:
                 yield message

@@ -1,4 +1,4 @@
-"""Simulates what time or a customer does to a subscription: cancel, renew, expire."""
+"""Simulates what time or a customer does to a subscription: cancel, resume, renew, expire."""
 
 from ...calls import reply
 from ...calls.call import Call
@@ -23,12 +23,27 @@ def cancel_subscription(call: Call, ident: str, body: Body | None) -> Reply:
     return _shown(call, ident, None)
 
 
+def resume_subscription(call: Call, ident: str) -> Reply:
+    """200 with the subscription that goes on; its renewal order follows at once if it is time for one."""
+    row = _open(call, ident)
+    if not row.public["cancel_at_period_end"] or not billing.is_running(call.draft, row):
+        message = "The subscription is not to be canceled at the end of its period."
+        raise Conflict(message, details=[detail("cancel_at_period_end", "not_allowed", message, "path")])
+    if not billing.is_open(call.draft, row.public["projectId"]):
+        message = "The project is archived: its subscriptions end with their periods."
+        raise Conflict(
+            message, code="project_archived", details=[detail("projectId", "project_archived", message, "path")]
+        )
+    billing.resume(call.draft, row)
+    return _shown(call, ident, None)
+
+
 def renew_subscription(call: Call, ident: str) -> Reply:
     """200 with the renewed subscription and the order that paid for it; the order is made if none is open."""
     row, draft = _open(call, ident), call.draft
     if row.public["status"] not in billing.states(draft, "Subscription", "renewable"):
         raise refused(call.lifecycle("Subscription"), row.public["status"], "active")
-    if standstill.stands_still(draft, row):
+    if standstill.stands_still(draft, row.public["projectId"]):
         message = "The project is suspended: nothing is renewed until it is active again."
         raise Conflict(message, code="project_not_active", details=[detail("projectId", "project_not_active", message)])
     order_id = row.hidden["renewal_order"]

@@ -5,8 +5,9 @@ from ...calls.call import Call
 from ...calls.reply import Reply
 from ...delivery.courier import held_back
 from ...delivery.passage import drained
-from ...engine.scheduler import tick
+from ...engine.scheduler import caught_up
 from ...kernel.clock import iso
+from ...kernel.problem import Unavailable
 from ...kernel.record import Body
 
 PATIENCE = 30.0  # seconds that a call waits for deliveries unless told
@@ -16,10 +17,11 @@ async def drain_webhooks(call: Call, body: Body | None) -> Reply:
     """200 when nothing is due any more, or when the time is over; `complete` tells which."""
     sandbox, courier = call.sandbox, call.server.courier
     courier.ring(sandbox)
-    complete = await drained(courier, sandbox, (body or {}).get("wait_seconds", PATIENCE))
+    with call.server.waiting.of(call):
+        complete = await drained(courier, sandbox, (body or {}).get("wait_seconds", PATIENCE))
     call.check_there()
     if not sandbox.is_broken:
-        tick(sandbox)
+        await caught_up(sandbox, call.server.sandboxes.lane)
     return reply.value({"now": iso(sandbox.clock.now), "complete": complete, "deliveries": courier.queue(sandbox)})
 
 
@@ -28,6 +30,12 @@ async def resume_webhooks(call: Call) -> Reply:
     sandboxes = call.server.sandboxes
     resumed = await sandboxes.lane.in_slices(held_back(call.sandbox))
     call.check_there()
-    call.server.courier.resume(call.sandbox)
-    sandboxes.keeper.note(sandboxes.entry(call.sandbox.name))
+    world, held = call.sandbox, call.sandbox.held
+    world.held = 0
+    try:
+        sandboxes.keeper.note(sandboxes.entry(world.name))
+    except Unavailable:
+        world.held = held
+        raise
+    call.server.courier.resume(world)
     return reply.value({"resumed": resumed})

@@ -24,7 +24,9 @@ async def create_sandbox(call: Call, body: Body | None) -> Reply:
     scenario = checked_scenario(call, asked.get("scenario"))
     now = checked_start(asked["now"]) if "now" in asked else None
     make = call.server.sandboxes.create
-    entry = await make(asked.get("name"), scenario, asked.get("seed"), now, asked.get("ttl_seconds"))
+    entry = await make(
+        asked.get("name"), scenario, asked.get("seed"), now, asked.get("ttl_seconds"), asked.get("settings")
+    )
     return _made(call, entry)
 
 

@@ -1,0 +1,268 @@
+"""Fills the examples of the contract with a sandbox's own records, and has each example of a request succeed there.
+
+An answer that reads is the sandbox's own; in every other answer, and in the payloads of webhooks, the records are those
+of the sandbox, whole. A request that the sandbox would refuse is repaired, or aimed at another record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
+
+from ..calls.call import Call
+from ..calls.server import Server
+from ..contract.bundle import METHODS
+from ..contract.document import JSON, Document
+from ..contract.source import Json
+from ..engine.sandbox import Sandbox
+from ..http.rehearsal import Question, Rehearsal
+from ..store.memory import Store
+from .attempt import NOTHING, Attempt
+from .harmless import said
+from .mending import Mender
+from .search import Search
+from .situation import TABLES
+
+_MOST_TRIED = 32  # other records that a request is aimed at
+_SHARED = re.compile(r'"#/components/examples/([^"]+)"')
+_VARIANTS = {"ApiKeyWithSecret": "ApiKey", "WebhookWithKey": "Webhook", "WebhookLog": "WebhookLogEntry"}
+"""Schemas of records that show more than the one of their table."""
+
+
+class LiveExamples:
+    """One per server. `document` is the API's contract, which its requests are rehearsed by."""
+
+    def __init__(self, document: Document, mender: Mender, rehearsal: Rehearsal) -> None:
+        self.document, self.mender, self.rehearsal = document, mender, rehearsal
+        self.singles = {
+            TABLES[operation.path[:-1].rpartition("{")[2]]: operation.path
+            for operation in document.operations.values()
+            if operation.method == "GET" and operation.path[:-1].rpartition("{")[2] in TABLES
+        }
+
+    async def fill(self, call: Call, raw: Json, *, is_control: bool) -> None:
+        """Fill a contract whose examples name ids of the sandbox. The control contract's requests are not rehearsed."""
+        server, sandbox = call.server, call.sandbox
+        stage = self.rehearsal.stage(sandbox)
+        headers = {"authorization": f"Bearer {server.ready_token(sandbox)}", "content-type": "application/json"}
+        filling = _Filling(self, server, stage, Document(raw), headers, call.prefix)
+        for path, item in raw["paths"].items():
+            for method in METHODS:
+                if method in item:
+                    await filling.operation(path, method.upper(), item[method], is_control=is_control)
+        for item in raw.get("x-webhooks", {}).values():
+            media = item["post"]["requestBody"]["content"][JSON]
+            if "example" in media:
+                media["example"] = await filling.filled(media["schema"], media["example"], {})
+        shown = raw["components"].get("examples", {})
+        used = set(_SHARED.findall(orjson.dumps([raw["paths"], raw["components"].get("responses")]).decode()))
+        for name in shown.keys() - used:  # each operation has its own by now
+            del shown[name]
+
+
+@dataclass
+class _Filling:
+    """One contract on its way."""
+
+    owner: LiveExamples
+    server: Server
+    stage: Sandbox
+    document: Document
+    headers: dict[str, str]
+    prefix: str
+
+    @property
+    def store(self) -> Store:
+        """The records."""
+        return self.stage.store
+
+    # -- one operation
+
+    async def operation(self, path: str, method: str, raw: Json, *, is_control: bool) -> None:
+        """Fill the examples of an operation: of its request first, as they say which records the answers are about."""
+        parameters = [self.document.resolve(parameter) for parameter in raw.get("parameters", ())]
+        in_path = [found for found in parameters if found["in"] == "path"]
+        ids = {found["name"]: self._valued(found) for found in in_path}
+        answers = list(self._answers(raw))
+        if method == "GET" and not is_control:
+            for name, example, _ in answers:
+                await self._read(path, raw, {key: of[name] for key, of in ids.items() if name in of}, example)
+            return
+        bodies = self._valued((self.document.resolve(raw.get("requestBody")) or {}).get("content", {}).get(JSON, {}))
+        about: dict[str, dict[str, str]] = {}
+        for name in bodies or next(iter(ids.values()), {}) or {"": {}}:
+            values = {key: of[name]["value"] for key, of in ids.items() if name in of}
+            body = bodies[name]["value"] if name in bodies else NOTHING
+            found = None if is_control else await self._succeeding(path, method, values, body)
+            if found is not None:
+                values, body = found
+                for key, value in values.items():
+                    ids[key][name]["value"] = value
+                if name in bodies:
+                    bodies[name]["value"] = body
+            about[name] = {TABLES[key]: value for key, value in values.items() if key in TABLES}
+        for name, example, schema in answers:
+            example["value"] = await self.filled(schema, example["value"], about.get(name, {}))
+
+    def _answers(self, raw: Json) -> Iterator[tuple[str, Json, Json]]:
+        """Name, example and schema of the answers of success."""
+        for status, response in raw["responses"].items():
+            content = self.document.resolve(response).get("content", {}).get(JSON, {})
+            if str(status).startswith("2"):
+                for name, example in self._valued(content).items():
+                    yield name, example, content.get("schema", {})
+
+    def _valued(self, node: Json) -> dict[str, Json]:
+        """The examples of a parameter or a body by name, from here on its own and shared with no other."""
+        shown = node.get("examples", {})
+        for name, example in shown.items():
+            shown[name] = dict(self.document.resolve(example))
+        return {name: example for name, example in shown.items() if "value" in example}
+
+    # -- what reads
+
+    async def _read(self, path: str, raw: Json, ids: dict[str, Json], example: Json) -> None:
+        """Have an example be what the sandbox answers."""
+        for parameter, of in ids.items():
+            fixed = _holding(example["value"], of["value"])
+            if fixed is not None and parameter in TABLES:
+                of["value"] = self._chosen(TABLES[parameter], fixed) or of["value"]
+            path = path.replace(f"{{{parameter}}}", of["value"])
+        for query in self._queries(raw, example["value"]):
+            answer = await self._ask(path, query)
+            if answer is not None:
+                example["value"] = answer
+                if _rows(answer):
+                    return
+
+    def _queries(self, raw: Json, value: Json) -> Iterator[str]:
+        """As many records of a list as the example shows, if possible of their one state."""
+        named = {self.document.resolve(p)["name"] for p in raw.get("parameters", ())}
+        rows = _rows(value)
+        limit = {"limit": len(rows)} if rows and "limit" in named else {}
+        states = {row.get("status") for row in rows if isinstance(row, dict)}
+        states -= {None} if "status" in named else states
+        if len(states) == 1:
+            yield urlencode(limit | {"status": states.pop()})
+        yield urlencode(limit)
+
+    async def _ask(self, path: str, query: str = "") -> Any:
+        """What the sandbox answers to a GET; None where it refuses."""
+        question = Question("GET", path, query, self.headers, b"")
+        answer = await self.owner.rehearsal.ask(self.server, self.stage, question, self.prefix)
+        await asyncio.sleep(0)  # others are served between two requests
+        return orjson.loads(answer.body) if answer.is_success else None
+
+    # -- what changes something
+
+    async def _succeeding(
+        self, path: str, method: str, values: dict[str, str], body: Any
+    ) -> tuple[dict[str, str], Any] | None:
+        """Ids in the path and a body with which a request succeeds alone; None where none were found."""
+        attempt = self._attempt(path, method, values, body)
+        owner, merchant = self.owner, self.store.merchant.id
+        words = said(attempt.question.body)
+        search = Search(self.server, owner.document, owner.mender, owner.rehearsal, merchant, words)
+        found = await search.nearest(attempt, owner.rehearsal.stage(self.stage))
+        if found is not None and not found.before and found.question.path == attempt.question.path:
+            return values, found.body
+        for other, changed in islice(self._alternatives(values, body), _MOST_TRIED):
+            question = self._attempt(path, method, other, changed).question
+            answer = await owner.rehearsal.ask(self.server, owner.rehearsal.stage(self.stage), question)
+            await asyncio.sleep(0)
+            if answer.is_success:
+                return other, changed
+        return None
+
+    def _attempt(self, path: str, method: str, values: dict[str, str], body: Any) -> Attempt:
+        for parameter, value in values.items():
+            path = path.replace(f"{{{parameter}}}", value)
+        sent = b"" if body is NOTHING else orjson.dumps(body)
+        return Attempt(Question(method, path, "", self.headers, sent))
+
+    def _alternatives(self, values: dict[str, str], body: Any) -> Iterator[tuple[dict[str, str], Any]]:
+        """The same request about other records, the newest first."""
+        for parameter in values:
+            if parameter in TABLES:
+                for ident in self._newest(TABLES[parameter]):
+                    yield values | {parameter: ident}, body
+        if isinstance(body, dict) and "planId" in body:
+            for ident in self._newest("plans"):
+                plan = self.store.plans.peek(ident)
+                assert plan is not None
+                yield values, body | {"planId": ident, "projectId": plan["projectId"]}
+        elif isinstance(body, dict) and "projectId" in body:
+            for ident in self._newest("projects"):
+                yield values, body | {"projectId": ident}
+
+    # -- records
+
+    async def filled(self, schema: Json, value: Any, about: Mapping[str, str]) -> Any:
+        """A value with whole records of the sandbox in the places of its own; `about` are ids by table."""
+        if isinstance(value, list):
+            items = self.document.resolve(schema).get("items", {})
+            return [await self.filled(items, item, about) for item in value]
+        if not isinstance(value, dict):
+            return value
+        name = str(schema.get("$ref", "")).rpartition("/")[2]
+        table, members = (
+            self._tables.get(_VARIANTS.get(name, name)),
+            self.document.resolve(schema).get("properties", {}),
+        )
+        if table is None:
+            return {key: await self.filled(members.get(key, {}), item, about) for key, item in value.items()}
+        ident = about.get(table) or self._chosen(table, value)
+        record = None if ident is None else await self._record(table, ident)
+        if record is None:
+            return value
+        secrets = {key for key in members if self.document.resolve(members[key]).get("x-secret") is True}
+        return {key: value[key] for key in secrets & value.keys()} | record
+
+    @cached_property
+    def _tables(self) -> dict[str, str]:
+        return {spec.schema: table for table, spec in self.stage.rules.layout.tables.items()}
+
+    def _chosen(self, table: str, fixed: Json) -> str | None:
+        """The record for a place: the one that is named there, else a newer one, in the state that is shown there."""
+        rows, named, state = self.store.tables[table], fixed.get("id"), fixed.get("status")
+        public = rows.peek(named) if isinstance(named, str) else None
+        if public is None or public.get("status") != state:
+            alike = rows.bucket("status", state) if state is not None and "status" in rows.indexes else ()
+            if alike:
+                return rows.rows[alike[-1]].id
+        return next(self._newest(table), None) if public is None else named
+
+    def _newest(self, table: str) -> Iterator[str]:
+        rows = self.store.tables[table]
+        return (rows.rows[key].id for key in reversed(rows.order))
+
+    async def _record(self, table: str, ident: str) -> Any:
+        """A record as the API shows it."""
+        path = self.owner.singles.get(table)
+        if path is not None:
+            return _holding(await self._ask(f"{path.rpartition('/')[0]}/{ident}"), ident)
+        record = self.store.tables[table].find(ident)
+        return None if record is None else orjson.loads(record.public)
+
+
+def _holding(value: Any, ident: str) -> Any:
+    """The object with an id in an answer."""
+    if isinstance(value, dict) and value.get("id") == ident:
+        return value
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next((found for item in inside if (found := _holding(item, ident)) is not None), None)
+
+
+def _rows(value: Any) -> list[Any]:
+    """The records of a list; none of what is no list."""
+    body = value.get("data", value) if isinstance(value, dict) else {}
+    rows = next((item for item in body.values() if isinstance(item, list)), []) if "pagination" in body else []
+    return list(rows)

@@ -1,0 +1,34 @@
+"""The settings of a sandbox, and what its customers do with their orders."""
+
+from ...calls import reply
+from ...calls.call import Call
+from ...calls.reply import Reply
+from ...kernel.record import Body
+
+
+def get_settings(call: Call) -> Reply:
+    """200 with the settings."""
+    return reply.value(call.sandbox.settings._asdict())
+
+
+def update_settings(call: Call, body: Body) -> Reply:
+    """200 with all settings; they apply from the next request on."""
+    settings = call.draft.settings = call.sandbox.settings._replace(**body)
+    return reply.value(settings._asdict())
+
+
+def set_behaviour(call: Call, ident: str, body: Body) -> Reply:
+    """200 with what the customer, of any merchant of the sandbox, does with new orders."""
+    for store in call.sandbox.stores.values():
+        row = store.customers.open(ident)
+        if row is not None:
+            break
+    else:
+        raise call.missing("customer")
+    call.store = store
+    behaviour = {"payment": body["payment"], "times": body.get("times") if body["payment"] else None}
+    hidden = {name: value for name, value in row.hidden.items() if name != "behaviour"}
+    if behaviour["payment"] is not None:
+        hidden["behaviour"] = behaviour
+    call.draft.update(store.customers, row, row.public, hidden)
+    return reply.value(behaviour)
