@@ -24,7 +24,7 @@ from .support.receiver import receiving
 
 # Files that take longest, longest first: a core that began one of them last would be alone with it at the end.
 LONG = (
-    "surfaces/test_readme_contract_tests.py",
+    "surfaces/test_docs_schemathesis.py",
     "journeys/test_replay.py",
     "properties/test_scenarios.py",
     "contract/test_schemathesis.py",
@@ -32,11 +32,11 @@ LONG = (
     "contract/test_planted.py",
     "contract/test_control_schemathesis.py",
     "properties/test_model.py",
-    "surfaces/test_readme_doors.py",
+    "surfaces/test_docs_teams.py",
     "soak/test_soak.py",
     "contract/test_explained.py",
     "engine/test_folding.py",
-    "surfaces/test_readme_in_tests.py",
+    "surfaces/test_docs_pytest.py",
     "crash/test_crash.py",
     "contract/test_repeatable.py",
 )
@@ -92,6 +92,7 @@ def sandbox_name(live: Live) -> Iterator[str]:
 def control(live: Live, sandbox_name: str) -> Iterator[httpx2.Client]:
     """The control surface of the test's sandbox: `control.get("/clock")`."""
     with httpx2.Client(base_url=f"{live.url}/s/{sandbox_name}/_sandbox", timeout=30, verify=NO_TLS) as client:
+        client.get("/credentials")  # creates the sandbox
         yield client
 
 

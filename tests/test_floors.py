@@ -137,9 +137,8 @@ def test_the_kernel_needs_the_standard_library_alone() -> None:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_a_module_is_short_and_says_what_it_is_for(module: str) -> None:
+def test_a_module_says_what_it_is_for(module: str) -> None:
     text = (PACKAGE / module).read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 300
     if text.strip():
         doc = ast.get_docstring(ast.parse(text))
         assert doc, "a module begins with what it is for"

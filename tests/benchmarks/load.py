@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import cast
 
@@ -38,7 +39,7 @@ def fire(shot: Shot, port: int, token: str, seconds: float, core: int) -> Result
     if shutil.which("wrk"):
         return _wrk(shot, port, token, seconds, core)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_own(_request(shot, port, token), port, seconds))
+        return runner.run(_own(_requests(shot, port, token), port, seconds))
 
 
 def _headers(shot: Shot, token: str) -> dict[str, str]:
@@ -46,8 +47,12 @@ def _headers(shot: Shot, token: str) -> dict[str, str]:
     return headers | ({"Content-Type": "application/json"} if shot.body is not None else {})
 
 
-def _request(shot: Shot, port: int, token: str) -> bytes:
-    body = b"" if shot.body is None else orjson.dumps(shot.body)
+def _requests(shot: Shot, port: int, token: str) -> list[bytes]:
+    bodies = [shot.body] if shot.other is None else [shot.body, shot.other]
+    return [_request(shot, b"" if body is None else orjson.dumps(body), port, token) for body in bodies]
+
+
+def _request(shot: Shot, body: bytes, port: int, token: str) -> bytes:
     lines = [f"{shot.method} {shot.path} HTTP/1.1", f"Host: 127.0.0.1:{port}"]
     lines += [f"{name}: {value}" for name, value in _headers(shot, token).items()]
     if body:
@@ -58,8 +63,8 @@ def _request(shot: Shot, port: int, token: str) -> bytes:
 class _Connection(asyncio.Protocol):
     """One connection: ask, wait, note the time, ask again."""
 
-    def __init__(self, request: bytes, until: float, times: list[float]) -> None:
-        self._request, self._until, self._times = request, until, times
+    def __init__(self, requests: list[bytes], until: float, times: list[float]) -> None:
+        self._requests, self._until, self._times = cycle(requests), until, times
         self._have, self._need = b"", 0
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -70,7 +75,7 @@ class _Connection(asyncio.Protocol):
     def _ask(self) -> None:
         self._have, self._need = b"", 0
         self._asked = time.perf_counter()
-        self._transport.write(self._request)
+        self._transport.write(next(self._requests))
 
     def data_received(self, data: bytes) -> None:
         self._have += data
@@ -104,12 +109,12 @@ class _Connection(asyncio.Protocol):
             self.done.set_exception(LoadError(f"the server closed the connection: {exc}"))
 
 
-async def _own(request: bytes, port: int, seconds: float) -> Result:
+async def _own(requests: list[bytes], port: int, seconds: float) -> Result:
     loop = asyncio.get_running_loop()
     times: list[float] = []
     began = time.perf_counter()
     connections = [
-        await loop.create_connection(lambda: _Connection(request, began + seconds, times), "127.0.0.1", port)
+        await loop.create_connection(lambda: _Connection(requests, began + seconds, times), "127.0.0.1", port)
         for _ in range(CONNECTIONS)
     ]
     await asyncio.gather(*(connection.done for _, connection in connections))
@@ -121,6 +126,11 @@ async def _own(request: bytes, port: int, seconds: float) -> Result:
 def _wrk(shot: Shot, port: int, token: str, seconds: float, core: int) -> Result:
     headers = "".join(f'wrk.headers["{name}"] = "{value}"\n' for name, value in _headers(shot, token).items())
     body = "" if shot.body is None else f"wrk.body = [==[{orjson.dumps(shot.body).decode()}]==]\n"
+    if shot.other is not None:
+        body += (
+            f"local bodies, turn = {{ wrk.body, [==[{orjson.dumps(shot.other).decode()}]==] }}, 0\n"
+            "request = function()\n  turn = 1 - turn\n  return wrk.format(nil, nil, nil, bodies[turn + 1])\nend\n"
+        )
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "shot.lua"
         script.write_text(f'wrk.method = "{shot.method}"\n{headers}{body}', encoding="utf-8")

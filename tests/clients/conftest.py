@@ -28,7 +28,7 @@ class Project:
         return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=240)
 
     def generate(self, url: str, name: str) -> None:
-        """Types of a served contract, made as the README says."""
+        """Types of a served contract, made as docs/typescript.md says."""
         made = self.run(
             "node_modules/.bin/openapi-typescript", url, "--default-non-nullable=false", "-o", f"src/{name}"
         )

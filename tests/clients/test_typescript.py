@@ -12,7 +12,7 @@ from ..support.contract import document
 from ..support.live import Live
 from .conftest import SHIPPED, Project
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "typescript.md"
 SOURCES = sorted((SHIPPED / "src").glob("*.ts"))
 TOLD = ("order.paid", "subscription.past_due", "customer.created", "plan.created")
 _RUN = (
@@ -103,7 +103,7 @@ def test_the_types_find_every_mistake_that_is_planted(project: Project) -> None:
 
 
 def test_what_has_a_default_may_be_left_out(project: Project) -> None:
-    """With the flag that the README names: a request needs what the contract requires and nothing else."""
+    """With the flag that docs/typescript.md names: a request needs what the contract requires and nothing else."""
     (project.folder / "src" / "least.ts").write_text(
         'import type { components } from "./api.js";\n'
         'export const plan: components["schemas"]["PlanCreate"] = { projectId: "", name: "Mensal", amount: 49.9 };\n'
@@ -115,7 +115,7 @@ def test_what_has_a_default_may_be_left_out(project: Project) -> None:
 
 def test_the_typescript_of_the_readme_compiles_and_runs(project: Project, live: Live, sandbox_name: str) -> None:
     """Its commands generate the types and run the program, which buys a plan; the pinned tools are there already."""
-    section = README.read_text(encoding="utf-8").partition("\n## In TypeScript\n")[2].partition("\n## ")[0]
+    section = PAGE.read_text(encoding="utf-8")
     (setup, run), (program,) = (
         re.findall(rf"^```{kind}\n(.*?)^```", section, re.MULTILINE | re.DOTALL) for kind in ("sh", "ts")
     )

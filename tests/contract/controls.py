@@ -58,6 +58,8 @@ class Controls:
             name, table, status = _MOVED[operation]
             found = self._records(table, status)
             return {**parameters, name: found[0]["id"]} if found else parameters
+        if operation == "resumeSubscription" and number % 2:
+            return {**parameters, "subscriptionId": self._leaving()}
         if operation == "deleteSandbox" and not every and not number % 3:
             return {"sandboxName": PROTECTED}
         names = [name for name in parameters if name in self._makers] if every or number % 8 else []
@@ -120,6 +122,11 @@ class Controls:
 
     def _snapshot(self) -> str:
         return str(self._done("POST", "snapshots", json={"name": "known"}).json()["snapshot"]["name"])
+
+    def _leaving(self) -> str:
+        ident = str(self._records("subscriptions", "active")[0]["id"])
+        self._done("POST", f"subscriptions/{ident}/cancel", json={"at_period_end": True})
+        return ident
 
     def _inbox(self) -> str:
         self._done("POST", "inbox/shop", json={})

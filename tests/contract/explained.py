@@ -82,7 +82,10 @@ def _paste(control: httpx2.Client, request: Json, folder: Path, measured: Measur
     if answer.status_code == 404:  # forgotten since
         return
     shown = answer.raise_for_status().json()["request"]
-    nearest = shown["explanation"]["nearest"]
+    nearest, state = shown["explanation"]["nearest"], shown["explanation"]["state"]
+    if nearest is None and state is not None and state["needed"]:  # only another record or method would do
+        measured.unlisted[code] += 1
+        return
     statuses = [] if nearest is None else pasted(nearest["curl"], folder)
     if statuses and all(200 <= status < 300 for status in statuses):
         measured.good[code] += 1

@@ -13,7 +13,7 @@ from stub_server.contract.document import Document
 from stub_server.contract.source import ContractError
 
 from ..support.contract import OPENAPI, document, read_once
-from ..support.overlays import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, copied, overlay, removed, updated
+from ..support.overlays import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, UNEMITTED, copied, overlay, removed, updated
 
 ORDER = "$.components.schemas.Order"
 PAID = "$['x-webhooks']['order.paid']"
@@ -63,18 +63,18 @@ FITTING = {
 }  # fmt: skip
 UNFIT = {
     "an event that only the catalogue lost": (
-        removed(PAID),
+        removed(PAID, UNEMITTED),
         f"{LIFE}.moves[2].event: order.paid is no event of this contract: take it out, or describe it in x-webhooks",
     ),
     "an event that only the catalogue calls so": (
-        copied("$['x-webhooks'] order.settled", PAID) + removed(PAID),
+        copied("$['x-webhooks'] order.settled", PAID) + removed(PAID, UNEMITTED),
         f"{LIFE}.moves[2].event: order.paid is no event of this contract: take it out, or describe it in x-webhooks",
     ),
     "another event of a move": (
-        removed("$['x-webhooks']['subscription.activated']",
-                "$.components.schemas.Subscription['x-lifecycle'].moves[?@.event == 'subscription.activated'].event"),
-        "$.components.schemas.Subscription['x-lifecycle'].moves[0].also[0]: subscription.activated is no event of this "
-        "contract: take it out, or describe it in x-webhooks",
+        removed("$['x-webhooks']['order.payment_failed']", "$.paths..['x-emits'][?@ == 'order.payment_failed']",
+                f"{LIFE}.moves[?@.event == 'order.payment_failed'].event"),
+        f"{LIFE}.moves[1].also[0]: order.payment_failed is no event of this contract: take it out, or describe it in "
+        "x-webhooks",
     ),
     "an event of a change": (
         removed("$['x-webhooks']['plan.updated']", "$.paths..['x-emits'][?@ == 'plan.updated']"),
@@ -93,11 +93,11 @@ UNFIT = {
     ),
     "a state of a move": (
         updated(f"{LIFE}.moves", "[{ from: paid, to: held }]"),
-        f"{LIFE}.moves[8].to: held is no state of this lifecycle: take it out, or put it into states",
+        f"{LIFE}.moves[9].to: held is no state of this lifecycle: take it out, or put it into states",
     ),
     "a state that is no beginning": (
         updated(f"{LIFE}.moves", "[{ from: deleted, to: paid }]"),
-        f"{LIFE}.moves[8].from: deleted is no state of this lifecycle: take it out, or put it into states",
+        f"{LIFE}.moves[9].from: deleted is no state of this lifecycle: take it out, or put it into states",
     ),
     "a state of a set": (
         updated(f"{LIFE}.sets.payable", "[held]"),
@@ -121,7 +121,7 @@ UNFIT = {
     ),
     "a move that stands twice": (
         updated(f"{LIFE}.moves", "[{ from: pending, to: paid }]"),
-        f"{LIFE}.moves[8]: the move from pending to paid is defined twice: give it a name",
+        f"{LIFE}.moves[9]: the move from pending to paid is defined twice: give it a name",
     ),
     "a misspelt member of a move": (
         updated(f"{LIFE}.moves[2]", "{ events: order.paid }"),
@@ -271,7 +271,7 @@ def test_what_does_not_fit_is_told_with_file_path_and_reason(tmp_path: Path, wha
 
 def test_of_several_overlays_all_are_named(tmp_path: Path) -> None:
     """Each can be right in itself."""
-    one, two = overlay(tmp_path, removed(PAID), "one.yaml"), overlay(tmp_path, LATE, "two.yaml")
+    one, two = overlay(tmp_path, removed(PAID, UNEMITTED), "one.yaml"), overlay(tmp_path, LATE, "two.yaml")
     with pytest.raises(ContractError) as caught:
         judge(one, two)
     assert str(caught.value).startswith(f"{one}, {two}: {LIFE}.moves[2].event: order.paid is no event")

@@ -19,18 +19,16 @@ assert pack.PACK.is_dir()
 
 SCHEMAS = document().raw["components"]["schemas"]
 NETWORK = re.compile(SCHEMAS["IpNetwork"]["pattern"].removesuffix("$") + r"\Z")
-DOCUMENT = re.compile(SCHEMAS["CustomerCreate"]["properties"]["document"]["pattern"].removesuffix("$") + r"\Z")
+# Without what `not` excludes: as one pattern, which may look ahead where one of the contract does not.
+DOCUMENT = re.compile(
+    f"(?!{SCHEMAS['Document']['not']['pattern'].removesuffix('$')}\\Z)"
+    f"{SCHEMAS['Document']['pattern'].removesuffix('$')}\\Z"
+)
 GROUPS = st.sampled_from(["", "0", "1", "ab", "FFFF", "1.2.3.4", "1.2.3.256", "12345"])
 ADDRESSES = st.one_of(
     st.ip_addresses().map(str), st.lists(GROUPS, max_size=9).map(":".join), st.text("0aF:.", max_size=9)
 )
 SUFFIXES = st.sampled_from(["", "/0", "/00", "/7", "/32", "/33", "/128", "/129", "/255.255.0.0", "/", "/a", "/1/2"])
-
-
-def test_documents_have_the_same_pattern_wherever_they_are_sent() -> None:
-    payer = document("sandbox.yaml").raw["components"]["schemas"]["SandboxPayer"]
-    sent = [payer, *(SCHEMAS[name] for name in ("CustomerCreate", "CustomerUpdate", "OrderCustomerInput"))]
-    assert len({schema["properties"]["document"]["pattern"] for schema in sent}) == 1
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import click
 import orjson
 
 from .child import live, reopened
+from .damage import Suffered, suffer
 from .deliveries import Came, flooded
 from .places import PLACES
 
@@ -118,10 +119,14 @@ def _read(told: Path) -> tuple[Any, Any]:
 @click.option("--seed", default=1, show_default=True)
 @click.option("--fresh", default=20, show_default=True, help="After so many kills a new directory begins.")
 @click.option("--events", default=10_000, show_default=True, help="Then so many events; 0 makes none.")
-def main(kills: int, seed: int, fresh: int, events: int) -> None:
+@click.option(
+    "--damages", type=(int, int, int), default=(200, 50, 20), show_default=True, help="Flips, cuts, removals."
+)
+def main(kills: int, seed: int, fresh: int, events: int, damages: tuple[int, int, int]) -> None:
     """Kill processes at random moments and at every place in turn; exit code 1 when something was lost.
 
-    Then a flood of events to a receiver that fails, with a server that is killed five times.
+    Then a flood of events to a receiver that fails, with a server that is killed five times, and directories of which
+    a bit is flipped, a file is cut off or a file is removed.
     """
     places = [None, *PLACES]
     done: Counter[str] = Counter()
@@ -142,7 +147,13 @@ def main(kills: int, seed: int, fresh: int, events: int) -> None:
         with tempfile.TemporaryDirectory() as folder:
             flood = flooded(Path(folder), events, 5)
         wrong += [f"the event of customer {ident} never arrived" for ident in flood.missing]
+    suffered: Suffered | None = None
+    if any(damages):
+        with tempfile.TemporaryDirectory() as folder:
+            suffered = suffer(Path(folder), damages, seed)
+        wrong += suffered.wrong
     report = {
+        "damages": suffered and {"found": suffered.found, "harmless": suffered.harmless},
         "flood": flood and flood._asdict(),
         "kills": done.total(),
         "looked_at": acknowledged,

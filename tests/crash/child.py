@@ -91,7 +91,7 @@ def _tell(told: int, what: Any) -> None:
 
 
 def _token(app: Edge, inside: Inside, name: str) -> str:
-    inside.ask("GET", f"/s/{name}/_sandbox/health")
+    inside.ask("GET", f"/s/{name}/_sandbox/credentials")
     world = app.sandboxes.find(name)
     assert world is not None
     return app.server.ready_token(world)
@@ -139,7 +139,9 @@ def _rewind(inside: Inside, app: Edge, name: str, random: Random, files: dict[st
 
 
 def _carry(inside: Inside, app: Edge, name: str, random: Random, files: dict[str, bytes]) -> None:
-    file = inside.ask("GET", f"/s/{random.choice(NAMES)}/_sandbox/export").body
+    origin = random.choice(NAMES)
+    _token(app, inside, origin)
+    file = inside.ask("GET", f"/s/{origin}/_sandbox/export").body
     assert 200 == inside.ask("POST", f"/s/{name}/_sandbox/import", file, media=MEDIA).status
 
 

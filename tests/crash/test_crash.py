@@ -8,6 +8,7 @@ import orjson
 
 from stub_server.delivery.courier import PER_WEBHOOK
 
+from .damage import suffer
 from .deliveries import flooded
 
 ROOT = Path(__file__).parents[2]
@@ -17,12 +18,20 @@ KILLS = 16
 def test_what_was_acknowledged_is_there_after_every_kill() -> None:
     """`make crash` does so hundreds of times."""
     command = [sys.executable, "-m", "tests.crash", "--kills", str(KILLS), "--fresh", "8", "--events", "0"]
+    command += ["--damages", "0", "0", "0"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     report = orjson.loads(done.stdout)
     assert (KILLS, []) == (report["kills"], report["wrong"])
     assert report["looked_at"] >= KILLS - 2
     assert len(report["places"]) > 4
+
+
+def test_damage_of_a_store_is_found_and_what_is_whole_can_be_kept(tmp_path: Path) -> None:
+    """`make crash` does so hundreds of times."""
+    suffered = suffer(tmp_path, (8, 3, 3), 1)
+    assert [] == suffered.wrong
+    assert suffered.found >= 5
 
 
 def test_every_event_arrives_though_the_server_is_killed_on_the_way(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from .scene import MERCHANTS, UNKNOWN, Request, Scene, one, pick
 from .state import LISTS
 
 DOCUMENTS = tuple(cpf_with_check_digits(f"{987_000_000 + number}") for number in range(5))
+NEWCOMER = cpf_with_check_digits("987000009")  # whom no random turn names
 METHODS = ("pix", "pix", "credit_card", "boleto")
 PLANS: tuple[Json, ...] = (
     {},
@@ -115,13 +116,16 @@ def place_order(scene: Scene, store: Store, a: int, b: int) -> Request:
     project = one(store.projects, b) if plan is None else plan.public["projectId"]
     method = METHODS[b % 4]
     local = (None, None, *MAGIC)[a % (2 + len(MAGIC))] or "rosa"
+    document = DOCUMENTS[b % len(DOCUMENTS)]
+    if b > 10:
+        local, document = "fill_never", NEWCOMER
     body = {
         "projectId": project,
         "planId": UNKNOWN if plan is None else plan.id,
         "paymentMethod": method,
         "totalAmount": 10 + b / 4,
         "items": [{"description": "Plano", "quantity": 1, "amount": 10 + b / 4}],
-        "customer": {"name": "Rosa", "email": f"{local}@example.com", "document": DOCUMENTS[b % len(DOCUMENTS)]},
+        "customer": {"name": "Rosa", "email": f"{local}@example.com", "document": document},
     }
     return Request("POST", "/v2/orders/pix" if method == "pix" and b % 3 else "/v2/orders", body)
 

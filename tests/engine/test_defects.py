@@ -231,7 +231,7 @@ def test_a_broken_world_answers_503_until_it_is_reset(broken: Shop) -> None:
         unavailable(answer)
     assert 200 == inside.ask("GET", "/_sandbox/health").status
     assert number == world.log.number
-    elsewhere = inside.ask("GET", "/s/elsewhere/_sandbox/clock")
+    elsewhere = inside.ask("GET", "/s/elsewhere/_sandbox/credentials")
     inside.app.sandboxes.forget("elsewhere")
     assert 200 == elsewhere.status
     assert 200 == inside.ask("POST", "/_sandbox/reset").status

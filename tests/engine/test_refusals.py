@@ -14,7 +14,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from stub_server.app import create_app
-from stub_server.engine.scheduler import tick
+from stub_server.engine.scheduler import tick_through
 from stub_server.faults import rules
 from stub_server.files import package
 from stub_server.files.package import MEDIA
@@ -34,9 +34,23 @@ from ..support.requests import JSON, OPERATIONS, ask, body_of, with_code
 from .state import Facts, differences, state
 
 NOTHING = "11111111-1111-4111-8111-111111111111"
-OF_THE_WIRE = {"malformed_request", "request_timeout", "headers_too_large", "too_many_connections"}
+OF_THE_WIRE = {
+    "malformed_request",
+    "request_timeout",
+    "uri_too_long",
+    "headers_too_large",
+    "http_version_not_supported",
+    "too_many_connections",
+}
 """Codes that a connection is refused with: no request comes of it."""
-NOT_REFUSALS = {"internal_error", "not_implemented", "simulated_fault", "sandbox_unavailable", "rate_limited"}
+NOT_REFUSALS = {
+    "internal_error",
+    "not_implemented",
+    "simulated_fault",
+    "sandbox_unavailable",
+    "store_unavailable",
+    "rate_limited",
+}
 """Codes of defects, of what is not there, and of limits that this server does not set."""
 IN_PUBLIC = {"admin_key_required"}
 """Codes of a server that other machines can reach."""
@@ -68,7 +82,7 @@ class Watched:
         path: str = scope["path"]
         world = self.app.sandboxes.find(path.split("/")[2]) if path.startswith("/s/") else None
         world = world or self.app.sandboxes.default
-        tick(world)  # what was due before the request is not its doing
+        tick_through(world)  # what was due before the request is not its doing
         before, number = state(world) | worlds_of(self.app), world.log.number
         sent: list[Message] = []
         scope["extensions"] = {}  # answers come in messages, which can be looked at
@@ -162,7 +176,7 @@ def test_what_cannot_be_read_or_is_not_there_changes_nothing(shop: Estate) -> No
         ("createWebhook", {"projectId": NOTHING}),
     ):
         whole: Json = (body_of(OPERATIONS[name], shop.ids) or {}) | body
-        refused(ask(shop.api, OPERATIONS[name], shop.ids, json=whole), 404, "reference_not_found")
+        refused(ask(shop.api, OPERATIONS[name], shop.ids, json=whole), 409, "reference_not_found")
     refused(ask(shop.api, OPERATIONS["getMerchantByPublicKey"]), 404, "merchant_not_found")
 
 

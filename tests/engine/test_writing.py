@@ -62,6 +62,7 @@ def test_a_world_that_is_written_and_read_is_the_same(inside: Inside, hooks: tup
         nonlocal examples
         examples += 1
         directory = Directory(tmp_path / str(examples), always=False)
+        directory.secret(inside.app.sandboxes._origin.secret)
         keeper = Keeper(directory)
         shop = shop_in(inside, hooks)
         keeper.enter(entry := _entry(shop.world), keeper.prepare_at_once(shop.world))
@@ -93,7 +94,7 @@ def look_at(inside: Inside, shop: Shop) -> None:
     file = BytesIO()
     write_world(file, capture(world), kept)
     customs = Customs(inside.app.sandboxes._origin.seeding.fixtures, secret)
-    admitted, steps, _ = customs.admit(
+    admitted, steps, _, _ = customs.admit(
         file.getvalue(), NAME, history, partial(inside.app.sandboxes._maker.empty, NAME, now=None)
     )
     admitted.log.refill(steps)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ..support.make import Json, make_order, make_plan
+from ..support.make import Json, card_body, created, make_order, make_plan
 from .stage import DAY, Stage, by_code
 from .steps import done
 
@@ -22,6 +22,31 @@ def paid(trial: int = 0, magic: str | None = None, wait: float = 0) -> Callable[
         return str(stage.subscription_of(order["id"])["id"])
 
     return open_
+
+
+def by_card(trial: int = 0) -> Callable[[Stage], str]:
+    """A card pays its order as it is made."""
+
+    def open_(stage: Stage) -> str:
+        plan = make_plan(stage.api, trial_period_days=trial, payment_methods=["credit_card"])
+        order = created(stage.api.post("/v2/orders", json=card_body(plan)))
+        return str(stage.subscription_of(order["id"])["id"])
+
+    return open_
+
+
+def renewed_by_card(state: str) -> Callable[[Stage], str]:
+    """A subscriber orders once more, by card."""
+
+    def renew(stage: Stage) -> str:
+        held = stage.subscription(state)
+        done(stage.api.put(f"/v2/plans/{held['planId']}", json={"payment_methods": ["pix", "credit_card"]}))
+        customer = stage.get_order(held["orderId"])["customer"]
+        body = card_body({"projectId": held["projectId"], "id": held["planId"]}, customer=customer)
+        created(stage.api.post("/v2/orders", json=body))
+        return str(held["id"])
+
+    return renew
 
 
 def driven(state: str, verb: str, **body: object) -> Callable[[Stage], str]:
@@ -72,19 +97,11 @@ def renewed_by_magic(stage: Stage) -> str:
 
 
 def renewed_late_by_magic(stage: Stage) -> str:
-    """The project stands still until a minute before the end; the renewal order made then is paid in three."""
-    plan = make_plan(stage.api)
-    order = stage.order("pending", plan, "succeed_with_delay")
-    stage.advance(180)
-    held = stage.subscription_of(order["id"])
-    done(stage.api.post(f"/v2/projects/{plan['projectId']}/suspend"))
-    stage.go_to(held["current_period_end"].replace(held["current_period_end"][10:], "T00:00:00Z"))
-    while stage.after(60) < held["current_period_end"]:
-        stage.advance(50)
-    done(stage.api.post(f"/v2/projects/{plan['projectId']}/activate"))
-    stage.go_to(held["current_period_end"])
-    assert stage.get_subscription(held["id"])["status"] == "past_due"
-    stage.advance(180)
+    """Another order of a customer who is past due is paid by a magic value."""
+    held = stage.subscription("past_due")
+    customer = stage.get_order(held["orderId"])["customer"] | {"email": "succeed_immediately@example.com"}
+    make_order(stage.api, {"projectId": held["projectId"], "id": held["planId"]}, customer=customer)
+    stage.advance(1)
     return str(held["id"])
 
 
@@ -171,19 +188,15 @@ def renewed_in_trial(magic: str | None = None, wait: float = 0) -> Callable[[Sta
     return renew
 
 
-def billed_anew(stage: Stage) -> str:
-    """The period ends while the project stands still, and the project goes on."""
-    held = stage.subscription("active", interval="day")
-    done(stage.api.post(f"/v2/projects/{held['projectId']}/suspend"))
-    stage.advance(3 * DAY)
-    done(stage.api.post(f"/v2/projects/{held['projectId']}/activate"))
-    return str(held["id"])
-
-
 ROADS: dict[tuple[str, str, str, str], Callable[[Stage], str]] = {
     ("new", "active", "subscription.created", "payOrder"): paid(),
     ("new", "active", "subscription.created", "simulation"): paid(magic="succeed_immediately", wait=1),
     ("new", "active", "subscription.created", "clock"): paid(wait=AUTOPAY),
+    ("new", "active", "subscription.created", "createOrder"): by_card(),
+    ("new", "trialing", "subscription.created", "createOrder"): by_card(7),
+    ("active", "active", "subscription.renewed", "createOrder"): renewed_by_card("active"),
+    ("past_due", "active", "subscription.renewed", "createOrder"): renewed_by_card("past_due"),
+    ("trialing", "trialing", "subscription.renewed", "createOrder"): renewed_by_card("trialing"),
     ("new", "trialing", "subscription.created", "payOrder"): paid(7),
     ("new", "trialing", "subscription.created", "simulation"): paid(7, "succeed_with_delay", 180),
     ("new", "trialing", "subscription.created", "clock"): paid(7, wait=AUTOPAY),
@@ -215,6 +228,5 @@ ROADS: dict[tuple[str, str, str, str], Callable[[Stage], str]] = {
     ("trialing", "trialing", "subscription.renewed", "payOrder"): renewed_in_trial(),
     ("trialing", "trialing", "subscription.renewed", "simulation"): renewed_in_trial("succeed_immediately", 1),
     ("trialing", "trialing", "subscription.renewed", "clock"): renewed_in_trial(wait=AUTOPAY),
-    ("past_due", "past_due", "subscription.renewal_due", "clock"): billed_anew,
 }
 ROADS |= {(*key[:3], "payPixCode"): by_code(road) for key, road in list(ROADS.items()) if key[3] == "payOrder"}

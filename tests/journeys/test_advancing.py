@@ -149,7 +149,7 @@ def test_a_call_waits_only_so_long_and_the_rest_goes_on(
         control.post("/clock/advance", json={"seconds": 1}),
         control.patch("/clock", json={"to": after(9 * 86_400)}),
         control.post("/clock/freeze", json={}),
-        control.post("/clock/freeze", json={"at": after(9 * 86_400)}),
+        control.post("/clock/freeze", json={"to": after(9 * 86_400)}),
         control.post("/clock/resume"),
     ):
         refused(answer, 409, "clock_advancing")
@@ -178,7 +178,7 @@ def test_the_other_clock_calls_wait_as_long(
     if call == "patch":
         answer = control.patch("/clock", json={"to": to, "wait_seconds": 0})
     else:
-        answer = control.post("/clock/freeze", json={"at": to, "wait_seconds": 0})
+        answer = control.post("/clock/freeze", json={"to": to, "wait_seconds": 0})
     clock = answer.json()
     assert (200, False, 1, False) == (answer.status_code, clock["complete"], clock["remaining"], clock["frozen"])
     receiver.hold.set()
@@ -204,7 +204,7 @@ def test_a_world_that_is_reset_while_its_clock_advances(
 
 
 @pytest.mark.parametrize(
-    ("path", "body"), [("/clock/advance", {"days": 3}), ("/clock/freeze", {"at": after(3 * 86_400)})]
+    ("path", "body"), [("/clock/advance", {"days": 3}), ("/clock/freeze", {"to": after(3 * 86_400)})]
 )
 def test_a_call_that_waits_in_a_world_that_is_reset_says_that_it_has_not_done_it(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, path: str, body: Json

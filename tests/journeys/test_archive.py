@@ -2,7 +2,8 @@
 
 import pytest
 
-from ..support.make import Json, created, fresh_cpf, make_plan, order_body
+from ..support.make import Json, created, make_plan, order_body
+from .members import waiting
 from .stage import Stage
 from .steps import done, refused
 
@@ -16,9 +17,7 @@ ARCHIVE: dict[str, tuple[str, str, Json]] = {
 
 def pending(stage: Stage, plan: Json, method: str) -> Json:
     """A new order that waits for payment."""
-    document = fresh_cpf()
-    buyer = {"name": "Marina Duarte", "email": f"m.{document}@example.com", "document": document}
-    body = order_body(plan["projectId"], plan["id"], paymentMethod=method, customer=buyer)
+    body = order_body(plan["projectId"], plan["id"], paymentMethod=method, customer=waiting(method))
     order = created(stage.api.post("/v2/orders", json=body))
     assert order["status"] == "pending"
     return order

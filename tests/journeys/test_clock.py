@@ -176,7 +176,7 @@ def test_an_unpaid_renewal_is_due_then_past_due_then_over(
     assert (end, end) == (at(held["current_period_end"]), at(held["next_billing_at"]))
     stage.advance(100 * DAY)
     steps = [("renewal_due", -lead), ("past_due", 0), ("expired", grace)]
-    assert [(name, end + timedelta(days=days)) for name, days in steps] == history(stage, held["id"])[2:]
+    assert [(name, end + timedelta(days=days)) for name, days in steps] == history(stage, held["id"])[1:]
     after = stage.get_subscription(held["id"])
     assert ("expired", None, 0) == (after["status"], after["next_billing_at"], after["cycle"])
     over = end + timedelta(days=grace)
@@ -219,20 +219,7 @@ def test_a_subscription_canceled_for_its_end_ends_there_and_bills_no_more(stage:
     after = stage.get_subscription(held["id"])
     assert ("canceled", held["orderId"]) == (after["status"], after["lastOrderId"])
     assert held["current_period_end"] == after["ended_at"]
-    assert ["created", "activated", "canceled"] == [name for name, _ in history(stage, held["id"])]
-
-
-def test_a_suspended_project_makes_no_renewals_and_catches_up(stage: Stage) -> None:
-    """Nothing is billed while it stands still; what fell due meanwhile is billed when it is active again."""
-    held = stage.subscription("active", interval="week")
-    done(stage.api.post(f"/v2/projects/{held['projectId']}/suspend"))
-    stage.advance(6 * DAY)
-    assert stage.get_subscription(held["id"])["lastOrderId"] == held["orderId"]
-    done(stage.api.post(f"/v2/projects/{held['projectId']}/activate"))
-    stage.advance(0)
-    order = stage.get_order(stage.get_subscription(held["id"])["lastOrderId"])
-    assert (order["status"], order["createdAt"]) == ("pending", stage.now())
-    assert "renewal_due" in [name for name, _ in history(stage, held["id"])]
+    assert ["created", "canceled"] == [name for name, _ in history(stage, held["id"])]
 
 
 def test_autopay_pays_every_order_so_long_after_it_was_made(serve: Serve, sink: str) -> None:
@@ -250,16 +237,15 @@ def test_autopay_pays_every_order_so_long_after_it_was_made(serve: Serve, sink: 
         assert stage.get_order(stubborn["id"])["status"] == "expired"
 
 
-@pytest.mark.parametrize(("method", "status"), [("pix", "paid"), ("boleto", "paid"), ("credit_card", "pending")])
-def test_autopay_pays_pix_and_boleto_and_leaves_cards_to_the_control_surface(
-    serve: Serve, sink: str, method: str, status: str
-) -> None:
+@pytest.mark.parametrize("method", ["pix", "boleto"])
+def test_autopay_pays_pix_and_boleto(serve: Serve, sink: str, method: str) -> None:
     with staged(serve(autopay=90), "auto", sink) as stage:
         plan = make_plan(stage.api, payment_methods=["pix", "boleto", "credit_card"])
         body = order_body(plan["projectId"], plan["id"], paymentMethod=method)
         order = created(stage.api.post("/v2/orders", json=body))
+        assert order["status"] == "pending"
         stage.advance(90)
-        assert stage.get_order(order["id"])["status"] == status
+        assert stage.get_order(order["id"])["status"] == "paid"
 
 
 def test_the_clock_goes_forward_only_and_not_too_far(stage: Stage) -> None:

@@ -99,9 +99,9 @@ def test_what_is_no_instant_begins_no_world(control: httpx2.Client, now: object,
 
 
 def test_an_instant_to_freeze_at_is_refused_by_its_own_name(control: httpx2.Client) -> None:
-    """The field is called `at` there."""
-    answer = control.post("/clock/freeze", json={"at": "2020-01-01T00:00:00Z"})
-    assert {"at": "clock_moves_forward_only"} == refused(answer, 409, "clock_moves_forward_only")
+    """Where a clock moves the field is called `to`, here too."""
+    answer = control.post("/clock/freeze", json={"to": "2020-01-01T00:00:00Z"})
+    assert {"to": "clock_moves_forward_only"} == refused(answer, 409, "clock_moves_forward_only")
 
 
 @pytest.mark.parametrize("body", [None, {}, {"wait_seconds": 1}])

@@ -90,15 +90,15 @@ def test_overrides_that_break_the_payloads_schema_are_409(control: httpx2.Client
 
 
 @pytest.mark.parametrize("type_", ["customer.updated", "webhook.test"])
-def test_an_unknown_record_is_404(control: httpx2.Client, type_: str) -> None:
+def test_an_unknown_record_is_409(control: httpx2.Client, type_: str) -> None:
     answer = control.post("/events", json={"type": type_, "resource_id": UNKNOWN})
-    assert {"resource_id": "reference_not_found"} == refused(answer, 404, "reference_not_found")
+    assert {"resource_id": "reference_not_found"} == refused(answer, 409, "reference_not_found")
     assert f"No record of this sandbox that {type_} is about has this resource_id." == answer.json()["message"]
 
 
-def test_a_record_of_another_kind_is_404(control: httpx2.Client, credentials: Json) -> None:
+def test_a_record_of_another_kind_is_409(control: httpx2.Client, credentials: Json) -> None:
     body = {"type": "order.paid", "resource_id": credentials["sample"]["customerId"]}
-    refused(control.post("/events", json=body), 404, "reference_not_found")
+    refused(control.post("/events", json=body), 409, "reference_not_found")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from ..support.contract import document
 from ..support.estate import Estate
 from ..support.live import Live
-from ..support.make import Json, created, make_customer, make_order, make_plan, make_project, order_body
+from ..support.make import Json, card_body, created, make_customer, make_order, make_plan, make_project, order_body
 from ..support.requests import OPERATIONS, ask
 from .stage import Stage, staged
 from .steps import done
@@ -99,6 +99,20 @@ def fail(shop: Estate, operation: str) -> None:
     created(shop.api.post(OPERATIONS[operation].path, json=body))
 
 
+def renew_by_card(shop: Estate, operation: str) -> None:
+    """A subscriber whose bill is open orders once more, by card."""
+    plan = make_plan(shop.api, interval="day", payment_methods=["credit_card", "pix"])
+    order = make_order(shop.api, plan)
+    done(shop.control.post(f"/orders/{order['id']}/pay"))
+    done(shop.control.post("/clock/advance", json={"seconds": 13 * 3600}))
+    created(shop.api.post("/v2/orders", json=card_body(plan, customer=order["customer"])))
+
+
+def buy_by_card(shop: Estate, operation: str) -> None:
+    """A card pays its first order at once."""
+    created(shop.api.post("/v2/orders", json=card_body(make_plan(shop.api, payment_methods=["credit_card"]))))
+
+
 def paid_order(shop: Estate, plan: Json) -> str:
     """The id of an order that opened a subscription."""
     ident: str = make_order(shop.api, plan)["id"]
@@ -153,7 +167,7 @@ def once(shop: Estate, operation: str) -> None:
 
 
 STEPS: dict[str, tuple[Callable[[Estate, str], None], ...]] = {
-    "createOrder": (once, fail),
+    "createOrder": (once, fail, buy_by_card, renew_by_card),
     "createPixOrder": (once, fail),
     "updateProject": (once, turn, close),
     "updateProjectStatus": (turn, close),

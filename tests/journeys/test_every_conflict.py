@@ -12,6 +12,7 @@ from ..support.make import Json, created, make_customer, make_order, make_plan, 
 from ..support.receiver import Receiver, receiving
 from ..support.requests import OPERATIONS, ask, body_of, path_of, with_code
 from .steps import archive, done, refused
+from .test_every_refusal import REFERENCES
 
 CNPJ = "11222333000181"
 Answer = httpx2.Response
@@ -43,6 +44,11 @@ def buyer_of_another_type(shop: Estate, operation: str) -> Answer:
     return create(shop, operation, customer=buyer)
 
 
+def wrong_total(shop: Estate, operation: str) -> Answer:
+    done(shop.control.patch("/settings", json={"strict_amounts": True}))
+    return create(shop, operation, totalAmount=1)
+
+
 def sku_taken(shop: Estate, operation: str) -> Answer:
     created(create(shop, "createProduct", sku="VIOLAO-1"))
     return create(shop, operation, sku="VIOLAO-1")
@@ -58,7 +64,7 @@ def with_activity(shop: Estate, operation: str) -> Answer:
 
 
 def plan_with_subscribers(shop: Estate, operation: str) -> Answer:
-    return create(shop, operation, amount=1.5) if operation == "updatePlan" else with_activity(shop, operation)
+    return create(shop, operation, interval="year") if operation == "updatePlan" else with_activity(shop, operation)
 
 
 def suspended(shop: Estate, operation: str) -> Answer:
@@ -120,14 +126,8 @@ def long_name(shop: Estate, operation: str) -> Answer:
 
 
 def of_nothing(shop: Estate, operation: str) -> Answer:
-    """A change that names a record which does not exist; the 404 of the operation is the target's."""
-    nothing = "11111111-1111-4111-8111-111111111111"
-    body = {
-        "updateApiKey": {"allowed_projects": [nothing]},
-        "updateProduct": {"planIds": [nothing]},
-        "updateWebhook": {"projectId": nothing},
-    }[operation]
-    return ask(shop.api, OPERATIONS[operation], shop.ids, json=body)
+    """A body that names a record which does not exist."""
+    return create(shop, operation, **REFERENCES[operation][1])
 
 
 CAUSES: dict[str, Callable[[Estate, str], Answer]] = {
@@ -144,6 +144,7 @@ CAUSES: dict[str, Callable[[Estate, str], Answer]] = {
     "plan_in_use": plan_with_subscribers,
     "plan_not_active": lambda shop, operation: with_plan(shop, operation, status="inactive"),
     "plan_sold_out": lambda shop, operation: with_plan(shop, operation, max_subscribers=1),
+    "amount_mismatch": wrong_total,
     "payment_method_not_allowed": lambda shop, operation: with_plan(shop, operation, payment_methods=["boleto"]),
     "invalid_state_transition": impossible_move,
     "api_key_expired": expired_key,

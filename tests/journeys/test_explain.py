@@ -1,5 +1,8 @@
 """Every kind of refusal is explained, and the nearest request that the explanation names succeeds as it is pasted."""
 
+import json
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -90,8 +93,9 @@ def conflict(code: str) -> Provoke:
     return lambda shop: CAUSES[code](shop, operation)
 
 
+NO_ROOM = "webhook_limit"
 PROVOKED: dict[str, Provoke] = {
-    **{code: conflict(code) for code in CAUSES},
+    **{code: conflict(code) for code in CAUSES if code != NO_ROOM},
     "missing_credentials": lambda shop: with_token(shop, None),
     "invalid_token": lambda shop: with_token(shop, "eyJhbGciOiJIUzI1NiJ9.e30."),
     "token_expired": lambda shop: with_token(shop, late(shop)),
@@ -147,6 +151,11 @@ PROVOKED: dict[str, Provoke] = {
 BEFORE_A_WORLD = ("host_not_allowed", "delivery_not_allowed")
 """Codes of requests that are refused before a world is chosen: the default one's journal has them."""
 ELSEWHERE_TESTED = {"sandbox_not_found", "refund_window_closed"}
+ANOTHER_WOULD_DO = {
+    "project_has_activity", "webhook_deleted", "log_not_retryable", "method_not_allowed", "not_found",
+    "merchant_not_found", "order_already_paid",
+}  # fmt: skip
+"""Codes of requests that only another record or method would make succeed: the explanation says which, and no more."""
 LISTED = [code for code, kind in KINDS.items() if kind.is_listed]
 
 
@@ -165,8 +174,12 @@ def test_the_nearest_request_of_every_kind_succeeds_as_pasted(shop: Estate, tmp_
     with httpx2.Client(base_url=f"{shop.live.url}/s/{place}/_sandbox", verify=NO_TLS) as control:
         found = explanation(control, refusal)
     assert refusal.json()["message"] == found["summary"]
+    if code in ANOTHER_WOULD_DO:
+        needs_another(found)
+        return
     nearest = found["nearest"]
     assert nearest is not None, found
+    same_act(refusal, nearest)
     statuses = pasted(nearest["curl"], tmp_path)
     assert all(200 <= status < 300 for status in statuses), (statuses, nearest)
 
@@ -182,14 +195,65 @@ def test_every_conflict_of_every_operation_has_a_nearest_request(
     cause = CAUSES[code]
     if code == "document_type_conflict" and "Order" in operation:
         cause = buyer_of_another_type
-    found = explanation(shop.control, cause(shop, operation))
+    refusal = cause(shop, operation)
+    found = explanation(shop.control, refusal)
+    if code == NO_ROOM:
+        assert found["nearest"] is None, "a webhook would have to be deleted"
+        return
+    is_of_archived = code == "project_archived" and "{" in OPERATIONS[operation].path
+    others = ("deletePlan", "plan_in_use"), ("activateProject", "invalid_state_transition")
+    if code in ANOTHER_WOULD_DO or is_of_archived or (operation, code) in others:
+        needs_another(found)
+        return
     assert found["nearest"] is not None, found
+    same_act(refusal, found["nearest"])
     statuses = pasted(found["nearest"]["curl"], tmp_path)
     assert all(200 <= status < 300 for status in statuses), (statuses, found["nearest"])
 
 
-def test_a_refund_that_comes_too_late_means_an_order_that_was_paid_lately(
-    api: httpx2.Client, control: httpx2.Client, tmp_path: Path
+def needs_another(found: Json) -> None:
+    """No request is the nearest one; the state says what would do."""
+    assert found["nearest"] is None, found["nearest"]
+    assert found["state"]["needed"], found
+
+
+ENDING = re.compile(r"/(?:archive|suspend|cancel|refund|fail|expire)$")
+ENDED = {"is_active": (False,), "status": ("inactive", "archived", "suspended")}
+ANOTHER_PATH = {"route_not_found", *BEFORE_A_WORLD}
+
+
+def same_act(refusal: Answer, nearest: Json) -> None:
+    """Method and record are those of the refused request, and no call ends anything that it did not name."""
+    asked = refusal.request
+    *before, last = [shlex.split(call) for call in nearest["curl"].split(" &&\n")]
+    assert asked.method == _method(last)
+    assert refusal.json()["code"] in ANOTHER_PATH or str(asked.url).partition("?")[0] == _url(last)
+    assert asked.method != "GET" or not before
+    for call in before:
+        assert _method(call) != "DELETE"
+        assert not ENDING.search(_url(call))
+        body = json.loads(call[-1]) if "--data-raw" in call else {}
+        assert not [name for name, values in ENDED.items() if body.get(name) in values]
+
+
+def _method(call: list[str]) -> str:
+    return call[call.index("-X") + 1]
+
+
+def _url(call: list[str]) -> str:
+    return call[call.index("-X") + 2].partition("?")[0]
+
+
+@pytest.mark.parametrize("operation", [each.id for each in OPERATIONS.values() if each.body_required])
+def test_an_empty_body_has_a_nearest_request(shop: Estate, operation: str) -> None:
+    """Every member that is required is missing, whatever kind of schema it has."""
+    refusal = ask(shop.api, OPERATIONS[operation], shop.ids, json={})
+    assert "validation_error" == refusal.json()["code"]
+    assert explanation(shop.control, refusal)["nearest"] is not None
+
+
+def test_a_refund_that_comes_too_late_needs_an_order_that_was_paid_lately(
+    api: httpx2.Client, control: httpx2.Client
 ) -> None:
     old = make_order(api)["id"]
     done(control.post(f"/orders/{old}/pay"))
@@ -197,12 +261,11 @@ def test_a_refund_that_comes_too_late_means_an_order_that_was_paid_lately(
     done(control.post(f"/orders/{make_order(api)['id']}/pay"))
     refusal = control.post(f"/orders/{old}/refund")
     assert "refund_window_closed" == refusal.json()["code"]
-    assert [200] == pasted(explanation(control, refusal)["nearest"]["curl"], tmp_path)
+    needs_another(explanation(control, refusal))
 
 
 @pytest.mark.parametrize("action", ["expire", "renew"])
-def test_a_subscription_that_cannot_be_moved_is_explained(shop: Estate, tmp_path: Path, action: str) -> None:
-    """Another one that can be, or none where there is none: this shop has one, and it has ended."""
+def test_a_subscription_that_cannot_be_moved_is_explained(shop: Estate, action: str) -> None:
     path = f"/subscriptions/{shop.ids['subscriptionId']}"
     done(shop.control.post(f"{path}/cancel"))
     found = explanation(shop.control, shop.control.post(f"{path}/{action}"))
@@ -228,7 +291,7 @@ def test_a_request_is_explained_in_the_world_that_holds_it(shop: Estate, live: L
     """A path that looks like another world's prefix is none: nothing of that world is shown."""
     held = f"/s/{shop.sandbox}"
     with httpx2.Client(base_url=f"{live.url}/s/stranger", verify=NO_TLS, timeout=60) as stranger:
-        assert 200 == stranger.get("/_sandbox/health").status_code
+        assert 200 == stranger.get("/_sandbox/credentials").status_code
         refusal = stranger.get(f"{held}/v2/custommers")
         assert "route_not_found" == refusal.json()["code"]
         with httpx2.Client(base_url=f"{live.url}/s/stranger/_sandbox", verify=NO_TLS, timeout=60) as control:
@@ -365,9 +428,9 @@ def test_a_test_delivery_that_was_only_tried_reaches_nobody(shop: Estate) -> Non
     world = shop.live.app.sandboxes.find(shop.sandbox)
     assert world is not None
     before = world.events.raised
-    refusal = shop.api.post(f"/v2/webhooks/{UNKNOWN}/test")
-    found = explanation(shop.control, refusal)["nearest"]
-    assert found["changes"][0]["where"] == "path.webhookId"
+    path = f"/v2/webhooks/{shop.ids['webhookId']}/test"
+    refusal = shop.api.post(path, headers={"X-Sandbox-Simulate": "rate_limited"})
+    assert explanation(shop.control, refusal)["nearest"] is not None
     assert before == world.events.raised
 
 
@@ -402,10 +465,65 @@ def test_a_path_that_is_like_none_is_not_taken_for_another_resource(shop: Estate
     assert ("contract", None) == (found["kind"], found["nearest"])
 
 
-def test_a_method_that_a_path_lacks_is_not_taken_for_a_deletion(shop: Estate) -> None:
-    customer = created(shop.api.post(CUSTOMERS, json=customer_body()))["customer"]["id"]
-    found = explanation(shop.control, shop.api.patch(f"{CUSTOMERS}/{customer}"))
-    assert "DELETE" not in str(found["nearest"])
+@pytest.mark.parametrize("path", sorted({view.path for view in OPERATIONS.values()}))
+def test_a_method_that_a_path_lacks_is_not_taken_for_another(shop: Estate, path: str) -> None:
+    """Somebody who pasted what stood here archived a project by a GET. The methods are listed instead."""
+    has = {view.method for view in OPERATIONS.values() if view.path == path}
+    filled = path.format(**shop.ids | {"publicKey": "pk"})
+    for method in {"GET", "PUT", "POST", "DELETE", "PATCH"} - has:
+        refusal = shop.api.request(method, filled, json={"reason": "x"})
+        assert 405 == refusal.status_code
+        found = explanation(shop.control, refusal)
+        assert (None, "Operation", method) == (found["nearest"], found["state"]["resource"], found["state"]["is"])
+        assert sorted(has) == found["state"]["needed"] == [move.split()[0] for move in found["state"]["moves"]]
+
+
+@pytest.mark.parametrize(
+    ("operation", "sent"),
+    [
+        ("updateApiKey", {}),
+        ("updateApiKey", b"{is_active"),
+        ("updateApiKey", {"is_active": "talvez"}),
+        ("updateApiKey", {"expires_at": "amanha"}),
+        ("updateWebhook", {}),
+        ("updateWebhook", {"is_active": [1]}),
+        ("updatePlan", {"status": "ativo?"}),
+        ("updateProduct", {"status": 7}),
+        ("updateProjectStatus", {}),
+        ("updateProjectStatus", {"status": "pausado"}),
+        ("updateProjectStatus", b"status=active"),
+    ],
+)
+def test_a_repaired_value_ends_nothing(shop: Estate, tmp_path: Path, operation: str, sent: object) -> None:
+    """Whatever is repaired from an example or a guess: what was on stays on."""
+    view = OPERATIONS[operation]
+    ids = shop.ids | {"apiKeyId": shop.key()["id"]}
+    content = sent if isinstance(sent, bytes) else json.dumps(sent).encode()
+    path = view.path.format(**ids)
+    refusal = shop.api.request(view.method, path, content=content, headers={"Content-Type": JSON})
+    assert refusal.status_code in (400, 422), refusal.text
+    nearest = explanation(shop.control, refusal)["nearest"]
+    assert nearest is not None
+    pasted(nearest["curl"], tmp_path)
+    listed = done(shop.api.get(path.removesuffix("/status").rpartition("/")[0]))
+    (records,) = (value for value in (listed.get("data") or listed).values() if isinstance(value, list))
+    (record,) = (record for record in records if record["id"] in path)
+    assert record.get("status", "active") == "active"
+    assert record.get("is_active", True) is True
+
+
+def test_an_end_that_the_request_names_is_kept(shop: Estate) -> None:
+    key = shop.key()
+    refusal = shop.api.put(f"/api-keys/{key['id']}", json={"is_active": "false"})
+    (change,) = explanation(shop.control, refusal)["nearest"]["changes"]
+    assert ("false", False) == (change["from"], change["to"])
+
+
+@pytest.mark.parametrize("slip", ["active", "activat"])
+def test_a_slip_of_one_action_is_not_taken_for_another(shop: Estate, slip: str) -> None:
+    """An active project cannot be activated; archiving it is not what was nearly written."""
+    refusal = shop.api.post(f"/v2/projects/{shop.ids['projectId']}/{slip}")
+    assert "archive" not in str(explanation(shop.control, refusal)["nearest"])
 
 
 def test_a_wide_body_is_explained_without_a_nearest_request(shop: Estate) -> None:
@@ -428,9 +546,9 @@ def test_an_order_for_a_merchant_without_anything_makes_what_it_needs_first(shop
     assert [201, 201, 201] == pasted(found["curl"], tmp_path)
 
 
-@pytest.mark.parametrize("operation", ["createOrder", "createPlan", "deletePlan", "updateProject", "activateProject"])
+@pytest.mark.parametrize("operation", ["createOrder", "createPlan"])
 def test_where_every_project_is_archived_new_ones_are_made_first(shop: Estate, tmp_path: Path, operation: str) -> None:
-    """Whatever the request is about: what it needs is made under names that are free."""
+    """What its body refers to is made under names that are free."""
     for project in done(shop.api.get("/v2/projects"))["data"]["projects"]:
         archive(shop.api, project["id"])
     refusal = ask(shop.api, OPERATIONS[operation], shop.ids)
@@ -442,9 +560,7 @@ def test_where_every_project_is_archived_new_ones_are_made_first(shop: Estate, t
     assert all(200 <= status < 300 for status in statuses), statuses
 
 
-def test_orders_that_use_a_plan_are_ended_before_it_is_deleted(shop: Estate, tmp_path: Path) -> None:
-    plan = done(shop.api.get(f"/v2/plans/{shop.ids['planId']}"))["plan"]
-    make_order(shop.api, plan)
-    found = explanation(shop.control, shop.api.delete(f"/v2/plans/{plan['id']}"))["nearest"]
-    assert {"before"} == {change["where"] for change in found["changes"]}
-    assert [200] * (len(found["changes"]) + 1) == pasted(found["curl"], tmp_path)
+@pytest.mark.parametrize("path", ["/v2/plans/{planId}", "/v2/projects/{projectId}"])
+def test_what_uses_a_record_is_not_ended_to_delete_it(shop: Estate, path: str) -> None:
+    pending(shop)
+    needs_another(explanation(shop.control, shop.api.delete(path.format(**shop.ids))))

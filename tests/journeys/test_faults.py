@@ -10,12 +10,14 @@ from typing import Any
 import httpx2
 import pytest
 
+from stub_server.calls import waiting
+from stub_server.contract.document import Operation
 from stub_server.faults.rules import MOST, PRESETS
-from stub_server.http import simulation
 from stub_server.kernel.globs import LONGEST
 
 from ..conftest import Serve
 from ..support import make
+from ..support.contract import document
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, created, customer_body
 from ..support.wire import connect, rest_of
@@ -400,6 +402,7 @@ def test_a_fork_takes_rules_along_and_a_reset_deletes_them(world: World, open_wo
         ({}, "then"),
         ({"name": "nothing happens"}, "then"),
         ({"then": {"delay_ms": {"min": 2, "max": 1}}}, "then.delay_ms"),
+        ({"then": {"status": 500, "delay": "after"}}, "delay_ms"),
         ({"then": {"status": 500}, "match": {"body": {"customer.email": "*"}}}, "$.customer.email"),
         ({"then": {"headers": {"Content-Length": "3"}}}, "Content-Length"),
         ({"then": {"headers": {"X Team": "a"}}}, "X Team"),
@@ -496,6 +499,8 @@ def test_a_preference_for_what_happens_anyway_changes_nothing(world: World, head
         ({"X-Sandbox-Delay": "soon"}, "milliseconds"),
         ({"X-Sandbox-Delay": "-1"}, "milliseconds"),
         ({"X-Sandbox-Delay": "60001"}, "60000"),
+        ({"X-Sandbox-Delay": "800; afterwards"}, "800; after"),
+        ({"X-Sandbox-Delay": "; after"}, "800; after"),
     ],
     ids=str,
 )
@@ -537,6 +542,73 @@ def test_the_headers_of_a_rule_stand_instead_of_those_of_a_real_refusal(world: W
     assert ["7"] == world.api.get("/v2/customers").headers.get_list("Retry-After")
 
 
+@pytest.mark.parametrize(
+    ("header", "value", "warning"),
+    [
+        ("X-Sandbox-Simulat", "plan_sold_out", "unknown_sandbox_header:x-sandbox-simulat;nearest=x-sandbox-simulate"),
+        ("X-Sandbox-Colour", "blue", "unknown_sandbox_header:x-sandbox-colour"),
+        ("Prefer", "cod=409", "unknown_preference:cod;nearest=code"),
+        ("Prefer", "respond-async, wait=5", "unknown_preference:respond-async, unknown_preference:wait"),
+    ],
+)
+def test_a_misspelt_header_is_warned_of_with_the_one_that_was_meant(
+    world: World, header: str, value: str, warning: str
+) -> None:
+    for path, status in (("/v2/plans", 200), ("/v2/plans/none", 404)):
+        answer = world.api.get(path, headers={header: value})
+        assert (status, warning) == (answer.status_code, answer.headers["X-Sandbox-Warnings"])
+
+
+def test_a_misspelt_preference_is_warned_of_beside_the_failure_that_was_asked_for(world: World) -> None:
+    answer = world.api.get("/v2/plans", headers={"Prefer": "code=503, exmaple=rate_limited"})
+    assert (503, "unknown_preference:exmaple;nearest=example") == (
+        answer.status_code,
+        answer.headers["X-Sandbox-Warnings"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("prefer", "status", "code"),
+    [
+        ("code=409", 409, "plan_not_active"),
+        ("code=409, example=plan_sold_out", 409, "plan_sold_out"),
+        ('example="plan_sold_out"', 409, "plan_sold_out"),
+        ("code=429", 429, "rate_limited"),
+        ("code=409, example=duplicate_sku", 400, "malformed_request"),
+        ("code=201, example=plan_sold_out", 400, "malformed_request"),
+        ("example=duplicate_sku", 400, "malformed_request"),
+    ],
+)
+def test_prefer_chooses_a_status_and_an_example_of_it(world: World, prefer: str, status: int, code: str) -> None:
+    refused(world.api.post("/v2/orders/pix", json={}, headers={"Prefer": prefer}), status, code)
+
+
+@pytest.mark.parametrize("operation", document().operations.values(), ids=lambda operation: operation.id)
+def test_a_plain_status_is_never_an_obscure_code_where_there_is_another(operation: Operation) -> None:
+    codes = [*operation.responses[409].codes] if 409 in operation.responses else ["usual"]
+    obscure = {"metadata_key_invalid", "idempotency_key_reused", "idempotency_in_progress"}
+    assert codes[0] not in obscure or obscure.issuperset(codes)
+
+
+@pytest.mark.parametrize("header", [{"X-Sandbox-Simulate": "{}"}, {"Prefer": "example={}"}])
+@pytest.mark.parametrize("code", ["plan_sold_out", "validation_error", "invalid_token"])
+def test_a_simulated_refusal_has_message_details_and_headers_of_the_real_one(
+    world: World, code: str, header: dict[str, str]
+) -> None:
+    headers = {name: value.format(code) for name, value in header.items()}
+    answer = world.api.post("/v2/orders", json={}, headers=headers)
+    contract = world.api.get("/openapi.json").json()
+    raw = contract["paths"]["/v2/orders"]["post"]["responses"][str(answer.status_code)]
+    if "$ref" in raw:
+        raw = contract["components"]["responses"][raw["$ref"].rpartition("/")[2]]
+    example = raw["content"]["application/json"]["examples"][code]
+    if "$ref" in example:
+        example = contract["components"]["examples"][example["$ref"].rpartition("/")[2]]
+    told = {name: value for name, value in answer.json().items() if name != "request_id"}
+    assert {name: value for name, value in example["value"].items() if name != "request_id"} == told
+    assert (code == "invalid_token") == ("WWW-Authenticate" in answer.headers)
+
+
 # -- what must not be made of it
 
 
@@ -554,15 +626,76 @@ def test_a_stranger_does_not_make_a_public_server_wait(serve: Serve) -> None:
 
 def test_only_so_many_requests_wait_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them holds a connection."""
-    monkeypatch.setattr(simulation, "MOST_WAITING", 0)
+    monkeypatch.setattr(waiting, "IN_ALL", 0)
     refused(world.api.get("/v2/customers", headers={"X-Sandbox-Delay": "1"}), 429, "rate_limited")
+
+
+@pytest.mark.parametrize("way", ["rule", "header"])
+def test_an_answer_waits_after_the_change(world: World, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    """A client that gives up has an order all the same, and its retry with the same key is replayed."""
+    monkeypatch.setattr(waiting, "IN_ALL", 1)
+    key = {"Idempotency-Key": "a-checkout"}
+    if way == "rule":
+        then = {"delay_ms": 10_000, "delay": "after"}
+        rule = world.rule(then, match={"operationId": "createPixOrder"}, when={"times": 1})
+        assert then == rule["then"]
+    slow = key if way == "rule" else {**key, "X-Sandbox-Delay": "10000; After"}
+    body = order_body(world)
+
+    def orders() -> int:
+        return int(done(world.api.get("/v2/orders", params={"limit": 1}))["pagination"]["total"])
+
+    before = orders()
+    with pytest.raises(httpx2.ReadTimeout):
+        world.api.post("/v2/orders/pix", json=body, headers=slow, timeout=0.5)
+    assert before + 1 == orders()
+    again = world.api.post("/v2/orders/pix", json=body, headers=key)
+    assert (201, "true") == (again.status_code, again.headers["Idempotent-Replayed"])
+    assert before + 1 == orders()
+    limit = monotonic() + 10
+    while (
+        world.api.get("/v2/customers", headers={"X-Sandbox-Delay": "1"}).status_code == 429
+    ):  # its place is free again
+        assert monotonic() < limit
+    found = done(world.control.get("/requests", params={"operationId": "createPixOrder"}))["requests"]
+    assert {(201, rule["id"] if way == "rule" else "delay"), (201, None)} == {
+        (one["status"], one["simulated"] and one["simulated"].removeprefix("fault:")) for one in found
+    }
+
+
+def test_a_slow_answer_comes_late_and_whole(world: World) -> None:
+    body, began = order_body(world), monotonic()
+    answer = world.api.post("/v2/orders/pix", json=body, headers={"X-Sandbox-Delay": "300;after"})
+    assert (201, "delay") == (answer.status_code, answer.headers["X-Sandbox-Simulated"])
+    assert 0.3 <= monotonic() - began
+
+
+def test_a_slow_answer_that_has_no_place_changes_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "IN_ALL", 0)
+    body = order_body(world)
+    refused(world.api.post("/v2/orders/pix", json=body, headers={"X-Sandbox-Delay": "1; after"}), 429, "rate_limited")
+    assert "order.created" not in world.control.get("/steps").text
+
+
+def test_one_caller_takes_only_some_of_the_places_of_requests_that_wait(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A public server lets its callers wait once it knows them: one of them must leave places for the others."""
+    monkeypatch.setattr(waiting, "OF_ONE", 1)
+    other = {"Authorization": f"Bearer {done(world.control.get('/credentials'))['jwt']}"}
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(world.api.get, "/v2/plans", headers={"X-Sandbox-Delay": "1500"})
+        sleep(0.5)
+        refused(world.api.get("/v2/plans", headers={"X-Sandbox-Delay": "1"}), 429, "rate_limited")
+        assert 200 == world.api.get("/v2/customers", headers=other | {"X-Sandbox-Delay": "1"}).status_code
+        assert 200 == first.result().status_code
 
 
 def test_a_request_whose_client_has_left_waits_no_longer_and_is_not_done(
     world: World, server: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its place among those that wait is free again."""
-    monkeypatch.setattr(simulation, "MOST_WAITING", 1)
+    monkeypatch.setattr(waiting, "IN_ALL", 1)
     body = json.dumps(customer_body()).encode()
     key = world.api.headers["Authorization"]
     lines = (

@@ -237,6 +237,59 @@ def test_steps_are_carried_where_they_are_asked_for(here: Side, there: Side, *, 
     assert 204 == there.control.delete(f"/sandboxes/{there.name}-2").status_code
 
 
+def test_an_import_says_what_it_replaces_and_keeps_the_journal_of_its_place(here: Side, there: Side) -> None:
+    """Of a request from before, whose state is not there any more, the journal says what it was, and no more."""
+    created(here.api.post("/v2/customers", json=customer_body()))
+    old = created_by(there, customer_body())
+    was = there.control.get(f"/sandboxes/{there.name}").json()["sandbox"]
+    answer = there.control.post("/import", content=exported(here.control), headers=HEADERS)
+    replaced = answer.json()["replaced"]
+    assert {"step": was["step"], "records": was["records"], "now": was["now"]} == {
+        name: replaced[name] for name in ("step", "records", "now")
+    }
+    kept = [request["id"] for request in there.control.get("/requests").json()["requests"]]
+    assert (True, len(kept)) == (replaced["keeps_requests"], replaced["requests"])
+    assert old in kept
+    assert "step_not_kept" == there.control.post("/rewind", json={"to_request": old}).json()["code"]
+    assert 200 == there.control.get(f"/requests/{old}").status_code
+
+
+@pytest.mark.parametrize("secrets", [True, False])
+def test_a_recording_puts_the_state_after_its_requests_and_their_journal(
+    here: Side, there: Side, *, secrets: bool
+) -> None:
+    made = [created_by(here, customer_body()) for _ in range(3)]
+    assert 404 == here.api.get("/v2/customers/00000000-0000-4000-8000-000000000000").status_code
+    key = created(here.api.post("/api-keys", json={"name": "k", "scopes": ["orders:read"]}))["api_key"]
+    created_by(there, customer_body())
+    file = exported(here.control, requests=True, history=True, secrets=secrets)
+    replaced = there.control.post("/import", content=file, headers=HEADERS).json()["replaced"]
+    assert not replaced["keeps_requests"]
+    told, found = ([r for r in side.control.get("/requests").json()["requests"]] for side in (here, there))
+    members = ("id", "at", "method", "path", "status", "code", "step", "operationId")
+    assert [{m: r[m] for m in members} for r in told] == [
+        {m: r[m] for m in members} for r in found if r["operationId"] != "importSandbox"
+    ]
+    whole, brought = (side.control.get(f"/requests/{made[1]}").json()["request"] for side in (here, there))
+    for member in ("request", "response", "step_before", "events", "deliveries", "caller"):
+        assert whole[member] == brought[member]
+    if secrets:
+        assert here.answers() == there.answers()
+    assert 200 == there.control.post("/rewind", json={"to_request": made[1]}).status_code
+    earlier = here.control.get(f"/requests/{made[1]}").json()["request"]["step_before"]
+    assert 200 == here.control.post("/rewind", json={"to_step": earlier}).status_code
+    if secrets:
+        assert here.answers()["/v2/customers?limit=100"] == there.answers()["/v2/customers?limit=100"]
+    assert key["private_key"] not in str(lines(file))
+
+
+def created_by(side: Side, body: Json) -> str:
+    """The id of the request that makes a customer."""
+    answer = side.api.post("/v2/customers", json=body)
+    created(answer)
+    return answer.headers["X-Request-Id"]
+
+
 def test_an_import_tells_nobody_until_it_is_resumed(
     here: Side, there: Side, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:

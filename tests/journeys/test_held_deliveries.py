@@ -165,7 +165,7 @@ def test_a_silent_fork_tells_its_own_inbox_and_nobody_elses(
 
 def test_a_webhook_at_a_reserved_name_is_answered_by_the_server(api: httpx2.Client, hook: Hook) -> None:
     """example.com and its kin have no machine: events, tests and retries are answered without any network."""
-    for number, host in enumerate(("example.com", "api.example.org", "shop.test", "a.b.example", "x.invalid")):
+    for number, host in enumerate(("example.com", "api.example.org", "shop.test", "a.b.example")):
         made = hook(url=f"https://{host}/hook", events=CREATED)
         event(api)
         log = logs(api, webhookId=made["id"])[0]
@@ -176,6 +176,20 @@ def test_a_webhook_at_a_reserved_name_is_answered_by_the_server(api: httpx2.Clie
         again = api.post(f"{LOGS}/{tried['id']}/retry").json()["log"]
         assert ("delivered", 2) == (again["status"], again["attempt_count"])
         assert '{"received":true}' == again["response_body"]
+
+
+def test_a_webhook_at_an_invalid_name_fails_with_dns(api: httpx2.Client, control: httpx2.Client, hook: Hook) -> None:
+    """No name server knows it: each attempt fails, a test and a retry by hand too, until the webhook is disabled."""
+    made = hook(url="https://shop.invalid/hook", events=CREATED)
+    tried = api.post(f"{WEBHOOKS}/{made['id']}/test").json()["log"]
+    again = api.post(f"{LOGS}/{tried['id']}/retry").json()["log"]
+    for attempt in again["attempts"]:
+        assert ("dns", None, None) == (attempt["error"], attempt["response_status"], again["response_body"])
+    for _ in range(3):
+        event(api)
+    advance(control, days=5)
+    assert {("failed", "dns")} == {(log["status"], log["error"]) for log in logs(api, webhookId=made["id"])}
+    assert "too_many_failures" == api.get(f"{WEBHOOKS}/{made['id']}").json()["webhook"]["disabled_reason"]
 
 
 def test_a_world_begins_without_sending_its_past(

@@ -1,14 +1,15 @@
 """Idempotency-Key: the same request again gets the same answer and is done once, on every POST."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 import httpx2
 import pytest
 
-from ..support.estate import Estate, client
+from ..support.estate import ASSIGNABLE, Estate, client
 from ..support.live import NO_TLS
 from ..support.make import Json, customer_body, make_customer, make_project
 from ..support.requests import OPERATIONS, ask, body_of, path_of
@@ -131,6 +132,49 @@ def test_credentials_that_may_do_the_same_share_their_keys(shop: Estate) -> None
         first, second, third = (api.post("/v2/customers", json=body, headers=under("both")) for api in (one, two, less))
     assert (201, first.content, "true") == (second.status_code, second.content, second.headers["idempotent-replayed"])
     refused(third, 409, "idempotency_key_reused")
+
+
+@pytest.fixture
+def callers(shop: Estate) -> Iterator[list[httpx2.Client]]:
+    """Callers of one merchant with other rights each: a JWT, and keys of one project, two, another, all, few scopes."""
+    own, other = shop.ids["projectId"], make_project(shop.api)["id"]
+    rights: list[Json] = [
+        {"allowed_projects": [own]},
+        {"allowed_projects": [own, other]},
+        {"allowed_projects": [other]},
+        {},
+        {"scopes": [scope for scope in ASSIGNABLE if scope != "analytics:read"]},
+    ]
+    with ExitStack() as stack:
+        yield [shop.api, *(stack.enter_context(shop.with_key(**changes)) for changes in rights)]
+
+
+@pytest.mark.parametrize("operation", POSTS)
+@pytest.mark.parametrize("first", [0, 1, 4])
+def test_a_saved_reply_never_reaches_a_caller_with_other_rights(
+    shop: Estate, callers: list[httpx2.Client], operation: str, first: int
+) -> None:
+    """Whoever had it saved: every other is refused, and learns nothing of what it says."""
+    view, key = OPERATIONS[operation], f"{operation}-{first}"
+    body, path = body_of(view, shop.ids), path_of(view, shop.ids)
+    options: dict[str, Any] = {"headers": under(key)} | ({} if body is None else {"json": body})
+    saved = callers[first].post(path, **options)
+    if not saved.is_success:
+        assert saved.status_code in (403, 404, 409), saved.text
+        return
+    for other in [caller for number, caller in enumerate(callers) if number != first]:
+        answer = other.post(path, **options)
+        assert (answer.status_code, answer.json()["code"]) in REFUSED
+    assert "true" == callers[first].post(path, **options).headers["idempotent-replayed"]
+
+
+REFUSED = {
+    (409, "idempotency_key_reused"),
+    (403, "jwt_required"),
+    (403, "project_not_allowed"),
+    (403, "insufficient_scope"),
+    (404, "not_found"),
+}
 
 
 def test_a_key_belongs_to_a_path(shop: Estate) -> None:

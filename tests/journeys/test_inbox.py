@@ -64,6 +64,16 @@ def test_a_delivery_arrives_with_its_headers_and_is_verified(
     verified(Received("", message["headers"], message["body"].encode()), webhook["signing_key"])
 
 
+def test_the_control_contract_describes_what_a_sender_does(control: httpx2.Client, address: str) -> None:
+    item = control.get("/openapi.json").json()["paths"]["/inbox/{inboxName}"]
+    answers = item["post"]["responses"]
+    assert {"200", "403", "404", "413"} == answers.keys()
+    (example,) = answers["200"]["content"]["application/json"]["examples"].values()
+    assert example["value"] == posted(address, b'{"type": "webhook.test"}').json()
+    allowed = httpx2.options(address, verify=NO_TLS).headers["Allow"]
+    assert {"GET", "POST", "DELETE"} <= set(allowed.split(", "))
+
+
 def test_both_keys_verify_until_the_grace_of_the_old_one_ends(
     api: httpx2.Client, control: httpx2.Client, webhook: Json, address: str
 ) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ..support.make import Json, fresh_cpf, make_customer, make_order, make_plan, make_project
-from .stage import Stage
+from .stage import DAY, Stage
 from .steps import done, make_product
 
 
@@ -42,6 +42,47 @@ def test_orders_sort_by_amount(stage: Stage, sort: str, expected: list[float]) -
 
 
 @pytest.mark.parametrize(
+    "search",
+    [
+        "JOAO DA",
+        "joão da sil",
+        "Silva+ofertas@",
+        "390.533.447",
+        "53344705",
+        "3.447-0",
+        "(11) 98877-6655",
+        "+55 11 9887",
+        "988776655",
+        "{code}",
+    ],
+)
+def test_orders_are_searched_by_one_part_of_buyer_or_code(stage: Stage, search: str) -> None:
+    """Name, e-mail, document, telephone or code, whatever case, accents and punctuation; with the filters beside it."""
+    plan = make_plan(stage.api)
+    sought = {"name": "João da Silva", "email": "silva+ofertas@example.com", "document": "39053344705"}
+    order = make_order(stage.api, plan, customer=sought | {"phones": {"mobile_phone": "5511988776655"}})
+    ordered(stage, plan, 49.9)
+    search = search.format(code=order["code"].lower())
+    assert [order["id"]] == [each["id"] for each in found(stage, "orders", search=search)]
+    assert [] == found(stage, "orders", search=search, status="paid")
+
+
+@pytest.mark.parametrize("search", ["joao silva", "silva 390", "silva.ofertas", "47058877", "da.silva"])
+def test_a_search_is_one_contiguous_part(stage: Stage, search: str) -> None:
+    """Words apart are not found, nor what begins in one member and ends in the next."""
+    buyer = {"name": "João da Silva", "email": "silva+ofertas@example.com", "document": "39053344705"}
+    make_order(stage.api, customer=buyer | {"phones": {"mobile_phone": "8877", "home_phone": "11"}})
+    assert [] == found(stage, "orders", search=search)
+
+
+def test_a_code_is_found_in_letters_of_either_case(stage: Stage) -> None:
+    """As somebody types it from a letter."""
+    order = make_order(stage.api)
+    for code in (order["code"], order["code"].lower()):
+        assert [order["id"]] == [each["id"] for each in found(stage, "orders", code=code)]
+
+
+@pytest.mark.parametrize(
     ("sort", "expected"), [("name", ["Álvaro", "Ana", "bruno", "Caio"]), ("-name", ["Caio", "bruno", "Ana", "Álvaro"])]
 )
 def test_customers_sort_by_name_as_in_a_directory(stage: Stage, sort: str, expected: list[str]) -> None:
@@ -49,6 +90,21 @@ def test_customers_sort_by_name_as_in_a_directory(stage: Stage, sort: str, expec
     for name in ("bruno", "Caio", "Ana", "Álvaro"):
         make_customer(stage.api, name=name)
     assert expected == [customer["name"] for customer in found(stage, "customers", sort=sort)]
+
+
+@pytest.mark.parametrize("sort", ["totalAmount", "-totalAmount", "createdAt", "-createdAt"])
+def test_every_page_of_a_list_is_sorted_as_the_first(stage: Stage, sort: str) -> None:
+    """The pages of two, one after the other, are the list."""
+    plan = make_plan(stage.api)
+    amounts = [49.9, 100.0, 9.9, 30.0, 20.0]
+    for amount in amounts:
+        ordered(stage, plan, amount)
+        stage.advance(1)
+    pages = [found(stage, "orders", sort=sort, limit="2", page=str(page)) for page in (1, 2, 3)]
+    upwards = sorted(amounts) if "Amount" in sort else amounts
+    assert (upwards[::-1] if sort.startswith("-") else upwards) == [
+        order["totalAmount"] for page in pages for order in page
+    ]
 
 
 def test_products_are_those_created_in_the_period(stage: Stage) -> None:
@@ -82,6 +138,45 @@ def test_a_search_finds_projects_by_name_and_description(stage: Stage) -> None:
     assert ["Pão em casa"] == names("PAO")
     assert ["Inglês"] == names("glês")
     assert [] == names("teclado")
+
+
+def test_money_counts_when_it_moves(stage: Stage) -> None:
+    """A payment when it is paid, each refund when it is made: net may be negative. The order counts when it is made."""
+    plan = make_plan(stage.api, billing_type="one_time")
+    days = [stage.now()]
+    order = ordered(stage, plan, 30.0)
+    for verb, body in (("pay", {}), ("refund", {"amount": 10}), ("refund", {"amount": 5})):
+        stage.advance(DAY / 2)
+        days.append(stage.now())
+        stage.drive("orders", order["id"], verb, **body)
+    days.append(stage.after(1))
+
+    def figures(start: int, end: int) -> tuple[Any, ...]:
+        period = {"from": days[start], "to": days[end]}
+        stats = done(stage.api.get(f"/v2/projects/{plan['projectId']}/stats", params=period))["data"]["stats"]
+        money = stats["revenue"]
+        assert [money["net"]] * len(stats["top_plans"]) == [plan["revenue"] for plan in stats["top_plans"]]
+        return stats["orders"]["paid"], money["gross"], money["refunded"], money["net"], stats["conversion_rate"]
+
+    assert (1, 0.0, 0.0, 0.0, 1.0) == figures(0, 1)
+    assert (0, 30.0, 0.0, 30.0, None) == figures(1, 2)
+    assert (0, 0.0, 10.0, -10.0, None) == figures(2, 3)
+    assert (0, 0.0, 5.0, -5.0, None) == figures(3, 4)
+    assert (1, 30.0, 15.0, 15.0, 1.0) == figures(0, 4)
+
+
+def test_an_archived_project_has_no_monthly_revenue(stage: Stage) -> None:
+    """Its subscriptions end with the period that is paid; the revenue there was stays."""
+    project = stage.subscription()["projectId"]
+
+    def figures() -> tuple[float, float, int]:
+        stats = done(stage.api.get(f"/v2/projects/{project}/stats"))["data"]["stats"]
+        return stats["mrr"], stats["revenue"]["net"], stats["subscribers"]["active"]
+
+    assert (49.9, 49.9, 1) == figures()
+    done(stage.api.post(f"/v2/projects/{project}/archive"))
+    assert (0.0, 49.9, 1) == figures()
+    assert 49.9 == stage.get_project(project)["total_revenue"]
 
 
 def test_statistics_count_the_orders_of_the_period(stage: Stage) -> None:

@@ -6,14 +6,14 @@ import pytest
 
 from stub_server.domain import boleto
 
+from ..support.banking import boleto_due
 from ..support.contract import document
 from ..support.make import Json, created, make_customer, order_body
 from ..support.make import make_project as new_project
-from .members import METHODS, ask_order, at, buyer, days, order, plan_of
+from .members import METHODS, ask_order, at, billed, buyer, days, member, order, plan_of, waiting
 from .stage import DAY, Stage
-from .steps import done, refused
+from .steps import done, refused, restricted_key
 
-LIFE = {"pix": 1, "credit_card": 1, "boleto": 3}
 KNOWN = document().schema("Order")["properties"]["last_transaction"]["properties"]
 
 
@@ -22,11 +22,11 @@ KNOWN = document().schema("Order")["properties"]["last_transaction"]["properties
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_order_says_when_it_ends_and_ends_then(stage: Stage, method: str) -> None:
-    """PIX and card after a day, a boleto after three: a millisecond earlier it can be paid."""
-    new = order(stage, plan_of(stage), buyer(), method)
-    end = new["last_transaction"]["expires_at"]
-    assert at(new["createdAt"]) + days(LIFE[method]) == at(end)
-    stage.advance(LIFE[method] * DAY - 0.001)
+    """PIX and card after a day, a boleto after three banking days: a millisecond earlier it can be paid."""
+    new = order(stage, plan_of(stage), waiting(method), method)
+    end, created = new["last_transaction"]["expires_at"], at(new["createdAt"])
+    assert (boleto_due(created) if method == "boleto" else created + days(1)) == at(end)
+    stage.advance((at(end) - created).total_seconds() - 0.001)
     assert "pending" == stage.get_order(new["id"])["status"]
     stage.advance(0.001)
     after = stage.get_order(new["id"])
@@ -44,7 +44,7 @@ def test_a_magic_word_ends_an_order_of_any_method(stage: Stage, method: str) -> 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_payment_cannot_have_come_after_the_end(stage: Stage, method: str) -> None:
-    new = order(stage, plan_of(stage), buyer(), method)
+    new = order(stage, plan_of(stage), waiting(method), method)
     response = stage.control.post(f"/orders/{new['id']}/pay", json={"paid_at": stage.after(1)})
     assert ["paid_at"] == list(refused(response, 409, "order_not_payable"))
 
@@ -52,7 +52,7 @@ def test_a_payment_cannot_have_come_after_the_end(stage: Stage, method: str) -> 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("state", ["pending", "paid", "refunded", "failed", "expired", "canceled"])
 def test_every_key_of_a_transaction_is_named_in_the_contract(stage: Stage, state: str, method: str) -> None:
-    new = order(stage, plan_of(stage), buyer(), method)
+    new = order(stage, plan_of(stage), waiting(method), method)
     if state == "refunded":
         stage.drive("orders", new["id"], "pay")
     verbs = {"paid": "pay", "refunded": "refund", "failed": "fail", "expired": "expire", "canceled": "cancel"}
@@ -77,6 +77,91 @@ def test_a_boleto_has_a_line_and_a_barcode_that_nobody_can_pay(stage: Stage) -> 
     assert int(barcode[4]) == boleto.modulo_11(barcode[:4] + barcode[5:])
     assert payment["due_at"] == payment["expires_at"]
     assert {"qr_code", "qr_code_url", "txid"}.isdisjoint(payment)
+
+
+def expired_boleto(stage: Stage, plan: Json) -> Json:
+    """A boleto that nobody has paid in time."""
+    new = order(stage, plan, buyer(), "boleto")
+    stage.go_to(new["last_transaction"]["expires_at"])
+    return stage.get_order(new["id"])
+
+
+def test_a_boleto_is_paid_late_whatever_became_of_its_plan(stage: Stage) -> None:
+    """Sold out and withdrawn, in a suspended project: the money is there, and the membership begins now."""
+    plan = plan_of(stage, max_subscribers=1)
+    late = expired_boleto(stage, plan)
+    stage.drive("orders", order(stage, plan, buyer())["id"], "pay")
+    done(stage.api.put(f"/v2/plans/{plan['id']}", json={"status": "inactive"}))
+    stage.advance(29 * DAY)
+    done(stage.api.post(f"/v2/projects/{plan['projectId']}/suspend"))
+    refused(stage.control.post(f"/orders/{late['id']}/pay"), 409, "order_not_payable")
+    assert ["pay"] == done(stage.control.get(f"/orders/{late['id']}"))["allowed"]
+    paid = stage.drive("orders", late["id"], "pay", late=True)["order"]
+    assert ("paid", stage.now()) == (paid["status"], paid["last_transaction"]["paid_at"])
+    assert late["last_transaction"]["due_at"] == paid["last_transaction"]["due_at"]
+    assert ["order.created", "order.expired", "order.paid"] == stage.events(late["id"])
+    held = stage.subscription_of(late["id"])
+    assert ("active", stage.now()) == (held["status"], held["current_period_start"])
+
+
+def test_a_boleto_is_paid_at_most_thirty_days_late(stage: Stage) -> None:
+    """A millisecond after that, and by PIX at once, it is too late."""
+    late = expired_boleto(stage, plan_of(stage))
+    stage.advance(30 * DAY + 0.001)
+    pix = order(stage, plan_of(stage), buyer())
+    stage.drive("orders", pix["id"], "expire")
+    for ident in (late["id"], pix["id"]):
+        asked = stage.control.post(f"/orders/{ident}/pay", json={"late": True})
+        assert ["status"] == list(refused(asked, 409, "order_not_payable"))
+        assert [] == done(stage.control.get(f"/orders/{ident}"))["allowed"]
+
+
+def test_a_late_boleto_renews_a_membership_that_is_past_due_from_its_old_end(stage: Stage) -> None:
+    """As if it had been paid in time."""
+    held = member(stage, plan_of(stage), method="boleto")
+    bill = billed(stage, held)
+    stage.drive("orders", bill["id"], "expire")
+    stage.go_to(held["current_period_end"])
+    assert "past_due" == stage.get_subscription(held["id"])["status"]
+    stage.drive("orders", bill["id"], "pay", late=True)
+    after = stage.get_subscription(held["id"])
+    ends = at(held["current_period_end"])
+    assert ("active", ends, ends + days(7)) == (
+        after["status"],
+        at(after["current_period_start"]),
+        at(after["current_period_end"]),
+    )
+
+
+def test_a_late_boleto_opens_a_membership_anew_that_has_ended(stage: Stage) -> None:
+    """Another one from now on: the ended one stays as it is."""
+    held = member(stage, plan_of(stage), method="boleto")
+    bill = billed(stage, held)
+    stage.go_to(bill["last_transaction"]["expires_at"])
+    ended = stage.get_subscription(held["id"])
+    assert ("expired", "expired") == (ended["status"], stage.get_order(bill["id"])["status"])
+    stage.drive("orders", bill["id"], "pay", late=True)
+    anew = stage.subscription_of(bill["id"])
+    assert (ended, "active", stage.now()) == (
+        stage.get_subscription(held["id"]),
+        anew["status"],
+        anew["current_period_start"],
+    )
+    listed = done(stage.api.get("/v2/orders", params={"subscriptionId": anew["id"]}))["orders"]
+    assert [bill["id"]] == [each["id"] for each in listed]
+    assert done(stage.control.get("/invariants"))["ok"]
+
+
+def test_a_membership_that_a_late_boleto_opens_in_an_archived_project_is_not_renewed(stage: Stage) -> None:
+    """It ends with the period that is paid, as the others did."""
+    plan = plan_of(stage)
+    late = expired_boleto(stage, plan)
+    done(stage.api.post(f"/v2/projects/{plan['projectId']}/archive"))
+    stage.drive("orders", late["id"], "pay", late=True)
+    held = stage.subscription_of(late["id"])
+    assert (True, None) == (held["cancel_at_period_end"], held["next_billing_at"])
+    stage.go_to(held["current_period_end"])
+    assert "canceled" == stage.get_subscription(held["id"])["status"]
 
 
 def test_two_boletos_have_two_barcodes(stage: Stage) -> None:
@@ -178,7 +263,7 @@ def test_every_code_belongs_to_a_method() -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("code", EVERY)
 def test_a_payment_fails_for_a_reason_of_its_method_alone(stage: Stage, method: str, code: str) -> None:
-    new = order(stage, plan_of(stage), buyer(), method)
+    new = order(stage, plan_of(stage), waiting(method), method)
     response = stage.control.post(f"/orders/{new['id']}/fail", json={"code": code})
     if code in CODES[method]:
         assert ("failed", code) == (
@@ -195,7 +280,7 @@ def test_a_payment_fails_for_a_reason_of_its_method_alone(stage: Stage, method: 
 def test_without_a_code_a_payment_fails_for_the_first_reason_of_its_method(stage: Stage, method: str) -> None:
     """On the control surface as by a magic address."""
     plan = plan_of(stage)
-    new = order(stage, plan, buyer(), method)
+    new = order(stage, plan, waiting(method), method)
     shown = stage.drive("orders", new["id"], "fail")["order"]
     magic = order(stage, plan, buyer("fail_immediately@example.com"), method)
     assert ["failed", "failed"] == [shown["status"], magic["status"]]
@@ -233,6 +318,36 @@ def deliveries(stage: Stage) -> Callable[[Json], list[str]]:
         return [log["event_id"] for log in done(stage.api.get(f"/v2/webhooks/{webhook['id']}/logs"))["logs"]]
 
     return of
+
+
+@pytest.mark.parametrize(
+    ("change", "warned"),
+    [
+        ({}, None),
+        ({"email": "MARINA@example.com"}, None),
+        ({"email": "marina@example.org"}, "customer_differs"),
+        ({"name": "Marina D. Lima"}, "customer_differs"),
+    ],
+)
+def test_a_buyer_who_is_known_by_another_name_is_warned_of(stage: Stage, change: Json, warned: str | None) -> None:
+    """The order keeps what was sent, and the customer stays."""
+    known = make_customer(stage.api, name="Marina Duarte", email="marina@example.com")
+    who = {name: known[name] for name in ("name", "email", "document")} | change
+    response = ask_order(stage, plan_of(stage, amount=49.9), who)
+    assert warned == response.headers.get("x-sandbox-warnings")
+    copy = created(response)["customer"]
+    assert (who["name"], who["email"].lower()) == (copy["name"], copy["email"])
+    assert known == done(stage.api.get(f"/v2/customers/{known['id']}"))["customer"]
+
+
+def test_a_customer_that_a_key_does_not_see_is_not_warned_of(stage: Stage) -> None:
+    """Otherwise it would learn what the document's customer is called elsewhere."""
+    known, plan = make_customer(stage.api), plan_of(stage, amount=49.9)
+    body = order_body(plan["projectId"], plan["id"], customer=buyer() | {"document": known["document"]})
+    with restricted_key(stage.api, plan["projectId"], "orders:write") as partner:
+        hidden = partner.post("/v2/orders", json=body)
+    assert (201, None) == (hidden.status_code, hidden.headers.get("x-sandbox-warnings"))
+    assert "customer_differs" == stage.api.post("/v2/orders", json=body).headers["x-sandbox-warnings"]
 
 
 def test_the_pix_operation_warns_of_the_same(stage: Stage) -> None:

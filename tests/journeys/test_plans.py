@@ -79,9 +79,9 @@ class TestCreating:
         assert make_plan(project["id"].upper())["projectId"] == project["id"]
 
     def test_an_unknown_project_is_a_missing_reference(self, api: httpx2.Client) -> None:
-        """404, and the field that refers to nothing."""
+        """409, and the field that refers to nothing."""
         response = api.post("/v2/plans", json={"projectId": UNKNOWN, "name": "Mensal", "amount": 10})
-        assert refused(response, 404, "reference_not_found") == {"projectId": "reference_not_found"}
+        assert refused(response, 409, "reference_not_found") == {"projectId": "reference_not_found"}
 
     def test_an_archived_project_gets_no_plan(self, api: httpx2.Client, make_project: Maker) -> None:
         """409, also when the name is taken: the project decides first."""

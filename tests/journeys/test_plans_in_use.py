@@ -4,7 +4,48 @@ import httpx2
 import pytest
 
 from ..support.make import Json, Maker
+from .members import ask_order, buyer, member, pay_again, plan_of
+from .stage import Stage
 from .steps import events_of, get_plan, names, pay, refused, update_plan
+
+
+def test_a_price_changes_for_new_subscribers_alone(stage: Stage) -> None:
+    """Running ones keep theirs, in renewals and in what is warned of; who comes back pays the new one."""
+    plan, who, other = plan_of(stage), buyer(), buyer()
+    held = member(stage, plan, who)
+    assert 200 == update_plan(stage.api, plan, amount=60).status_code
+    for prices, warned in (
+        ({who["document"]: 49.9, other["document"]: 60}, None),
+        ({who["document"]: 60, other["document"]: 49.9}, "price_mismatch"),
+    ):
+        for each in (who, other):
+            amount = prices[each["document"]]
+            items = [{"description": "Plano", "quantity": 1, "amount": amount}]
+            answer = ask_order(stage, plan, each, totalAmount=amount, items=items)
+            assert (201, warned) == (answer.status_code, answer.headers.get("x-sandbox-warnings"))
+    renewed = stage.control.post(f"/subscriptions/{held['id']}/renew")
+    assert (200, 49.9, None) == (
+        renewed.status_code,
+        renewed.json()["order"]["totalAmount"],
+        renewed.headers.get("x-sandbox-warnings"),
+    )
+    assert (49.9, 60) == (renewed.json()["subscription"]["amount"], member(stage, plan, buyer())["amount"])
+    stage.drive("subscriptions", held["id"], "cancel")
+    assert 60 == member(stage, plan, who)["amount"]
+
+
+def test_an_inactive_plan_sells_to_its_subscribers_alone(stage: Stage) -> None:
+    """Who is past due may pay with another order too; somebody new is refused, and so is who has left."""
+    plan, who = plan_of(stage), buyer()
+    held = member(stage, plan, who)
+    assert 200 == update_plan(stage.api, plan, status="inactive").status_code
+    refused(ask_order(stage, plan, buyer()), 409, "plan_not_active")
+    stage.go_to(held["current_period_end"])
+    assert "past_due" == stage.get_subscription(held["id"])["status"]
+    pay_again(stage, held)
+    assert ("active", 1) == tuple(stage.get_subscription(held["id"])[name] for name in ("status", "cycle"))
+    stage.drive("subscriptions", held["id"], "cancel")
+    refused(ask_order(stage, plan, who), 409, "plan_not_active")
 
 
 class TestPlansWithSubscribers:
@@ -26,21 +67,20 @@ class TestPlansWithSubscribers:
     @pytest.mark.parametrize(
         ("change", "fields"),
         [
-            ({"amount": 59.9}, {"amount"}),
             ({"interval": "year"}, {"interval"}),
             ({"interval_count": 2}, {"interval_count"}),
             ({"billing_type": "one_time"}, {"billing_type", "interval", "interval_count"}),
         ],
     )
-    def test_price_and_rhythm_are_fixed(self, api: httpx2.Client, plan: Json, change: Json, fields: set[str]) -> None:
+    def test_the_rhythm_is_fixed(self, api: httpx2.Client, plan: Json, change: Json, fields: set[str]) -> None:
         """409 plan_in_use names what cannot change, and nothing changes."""
         found = refused(update_plan(api, plan, name="Novo nome", **change), 409, "plan_in_use")
         assert found == dict.fromkeys(fields, "plan_in_use")
         assert get_plan(api, plan) == plan | {"subscribers_count": 1}
 
-    def test_sending_the_same_price_and_rhythm_is_no_change(self, api: httpx2.Client, plan: Json) -> None:
+    def test_sending_the_same_rhythm_is_no_change(self, api: httpx2.Client, plan: Json) -> None:
         """A client that sends the whole plan back is not refused; everything else may change."""
-        same = {"amount": 49.90, "interval": None, "interval_count": 1, "billing_type": "recurring"}
+        same = {"amount": 59.90, "interval": None, "interval_count": 1, "billing_type": "recurring"}
         changed = update_plan(api, plan, **same, name="Novo nome", status="inactive", trial_period_days=7)
         assert changed.status_code == 200, changed.text
         assert changed.json()["plan"]["name"] == "Novo nome"

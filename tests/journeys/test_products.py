@@ -69,9 +69,9 @@ class TestCreating:
         assert {name: product[name] for name in sent} == sent
 
     def test_an_unknown_project_is_a_missing_reference(self, api: httpx2.Client) -> None:
-        """404, and the field that refers to nothing."""
+        """409, and the field that refers to nothing."""
         response = api.post("/v2/products", json={"projectId": UNKNOWN, "name": "Curso"})
-        assert refused(response, 404, "reference_not_found") == {"projectId": "reference_not_found"}
+        assert refused(response, 409, "reference_not_found") == {"projectId": "reference_not_found"}
 
     def test_an_archived_project_gets_no_product(self, api: httpx2.Client, project_id: str) -> None:
         """409."""
@@ -90,11 +90,11 @@ class TestPlanIds:
         assert product["planIds"] == [second, first]
 
     def test_an_unknown_plan_is_named_by_its_place(self, api: httpx2.Client, project_id: str, make_plan: Maker) -> None:
-        """404 at creation; 409 at an update, whose 404 is the product's own, and nothing is changed."""
+        """Nothing is changed."""
         known = make_plan(project_id)["id"]
         body = {"projectId": project_id, "name": "Curso", "planIds": [known, UNKNOWN]}
         missing = {"planIds[1]": "reference_not_found"}
-        assert refused(api.post("/v2/products", json=body), 404, "reference_not_found") == missing
+        assert refused(api.post("/v2/products", json=body), 409, "reference_not_found") == missing
         product = make_product(api, project_id, planIds=[known])
         response = update_product(api, product, name="Outro", planIds=[known, UNKNOWN])
         assert refused(response, 409, "reference_not_found") == missing
@@ -105,7 +105,7 @@ class TestPlanIds:
         foreign = make_plan()["id"]
         body = {"projectId": project_id, "name": "Curso", "planIds": [foreign]}
         missing = {"planIds[0]": "reference_not_found"}
-        assert refused(api.post("/v2/products", json=body), 404, "reference_not_found") == missing
+        assert refused(api.post("/v2/products", json=body), 409, "reference_not_found") == missing
         response = update_product(api, make_product(api, project_id), planIds=[foreign])
         assert refused(response, 409, "reference_not_found") == missing
 

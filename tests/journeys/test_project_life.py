@@ -6,7 +6,7 @@ import pytest
 from ..support.contract import document
 from ..support.make import Json, created, make_order, make_plan, make_project
 from .stage import Stage
-from .steps import done, refused
+from .steps import done, events_of, refused
 
 PROJECT, KEY = document().lifecycles["Project"], document().lifecycles["ApiKey"]
 ACTIONS = {"activateProject": "activate", "suspendProject": "suspend", "archiveProject": "archive"}
@@ -82,6 +82,26 @@ def test_a_move_to_the_present_state_changes_and_tells_nothing(stage: Stage, sta
     told = stage.events(project["id"])
     assert project == done(ask(stage, project["id"], by, state))["data"]["project"]
     assert told == stage.events(project["id"])
+
+
+def test_the_event_of_a_move_has_its_reason(stage: Stage) -> None:
+    """Whatever asked for it; null where none was given, whichever the move before had. The project does not show it."""
+    project = stage.project("draft")
+    path = f"/v2/projects/{project['id']}"
+    answers = [
+        stage.api.post(f"{path}/activate", json={"reason": "Turma pronta"}),
+        stage.api.post(f"{path}/suspend", json={"reason": "Férias da equipe"}),
+        stage.api.put(path, json={"status": "active", "description": "De volta"}),
+        stage.api.patch(f"{path}/status", json={"status": "suspended", "reason": "Reforma"}),
+        stage.api.post(f"{path}/activate"),
+        stage.api.post(f"{path}/archive", json={"reason": None}),
+    ]
+    told = [event["data"] for event in events_of(stage.control, project["id"])]
+    assert [None, "Turma pronta", "Férias da equipe", None, None, "Reforma", None, None] == [
+        data.get("reason") for data in told
+    ]
+    assert ["reason" in data for data in told] == [False, True, True, False, True, True, True, True]
+    assert [project.keys()] * 6 == [done(answer)["data"]["project"].keys() for answer in answers]
 
 
 @pytest.mark.parametrize(("by", "to"), GOALS.items())

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from operator import itemgetter
+from typing import Any
 
 import pytest
 
 from ..support.live import Live
-from ..support.make import Json, make_order
+from ..support.make import Json, fresh_cpf, make_order
 from .members import (
     METHODS,
     at,
@@ -35,6 +36,12 @@ def lawful(live: Live, stage: Stage) -> Iterator[None]:
     assert [] == broken(sandbox)
 
 
+def decline(stage: Stage, held: Json) -> None:
+    """Have the card of a subscriber declined from now on."""
+    address = f"fail_immediately.{fresh_cpf()}@example.com"
+    done(stage.api.put(f"/v2/customers/{held['customerId']}", json={"email": address}))
+
+
 # -- paying again
 
 
@@ -48,7 +55,7 @@ def test_whoever_pays_again_renews_the_subscription_he_has(stage: Stage) -> None
     assert at(held["current_period_end"]) + days(7) == at(now["current_period_end"]) == at(now["next_billing_at"])
     assert held["current_period_start"] == now["current_period_start"]
     assert held["id"] == done(stage.control.get(f"/orders/{again['id']}"))["subscriptionId"]
-    assert ["subscription.created", "subscription.activated", "subscription.renewed"] == stage.events(held["id"])
+    assert ["subscription.created", "subscription.renewed"] == stage.events(held["id"])
 
 
 def test_paying_again_cancels_the_open_bill(stage: Stage) -> None:
@@ -165,7 +172,7 @@ def test_a_card_is_charged_by_itself_at_the_end_of_the_period(stage: Stage) -> N
         charge["last_transaction"]["paid_at"],
     )
     assert ["order.created", "order.paid"] == stage.events(charge["id"])
-    told = ["subscription.created", "subscription.activated", "subscription.renewal_due", "subscription.renewed"]
+    told = ["subscription.created", "subscription.renewal_due", "subscription.renewed"]
     assert told == stage.events(held["id"])
     stage.advance(70 * DAY)
     assert ("active", 11) == tuple(stage.get_subscription(held["id"])[name] for name in ("status", "cycle"))
@@ -191,6 +198,195 @@ def test_a_card_whose_owner_has_a_paying_address_is_charged_at_once(stage: Stage
     done(stage.api.put(f"/v2/customers/{held['customerId']}", json={"email": f"{magic}@example.com"}))
     stage.go_to(held["current_period_end"])
     assert ("active", "paid") == (stage.get_subscription(held["id"])["status"], bill_of(stage, held)["status"])
+
+
+@pytest.mark.parametrize(
+    ("magic", "status", "told", "later"),
+    [
+        (None, "paid", ["order.created", "order.paid"], "paid"),
+        ("succeed_immediately", "paid", ["order.created", "order.paid"], "paid"),
+        ("refund_after_payment", "paid", ["order.created", "order.paid"], "refunded"),
+        ("fail_immediately", "failed", ["order.created", "order.payment_failed"], "failed"),
+        ("succeed_with_delay", "pending", ["order.created"], "paid"),
+        ("fill_never", "pending", ["order.created"], "pending"),
+        ("expire_immediately", "pending", ["order.created"], "expired"),
+        ("expire_with_delay", "pending", ["order.created"], "expired"),
+    ],
+)
+def test_a_first_order_by_card_is_paid_or_failed_in_its_answer(
+    stage: Stage, magic: str | None, status: str, told: list[str], later: str
+) -> None:
+    """Unless a magic value delays or expires it; the subscription is there with the answer."""
+    document = fresh_cpf()
+    new = order(stage, plan_of(stage), buyer(f"{magic or 'm'}.{document}@example.com"), "credit_card")
+    assert (status, told) == (new["status"], stage.events(new["id"])[: len(told)])
+    opened = done(stage.api.get("/v2/subscriptions", params={"orderId": new["id"]}))["subscriptions"]
+    assert ([("active", "credit_card")] if status == "paid" else []) == [
+        (held["status"], held["paymentMethod"]) for held in opened
+    ]
+    stage.advance(180)
+    assert later == stage.get_order(new["id"])["status"]
+
+
+def test_the_method_follows_the_last_paid_order(stage: Stage) -> None:
+    """Paid by card once, renewed by card; paid by PIX, billed by PIX."""
+    held = member(stage, plan_of(stage))
+    pay_again(stage, held, method="credit_card")
+    assert "credit_card" == stage.get_subscription(held["id"])["paymentMethod"]
+    stage.advance(14 * DAY)
+    charge = bill_of(stage, held)
+    assert ("credit_card", "paid") == (charge["paymentMethod"], charge["status"])
+    pay_again(stage, held)
+    assert "pix" == stage.get_subscription(held["id"])["paymentMethod"]
+    stage.advance(12 * DAY)
+    bill = bill_of(stage, held)
+    assert ("pix", "pending") == (bill["paymentMethod"], bill["status"])
+
+
+@pytest.mark.parametrize(
+    ("terms", "attempts"),
+    [
+        ({"interval": "week"}, [0, 1, 3, 5]),
+        ({"interval": "month"}, [0, 1, 3, 5]),
+        ({"interval": "day", "interval_count": 4}, [0, 1, 3]),
+        ({"interval": "day"}, [0]),
+    ],
+)
+def test_a_declined_card_is_charged_again(stage: Stage, terms: Json, attempts: list[int]) -> None:
+    """After 1, 3 and 5 days, by an order each time, until the grace is over; renewal_due and past_due come once."""
+    held = member(stage, plan_of(stage, **terms), method="credit_card")
+    decline(stage, held)
+    end = at(held["current_period_end"])
+    stage.go_to(held["current_period_end"])
+    assert "past_due" == stage.get_subscription(held["id"])["status"]
+    stage.advance(8 * DAY)
+    found = done(stage.api.get("/v2/orders", params={"subscriptionId": held["id"], "sort": "createdAt"}))["orders"]
+    assert [end + days(wait) for wait in attempts] == [at(each["createdAt"]) for each in found[1:]]
+    for each in found[1:]:
+        assert ("failed", ["order.created", "order.payment_failed"]) == (each["status"], stage.events(each["id"]))
+    told = ["subscription.created", "subscription.renewal_due", "subscription.past_due", "subscription.expired"]
+    assert told == stage.events(held["id"])
+
+
+def test_a_card_that_pays_at_the_second_attempt_renews_from_the_old_end(stage: Stage) -> None:
+    held = member(stage, plan_of(stage), method="credit_card")
+    decline(stage, held)
+    stage.go_to(held["current_period_end"])
+    done(stage.api.put(f"/v2/customers/{held['customerId']}", json={"email": f"m.{fresh_cpf()}@example.com"}))
+    stage.advance(DAY)
+    now, charge = stage.get_subscription(held["id"]), bill_of(stage, held)
+    assert ("active", 1, held["current_period_end"]) == (now["status"], now["cycle"], now["current_period_start"])
+    assert ["order.created", "order.paid"] == stage.events(charge["id"])
+    stage.advance(5 * DAY)
+    assert charge["id"] == stage.get_subscription(held["id"])["lastOrderId"]
+
+
+def test_a_card_whose_order_can_still_be_paid_is_not_charged_again(stage: Stage) -> None:
+    """Once that order fails by hand, the next attempt follows."""
+    held = member(stage, plan_of(stage), method="credit_card")
+    done(stage.api.put(f"/v2/customers/{held['customerId']}", json={"email": f"fill_never.{fresh_cpf()}@example.com"}))
+    stage.go_to(held["current_period_end"])
+    bill = bill_of(stage, held)
+    stage.advance(2 * DAY)
+    assert bill == bill_of(stage, held)
+    stage.drive("orders", bill["id"], "fail")
+    stage.advance(DAY)
+    assert bill["id"] != stage.get_subscription(held["id"])["lastOrderId"]
+
+
+def test_activated_names_the_state_before(stage: Stage) -> None:
+    """Only the end of a trial activates; what begins active says so in `created`."""
+    events = {}
+    for trial in (0, 5):
+        held = member(stage, plan_of(stage, trial_period_days=trial))
+        stage.advance(5 * DAY)
+        page = done(stage.control.get("/events", params={"resource_id": held["id"]}))["events"]
+        events[trial] = [(each["type"], each["data"]) for each in reversed(page)]
+    (created_,) = [data for name, data in events[0] if name in ("subscription.created", "subscription.activated")]
+    assert ("active", None) == (created_["subscription"]["status"], created_["previous_status"])
+    assert ["trialing"] == [data["previous_status"] for name, data in events[5] if name == "subscription.activated"]
+
+
+# -- thinking better of it
+
+
+def leaving(stage: Stage, **terms: Any) -> Json:
+    """A subscription that is to be canceled at the end of its period."""
+    held = member(stage, plan_of(stage, **terms))
+    stage.drive("subscriptions", held["id"], "cancel", at_period_end=True)
+    return stage.get_subscription(held["id"])
+
+
+@pytest.mark.parametrize("trial", [0, 5])
+def test_cancel_at_is_the_end_of_what_is_paid(stage: Stage, trial: int) -> None:
+    """Of the paid period also while a trial runs before it; once it has ended, that is when it was."""
+    held = leaving(stage, trial_period_days=trial)
+    assert at(held["createdAt"]) + days(trial + 7) == at(held["cancel_at"])
+    stage.go_to(held["cancel_at"])
+    now = stage.get_subscription(held["id"])
+    assert ("canceled", held["cancel_at"], held["cancel_at"]) == (now["status"], now["ended_at"], now["cancel_at"])
+
+
+def test_what_is_not_to_be_canceled_has_no_cancel_at(stage: Stage) -> None:
+    held = member(stage, plan_of(stage))
+    assert held["cancel_at"] is None
+    stage.go_to(held["current_period_end"])
+    assert stage.get_subscription(held["id"])["cancel_at"] is None
+    stage.drive("subscriptions", held["id"], "expire")
+    assert stage.get_subscription(held["id"])["cancel_at"] is None
+
+
+@pytest.mark.parametrize("again", ["order", "card", "renew"])
+def test_a_paid_order_takes_the_cancellation_back(stage: Stage, again: str) -> None:
+    """In the step that renews: one event, and the next bill comes in its time."""
+    held = leaving(stage)
+    if again == "renew":
+        stage.drive("subscriptions", held["id"], "renew")
+    else:
+        pay_again(stage, held, **({"method": "credit_card"} if again == "card" else {}))
+    now = stage.get_subscription(held["id"])
+    end = now["current_period_end"]
+    assert at(held["current_period_end"]) + days(7) == at(end)
+    assert (False, None, None, end) == tuple(
+        now[name] for name in ("cancel_at_period_end", "canceled_at", "cancel_at", "next_billing_at")
+    )
+    assert ["subscription.created", "subscription.renewed"] == stage.events(held["id"])
+    stage.go_to(end)
+    assert "subscription.renewal_due" in stage.events(held["id"])
+
+
+@pytest.mark.parametrize("due", [False, True])
+def test_a_resumed_subscription_is_billed_in_its_time(stage: Stage, due: bool) -> None:
+    """At once if its lead has begun; resuming itself raises nothing."""
+    held = leaving(stage)
+    if due:
+        stage.advance(5 * DAY)
+    shown = stage.drive("subscriptions", held["id"], "resume")["subscription"]
+    end = held["current_period_end"]
+    assert (False, None, None, end) == tuple(
+        shown[name] for name in ("cancel_at_period_end", "canceled_at", "cancel_at", "next_billing_at")
+    )
+    told = ["subscription.created", "subscription.renewal_due"]
+    assert told[: 1 + due] == stage.events(held["id"])
+    assert due == (bill_of(stage, held)["status"] == "pending")
+    stage.advance(5 * DAY)
+    assert told == stage.events(held["id"])[:2]
+
+
+def test_only_what_is_to_be_canceled_can_be_resumed(stage: Stage) -> None:
+    """And nothing of an archived project."""
+    held = member(stage, plan_of(stage))
+    refused(stage.control.post(f"/subscriptions/{held['id']}/resume"), 409, "invalid_state_transition")
+    stage.drive("subscriptions", held["id"], "cancel")
+    refused(stage.control.post(f"/subscriptions/{held['id']}/resume"), 409, "invalid_state_transition")
+    over = leaving(stage)
+    stage.go_to(over["cancel_at"])
+    refused(stage.control.post(f"/subscriptions/{over['id']}/resume"), 409, "invalid_state_transition")
+    last = leaving(stage)
+    move(stage, last, "archive")
+    refused(stage.control.post(f"/subscriptions/{last['id']}/resume"), 409, "project_archived")
+    stage.drive("subscriptions", last["id"], "renew")
+    assert stage.get_subscription(last["id"])["cancel_at_period_end"]
 
 
 # -- no bill of the dead

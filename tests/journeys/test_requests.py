@@ -1,5 +1,6 @@
 """The journal as its readers have it: lists, one request, HAR, and what was expected."""
 
+import json
 import socket
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from haralyzer import HarEntry, HarParser
 
 from stub_server.contract.redaction import REDACTED
 from stub_server.http import streaming
+from stub_server.kernel.clock import parse_iso, wall_ms
 
 from ..conftest import Serve
 from ..support.explained import pasted
@@ -84,7 +86,9 @@ def new_customer(world: World, **body: Any) -> httpx2.Response:
 def test_a_row_tells_who_asked_what_and_what_became_of_it(world: World) -> None:
     answer = new_customer(world)
     (row,) = world.listed()
-    duration = row.pop("duration_us")
+    duration, received = row.pop("duration_us"), row.pop("received_at")
+    assert 0 <= wall_ms() - parse_iso(received) < 60_000  # the sandbox's clock shows another year
+    assert received == world.kept(answer)["received_at"]
     key = row["caller"].pop("key_id")
     assert 0 < duration < 10_000_000
     assert {
@@ -453,6 +457,19 @@ def test_what_no_request_can_have_is_warned_of(world: World, request_: Json, war
         assert (warnings.split(", ") if warnings else []) == answer.json()["warnings"]
 
 
+def test_warnings_of_the_verification_itself_are_in_its_headers_alone(world: World) -> None:
+    """A slip in its own headers or query was a 500: the report has warnings of what is expected."""
+    answer = world.control.post(
+        "/requests/verify?x=1",
+        json={"request": {"path": "/v2/ordr"}, "times": {"at_most": 0}},
+        headers={"X-Sandbox-Foo": "1", "If-Match": "*"},
+    )
+    assert (200, ["unknown_path"]) == (answer.status_code, answer.json()["warnings"])
+    assert {"if_match_ignored", "unknown_query_parameter:x", "unknown_path"} <= {
+        *answer.headers["x-sandbox-warnings"].split(", ")
+    }
+
+
 @pytest.mark.parametrize(("code", "warnings"), [("not_fuond", ["unknown_code"]), ("not_found", []), ("*_found", [])])
 def test_an_error_code_that_no_contract_has_is_warned_of(world: World, code: str, warnings: list[str]) -> None:
     assert warnings == world.verify(response={"code": code}, times={"exactly": 0})["warnings"]
@@ -568,6 +585,34 @@ def test_an_expectation_that_cannot_be_meant_is_refused(world: World, body: Json
     answer = world.control.post("/requests/verify", json=body)
     refused(answer, 422, "validation_error")
     assert field in [detail["field"] for detail in answer.json()["details"]]
+
+
+@pytest.mark.parametrize(
+    ("body", "meant"),
+    [
+        (
+            {"request": {"operationId": "createPixOrder", "response": {"status": 201}}, "times": {"exactly": 0}},
+            {"request": {"operationId": "createPixOrder"}, "times": {"exactly": 0}, "response": {"status": 201}},
+        ),
+        (
+            {"request": {"path": "/v2/*", "status": 599, "code": "none"}, "times": {"exactly": 0}},
+            {"request": {"path": "/v2/*"}, "times": {"exactly": 0}, "response": {"status": 599, "code": "none"}},
+        ),
+        (
+            {"request": {"status": 599}, "response": "*", "times": {"exactly": 0}},
+            {"request": {}, "response": {"status": 599}, "times": {"exactly": 0}},
+        ),
+    ],
+)
+def test_what_belongs_elsewhere_is_refused_with_the_corrected_body(world: World, body: Json, meant: Json) -> None:
+    """The answer is not part of what was asked: `response` stands beside `request`."""
+    answer = world.control.post("/requests/verify", json=body)
+    refused(answer, 422, "validation_error")
+    message = answer.json()["details"][0]["message"]
+    assert "beside request" in message
+    corrected = json.loads(message.partition(": ")[2])
+    assert meant == corrected
+    assert answer.status_code != world.control.post("/requests/verify", json=corrected).status_code
 
 
 def test_a_long_value_is_looked_at_in_part(world: World) -> None:

@@ -139,7 +139,8 @@ def test_back_to_an_instant(api: httpx2.Client, control: httpx2.Client, make_cus
     jobs = []
     for _ in range(2):
         fired = done(control.post("/clock/advance", json={"hours": 25}))["fired"]
-        jobs.append([(job["at"], job["job"]) for job in fired])
+        # A simulated receiver decides by the id of an event, and ids are never those of what was undone.
+        jobs.append([(job["at"], job["job"]) for job in fired if job["job"] != "webhook.answer"])
         rewind(control, to=begun)
     assert jobs[0]
     assert jobs[0] == jobs[1]

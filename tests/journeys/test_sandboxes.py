@@ -169,7 +169,7 @@ def test_a_control_asked_of_a_deleted_world_makes_it_anew_as_the_server_does(
     """Not as it was made: with the scenario and the seed of the server."""
     make(name="back", scenario="empty", seed=7)
     assert 204 == worlds.delete("/sandboxes/back").status_code
-    assert "back" == worlds.get("/health", headers={"X-Sandbox": "back"}).json()["sandbox"]
+    assert "back" == worlds.get("/credentials", headers={"X-Sandbox": "back"}).json()["sandbox"]
     found = worlds.get("/sandboxes/back").json()["sandbox"]
     assert (server.settings.scenario, 11) == (found["scenario"], found["seed"])
 
@@ -231,7 +231,7 @@ def test_past_the_limit_the_longest_unused_mention_makes_room(
     make(name="asked")
 
     def mention(name: str) -> int:
-        return httpx2.get(f"{server.url}/s/{name}/_sandbox/health", verify=NO_TLS).status_code
+        return httpx2.get(f"{server.url}/s/{name}/_sandbox/credentials", verify=NO_TLS).status_code
 
     assert [200] * 4 == [mention(name) for name in ("m-one", "m-two", "m-three", "m-one")]
     assert [200] * 2 == [mention(name) for name in ("m-four", "m-five")]

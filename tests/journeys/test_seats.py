@@ -20,7 +20,9 @@ def test_an_open_order_holds_a_seat_as_long_as_it_can_be_paid(stage: Stage, kind
     small = plan(stage, kind, 1)
     for verb in ("expire", "fail", "cancel"):
         held = order(stage, small, buyer())
-        refused(ask_order(stage, small, buyer()), 409, "plan_sold_out")
+        sold_out = ask_order(stage, small, buyer())
+        refused(sold_out, 409, "plan_sold_out")
+        assert "The only place of this plan is taken (max_subscribers)." == sold_out.json()["message"]
         stage.drive("orders", held["id"], verb)
     last = order(stage, small, buyer())
     stage.go_to(last["last_transaction"]["expires_at"])

@@ -9,12 +9,16 @@ from dataclasses import replace
 
 import pytest
 
+from stub_server.calls import waiting
 from stub_server.delivery import courier, places
 from stub_server.delivery.places import IN_ALL, SLOW, Places
+from stub_server.http.watch import Limits
+from stub_server.operations import webhooks
 
 from ..support.live import FROZEN, running
 from ..support.make import created
 from ..support.receiver import Received, Receiver, receiving
+from ..support.wire import answer_on, connect
 from .hooks import CREATED, WEBHOOKS, arrived, clients, drain, event
 
 EMPTY = replace(FROZEN, scenario="empty")
@@ -41,30 +45,79 @@ def test_a_receiver_is_told_while_many_others_never_answer(receiver: Receiver, m
         assert (SILENT * EVENTS, SILENT) == (waiting["due"], waiting["in_flight"])
 
 
-def test_receivers_that_are_known_to_be_slow_leave_half_of_the_places() -> None:
+def test_a_sandbox_leaves_places_to_others_and_what_is_slow_or_new_to_what_has_proved_itself() -> None:
     async def run() -> None:
         free = Places()
+
+        def place(sandbox: int, number: int, receiver: places.Receiver) -> places.Place:
+            return places.Place(sandbox, f"receiver-{sandbox}-{number}", receiver)
+
         async with asyncio.timeout(5), AsyncExitStack() as stack:
-            for number in range(SLOW):
-                assert free.is_free(f"http://slow-{number}/", slow=True)
-                await stack.enter_async_context(free.at(f"http://slow-{number}/", slow=True))
-            assert not free.is_free("http://one-more/", slow=True)
-            for number in range(IN_ALL - SLOW):
-                assert free.is_free(f"http://fast-{number}/", slow=False)
-                await stack.enter_async_context(free.at(f"http://fast-{number}/", slow=False))
-            assert not free.is_free("http://one-more/", slow=False)
-        assert free.is_free("http://one-more/", slow=True)
+            for receiver in (places.Receiver.SLOW, places.Receiver.NEW):
+                for sandbox in (1, 2):
+                    for number in range(SLOW // 2):
+                        await stack.enter_async_context(free.at(place(sandbox, number, receiver)))
+                    assert not free.is_free(place(sandbox, 99, receiver))
+                assert not free.is_free(place(3, 99, receiver))
+            for number in range(IN_ALL - 2 * SLOW):
+                await stack.enter_async_context(free.at(place(3, number, places.Receiver.PROVED)))
+            assert not free.is_free(place(3, 99, places.Receiver.PROVED))
+        assert free.is_free(place(3, 99, places.Receiver.NEW))
 
     asyncio.run(run())
+
+
+def test_sandboxes_take_turns_at_places_that_become_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many of one wait, another's first attempt is next but one; whoever gives up leaves the line."""
+    monkeypatch.setattr(places, "IN_ALL", 2)
+    told: list[str] = []
+
+    async def run() -> None:
+        free = Places()
+
+        async def attempt(name: str, sandbox: int) -> None:
+            async with free.at(places.Place(sandbox, name, places.Receiver.PROVED)):
+                told.append(name)
+                await asyncio.sleep(0)
+
+        many = [asyncio.create_task(attempt(f"many {number}", 1)) for number in range(6)]
+        await asyncio.sleep(0)
+        one = asyncio.create_task(attempt("another", 2))
+        many[5].cancel()
+        await asyncio.wait([*many, one])
+
+    asyncio.run(run())
+    assert 6 == len(told)
+    assert told.index("another") <= 2
+
+
+def test_deleting_a_webhook_ends_its_attempts(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made, told and deleted again and again, webhooks to silent addresses took every place of every sandbox."""
+    monkeypatch.setattr(courier, "TIMEOUT", 3600.0)
+    with ExitStack() as stack:
+        api, control = stack.enter_context(clients(stack.enter_context(running(EMPTY))))
+        silent = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=64))
+        for turn in range(2):
+            hook = {"url": f"http://127.0.0.1:{silent.getsockname()[1]}/{turn}", "events": CREATED}
+            ident = created(api.post(WEBHOOKS, json=hook))["webhook"]["id"]
+            event(api)
+            connection, _ = silent.accept()
+            stack.callback(connection.close)
+            assert b"POST" in connection.recv(4)
+            assert 200 == api.delete(f"{WEBHOOKS}/{ident}").status_code
+            connection.settimeout(5)
+            while connection.recv(65536):
+                pass
+            assert {"due": 0, "in_flight": 0, "held": 0} == drain(control)["deliveries"]
 
 
 def test_a_receiver_is_told_while_others_that_were_slow_have_many_on_the_way(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They have answered, late, and so have several attempts at a time: in half of the places."""
+    """They have answered, late, and so have several attempts at a time: in half of the places for such."""
     monkeypatch.setattr(courier, "TIMEOUT", 3600.0)
-    monkeypatch.setattr(places, "IN_ALL", 8)
-    monkeypatch.setattr(places, "SLOW", 4)
+    monkeypatch.setattr(places, "IN_ALL", 16)
+    monkeypatch.setattr(places, "SLOW", 8)
     over = threading.Event()
 
     def late(request: Received, number: int) -> int:
@@ -93,3 +146,24 @@ def test_a_receiver_is_told_while_others_that_were_slow_have_many_on_the_way(
         arrived(receiver, EVENTS)
         assert 2 * ANSWERED + 4 == sum(len(other.requests) for other in others)
         assert not drain(control, wait_seconds=0)["complete"]
+
+
+def test_tests_of_a_silent_receiver_leave_connections_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One token had 540 requests wait, which was every connection there is; now so many wait, and others are served."""
+    monkeypatch.setattr(waiting, "OF_ONE", 3)
+    monkeypatch.setattr(webhooks, "PATIENCE", 2.0)
+    with ExitStack() as stack:
+        live = stack.enter_context(running(EMPTY, Limits(connections=8)))
+        api, _ = stack.enter_context(clients(live))
+        silent = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=64))
+        hook = {"url": f"http://127.0.0.1:{silent.getsockname()[1]}/", "events": CREATED}
+        ident = created(api.post(WEBHOOKS, json=hook))["webhook"]["id"]
+        request = f"POST {WEBHOOKS}/{ident}/test HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"
+        request += f"Authorization: {api.headers['Authorization']}\r\n\r\n"
+        crowd = [stack.enter_context(connect(live.port)) for _ in range(6)]
+        for connection in crowd:
+            connection.sendall(request.encode())
+        assert 200 == api.get("/v2/plans").status_code
+        statuses = sorted(answer_on(connection).status for connection in crowd)
+        assert [200, 200, 200, 429, 429, 429] == statuses
+        assert 3 == api.get("/v2/webhooks/logs").json()["pagination"]["total"]

@@ -1,11 +1,13 @@
-"""A suspended project stops the clock of its subscriptions; when it is active again, all goes on from then."""
+"""A suspended project stops the clock of its subscriptions; afterwards all that lay ahead comes so much later."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 
 from ..support.live import Live
-from .members import at, bill_of, billed, broken, days, member, move, plan_of
+from ..support.make import fresh_cpf
+from .members import at, bill_of, billed, broken, buyer, days, member, move, order, plan_of
 from .stage import DAY, Stage
 from .steps import done, refused
 
@@ -31,159 +33,141 @@ def test_nothing_is_due_while_the_project_stands_still(stage: Stage, state: str)
     assert (state, before, told) == (before["status"], stage.get_subscription(held["id"]), stage.events(held["id"]))
 
 
-@pytest.mark.parametrize("method", ["pix", "boleto"])
-def test_a_period_that_ended_meanwhile_is_past_due_and_billed_at_once(stage: Stage, method: str) -> None:
-    """Payable until then and the grace; once paid, the new period starts with the activation."""
-    held = member(stage, plan_of(stage), method=method)
+@pytest.mark.parametrize(
+    ("state", "moved"),
+    [
+        ("trialing", ["trial_end", "current_period_end", "next_billing_at"]),
+        ("active", ["current_period_end", "next_billing_at"]),
+        ("past_due", ["current_period_end", "next_billing_at"]),
+    ],
+)
+@pytest.mark.parametrize("action", ["activate", "archive"])
+def test_all_that_lay_ahead_comes_later_by_the_time_in_between(
+    stage: Stage, state: str, moved: list[str], action: str
+) -> None:
+    """The state is that from before, and only the project tells of it. An archive lets go of who is past due."""
+    held = member(stage, plan_of(stage, trial_period_days=5 if state == "trialing" else 0))
+    if state == "past_due":
+        stage.go_to(held["current_period_end"])
+    stage.advance(DAY)
+    before, told = stage.get_subscription(held["id"]), stage.events(held["id"])
     move(stage, held, "suspend")
     stage.advance(100 * DAY + 1)
-    move(stage, held, "activate")
-    activated = stage.now()
-    now, bill = stage.get_subscription(held["id"]), bill_of(stage, held)
-    assert ("past_due", "pending", activated) == (now["status"], bill["status"], bill["createdAt"])
-    assert at(activated) + days(7) == at(bill["last_transaction"]["expires_at"])
-    assert ["subscription.past_due", "subscription.renewal_due"] == stage.events(held["id"])[-2:]
-    stage.advance(6 * DAY)
-    stage.drive("orders", bill["id"], "pay")
+    move(stage, held, action)
     now = stage.get_subscription(held["id"])
-    assert ("active", 1, activated) == (now["status"], now["cycle"], now["current_period_start"])
-    assert at(activated) + days(7) == at(now["current_period_end"]) == at(now["next_billing_at"])
-    stage.advance(DAY)
-    assert "past_due" == stage.get_subscription(held["id"])["status"]
+    if (state, action) == ("past_due", "archive"):
+        assert "canceled" == now["status"]
+        return
+    assert state == now["status"]
+    gone = {"next_billing_at"} if action == "archive" else set()
+    for name in before.keys() - gone - {"updatedAt", "cancel_at_period_end", "canceled_at", "cancel_at"}:
+        later = at(before[name]) + timedelta(days=100, seconds=1) if name in moved else None
+        assert (before[name] if later is None else later) == (now[name] if later is None else at(now[name])), name
+    ended = {"archive": "project.archived", "activate": "project.activated"}[action]
+    assert ["project.created", "project.suspended", ended] == stage.events(held["projectId"])
+    assert told == stage.events(held["id"])
 
 
-def test_a_bill_that_nobody_pays_after_the_standstill_ends_with_the_grace(stage: Stage) -> None:
-    held = member(stage, plan_of(stage))
+def test_the_next_periods_are_counted_from_the_moved_end(stage: Stage) -> None:
+    """A month from the 18th that was moved to the 28th ends on the 28th of the next."""
+    held = member(stage, plan_of(stage, interval="month"))
     move(stage, held, "suspend")
+    stage.advance(10 * DAY)
+    move(stage, held, "activate")
+    moved = at(held["current_period_end"]) + days(10)
+    for _ in range(2):
+        stage.drive("subscriptions", held["id"], "renew")
+    now = at(stage.get_subscription(held["id"])["current_period_end"])
+    later = moved.replace(year=moved.year + (moved.month > 10), month=(moved.month + 1) % 12 + 1)
+    assert later == now
+
+
+def test_an_open_bill_waits_with_its_subscription(stage: Stage) -> None:
+    """It can be paid although its end has passed, and gets the moved one."""
+    held, paid = member(stage, plan_of(stage), method="boleto"), member(stage, plan_of(stage))
+    move(stage, paid, "suspend")
+    move(stage, paid, "activate")
+    bills = [billed(stage, held), bill_of(stage, paid)]
+    for each in (held, paid):
+        move(stage, each, "suspend")
     stage.advance(30 * DAY)
-    move(stage, held, "activate")
-    stage.advance(7 * DAY - 0.001)
-    assert "past_due" == stage.get_subscription(held["id"])["status"]
-    stage.advance(0.001)
-    assert ("expired", "expired") == (stage.get_subscription(held["id"])["status"], bill_of(stage, held)["status"])
-
-
-def test_a_card_is_charged_when_the_project_is_active_again(stage: Stage) -> None:
-    held = member(stage, plan_of(stage), method="credit_card")
-    move(stage, held, "suspend")
-    stage.advance(30 * DAY)
-    move(stage, held, "activate")
-    now = stage.get_subscription(held["id"])
-    assert ("active", 1, stage.now()) == (now["status"], now["cycle"], now["current_period_start"])
-    assert "paid" == bill_of(stage, held)["status"]
-
-
-def test_a_grace_that_was_cut_short_begins_anew(stage: Stage) -> None:
-    """The bill from before is canceled for the new one: nobody can pay two."""
-    held = member(stage, plan_of(stage))
-    stage.go_to(held["current_period_end"])
-    old = bill_of(stage, held)
-    stage.advance(DAY)
-    move(stage, held, "suspend")
-    stage.advance(DAY)
-    move(stage, held, "activate")
+    assert ["pending", "pending"] == [stage.get_order(bill["id"])["status"] for bill in bills]
+    stage.drive("orders", bills[1]["id"], "pay", paid_at=stage.now())
+    now = stage.get_subscription(paid["id"])
+    assert at(paid["current_period_end"]) + days(7) == at(now["current_period_end"])
+    for each in (held, paid):
+        move(stage, each, "activate")
     bill = bill_of(stage, held)
-    assert ("canceled", "pending") == (stage.get_order(old["id"])["status"], bill["status"])
-    assert at(stage.now()) + days(7) == at(bill["last_transaction"]["expires_at"])
-    activated = stage.now()
-    stage.advance(6 * DAY)  # past the old grace
-    stage.drive("orders", bill["id"], "pay")
-    assert activated == stage.get_subscription(held["id"])["current_period_start"]
+    assert ("pending", stage.now()) == (bill["status"], bill["updatedAt"])
+    for end in ("due_at", "expires_at"):
+        assert at(bills[0]["last_transaction"][end]) + days(30) == at(bill["last_transaction"][end])
+    now = stage.get_subscription(paid["id"])
+    assert at(paid["current_period_end"]) + days(37) == at(now["current_period_end"])
+    stage.go_to(bill["last_transaction"]["expires_at"])
+    assert ("expired", "expired") == (
+        stage.get_order(bill["id"])["status"],
+        stage.get_subscription(held["id"])["status"],
+    )
 
 
-def test_a_period_that_is_not_over_goes_on(stage: Stage) -> None:
-    """What fell due meanwhile is billed at once, payable to the end of the ordinary grace."""
-    held = member(stage, plan_of(stage))
-    move(stage, held, "suspend")
-    stage.advance(6 * DAY)
-    assert held["orderId"] == stage.get_subscription(held["id"])["lastOrderId"]
+def test_a_first_order_expires_as_usual(stage: Stage) -> None:
+    """And one that is paid meanwhile opens a subscription whose time stands still from its own start."""
+    plan = plan_of(stage)
+    waiting_, paid = order(stage, plan, buyer()), order(stage, plan, buyer())
+    move(stage, {"projectId": plan["projectId"]}, "suspend")
+    stage.advance(3600)
+    stage.drive("orders", paid["id"], "pay")
+    held = stage.subscription_of(paid["id"])
+    stage.advance(30 * DAY)
+    assert "expired" == stage.get_order(waiting_["id"])["status"]
     move(stage, held, "activate")
-    now, bill = stage.get_subscription(held["id"]), bill_of(stage, held)
-    assert ("active", held["current_period_end"]) == (now["status"], now["current_period_end"])
-    assert ("pending", stage.now()) == (bill["status"], bill["createdAt"])
-    assert at(held["current_period_end"]) + days(7) == at(bill["last_transaction"]["expires_at"])
+    now = stage.get_subscription(held["id"])
+    assert at(held["current_period_end"]) + days(30) == at(now["current_period_end"])
 
 
-def test_a_period_that_was_paid_early_begins_when_the_project_goes_on(stage: Stage) -> None:
-    """The start waits with the rest, and then catches up."""
+def test_a_declined_card_is_charged_again_at_the_moved_days(stage: Stage) -> None:
+    held = member(stage, plan_of(stage), method="credit_card")
+    end = at(held["current_period_end"])
+    address = f"fail_immediately.{fresh_cpf()}@example.com"
+    done(stage.api.put(f"/v2/customers/{held['customerId']}", json={"email": address}))
+    stage.go_to(held["current_period_end"])
+    stage.advance(2 * DAY)  # two orders have failed
+    move(stage, held, "suspend")
+    stage.advance(2 * DAY)  # the old third day falls on the moved first one
+    move(stage, held, "activate")
+    stage.advance(10 * DAY)
+    found = done(stage.api.get("/v2/orders", params={"subscriptionId": held["id"], "sort": "createdAt"}))["orders"]
+    assert [end + days(wait) for wait in (0, 1, 5, 7)] == [at(each["createdAt"]) for each in found[1:]]
+    assert end + days(9) == at(stage.get_subscription(held["id"])["ended_at"])
+
+
+def test_periods_that_were_paid_early_begin_later_too(stage: Stage) -> None:
     held = member(stage, plan_of(stage))
     for _ in range(2):
         stage.drive("subscriptions", held["id"], "renew")
     move(stage, held, "suspend")
     stage.advance(15 * DAY)
-    assert held["current_period_start"] == stage.get_subscription(held["id"])["current_period_start"]
     move(stage, held, "activate")
-    now = stage.get_subscription(held["id"])
-    assert at(held["current_period_start"]) + days(14) == at(now["current_period_start"])
-    assert at(held["current_period_start"]) + days(21) == at(now["current_period_end"])
+    start = at(held["current_period_start"])
+    for wait, begins in ((6.9, 0), (0.1, 22), (7, 29)):
+        stage.advance(wait * DAY)
+        now = stage.get_subscription(held["id"])
+        assert (start + days(begins), start + days(36)) == (
+            at(now["current_period_start"]),
+            at(now["current_period_end"]),
+        )
 
 
-@pytest.mark.parametrize(("wait", "state"), [(6, "active"), (20, "past_due")])
-def test_a_trial_that_ended_meanwhile_is_followed_by_its_paid_period(stage: Stage, wait: int, state: str) -> None:
-    """On its own grid: where that is over too, the next one is billed."""
-    held = member(stage, plan_of(stage, trial_period_days=5))
-    move(stage, held, "suspend")
-    stage.advance(wait * DAY)
-    move(stage, held, "activate")
-    now = stage.get_subscription(held["id"])
-    assert (state, held["trial_end"]) == (now["status"], now["current_period_start"])
-    assert at(held["trial_end"]) + days(7) == at(now["current_period_end"])
-
-
-def test_one_that_was_to_end_with_its_period_ends_when_the_project_goes_on(stage: Stage) -> None:
+def test_a_cancellation_for_the_end_waits_for_the_moved_end(stage: Stage) -> None:
     held = member(stage, plan_of(stage))
     stage.drive("subscriptions", held["id"], "cancel", at_period_end=True)
     move(stage, held, "suspend")
     stage.advance(30 * DAY)
-    assert "active" == stage.get_subscription(held["id"])["status"]
     move(stage, held, "activate")
-    now = stage.get_subscription(held["id"])
-    assert ("canceled", stage.now()) == (now["status"], now["ended_at"])
-
-
-def test_to_archive_a_suspended_project_ends_what_is_over(stage: Stage) -> None:
-    """Who still has a paid period keeps it."""
-    plan = plan_of(stage)
-    over, late = member(stage, plan), member(stage, plan)
-    stage.drive("subscriptions", over["id"], "renew")
-    stage.go_to(late["current_period_end"])
-    fresh = member(stage, plan)
-    move(stage, over, "suspend")
-    stage.advance(7 * DAY - 60)
-    move(stage, over, "archive")
-    states = [stage.get_subscription(each["id"])["status"] for each in (over, late, fresh)]
-    assert ["active", "canceled", "active"] == states
-    stage.advance(60)
-    assert ["canceled"] * 3 == [stage.get_subscription(each["id"])["status"] for each in (over, late, fresh)]
-
-
-def test_an_archive_after_a_standstill_ends_periods_that_ended_in_it(stage: Stage) -> None:
-    held = member(stage, plan_of(stage))
-    move(stage, held, "suspend")
+    assert "active" == stage.get_subscription(held["id"])["status"]
     stage.advance(30 * DAY)
-    move(stage, held, "archive")
-    assert "canceled" == stage.get_subscription(held["id"])["status"]
-
-
-def test_an_open_bill_stays_payable_in_a_suspended_project(stage: Stage) -> None:
-    """Until its own end; the period is extended from the old end."""
-    held = member(stage, plan_of(stage))
-    bill = billed(stage, held)
-    move(stage, held, "suspend")
-    stage.drive("orders", bill["id"], "pay")
     now = stage.get_subscription(held["id"])
-    assert at(held["current_period_end"]) + days(7) == at(now["current_period_end"])
-
-
-def test_an_open_bill_ends_in_its_time_though_the_project_stands_still(stage: Stage) -> None:
-    held = member(stage, plan_of(stage))
-    bill = billed(stage, held)
-    move(stage, held, "suspend")
-    stage.advance(30 * DAY)
-    assert ("expired", "active") == (
-        stage.get_order(bill["id"])["status"],
-        stage.get_subscription(held["id"])["status"],
-    )
+    assert ("canceled", at(held["current_period_end"]) + days(30)) == (now["status"], at(now["ended_at"]))
 
 
 def test_nothing_is_renewed_by_hand_in_a_suspended_project(stage: Stage) -> None:

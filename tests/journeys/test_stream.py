@@ -274,10 +274,10 @@ def test_a_reader_beside_a_stalled_one_misses_nothing(world: World, monkeypatch:
         told = beside.submit(reader.until_request, "listPlans")
         body = {"name": "x", "metadata": {f"key_{number}": "v" * 400 for number in range(15)}}
         customer = world.customer()
-        asked = []
+        asked: list[str] = []
         until = time.monotonic() + 30
         while his in followers and time.monotonic() < until:
-            answer = world.api.put(f"/v2/customers/{customer['id']}", json=body)
+            answer = world.api.put(f"/v2/customers/{customer['id']}", json=body | {"name": f"x {len(asked)}"})
             assert 200 == answer.status_code
             asked.append(answer.headers["x-request-id"])
         assert his not in followers

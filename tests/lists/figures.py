@@ -20,16 +20,22 @@ def money(amount: Fraction | Decimal) -> float:
     return round(exact) / 100
 
 
-def within(orders: Iterable[Json], since: str | None, until: str | None) -> list[Json]:
-    """The orders created in a period: from its start, included, to its end, excluded."""
-    first = None if since is None else datetime.fromisoformat(since)
-    last = None if until is None else datetime.fromisoformat(until)
-    return [
-        order
-        for order in orders
-        if (first is None or datetime.fromisoformat(order["createdAt"]) >= first)
-        and (last is None or datetime.fromisoformat(order["createdAt"]) < last)
-    ]
+Period = tuple[str | None, str | None]
+ALWAYS: Period = (None, None)
+
+
+def covers(period: Period, at: str | None) -> bool:
+    """Whether something happened in a period: from its start, included, to its end, excluded."""
+    if at is None:
+        return False
+    moment, (since, until) = datetime.fromisoformat(at), period
+    after = since is None or moment >= datetime.fromisoformat(since)
+    return after and (until is None or moment < datetime.fromisoformat(until))
+
+
+def within(orders: Iterable[Json], period: Period) -> list[Json]:
+    """The orders created in a period."""
+    return [order for order in orders if covers(period, order["createdAt"])]
 
 
 def is_paid(order: Json) -> bool:
@@ -37,28 +43,31 @@ def is_paid(order: Json) -> bool:
     return order["status"] in ("paid", "refunded")
 
 
-def gross(orders: Iterable[Json]) -> Decimal:
-    """What was paid."""
-    return sum((Decimal(str(order["totalAmount"])) for order in orders if is_paid(order)), Decimal(0))
+def payments(orders: Iterable[Json], period: Period) -> list[Decimal]:
+    """What was paid in a period."""
+    paid = (order for order in orders if covers(period, order["last_transaction"].get("paid_at")))
+    return [Decimal(str(order["totalAmount"])) for order in paid]
 
 
-def refunded(orders: Iterable[Json]) -> Decimal:
-    """What was given back, in whole or in part."""
-    return sum((Decimal(order["last_transaction"].get("refunded_amount", "0")) for order in orders), Decimal(0))
+def refunded(orders: Iterable[Json], period: Period) -> Decimal:
+    """What was given back in a period, in whole or in part; no order of this world was refunded twice."""
+    given = (order["last_transaction"] for order in orders)
+    return sum((Decimal(o["refunded_amount"]) for o in given if covers(period, o.get("refunded_at"))), Decimal(0))
 
 
-def order_figures(orders: list[Json]) -> Json:
+def order_figures(orders: list[Json], period: Period) -> Json:
     """What the statistics say of these orders."""
-    states = Counter(order["status"] for order in orders)
-    paid = sum(map(is_paid, orders))
-    taken, given = gross(orders), refunded(orders)
+    made = within(orders, period)
+    states = Counter(order["status"] for order in made)
+    paid, given = payments(orders, period), refunded(orders, period)
+    taken = sum(paid, Decimal(0))
     return {
-        "orders": {"total": len(orders)} | {state: states[state] for state in ORDERS},
+        "orders": {"total": len(made)} | {state: states[state] for state in ORDERS},
         "revenue": {
             "gross": money(taken),
             "refunded": money(given),
             "net": money(taken - given),
-            "average_ticket": money(Fraction(taken) / paid) if paid else 0,
+            "average_ticket": money(Fraction(taken) / len(paid)) if paid else 0,
             "currency": "BRL",
         },
     }
@@ -89,18 +98,20 @@ def monthly(subscriptions: list[Json]) -> Fraction:
     )
 
 
-def plan_figures(orders: list[Json], names: dict[str, str]) -> list[Json]:
-    """Every plan that has orders, with the highest revenue first."""
+def plan_figures(orders: list[Json], names: dict[str, str], period: Period) -> list[Json]:
+    """Every plan that was ordered, paid or refunded in a period, with the highest revenue first."""
     by_plan: dict[str, list[Json]] = {}
     for order in orders:
-        by_plan.setdefault(order["planId"], []).append(order)
+        moments = (order["createdAt"], *(order["last_transaction"].get(name) for name in ("paid_at", "refunded_at")))
+        if any(covers(period, at) for at in moments):
+            by_plan.setdefault(order["planId"], []).append(order)
     figures = [
         {
             "planId": plan,
             "name": names[plan],
-            "orders_count": len(placed),
-            "revenue": money(gross(placed) - refunded(placed)),
+            "orders_count": len(within(of_plan, period)),
+            "revenue": money(sum(payments(of_plan, period), Decimal(0)) - refunded(of_plan, period)),
         }
-        for plan, placed in by_plan.items()
+        for plan, of_plan in by_plan.items()
     ]
     return sorted(figures, key=lambda figure: -figure["revenue"])

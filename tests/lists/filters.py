@@ -71,6 +71,45 @@ def text(*members: str) -> Filter:
     )
 
 
+def code() -> Filter:
+    """A code, in letters of either case."""
+    return Filter(
+        lambda record, asked: record["code"].upper() == asked.upper(),
+        lambda record: [record["code"], record["code"].lower()],
+        "NOSUCHCODE",
+    )
+
+
+def buyer() -> Filter:
+    """One part of an order's code or of what it says of its buyer, numbers with their punctuation or without."""
+
+    def plain(number: str) -> str:
+        return "".join(sign for sign in folded(number) if sign not in " ()+-./")
+
+    def words(record: Json) -> list[str]:
+        return [record["code"], record["customer"]["name"], record["customer"]["email"]]
+
+    def numbers(record: Json) -> list[str]:
+        return [record["customer"]["document"], *record["customer"]["phones"].values()]
+
+    def keeps(record: Json, asked: str) -> bool:
+        found = any(folded(asked) in folded(word) for word in words(record))
+        return found or (plain(asked) != "" and any(plain(asked) in plain(number) for number in numbers(record)))
+
+    def parts(record: Json) -> list[str]:
+        spelled = [part for word in words(record) for part in (word, folded(word)[1:7].upper(), word[-5:])]
+        for number in map(plain, numbers(record)):
+            spelled += [
+                number,
+                number[2:7],
+                f"{number[:3]}.{number[3:6]}",
+                f"({number[2:4]}) {number[4:9]}-{number[9:]}",
+            ]
+        return [*spelled, ".", " ", ""]
+
+    return Filter(keeps, parts, "zzqxzzqx")
+
+
 def email() -> Filter:
     """An address, in letters of either case."""
     return Filter(
@@ -129,13 +168,14 @@ FILTERS: dict[str, dict[str, Filter]] = {
     },
     "listOrders": {
         "status": exact("status"),
-        "code": exact("code", "NOSUCHCODE"),
+        "code": code(),
         "projectId": ident("projectId"),
         "planId": ident("planId"),
         "customerId": ident("customerId"),
         "document": document(lambda record: str(record["customer"]["document"])),
         "paymentMethod": exact("paymentMethod"),
         "subscriptionId": ident("subscriptionId"),
+        "search": buyer(),
     },
     "listProjects": {"status": exact("status"), "visibility": exact("visibility"), "search": SEARCH},
     "listProducts": {

@@ -83,7 +83,7 @@ _THEN = (
     ("properties/test_model.py", "properties/test_scenarios.py", "properties/test_believable.py"),
     ("surfaces",),
 )
-_NEVER = ("test_readme", "test_schemathesis", "test_front_page_seen", "test_deadlines", "test_hostile")
+_NEVER = ("test_docs", "test_schemathesis", "test_front_page_seen", "test_deadlines", "test_hostile")
 """Slow, and about something else."""
 
 

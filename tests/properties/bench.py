@@ -19,7 +19,7 @@ from .moments import DAY, HOUR, MINUTE, iso, parse
 Item = TypeVar("Item")
 DOCUMENTS = tuple(cpf_with_check_digits(f"{987_000_000 + number}") for number in range(6))
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
-WARNINGS = {"amount_mismatch", "price_mismatch", "trial_ignored"}
+WARNINGS = {"amount_mismatch", "price_mismatch", "trial_ignored", "customer_differs"}
 HALF_A_CENT = Fraction(1, 200)  # a figure is rounded once
 
 

@@ -26,14 +26,17 @@ STORIES: dict[str, Json | None] = {  # and the plan that each needs
     "lives on": None,
     "pays again": None,
     "pays again on trial": TRIAL,
+    "pays again for a plan that has changed": None,
     "stands still": None,
     "stands still on trial": TRIAL,
     "card fails": CARD,
     "card never pays": CARD,
+    "takes money back": None,
     "pays ahead": None,
     "pays ahead, then is paid back": None,
     "leaves": None,
     "leaves at once": None,
+    "another pays late": None,
     "waits": None,
 }
 STARTS = (
@@ -72,7 +75,7 @@ class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, Rule
         start=st.sampled_from(STARTS),
         paid=st.sampled_from((True, True, True, True, False)),
         # Drawn from a wide range: of twelve values alone, a run that is derandomized may leave some out.
-        story=st.integers(0, 11_999).map(lambda number: tuple(STORIES)[number % len(STORIES)]),
+        story=st.integers(0, 14_999).map(lambda number: tuple(STORIES)[number % len(STORIES)]),
     )
     def open_shop(self, shape: Json, start: str, paid: bool, story: str) -> None:
         """A shop that sells one plan and nearly always has a first member: sequences must get deep."""
@@ -98,9 +101,16 @@ class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, Rule
         if story == "lives on":
             live_a_period(self.bench, self.bench.world.subscriptions, 0, late=False)
         elif story.startswith("pays again"):
+            if "changed" in story:
+                for change in ({"amount": 59.9}, {"status": "inactive"}):
+                    self.update_plan(number=0, change=change)
             self.pay_once_more(number=0, state="active", method=0, times=1)
         elif story.startswith("stands still"):
-            self.stand_still(number=0, before=-HOUR, over=2 * DAY, meanwhile=None, then="pay")
+            self.stand_still(number=0, before=-HOUR, over=8 * DAY, meanwhile=None, then="pay")
+        elif story == "another pays late":
+            self.pay_late(number=0, document=DOCUMENTS[1], method="boleto", wait=HOUR, then="archive")
+        elif story == "takes money back":
+            self.change_address(number=0, address="refund_after_payment", rename=False, lives=True)
         elif story.startswith("card"):
             address = "fill_never" if "never" in story else "fail_immediately"
             self.change_address(number=0, address=address, rename=True, lives=True)
@@ -110,7 +120,12 @@ class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, Rule
                 self.return_a_period(number=0, which="older", parts=False)
                 self.return_a_period(number=0, which="future", parts=True)
         elif story.startswith("leaves"):
-            self.leave(number=0, verb="cancel" if "once" in story else "later", late=False)
+            self.leave(
+                number=0,
+                verb="cancel" if "once" in story else "later",
+                late=False,
+                stays=None if "once" in story else "resume",
+            )
 
     @invariant()
     def figures_agree(self) -> None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from .moments import iso
@@ -38,6 +38,11 @@ def unless(conflicts: Iterable[str], status: int = 200) -> Verdict:
     """409 with one of the codes, or a success when there is none."""
     codes = frozenset(conflicts)
     return Verdict(409, codes) if codes else Verdict(status)
+
+
+def members(record: Any) -> list[Any]:
+    """What a record says, to see whether an update changed it: one that changes nothing raises no event."""
+    return [getattr(record, each.name) for each in fields(record)]
 
 
 @dataclass(slots=True, eq=False)
@@ -158,10 +163,12 @@ class Subscription:
     renewal: "Order | None" = None
     billed: int | None = None
     """The end of the period after which a bill was made last: time makes one for each end."""
+    tried: set[int] = field(default_factory=set)
+    """After how many days its declined card was charged again, or would have been."""
     planned: int = 0
     """When what is due next was set; of what is due at one instant, what was set first is done first."""
-    resumed: int | None = None
-    """When its project, activated again, found the period over: the grace and the next paid period start here."""
+    moved: list[int] = field(default_factory=list)
+    """The boundaries of its periods as a suspension of the project has left them; the grid goes on from the last."""
 
     @property
     def running(self) -> bool:

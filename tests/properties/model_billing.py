@@ -12,7 +12,7 @@ UNPAID = ("fail_immediately", "fill_never", "expire_immediately", "expire_with_d
 def order_paid(world: World, order: Order) -> None:
     """Renew what the customer already has of the plan, or open a subscription."""
     plan = order.plan
-    if plan.unit is None or plan.count is None:
+    if plan.unit is None or plan.count is None or plan not in world.plans:
         return
     running = world.subscription_of(plan, order.customer)
     if running is not None:
@@ -37,24 +37,31 @@ def order_paid(world: World, order: Order) -> None:
     )
     opened.planned = world.now
     world.subscriptions.append(opened)
-    order.subscription = opened
-    world.emit("subscription.created", *(() if trial else ("subscription.activated",)))
+    order.subscription, order.renews = opened, None
+    world.emit("subscription.created")
+    if plan.project.status == "archived":
+        world.reached.add("opened in an archived project (T10)")
+        opened.ends = True
 
 
 def _extend(world: World, found: Subscription, order: Order) -> None:
     """One period more, whichever order of the customer paid it; a bill that is still open is not needed any more."""
     world.reached.add(f"{'renewal paid' if order.renews else 'paid again (S2)'} while {found.status}")
-    if found.resumed is not None:  # the next period starts when the project was activated
-        world.reached.add("period from the activation (S3)")
-        found.anchor, found.paid, found.resumed = found.resumed, [], None
-    elif found.status == "active" and periods.paid_until(found) > world.now:
+    if found.moved:
+        world.reached.add("renewed after a suspension (T1)")
+    if found.status == "active" and periods.paid_until(found) > world.now:
         world.reached.add("renewed early (S4)")
     found.planned = world.now
     found.paid.append(order)
     found.cycle += 1
     if found.status == "past_due":
         found.status = "active"
-    found.last = order
+    if found.ends and found.plan.project.status != "archived":
+        world.reached.add("cancellation taken back by a payment (T3)")
+        found.ends = False
+    if found.method != order.method:
+        world.reached.add("the method follows the payment (T6)")
+    found.last, found.method, found.tried = order, order.method, set()
     order.subscription = found
     drop_bill(world, found)
     world.emit("subscription.renewed")
@@ -103,6 +110,20 @@ def cancel_later(world: World, found: Subscription) -> None:
     else:
         drop_bill(world, found)
         found.ends = True
+
+
+def may_resume(found: Subscription) -> Verdict:
+    """Only what is to be canceled, and of a project that is not archived."""
+    conflicts = set() if found.ends and found.running else {"invalid_state_transition"}
+    if found.plan.project.status == "archived":
+        conflicts.add("project_archived")
+    return unless(conflicts)
+
+
+def resume(world: World, found: Subscription) -> None:
+    """Not to be canceled any more; time makes the bill again."""
+    world.reached.add("resumed (T3)")
+    found.ends, found.billed, found.planned = False, None, world.now
 
 
 def may_renew(found: Subscription) -> Verdict:
@@ -154,6 +175,14 @@ def charge(world: World, bill: Order) -> None:
         orders.pay(world, bill)
 
 
+def charge_again(world: World, found: Subscription, days: int) -> None:
+    """A card that was declined is charged once more, by an order of its own, unless one can still be paid."""
+    found.tried.add(days)
+    if found.renewal is not None and found.renewal.status != "pending":
+        world.reached.add("card charged again (T7)")
+        charge(world, make_bill(world, found))
+
+
 def may_expire(found: Subscription) -> Verdict:
     """Only what is past due, and again without effect."""
     if found.status in ("past_due", "expired"):
@@ -191,18 +220,21 @@ def trial_over(world: World, found: Subscription) -> None:
     world.emit("subscription.activated")
 
 
-def resume(world: World, project: Project) -> None:
-    """A suspended project is active again: what was over meanwhile is due now, and billed at once."""
+def go_on(world: World, project: Project, suspended: int) -> None:
+    """A project is not suspended any more: what lay ahead of its subscriptions comes later by the time in between."""
     for found in [found for found in world.subscriptions if found.plan.project is project and found.running]:
-        if found.status == "trialing" and found.trial is not None and found.trial[1] <= world.now:
-            world.reached.add("suspended over a trial's end (S3)")
-            trial_over(world, found)
-        if found.status == "trialing" or periods.paid_until(found) > world.now:
+        since = max(suspended, found.created)
+        wait = world.now - since
+        found.planned = world.now
+        if not wait:
             continue
-        world.reached.add(f"suspended over an end, {found.status} (S3)")
-        if found.status == "active":
-            period_over(world, found)
-        if found.status == "past_due":
-            found.resumed = found.planned = world.now
-            drop_bill(world, found)
-            renewal_due(world, found)
+        world.reached.add(f"suspended for a while, {found.status} (T1)")
+        billed = found.billed == periods.paid_until(found)
+        periods.move(found, since, wait)
+        if billed:
+            found.billed = periods.paid_until(found)
+        bill = found.renewal
+        if bill is not None and bill.status == "pending":
+            if bill.expires <= world.now:
+                world.reached.add("payable after its end (T1)")
+            bill.expires, bill.updated = bill.expires + wait, world.now

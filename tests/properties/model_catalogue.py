@@ -4,7 +4,7 @@ from typing import Any
 
 from . import model_billing as billing
 from . import model_orders as orders
-from .model import Customer, Key, Plan, Product, Project, Verdict, World, granted, refused, unless
+from .model import Customer, Key, Plan, Product, Project, Verdict, World, granted, members, refused, unless
 
 MOVES = {
     "draft": ("active", "archived"),
@@ -33,22 +33,21 @@ def may_move(project: Project, to: str) -> Verdict:
 
 
 def move(world: World, project: Project, to: str) -> None:
-    """Change the state. What was suspended catches up; an archive cancels what waits and lets what is paid run out."""
+    """Change the state. What was suspended goes on; an archive cancels what waits and lets what is paid run out."""
     if to == project.status:
         return
-    before, project.status = project.status, to
+    suspended, project.status = project.suspended, to
     project.suspended = world.now if to == "suspended" else None
     world.emit(EVENT[to])
-    if before == "suspended" and to == "active":
-        billing.resume(world, project)
-    if to != "archived":
-        return
-    for order in world.orders_of(project):
-        if order.status == "pending":
-            orders.end(world, order, "canceled", "order.canceled")
-    for found in world.subscriptions:
-        if found.plan.project is project and found.running:
-            billing.cancel_later(world, found)
+    if to == "archived":
+        for order in world.orders_of(project):
+            if order.status == "pending":
+                orders.end(world, order, "canceled", "order.canceled")
+        for found in world.subscriptions:
+            if found.plan.project is project and found.running:
+                billing.cancel_later(world, found)
+    if suspended is not None:
+        billing.go_on(world, project, suspended)
 
 
 def may_update_project(world: World, project: Project, body: dict[str, Any]) -> Verdict:
@@ -66,10 +65,10 @@ def may_update_project(world: World, project: Project, body: dict[str, Any]) -> 
 
 def update_project(world: World, project: Project, body: dict[str, Any]) -> None:
     """Fields first, then the state."""
-    fields = {name: value for name, value in body.items() if name != "status"}
-    for name, value in fields.items():
-        setattr(project, name, value)
-    if fields:
+    before = members(project)
+    for name in body.keys() - {"status"}:
+        setattr(project, name, body[name])
+    if members(project) != before:
         world.emit("project.updated")
     move(world, project, body.get("status", project.status))
 
@@ -99,7 +98,7 @@ def plan_name_taken(world: World, project: Project, name: str, beside: Plan | No
 def may_create_plan(world: World, project: Project | None, name: str) -> Verdict:
     """A project that is not archived, and a name that is free in it."""
     if project is None:
-        return refused(404, "reference_not_found")
+        return refused(409, "reference_not_found")
     conflicts = {"project_archived"} if project.status == "archived" else set()
     if plan_name_taken(world, project, name):
         conflicts.add("duplicate_name")
@@ -107,19 +106,19 @@ def may_create_plan(world: World, project: Project | None, name: str) -> Verdict
 
 
 def may_update_plan(world: World, plan: Plan, body: dict[str, Any]) -> Verdict:
-    """Price and rhythm stand still under subscribers."""
+    """The rhythm stands still under subscribers."""
     conflicts = {"project_archived"} if plan.project.status == "archived" else set()
     if "name" in body and plan_name_taken(world, plan.project, body["name"], plan):
         conflicts.add("duplicate_name")
-    other_price = "amount" in body and round(body["amount"] * 100) != plan.amount
     unit = None if body.get("billing_type") == "one_time" else body.get("interval", plan.unit)
-    if (other_price or unit != plan.unit) and world.subscriptions_of(plan):
+    if unit != plan.unit and world.subscriptions_of(plan):
         conflicts.add("plan_in_use")
     return unless(conflicts)
 
 
 def update_plan(world: World, plan: Plan, body: dict[str, Any]) -> None:
     """Replace what is sent."""
+    before = members(plan)
     plan.name = body.get("name", plan.name)
     plan.status = body.get("status", plan.status)
     plan.limit = body.get("max_subscribers", plan.limit)
@@ -133,7 +132,8 @@ def update_plan(world: World, plan: Plan, body: dict[str, Any]) -> None:
         plan.unit, plan.count = body["interval"], body.get("interval_count", plan.count)
     if not plan.recurring:
         plan.trial_days = 0
-    world.emit("plan.updated")
+    if members(plan) != before:
+        world.emit("plan.updated")
 
 
 def may_delete_plan(world: World, plan: Plan) -> Verdict:
@@ -149,7 +149,7 @@ def may_write_product(
 ) -> Verdict:
     """A SKU is free in its project, and the plans are the project's own."""
     if project is None or any(plan is None or plan.project is not project for plan in plans):
-        return refused(409 if beside else 404, "reference_not_found")
+        return refused(409, "reference_not_found")
     conflicts = {"project_archived"} if project.status == "archived" else set()
     others = (found for found in world.products if found.project is project and found is not beside)
     if sku is not None and any(found.sku == sku for found in others):
@@ -173,9 +173,11 @@ def may_update_key(world: World, key: Key, body: dict[str, Any]) -> Verdict:
 
 def update_key(world: World, key: Key, body: dict[str, Any]) -> None:
     """Replace what is sent."""
+    before = key.view(world.now)
     key.expires = body.get("expires_at", key.expires)
     key.active = body.get("is_active", key.active)
-    world.emit("api_key.updated")
+    if "name" in body or key.view(world.now) != before:
+        world.emit("api_key.updated")
 
 
 def may_use(world: World, key: Key, scope: str, project: Project | None = None) -> Verdict:

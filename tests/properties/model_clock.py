@@ -22,6 +22,10 @@ def _subscription_jobs(world: World, found: Subscription) -> Iterator[Job]:
             yield periods.billed_at(found), found.planned, lambda: billing.renewal_due(world, found)
         yield end, found.planned, lambda: billing.period_over(world, found)
     elif found.status == "past_due":
+        if found.method == periods.CARD:
+            for days, at in periods.attempts(found).items():
+                if days not in found.tried:
+                    yield at, found.planned, lambda days=days: billing.charge_again(world, found, days)  # type: ignore[misc]
         yield periods.grace_end(found), found.planned, lambda: billing.expire(world, found)
 
 
@@ -29,7 +33,8 @@ def _order_jobs(world: World, order: Order) -> Iterator[Job]:
     if order.status == "pending":
         if (at := orders.paid_at(order)) is not None:
             yield at, order.created, lambda: orders.pay(world, order)
-        yield order.expires, order.created, lambda: orders.end(world, order, "expired", "order.expired")
+        if order.renews is None or not order.renews.stopped:
+            yield order.expires, order.created, lambda: orders.end(world, order, "expired", "order.expired")
     elif order.status == "paid" and (at := orders.refunded_at(order)) is not None:
         yield at, order.updated, lambda: orders.refund(world, order, None)
 

@@ -81,7 +81,9 @@ def conversion(world: World, project: Project) -> Fraction | None:
 
 
 def monthly(world: World, project: Project) -> Fraction:
-    """What active subscriptions bring in thirty days, in reais."""
+    """What active subscriptions bring in thirty days, in reais; those of an archived project are not renewed."""
+    if project.status == "archived":
+        return Fraction(0)
     active = (found for found in world.subscriptions if found.plan.project is project and found.status == "active")
     return sum((PER_MONTH[found.unit] * found.amount / found.count / 100 for found in active), Fraction(0))
 

@@ -1,14 +1,19 @@
 """The model's orders: when one may be placed, paid, failed, canceled and returned, and what follows from that."""
 
+from datetime import UTC, datetime
+
+from ..support.banking import boleto_due
 from . import model_billing as billing
 from .model import Buyer, Customer, Order, Plan, Project, Subscription, Verdict, World, granted, refused, unless
 from .moments import DAY, SECOND
 
-LIFE = {"pix": DAY, "boleto": 3 * DAY, "credit_card": DAY}
+LATE = 30 * DAY
 REFUND_WINDOW = 90 * DAY
 PAY_AFTER = {"succeed_immediately": SECOND, "succeed_with_delay": 180 * SECOND, "refund_after_payment": SECOND}
 REFUND_AFTER = {"refund_after_payment": 60 * SECOND}
 SHORT_LIFE = {"expire_immediately": 0, "expire_with_delay": 180 * SECOND}
+PROMPT = (None, "succeed_immediately", "refund_after_payment")
+"""The magic values, and none, under which a buyer's card is charged as the order is made."""
 MAGIC = ("fail_immediately", "fill_never", *PAY_AFTER, *SHORT_LIFE)
 ONLY_PIX = ("insufficient_funds", "payer_limit_exceeded", "payer_account_blocked", "payer_bank_unavailable")
 FAILURES = {
@@ -40,12 +45,16 @@ def members(world: World, plan: Plan) -> set[Customer]:
 def may_place(world: World, project: Project | None, plan: Plan | None, method: str, document: str) -> Verdict:
     """createOrder and createPixOrder."""
     if project is None or plan is None or plan.project is not project:
-        return refused(404, "reference_not_found")
+        return refused(409, "reference_not_found")
     conflicts = set()
     if project.status != "active":
         conflicts.add("project_not_active")
+    customer = world.customer_with(document)
     if plan.status != "active":
-        conflicts.add("plan_not_active")
+        if customer is None or world.subscription_of(plan, customer) is None:
+            conflicts.add("plan_not_active")
+        else:
+            world.reached.add("inactive, but not for its subscribers (T2)")
     if plan.limit is not None and len(taken := seats(world, plan)) >= plan.limit:
         if world.customer_with(document) not in taken:
             conflicts.add("plan_sold_out")
@@ -58,10 +67,28 @@ def may_place(world: World, project: Project | None, plan: Plan | None, method: 
     return unless(conflicts, 201)
 
 
-def warnings(plan: Plan, total: int, items: int) -> set[str]:
-    """What an order is accepted with, but warned of; all in cents."""
+def warnings(world: World, plan: Plan, document: str, total: int, items: int) -> set[str]:
+    """What an order is accepted with, but warned of; all in cents. A subscriber has the price of the subscription."""
+    customer = world.customer_with(document)
+    held = None if customer is None else world.subscription_of(plan, customer)
+    price = plan.amount if held is None else held.amount
+    if price != plan.amount:
+        world.reached.add("ordered at the old price (T8)")
     found = {"amount_mismatch"} if items != total else set()
-    return found | ({"price_mismatch"} if items != plan.amount else set())
+    return found | ({"price_mismatch"} if items != price else set())
+
+
+def differs(world: World, buyer: Buyer) -> set[str]:
+    """What is warned of a buyer who is known by the document with another name or address."""
+    known = world.customer_with(buyer.document)
+    return {"customer_differs"} if known and (known.name, known.email) != (buyer.name, buyer.email) else set()
+
+
+def end_of(method: str, now: int) -> int:
+    """Until when a buyer's order can be paid."""
+    if method != "boleto":
+        return now + DAY
+    return round(boleto_due(datetime.fromtimestamp(now / 1000, UTC)).timestamp() * 1000)
 
 
 def place(world: World, plan: Plan, buyer: Buyer, method: str, total: int) -> Order:
@@ -72,7 +99,11 @@ def place(world: World, plan: Plan, buyer: Buyer, method: str, total: int) -> Or
         world.customers.append(customer)
         world.emit("customer.created")
         world.newcomers[plan.project.id] += 1
-    return add(world, plan, customer, buyer, method, total, world.now + LIFE[method])
+    order = add(world, plan, customer, buyer, method, total, end_of(method, world.now))
+    if method == "credit_card" and order.magic in PROMPT:
+        world.reached.add("card paid as it was ordered (T7)")
+        pay(world, order)
+    return order
 
 
 def add(
@@ -102,10 +133,13 @@ def add(
     return order
 
 
-def may_pay(order: Order) -> Verdict:
-    """Only what waits can be paid, and once."""
+def may_pay(world: World, order: Order, *, late: bool = False) -> Verdict:
+    """Only what waits can be paid, and once; a boleto also late."""
     if order.status == "paid":
         return refused(409, "order_already_paid")
+    if late and order.status == "expired" and order.method == "boleto" and world.now <= order.expires + LATE:
+        world.reached.add("boleto paid late (T10)")
+        return granted()
     return granted() if order.status == "pending" else refused(409, "order_not_payable")
 
 

@@ -6,8 +6,16 @@ from .moments import DAY, iso, later
 CARD = "credit_card"
 
 
+LENGTHS = {"day": DAY, "week": 7 * DAY, "month": 30 * DAY, "year": 365 * DAY}
+
+
 def boundary(subscription: Subscription, number: int) -> int:
     """Where a period of the grid starts and the one before it ends."""
+    moved = subscription.moved
+    if number < len(moved):
+        return moved[number]
+    if moved:
+        return later(moved[-1], subscription.unit, (number - len(moved) + 1) * subscription.count)
     return later(subscription.anchor, subscription.unit, number * subscription.count)
 
 
@@ -17,8 +25,8 @@ def paid_until(subscription: Subscription) -> int:
 
 
 def length(subscription: Subscription) -> int:
-    """Of the last paid period."""
-    return paid_until(subscription) - boundary(subscription, len(subscription.paid) - 1)
+    """Of a period, about."""
+    return LENGTHS[subscription.unit] * subscription.count
 
 
 def running_period(subscription: Subscription, now: int) -> int:
@@ -51,8 +59,22 @@ def billed_at(subscription: Subscription) -> int:
 
 def grace_end(subscription: Subscription) -> int:
     """Until when the next period can be paid: seven days from its due date, or one period."""
-    due = paid_until(subscription) if subscription.resumed is None else subscription.resumed
-    return due + min(7 * DAY, length(subscription))
+    return paid_until(subscription) + min(7 * DAY, length(subscription))
+
+
+def attempts(subscription: Subscription) -> dict[int, int]:
+    """After how many days from the period's end a declined card is charged again, and when: only within the grace."""
+    instants = {days: paid_until(subscription) + days * DAY for days in (1, 3, 5)}
+    return {days: at for days, at in instants.items() if at < grace_end(subscription)}
+
+
+def move(subscription: Subscription, since: int, wait: int) -> None:
+    """All that lay ahead, and the end of what is paid, comes so much later."""
+    last = len(subscription.paid)
+    known = [boundary(subscription, number) for number in range(last + 1)]
+    subscription.moved = [at + wait if at > since or number == last else at for number, at in enumerate(known)]
+    if subscription.trial is not None and subscription.status == "trialing":
+        subscription.trial = (subscription.trial[0], subscription.trial[1] + wait)
 
 
 def brazilian(subscription: Subscription) -> bool:
@@ -90,6 +112,11 @@ def view(subscription: Subscription, now: int) -> dict[str, object]:
     if subscription.status in ("active", "past_due"):
         start = boundary(subscription, running_period(subscription, now))
         shown |= {"current_period_start": iso(start), "current_period_end": iso(end)}
+    shown["cancel_at"] = None
+    if subscription.status == "canceled" and subscription.ended is not None:
+        shown["cancel_at"] = iso(subscription.ended)
+    elif subscription.running and subscription.ends:
+        shown["cancel_at"] = iso(end)
     if not subscription.running or subscription.ends:
         shown["next_billing_at"] = None
     elif subscription.status != "past_due":

@@ -41,8 +41,8 @@ def early_payment_moves_the_start(patch: Patch) -> None:
     """A renewal that is paid early begins at once."""
     right = subscriptions.renewed
 
-    def renewed(public: Any, hidden: Any, now: int, order_id: str) -> Any:
-        return right(public, hidden | {"paid_by": []}, now, order_id)
+    def renewed(public: Any, hidden: Any, *paid: Any) -> Any:
+        return right(public, hidden | {"paid_by": []}, *paid)
 
     patch.setattr(subscriptions, "renewed", renewed)
 

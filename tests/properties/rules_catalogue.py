@@ -6,7 +6,7 @@ from hypothesis.stateful import rule
 from . import model_catalogue as catalogue
 from .bench import DOCUMENTS, UNKNOWN, Bench, pick
 from .client import agree
-from .model import Customer, Json, Plan, Product, Project, refused
+from .model import Customer, Json, Plan, Product, Project, members, refused
 from .rules_sales import masked
 
 NUMBER = st.integers(0, 5)
@@ -216,8 +216,10 @@ class CatalogueRules:
         body = {"sku": sku} if sku else {"status": change}
         self.bench.hold(self.bench.client.ask("PUT", path, body), verdict)
         if verdict.granted:
+            before = members(product)
             product.sku, product.status = (sku, product.status) if sku else (product.sku, change)
-            self.bench.world.emit("product.updated")
+            if members(product) != before:
+                self.bench.world.emit("product.updated")
 
     @rule(number=st.none() | NUMBER, document=st.sampled_from(DOCUMENTS), detail=st.integers(0, 5))
     def write_customer(self, number: int | None, document: str, detail: int) -> None:

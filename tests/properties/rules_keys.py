@@ -119,3 +119,8 @@ class KeyRules:
             seen = [found for found in world.projects if not key.projects or found in key.projects]
             strangers = 0 if key.projects else len(self.bench.strangers["projects"])
             agree("projects a key sees", len(seen) + strangers, reply.body["data"]["pagination"]["total"])
+        if verdict.granted and path == "/v2/customers":
+            buyers = {id(order.customer) for order in world.orders if order.project in key.projects}
+            strangers = len(self.bench.strangers["customers"])
+            total = len(buyers) if key.projects else len(world.customers) + strangers
+            agree("customers a key sees", total, reply.body["pagination"]["total"])

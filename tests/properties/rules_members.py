@@ -9,7 +9,7 @@ from . import model_orders as orders
 from . import model_periods as periods
 from .bench import DOCUMENTS, Bench, pick
 from .client import agree
-from .model import RUNNING, Customer, Json, Order, Plan, Project, Subscription
+from .model import RUNNING, Customer, Json, Order, Plan, Project, Subscription, granted, members
 from .moments import DAY, HOUR
 from .rules_sales import buyer, control, pay, place
 
@@ -29,8 +29,8 @@ def pay_again(bench: Bench, found: Subscription, method: int) -> None:
 
 
 def move(bench: Bench, project: Project, verb: str) -> None:
-    """Suspend or activate."""
-    to = {"suspend": "suspended", "activate": "active"}[verb]
+    """Suspend, activate or archive."""
+    to = {"suspend": "suspended", "activate": "active", "archive": "archived"}[verb]
     verdict = catalogue.may_move(project, to)
     bench.hold(bench.client.ask("POST", f"/v2/projects/{project.id}/{verb}"), verdict)
     bench.touched = project
@@ -43,8 +43,10 @@ def change_customer(bench: Bench, customer: Customer, body: Json) -> None:
     """updateCustomer with what cannot be refused."""
     reply = bench.client.ask("PUT", f"/v2/customers/{customer.id}", body)
     bench.hold(reply, catalogue.may_take_document(bench.world, customer.document, customer))
+    before = members(customer)
     customer.name, customer.email = body.get("name", customer.name), body.get("email", customer.email).lower()
-    bench.world.emit("customer.updated")
+    if members(customer) != before:
+        bench.world.emit("customer.updated")
     agree("customer", customer.view(), reply.body["customer"])
 
 
@@ -157,6 +159,31 @@ class MemberRules:
         if lives and found.status == "active" and not found.stopped:
             card = found.method == periods.CARD
             bench.advance(max(bench.world.now, periods.billed_at(found) + (0 if card else HOUR)))
+
+    @rule(
+        number=NUMBER,
+        document=st.sampled_from(DOCUMENTS),
+        method=st.sampled_from(("boleto", "boleto", "pix")),
+        wait=st.sampled_from((0, DAY, 31 * DAY)),
+        then=st.sampled_from((None, "suspend", "archive")),
+    )
+    def pay_late(self, number: int, document: str, method: str, wait: int, then: str | None) -> None:
+        """Pay what has expired: a boleto for thirty days, whatever became of its project; by PIX never."""
+        bench = self.bench
+        selling = [plan for plan in bench.world.plans if plan.project.status == plan.status == "active"]
+        plan = pick(selling, number)
+        if plan is None:
+            return
+        every: Json = {"payment_methods": ["pix", "credit_card", "boleto"]}
+        bench.hold(bench.client.ask("PUT", f"/v2/plans/{plan.id}", every), granted())
+        catalogue.update_plan(bench.world, plan, every)
+        order = place(bench, plan, buyer(document), method, plan.amount)
+        if order is None or order.status != "pending":
+            return
+        bench.advance(order.expires + wait)
+        if then is not None:
+            move(bench, order.project, then)
+        pay(bench, order, late=True)
 
     @precondition(lambda self: any(plan.limit is not None for plan in self.bench.world.plans))
     @rule(number=NUMBER, documents=st.lists(st.sampled_from(DOCUMENTS), min_size=2, max_size=4), pays=st.booleans())

@@ -48,12 +48,13 @@ def place(bench: Bench, plan: Plan, who: Buyer, method: str, cents: int, *, odd:
     here = plan if plan in world.plans else None
     project = plan.project if plan.project in world.projects else None
     verdict = orders.may_place(world, project, here, method, who.document)
+    differs = orders.differs(world, who)
     body = order_body(plan.project.id, plan.id, who, method, cents, odd=odd)
     path = "/v2/orders/pix" if method == "pix" and cents % 2 else "/v2/orders"
     reply = bench.hold(bench.client.ask("POST", path, body), verdict)
     if not verdict.granted:
         return None
-    bench.warned(reply, orders.warnings(plan, cents, cents - odd))
+    bench.warned(reply, orders.warnings(world, plan, who.document, cents, cents - odd) | differs)
     return placed(bench, plan, who, body, reply)
 
 
@@ -75,10 +76,10 @@ def control(bench: Bench, order: Order, verb: str, body: Json | None = None) -> 
     return bench.client.ask("POST", f"/_sandbox/orders/{order.id}/{verb}", body)
 
 
-def pay(bench: Bench, order: Order) -> None:
+def pay(bench: Bench, order: Order, *, late: bool = False) -> None:
     """Pay, granted or refused."""
-    verdict = orders.may_pay(order)
-    reply = bench.hold(control(bench, order, "pay"), verdict)
+    verdict = orders.may_pay(bench.world, order, late=late)
+    reply = bench.hold(control(bench, order, "pay", {"late": True} if late else None), verdict)
     if verdict.granted:
         orders.pay(bench.world, order)
         bench.compare_order(order, reply.body["order"])
@@ -140,7 +141,7 @@ class OrderRules:
         if plan is None or plan.project is project:
             plan = Plan(UNKNOWN, project or Project(UNKNOWN, "", "active"), "", 1, None, None)
         body = order_body(project.id if project else UNKNOWN, plan.id, buyer(DOCUMENTS[0]), "pix", 100)
-        self.bench.hold(self.bench.client.ask("POST", "/v2/orders/pix", body), refused(404, "reference_not_found"))
+        self.bench.hold(self.bench.client.ask("POST", "/v2/orders/pix", body), refused(409, "reference_not_found"))
 
     @precondition(lambda self: self.bench.world.orders)
     @rule(number=NUMBER)
@@ -148,7 +149,7 @@ class OrderRules:
         """Pay what waits, at times what does not."""
         order = preferred(self.bench.world.orders, "pending", number)
         assert order is not None
-        pay(self.bench, order)
+        pay(self.bench, order, late=bool(number % 2))
 
     @precondition(lambda self: self.bench.world.orders)
     @rule(

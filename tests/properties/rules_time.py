@@ -73,17 +73,22 @@ class TimeRules:
         live_a_period(self.bench, self.bench.world.subscriptions, 0, late=not late)
 
     @precondition(lambda self: self.bench.world.subscriptions)
-    @rule(number=NUMBER, verb=st.sampled_from(("cancel", "later", "renew", "renew", "expire")))
+    @rule(number=NUMBER, verb=st.sampled_from(("cancel", "later", "renew", "renew", "expire", "resume")))
     def steer_subscription(self, number: int, verb: str) -> None:
-        """Cancel, renew or expire, also where that is refused."""
+        """Cancel, renew, expire or resume, also where that is refused."""
         found = pick(self.bench.world.subscriptions, number)
         assert found is not None
         self._steered(found, verb)
 
     @precondition(lambda self: any(found.status == "active" for found in self.bench.world.subscriptions))
-    @rule(number=NUMBER, verb=st.sampled_from(("later", "later", "cancel")), late=st.booleans())
-    def leave(self, number: int, verb: str, late: bool) -> None:
-        """A member who has an open bill, or is past due, goes."""
+    @rule(
+        number=NUMBER,
+        verb=st.sampled_from(("later", "later", "cancel")),
+        late=st.booleans(),
+        stays=st.sampled_from((None, None, "resume", "renew")),
+    )
+    def leave(self, number: int, verb: str, late: bool, stays: str | None) -> None:
+        """A member who has an open bill, or is past due, goes, and may think better of it."""
         bench = self.bench
         found = pick([found for found in bench.world.subscriptions if found.status == "active"], number)
         if found is None:
@@ -93,11 +98,14 @@ class TimeRules:
         if found.renewal is not None and found.renewal.status == "pending":
             bench.mark(f"canceled with an open bill, {verb} (S1)")
         self._steered(found, verb)
+        if stays is not None:
+            self._steered(found, stays)
 
     def _steered(self, found: Subscription, verb: str) -> None:
         bench = self.bench
         path = f"/_sandbox/subscriptions/{found.id}/{'cancel' if verb == 'later' else verb}"
-        verdict = {"renew": billing.may_renew, "expire": billing.may_expire}.get(verb, billing.may_cancel)(found)
+        may = {"renew": billing.may_renew, "expire": billing.may_expire, "resume": billing.may_resume}
+        verdict = may.get(verb, billing.may_cancel)(found)
         body = {"at_period_end": True} if verb == "later" else None
         reply = bench.hold(bench.client.ask("POST", path, body), verdict)
         bench.touched = found.plan.project
@@ -114,6 +122,8 @@ class TimeRules:
         world = self.bench.world
         if verb == "renew":
             billing.renew(world, found)
+        elif verb == "resume":
+            billing.resume(world, found)
         elif verb == "expire" and found.status == "past_due":
             billing.expire(world, found)
         elif verb == "cancel" and found.running:

@@ -1,5 +1,6 @@
 """What a Brazilian would stumble over in a seeded world, and does not."""
 
+import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -9,7 +10,7 @@ import orjson
 import pytest
 
 from stub_server.contract.formats import date_time_ms
-from stub_server.drawing.holidays import is_working_day
+from stub_server.domain.holidays import is_working_day
 from stub_server.drawing.people import ALPHANUMERIC_SINCE_MS
 from stub_server.engine.sandbox import Sandbox
 from tests.support.worlds import FIXTURES, world
@@ -40,6 +41,14 @@ def test_every_plan_unlocks_something(sandbox: Sandbox) -> None:
     """Nobody pays for nothing: also the plans that a scenario adds to a project of the catalogue."""
     unlocking = {plan for row in sandbox.store.products.all_rows() for plan in row.public["planIds"]}
     assert set(sandbox.store.plans.keys) == unlocking
+
+
+def test_no_plan_promises_free_days(sandbox: Sandbox) -> None:
+    """A trial is paid in advance: its days come on top of the first period."""
+    for row in sandbox.store.plans.all_rows():
+        text, days = row.public["description"] or "", row.public["trial_period_days"]
+        assert not re.search("por nossa conta|gr[aá]t", text), text
+        assert "dias" not in text or f"{days} dias a mais no primeiro mês" in text
 
 
 def test_nobody_lapses_without_a_bill(sandbox: Sandbox) -> None:

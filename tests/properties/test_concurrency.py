@@ -61,7 +61,7 @@ def test_no_update_is_lost(shop: Estate) -> None:
     shown = shop.api.get(f"/v2/projects/{project}").json()["data"]["project"]
     assert ("passo 14", "public", {"passo": "14"}, "Nome 14") == tuple(shown[member] for member in members)
     events = shop.control.get("/events", params={"resource_id": project}).json()["pagination"]["total"]
-    assert 1 + THREADS * EACH == events
+    assert 1 + EACH < events <= 1 + THREADS * EACH  # an update to what another client has just made changes nothing
 
 
 def test_what_is_unique_is_made_once(shop: Estate) -> None:

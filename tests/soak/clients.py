@@ -75,7 +75,7 @@ async def forks(actor: Actor) -> None:
 
 async def floods_names(actor: Actor) -> None:
     """A loop that makes up a new name each time: the worlds that nobody uses make room."""
-    await actor.ask("GET", f"/s/flood-{actor.luck.getrandbits(40):x}/_sandbox/health")
+    await actor.ask("GET", f"/s/flood-{actor.luck.getrandbits(40):x}/_sandbox/credentials")
     await actor.ask("GET", f"/s/-{actor.turn}-/_sandbox/health", expected=REFUSED)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
+from time import perf_counter
 
 from .clients import GOOD, KINDS, Kind
 from .scene import TEAMS, Actor, Scene, Tally
@@ -14,16 +16,21 @@ from .wire import Client
 WARM = 0.2  # of the time; two of ten minutes
 GROWTH = 0.1  # of what it held then the memory may grow by in the end
 SAMPLES = 60
+ALONE = 10.0  # seconds, and a tenth of the time at most, in which nobody but those who behave is there
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of it. `memory` are moments in seconds and bytes; `broken` are worlds whose invariants do not hold."""
+    """What came of it. `memory` are moments in seconds and bytes; `broken` are worlds whose invariants do not hold.
+
+    `alone` are the times in ms of those who behave while nobody else was there, in order.
+    """
 
     lasted: float
     tally: Tally
     memory: list[tuple[float, int]]
     broken: list[str]
+    alone: list[float]
 
     @property
     def failures(self) -> list[str]:
@@ -56,16 +63,25 @@ def soak(seconds: float) -> Outcome:
 
 
 async def _soak(server: Server, seconds: float) -> Outcome:
-    scene = Scene(server.port, seconds)
-    await scene.prepare()
+    alone = Scene(server.port, min(ALONE, seconds / 10))
+    await alone.prepare()
+    alone.began = perf_counter()
+    await _together(alone, {GOOD: KINDS[GOOD]})
+    scene = Scene(server.port, seconds, credentials=alone.credentials)
     memory: list[tuple[float, int]] = []
     async with asyncio.TaskGroup() as group:
         group.create_task(_watch(scene, server, memory))
-        for name, kind in KINDS.items():
+        group.create_task(_together(scene, KINDS))
+    broken = await _judge(scene)
+    quiet = sorted(took * 1000 for _, took in alone.tally.times[GOOD])
+    return Outcome(seconds, scene.tally, memory, broken, quiet)
+
+
+async def _together(scene: Scene, kinds: Mapping[str, Kind]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for name, kind in kinds.items():
             for number in range(kind.clients):
                 group.create_task(_live(Actor(scene, name, number), kind))
-    broken = await _judge(scene)
-    return Outcome(seconds, scene.tally, memory, broken)
 
 
 async def _live(actor: Actor, kind: Kind) -> None:

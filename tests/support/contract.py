@@ -25,7 +25,7 @@ def document(entry: str = "openapi.yaml") -> Document:
 @cache
 def schemas(entry: str = "openapi.yaml") -> Schemas:
     """Its schemas, held to every format."""
-    return Schemas(document(entry).raw, formats(is_document))
+    return Schemas(document(entry).raw, formats(is_document, is_document))
 
 
 @cache

@@ -31,7 +31,7 @@ class Evidence:
         self._is_worker = hasattr(config, "workerinput")
         self._undo: list[Callable[[], None]] = []
         config.addinivalue_line("markers", f"{DEFECTS}: makes the server answer what its contract lacks, on purpose")
-        self._at_once: dict[tuple[int, str, int], Operation] = {}
+        self._at_once: dict[tuple[int, int], Operation] = {}  # by sandbox, as copies of one set equal timers
         self._listen()
 
     # -- listening
@@ -76,13 +76,13 @@ class Evidence:
                 return  # a corrected contract promises other events
             own = operation = operation_named(step.cause.operation)
             for timer in step.timers_taken:  # what an operation leaves to be done at once is its own work
-                operation = self._at_once.pop((id(sandbox.rules), sandbox.name, timer[1]), operation)
+                operation = self._at_once.pop((id(sandbox), timer[1]), operation)
             if operation is not None:
                 self.ledger.raised(operation, [event.type for event in step.events])
             if own is not None:
                 for timer in step.timers_set:
                     if timer[2] in AT_ONCE:
-                        self._at_once[id(sandbox.rules), sandbox.name, timer[1]] = own
+                        self._at_once[id(sandbox), timer[1]] = own
 
         return taken
 

@@ -69,6 +69,10 @@ def running(settings: Settings, limits: Limits | None = None) -> Iterator[Live]:
     """Serve `settings` on a free port until the block ends; `limits` on connections are those of the product."""
     listener = socket.create_server(("127.0.0.1", 0))
     settings = with_port(settings, listener)
-    app = create_app(settings)
+    try:
+        app = create_app(settings)
+    except BaseException:
+        listener.close()
+        raise
     with serving(app, limits or Limits(connections=settings.max_connections), listener) as port:
         yield Live(app, settings, port)

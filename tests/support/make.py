@@ -59,6 +59,11 @@ def order_body(project_id: str, plan_id: str, **changes: Any) -> Json:
     return body | changes
 
 
+def card_body(plan: Json, **changes: Any) -> Json:
+    """What createOrder accepts for a plan, paid by card."""
+    return order_body(plan["projectId"], plan["id"], paymentMethod="credit_card", **changes)
+
+
 def created(response: httpx2.Response) -> Json:
     """The body of a 201; anything else fails the test with what the server said."""
     assert response.status_code == 201, f"{response.request.method} {response.request.url}: {response.text}"

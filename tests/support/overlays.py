@@ -40,11 +40,13 @@ def copied(target: str, source: str) -> str:
 
 
 LIFE = "$.components.schemas.Order['x-lifecycle']"
-NO_PAID = removed("$['x-webhooks']['order.paid']", f"{LIFE}.moves[?@.event == 'order.paid'].event")
+UNEMITTED = "$.paths..['x-emits'][?@ == 'order.paid']"
+NO_PAID = removed("$['x-webhooks']['order.paid']", f"{LIFE}.moves[?@.event == 'order.paid'].event", UNEMITTED)
 SETTLED = (
     copied("$['x-webhooks'] order.settled", "$['x-webhooks']['order.paid']")
-    + removed("$['x-webhooks']['order.paid']")
+    + removed("$['x-webhooks']['order.paid']", UNEMITTED)
     + updated(f"{LIFE}.moves[?@.event == 'order.paid']", "{ event: order.settled }")
+    + updated("$.paths['/v2/orders'].post['x-emits']", "[order.settled]")
 )
 NO_ANALYTICS = removed(
     "$['x-scopes'][?@.name == 'analytics:read']", "$.paths['/v2/analytics'].get['x-scopes'][?@ == 'analytics:read']"

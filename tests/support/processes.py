@@ -37,6 +37,12 @@ class Process:
         self._process: subprocess.Popen[str] | None = None
         self.banner = ""
 
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
         """Serve, until the first request was answered."""
         self._process = subprocess.Popen(

@@ -64,19 +64,16 @@ def references(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
     }
 
 
-@pytest.mark.parametrize(
-    ("operation", "status"),
-    [(name, status) for status in (404, 409) for name in with_code(status, "reference_not_found")],
-)
+@pytest.mark.parametrize("operation", with_code(409, "reference_not_found"))
 def test_a_body_that_names_what_is_elsewhere_is_told_the_same(
-    home: Estate, neighbour: Estate, abroad: Estate, operation: str, status: int
+    home: Estate, neighbour: Estate, abroad: Estate, operation: str
 ) -> None:
     answers = []
     for ids in ({"projectId": NOWHERE, "planId": NOWHERE}, neighbour.ids, abroad.ids):
         body = (body_of(OPERATIONS[operation], home.ids) or {}) | {"customer": CUSTOMER} | references(ids)[operation]
         known = body if "Order" in operation else {k: v for k, v in body.items() if k != "customer"}
         answers.append(told(ask(home.api, OPERATIONS[operation], home.ids, json=known)))
-    assert answers[0][0] == status
+    assert answers[0][0] == 409
     assert [answers[0]] * 3 == answers
 
 

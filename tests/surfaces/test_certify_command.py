@@ -56,6 +56,14 @@ def test_a_broken_rule_exits_1_and_says_what_to_do(api: httpx2.Client, to: list[
     ]
 
 
+def test_what_could_not_be_judged_is_counted_apart_and_said_last(api: httpx2.Client, to: list[str]) -> None:
+    with shop(api, "--work", "none") as url:
+        said = certify(url, "--signing-key", KEY, *to)
+    lines = said.output.splitlines()
+    assert "12 passed, 0 failed, 3 unknown, 0 not applicable" in lines[0]
+    assert lines[-1].startswith("3 rules are unknown")
+
+
 def test_the_report_can_be_read_by_programs(api: httpx2.Client, to: list[str]) -> None:
     said = certify("http://127.0.0.1:9/", "--signing-key", KEY, "--event", "plan.created", "--json", *to)
     assert 1 == said.exit_code, said.output

@@ -12,7 +12,7 @@ from stub_server.contract.path_examples import with_path_examples
 from ..support.contract import document
 from ..support.live import Live
 from ..support.refusal import refused
-from ..support.wire import Door
+from ..support.wire import Door, Header
 from .conftest import door_to
 from .test_live_examples import path_ids
 
@@ -42,15 +42,25 @@ def masked(value: Any) -> Any:
     return json.loads(VARYING.sub("…", json.dumps(value)))
 
 
+def without_examples(value: Any) -> Any:
+    """The same without the examples of bodies, which are of the sandbox."""
+    if isinstance(value, dict):
+        return {key: without_examples(item) for key, item in value.items() if key != "examples"}
+    return [without_examples(item) for item in value] if isinstance(value, list) else value
+
+
 @pytest.mark.parametrize("path", FILES)
 def test_the_file_is_the_folded_contract(door: Door, path: str) -> None:
-    answer = door.ask("GET", path, token=None)
+    headers: list[Header] = [] if "_sandbox" in path else [("Origin", "https://elsewhere.example")]  # a stranger's
+    answer = door.ask("GET", path, token=None, headers=headers)
     assert answer.status == 200
     assert answer.header("content-type") == ("application/json" if path.endswith("json") else "application/yaml")
     raw = with_path_examples(document("sandbox.yaml" if "_sandbox" in path else "openapi.yaml").raw)
     expected = {key: value for key, value in raw.items() if key not in ("servers", "x-example-records")}
     found = answer.json() if path.endswith("json") else parsed(answer.body)
     found.pop("servers")
+    if "_sandbox" in path:  # the one that strangers do not read
+        found, expected = without_examples(found), without_examples(expected)
     assert masked(found) == masked(expected)
 
 
@@ -144,7 +154,8 @@ def test_a_record_that_is_gone_is_named_no_more(live: Live) -> None:
     (webhook,) = path_ids(before.json(), document().operations["sendTestWebhook"])
     assert door.ask("DELETE", f"/v2/webhooks/{webhook}").status == 200
     after = door.ask("GET", "/openapi.json", headers=[("If-None-Match", before.header("etag") or "")])
-    assert (200, False) == (after.status, webhook in after.body.decode())
+    assert 200 == after.status
+    assert webhook not in path_ids(after.json(), document().operations["sendTestWebhook"])
     assert before.header("etag") != after.header("etag")
     live.app.sandboxes.forget("examples-gone")
 
@@ -183,8 +194,8 @@ def test_the_bytes_are_the_same_every_time(door: Door, path: str) -> None:
 def test_other_methods_are_405(door: Door, path: str) -> None:
     answer = door.ask("POST", path, b"{}")
     refused(answer, 405, "method_not_allowed")
-    assert answer.header("allow") == "GET"
-    assert (204, "GET") == ((options := door.ask("OPTIONS", path)).status, options.header("allow"))
+    assert answer.header("allow") == "GET, HEAD, OPTIONS"
+    assert (204, "GET, HEAD, OPTIONS") == ((options := door.ask("OPTIONS", path)).status, options.header("allow"))
 
 
 def test_what_is_served_is_a_valid_document_without_references_to_files(door: Door) -> None:

@@ -29,16 +29,25 @@ def explain(*args: str) -> Result:
 def test_the_last_refusal_is_explained_and_its_nearest_request_succeeds(
     to: list[str], api: httpx2.Client, tmp_path: Path
 ) -> None:
-    refusal = api.get(f"/v2/orders/{UNKNOWN}")
+    refusal = api.get("/v2/orders", params={"limit": "0"})
     assert 200 == api.get("/v2/orders").status_code
     said = explain("last", *to)
     assert 0 == said.exit_code, said.output
     head, summary, *rest = said.output.splitlines()
     ident = refusal.headers["x-request-id"]
-    assert f"GET /v2/orders/{UNKNOWN} was answered 404 not_found ({ident})" == head
+    assert f"GET /v2/orders was answered 422 validation_error ({ident})" == head
     assert refusal.json()["message"] == summary
-    assert any(line.startswith("changes   path.orderId: ") for line in rest)
+    assert any(line.startswith("changes   query.limit: ") for line in rest)
     assert [200] == pasted(said.output.partition("\n\ncurl ")[2].join(("curl ", "")), tmp_path)
+
+
+def test_where_another_record_would_do_it_is_named(to: list[str], api: httpx2.Client) -> None:
+    (order,) = api.get("/v2/orders", params={"limit": "1"}).json()["orders"]
+    api.get(f"/v2/orders/{order['id'][:-1]}{'0' if order['id'][-1] != '0' else '1'}")
+    said = explain("last", *to)
+    assert 1 == said.exit_code
+    assert f"          needed {order['id']}\n" in said.output
+    assert said.output.endswith("nearest   none was found that succeeds.\n")
 
 
 def test_a_request_is_explained_by_its_id_as_json(to: list[str], api: httpx2.Client) -> None:
@@ -97,9 +106,10 @@ Usage: main explain [OPTIONS] ID|last
   cannot be asked.
 
 Options:
-  --server URL     The running server.  [default: http://127.0.0.1:4600]
-  --sandbox TEXT   The sandbox that is meant.  [default: default]
-  --admin-key KEY  The server's admin key, where it has one.
-  --json           Print the explanation as JSON.
-  -h, --help       Show this message and exit.
+  --server URL       The running server.  [default: http://127.0.0.1:4600]
+  --sandbox TEXT     The sandbox that is meant.  [default: default]
+  --admin-key KEY    The server's admin key, where it has one.
+  --control-key KEY  The sandbox's own key, in place of the admin's.
+  --json             Print the explanation as JSON.
+  -h, --help         Show this message and exit.
 """

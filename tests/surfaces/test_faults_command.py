@@ -111,11 +111,12 @@ Usage: main faults list [OPTIONS]
   Show the rules, those made last first.
 
 Options:
-  --server URL     The running server.  [default: http://127.0.0.1:4600]
-  --sandbox TEXT   The sandbox that is meant.  [default: default]
-  --admin-key KEY  The server's admin key, where it has one.
-  --json           Print the answer as JSON.
-  -h, --help       Show this message and exit.
+  --server URL       The running server.  [default: http://127.0.0.1:4600]
+  --sandbox TEXT     The sandbox that is meant.  [default: default]
+  --admin-key KEY    The server's admin key, where it has one.
+  --control-key KEY  The sandbox's own key, in place of the admin's.
+  --json             Print the answer as JSON.
+  -h, --help         Show this message and exit.
 """,
     ("add",): """\
 Usage: main faults add [OPTIONS] RULE
@@ -124,11 +125,12 @@ Usage: main faults add [OPTIONS] RULE
   from standard input.
 
 Options:
-  --server URL     The running server.  [default: http://127.0.0.1:4600]
-  --sandbox TEXT   The sandbox that is meant.  [default: default]
-  --admin-key KEY  The server's admin key, where it has one.
-  --json           Print the answer as JSON.
-  -h, --help       Show this message and exit.
+  --server URL       The running server.  [default: http://127.0.0.1:4600]
+  --sandbox TEXT     The sandbox that is meant.  [default: default]
+  --admin-key KEY    The server's admin key, where it has one.
+  --control-key KEY  The sandbox's own key, in place of the admin's.
+  --json             Print the answer as JSON.
+  -h, --help         Show this message and exit.
 """,
     ("delete",): """\
 Usage: main faults delete [OPTIONS] ID
@@ -136,12 +138,13 @@ Usage: main faults delete [OPTIONS] ID
   Delete the rule with ID, or every rule.
 
 Options:
-  --all            Delete every rule.
-  --server URL     The running server.  [default: http://127.0.0.1:4600]
-  --sandbox TEXT   The sandbox that is meant.  [default: default]
-  --admin-key KEY  The server's admin key, where it has one.
-  --json           Print what was deleted as JSON.
-  -h, --help       Show this message and exit.
+  --all              Delete every rule.
+  --server URL       The running server.  [default: http://127.0.0.1:4600]
+  --sandbox TEXT     The sandbox that is meant.  [default: default]
+  --admin-key KEY    The server's admin key, where it has one.
+  --control-key KEY  The sandbox's own key, in place of the admin's.
+  --json             Print what was deleted as JSON.
+  -h, --help         Show this message and exit.
 """,
 }
 

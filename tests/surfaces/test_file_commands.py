@@ -1,6 +1,7 @@
 """`stub-server export` and `import`: what they write, print and answer, and how they exit."""
 
 import json
+import stat
 from pathlib import Path
 
 import httpx2
@@ -84,6 +85,17 @@ def test_a_file_that_cannot_be_used_exits_1_with_the_reasons(
     said = run("import", str(file), *to)
     assert 1 == said.exit_code
     assert 2 == said.stderr.count("\n  plans ")
+
+
+@pytest.mark.parametrize("verb", [("export",), ("record",), ("requests", "har")])
+def test_a_file_is_its_owners_alone(to: list[str], verb: tuple[str, ...], tmp_path: Path) -> None:
+    """One that was there before and open to others, too."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_bytes(b"")
+    old.chmod(0o644)
+    for file in (old, new):
+        assert 0 == run(*verb, "-o", str(file), *to).exit_code
+        assert (0o600, True) == (stat.S_IMODE(file.stat().st_mode), file.stat().st_size > 0)
 
 
 def test_what_is_not_there_exits_2(to: list[str], tmp_path: Path) -> None:

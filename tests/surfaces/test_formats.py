@@ -60,7 +60,7 @@ def test_what_is_no_email_is_refused(door: Door, email: str) -> None:
         "12ABC34501DE35",
         "12.abc.345/01de-35",
         "AB123456",
-        "12345",
+        "1234A",
     ],
 )
 def test_a_document_is_a_cpf_a_cnpj_or_a_passport(door: Door, document: str) -> None:
@@ -69,7 +69,7 @@ def test_a_document_is_a_cpf_a_cnpj_or_a_passport(door: Door, document: str) -> 
         "/v2/orders/pix",
         order_body(NOBODY, NOBODY, customer={"name": "A", "email": "a@b.co", "document": document}),
     )
-    refused(answer, 404, "reference_not_found")
+    refused(answer, 409, "reference_not_found")
 
 
 @pytest.mark.parametrize(
@@ -82,6 +82,9 @@ def test_a_document_is_a_cpf_a_cnpj_or_a_passport(door: Door, document: str) -> 
         "11222333000182",
         "12ABC34501DE36",
         "AB_123456",
+        "12345",
+        "1234567890",
+        "999999999999999",
         "529 982 247 25",
         "ÁB123456",
         "٣٤٧١٢٦٩٥٨٤٦",
@@ -97,6 +100,50 @@ def test_what_is_no_document_is_refused(door: Door, document: str) -> None:
     }
 
 
+@pytest.mark.parametrize("document", ["12345", "1234567890", "52998224726", "12345678901234"])
+def test_digits_alone_are_a_passport_where_the_type_says_so(door: Door, document: str) -> None:
+    """Everywhere that a document is sent; of what is a right CPF or CNPJ it is a contradiction."""
+    said = {"document": document, "document_type": "passport"}
+    buyer = {"name": "A", "email": "a@b.co"} | said
+    refused(door.send("POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, customer=buyer)), 409, "reference_not_found")
+    made = door.send("POST", "/v2/customers", customer_body(email="a@b.co") | said).json()["customer"]
+    assert (document, "passport", "individual") == (made["document"], made["document_type"], made["type"])
+    path = f"/v2/customers/{made['id']}"
+    changed = door.send("PUT", path, {"name": "B"}).json()["customer"]
+    assert ("passport", document) == (changed["document_type"], changed["document"])
+    refused(door.send("PUT", path, {"document_type": "cpf"}), 409, "document_type_conflict")
+    assert codes(door, "PUT", path, {"document": document}) == {"document": "invalid_document"}
+    cpf = {"document": "52998224725", "document_type": "passport"}
+    refused(door.send("PUT", path, cpf), 409, "document_type_conflict")
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ("604004710", "A CPF has 11 digits; leading zeros may have been lost: 00604004710."),
+        ("604.004.710", "A CPF has 11 digits; leading zeros may have been lost: 00604004710."),
+        ("604004711", "Send a CPF (11 digits)"),
+        ("360305000104", "A CNPJ has 14 digits; leading zeros may have been lost: 00360305000104."),
+    ],
+)
+def test_lost_zeros_are_told(door: Door, sent: str, told: str) -> None:
+    answer = door.send("POST", "/v2/customers", customer_body(document=sent, email="a@b.co"))
+    (detail, *_) = refused(answer, 422, "validation_error")["details"]
+    assert detail["message"].startswith(told)
+
+
+def test_a_new_document_has_its_own_types(door: Door) -> None:
+    """Without them in the request, both are inferred anew; with them they must agree with the new document."""
+    made = door.send("POST", "/v2/customers", customer_body(document="AB987651", email="a@b.co")).json()["customer"]
+    path = f"/v2/customers/{made['id']}"
+    changed = door.send("PUT", path, {"document": "11.444.777/0001-61"}).json()["customer"]
+    assert ("cnpj", "company") == (changed["document_type"], changed["type"])
+    refused(door.send("PUT", path, {"document": "AB987652", "type": "company"}), 409, "document_type_conflict")
+    refused(door.send("PUT", path, {"type": "individual"}), 409, "document_type_conflict")
+    changed = door.send("PUT", path, {"document": "AB987652"}).json()["customer"]
+    assert ("passport", "individual") == (changed["document_type"], changed["type"])
+
+
 @pytest.mark.parametrize(
     ("document", "code"), [("", "min"), ("1234", "min"), ("A" * 21, "invalid_document"), ("A-" * 21, "max")]
 )
@@ -110,7 +157,7 @@ def test_a_document_has_5_to_20_letters_and_digits(door: Door, document: str, co
     "uuid", ["0B1F6C1E-6A0E-4F0B-9A53-6A3F3C1C9B55", NOBODY, "ffffffff-ffff-ffff-ffff-ffffffffffff"]
 )
 def test_a_uuid_of_any_case_and_version_is_one(door: Door, uuid: str) -> None:
-    refused(door.send("POST", "/v2/orders/pix", order_body(uuid, NOBODY)), 404, "reference_not_found")
+    refused(door.send("POST", "/v2/orders/pix", order_body(uuid, NOBODY)), 409, "reference_not_found")
 
 
 @pytest.mark.parametrize(
@@ -246,7 +293,7 @@ def test_what_is_no_network_is_refused(door: Door, network: str) -> None:
 )
 def test_a_url_is_taken(door: Door, url: str) -> None:
     refused(
-        door.send("POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, success_url=url)), 404, "reference_not_found"
+        door.send("POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, success_url=url)), 409, "reference_not_found"
     )
 
 
@@ -273,7 +320,7 @@ def test_what_is_no_url_is_refused(door: Door, url: str) -> None:
 
 def test_null_is_taken_where_the_contract_says_nullable_and_nowhere_else(door: Door) -> None:
     refused(
-        door.send("POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, success_url=None)), 404, "reference_not_found"
+        door.send("POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, success_url=None)), 409, "reference_not_found"
     )
     assert codes(door, "POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, metadata=None)) == {"metadata": "type"}
     assert codes(door, "POST", "/v2/customers", customer_body(email=None)) == {"email": "type"}
@@ -286,6 +333,46 @@ def test_a_pattern_ends_where_the_text_ends_and_knows_ascii_digits_only(door: Do
     phone = {"country_code": "55", "area_code": "11", "number": "987654321"} | part
     body = customer_body(document=fresh_cpf(), phones={"mobile_phone": phone})
     assert codes(door, "POST", "/v2/customers", body) == {f"phones.mobile_phone.{next(iter(part))}": "format"}
+
+
+PHONE = "phones.mobile_phone."
+
+
+@pytest.mark.parametrize(
+    ("phone", "wrong"),
+    [
+        ({"country_code": "1", "area_code": "212", "number": "5550100"}, {}),
+        ({"country_code": "65", "number": "6123"}, {}),
+        ({"country_code": "354", "area_code": "12345", "number": "12345678901234"}, {}),
+        ({"country_code": "65", "number": "123"}, {PHONE + "number": "format"}),
+        ({"country_code": "1", "area_code": "123456", "number": "5550100"}, {PHONE + "area_code": "format"}),
+        ({"country_code": "55", "number": "987654321"}, {PHONE + "area_code": "required"}),
+        ({"country_code": "55", "area_code": "212", "number": "987654321"}, {PHONE + "area_code": "format"}),
+        ({"country_code": "55", "area_code": "11", "number": "1234567"}, {PHONE + "number": "format"}),
+    ],
+)
+def test_only_brazilian_telephones_have_the_brazilian_form(
+    door: Door, phone: dict[str, str], wrong: dict[str, str]
+) -> None:
+    body = customer_body(document=fresh_cpf(), phones={"mobile_phone": phone})
+    if wrong:
+        assert codes(door, "POST", "/v2/customers", body) == wrong
+    else:
+        made = door.send("POST", "/v2/customers", body)
+        assert {"mobile_phone": phone} == made.json()["customer"]["phones"]
+        assert made.header("x-sandbox-warnings") is None
+
+
+def test_the_telephone_of_a_buyer_abroad_is_copied(door: Door) -> None:
+    """And comes back from the customer as the next bill has it, in one piece."""
+    sample = door.ask("GET", "/_sandbox/credentials").json()["sample"]
+    document = fresh_cpf()
+    buyer = {"name": "A", "email": "a@b.co", "document": document, "phones": {"mobile_phone": "+12125550100"}}
+    body = order_body(sample["projectId"], sample["planId"], customer=buyer)
+    placed = door.send("POST", "/v2/orders/pix", body)
+    assert "customer_phones_not_copied" not in (placed.header("x-sandbox-warnings") or "")
+    (found,) = door.ask("GET", f"/v2/customers?document={document}").json()["customers"]
+    assert {"mobile_phone": {"country_code": "1", "number": "2125550100"}} == found["phones"]
 
 
 def test_an_order_customers_phones_are_texts_and_a_customers_are_objects(door: Door) -> None:

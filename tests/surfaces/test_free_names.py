@@ -80,7 +80,7 @@ def test_a_wrong_name_is_told_after_every_other_fault(door: Door) -> None:
     wrong = {"metadata": {"": "1"}}
     refused(door.send("PUT", f"/v2/customers/{NOBODY}", wrong | {"name": 1}), 422, "validation_error")
     refused(door.send("PUT", f"/v2/customers/{NOBODY}", wrong), 404, "not_found")
-    refused(door.send("POST", "/v2/orders/pix", order_body(NOBODY, NOBODY) | wrong), 404, "reference_not_found")
+    refused(door.send("POST", "/v2/orders/pix", order_body(NOBODY, NOBODY) | wrong), 409, "reference_not_found")
     taken = customer_body(document="CONFL1CT")
     assert door.send("POST", "/v2/customers", taken).status == 201
     refused(door.send("POST", "/v2/customers", taken | wrong), 409, "duplicate_document")

@@ -58,7 +58,7 @@ def test_it_needs_nothing_from_elsewhere(front: httpx2.Response) -> None:
 def test_another_method_is_refused_in_the_one_shape(live: Live) -> None:
     """A page is no exception to the error shape."""
     response = httpx2.post(f"{live.url}/")
-    assert (405, "GET", "method_not_allowed") == (
+    assert (405, "GET, HEAD, OPTIONS", "method_not_allowed") == (
         response.status_code,
         response.headers["allow"],
         response.json()["code"],

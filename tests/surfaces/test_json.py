@@ -105,7 +105,7 @@ def test_a_length_counts_characters_and_not_bytes(door: Door, customer_id: str) 
 
 
 def plan(**changes: object) -> dict[str, object]:
-    """A plan for a project that is not there: a body that the schema takes is answered 404."""
+    """A plan for a project that is not there: a body that the schema takes is answered 409."""
     project = "00000000-0000-4000-8000-000000000000"
     return {"projectId": project, "name": "Mensal", "amount": 49.9} | changes
 
@@ -114,8 +114,8 @@ def judged(door: Door, number: str, member: str = "interval_count") -> object:
     """What a number as written means for a member of a plan."""
     body = json.dumps(plan(**{member: "@"})).replace('"@"', number).encode()
     answer = door.ask("POST", "/v2/plans", body)
-    if answer.status == 404:
-        refused(answer, 404, "reference_not_found")
+    if answer.status == 409:
+        refused(answer, 409, "reference_not_found")
         return "taken"
     return fields(refused(answer, 422, "validation_error"))[member]
 
@@ -178,7 +178,6 @@ def test_every_violation_is_told_at_once_with_its_path(door: Door) -> None:
         "phones.mobile_phone.area_code": "format",
         "phones.mobile_phone.number": "type",
         "phones.home.country_code": "required",
-        "phones.home.area_code": "required",
         "phones.home.number": "required",
         "address.country": "format",
         "address.planet": "unknown_field",

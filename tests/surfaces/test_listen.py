@@ -255,7 +255,7 @@ def test_a_mistyped_sandbox_is_refused_and_not_made(
     assert 200 == control.get("/health").status_code
     for slip, hint in ((sandbox_name + "q", f" Did you mean {sandbox_name}?"), ("nowhere-at-all", "")):
         said = CliRunner().invoke(main, [*verb, "--server", live.url, "--sandbox", slip])
-        told = f"Error: There is no sandbox {slip}.{hint} `stub-server worlds` lists"
+        told = f"Error: There is no sandbox {slip}.{hint} GET /s/{slip}/_sandbox/credentials creates it."
         assert (code, told) == (said.exit_code, said.output[: len(told)])
         assert live.app.sandboxes.find(slip) is None
 

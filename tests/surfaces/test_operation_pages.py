@@ -29,6 +29,7 @@ STATEFUL = {
     "payPixCode": [404],  # the example's code is of no order
     "refundOrder": [409],  # the example is not paid
     "renewSubscription": [409],  # it waits for no payment
+    "resumeSubscription": [409],  # it is not to be canceled
     "verifyRequests": [409],  # such requests were not made
 }
 LINK = re.compile(r'(?:href|src)="([^"]+)"')

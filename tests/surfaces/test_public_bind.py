@@ -107,7 +107,7 @@ def test_the_start_and_the_front_page_say_how_sandboxes_are_made(serve: Serve, p
     """On this machine a refused request makes none, and elsewhere no name does."""
     own, shared = serve(), serve(**public, admin_key="k")
     for server, how in (
-        (own, "is a sandbox of its own, made by the first request to it that is let in"),
+        (own, "is a sandbox of its own, made by the first request to it that succeeds"),
         (shared, f"is a sandbox of its own, made by POST {shared.settings.url}/_sandbox/sandboxes"),
     ):
         assert how in " ".join(told_at_start(server).split())

@@ -1,6 +1,8 @@
 """`stub-server record` and `replay`: what they write and print, and how they exit."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx2
@@ -8,10 +10,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stub_server.cli import main
+from stub_server.files.package import RECORDING, pack
 
 from ..support.files import changed, lines, sealed
-from ..support.live import Live
+from ..support.live import NO_TLS, Live
 from ..support.make import Maker
+from ..support.processes import ROOT, free_port
 
 HELP = Path(__file__).with_name("help")
 
@@ -144,3 +148,50 @@ def test_without_a_name_the_file_is_called_as_the_sandbox(
     }
     assert told["bytes"] == (tmp_path / f"{to[-1]}.stub").stat().st_size
     assert b"\x1f\x8b" == run("record", "-o", "-", *to).stdout_bytes[:2]
+
+
+def test_a_recording_is_listed_shown_and_served_as_it_was_before_a_request(
+    to: list[str], api: httpx2.Client, make_customer: Maker, tmp_path: Path
+) -> None:
+    made = [make_customer()["id"] for _ in range(2)]
+    assert 404 == api.get("/v2/customers/00000000-0000-4000-8000-000000000000").status_code
+    assert 404 == api.get("/v2/a%0Ab", headers=[(b"X-Team", b"\x9b31m")]).status_code
+    file = tmp_path / "bug.stub"
+    assert 0 == run("record", "-o", str(file), *to).exit_code
+    rows = run("replay", str(file), "--list").output.splitlines()
+    assert [("1", "POST", "/v2/customers", "201"), ("2", "POST", "/v2/customers", "201")] == [
+        tuple(row.split()[:4]) for row in rows[:2]
+    ]
+    assert rows[2].endswith("404 not_found")
+    assert rows[3].endswith(r"/v2/a\u000ab  404 route_not_found")  # a path makes no row of its own
+    shown = run("replay", str(file), "--show", "2").output
+    assert shown.startswith("POST /v2/customers\n")
+    assert made[1] in shown
+    odd = run("replay", str(file), "--show", "4").output
+    assert odd.startswith("GET /v2/a\\u000ab\n")
+    assert "x-team: \\u009b31m\n" in odd
+    assert 2 == run("replay", str(file), "--show", "5").exit_code
+    assert 2 == run("replay", str(file), "--until", "2").exit_code
+    port = str(free_port())
+    command = [sys.executable, "-m", "stub_server", "replay", str(file), "--until", "2", "--serve", "--port", port]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as served:
+        assert served.stdout is not None
+        assert any(line.startswith("curl ") for line in served.stdout)
+        base = f"http://127.0.0.1:{port}"
+        jwt = httpx2.get(f"{base}/_sandbox/credentials", verify=NO_TLS).json()["jwt"]
+        headers = {"Authorization": f"Bearer {jwt}"}
+        found = [
+            httpx2.get(f"{base}/v2/customers/{ident}", headers=headers, verify=NO_TLS).status_code for ident in made
+        ]
+        requests = httpx2.get(f"{base}/_sandbox/requests", verify=NO_TLS).json()["requests"]
+        served.terminate()
+    assert [200, 404] == found
+    assert "createCustomer" == requests[-1]["operationId"]
+
+
+def test_a_recording_that_does_not_say_how_its_server_was_set_is_not_served(tmp_path: Path) -> None:
+    file = tmp_path / "bug.stub"
+    with file.open("w+b") as written:
+        pack(written, [], secrets=True, kind=RECORDING)
+    told = run("replay", str(file), "--serve")
+    assert (2, True) == (told.exit_code, "does not say how its server was set" in told.stderr)

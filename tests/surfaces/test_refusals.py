@@ -156,9 +156,9 @@ def test_target_then_project_then_reference_then_conflict(door: Door) -> None:
     assert door.ask("GET", f"/v2/projects/{mine}", token=token).status == 200
     refused(order(other), 403, "project_not_allowed")
     assert order(other).header("www-authenticate") is None
-    refused(order(mine), 404, "reference_not_found")
+    refused(order(mine), 409, "reference_not_found")
     assert door.ask("POST", f"/v2/projects/{mine}/archive", token=token).status == 200
-    refused(order(mine), 404, "reference_not_found")
+    refused(order(mine), 409, "reference_not_found")
     refused(door.ask("POST", f"/v2/projects/{mine}/activate", token=token), 409, "invalid_state_transition")
 
 

@@ -43,7 +43,7 @@ def told(log: str) -> list[str]:
         assert 200 == status(host, "/v2/customers?limit=1&kind=x", key)
         assert 401 == status(host, "/api-keys/info", "x")
         assert 404 == status(host, "/v2/orders/x%0Ay", key)
-        assert 200 == status(host, "/s/alice/_sandbox/health", key)
+        assert 200 == status(host, "/s/alice/_sandbox/credentials", key)
     finally:
         process.send_signal(signal.SIGINT)
         assert 0 == process.wait(20)
@@ -59,7 +59,7 @@ def test_a_line_says_what_was_asked_and_answered() -> None:
         "… GET    /v2/customers 200 listCustomers … warnings: unknown_query_parameter:kind",
         "… GET    /api-keys/info 401 getApiInfo invalid_token …",
         r"… GET    /v2/orders/x\ny 404 getOrder not_found …",
-        "… GET    [alice] /_sandbox/health 200 getHealth …",
+        "… GET    [alice] /_sandbox/credentials 200 getCredentials …",
     ] == [re.sub(r"(\d\d\d) (\w+) (\w+ )?…", r"\1 \2 \3…", line) for line in lines]
 
 

@@ -1,5 +1,7 @@
 """Settings that change what the HTTP surface takes: lenient credentials, unknown fields, check digits."""
 
+import re
+
 import httpx2
 import pytest
 
@@ -66,8 +68,9 @@ def test_maps_keep_every_name_when_unknown_fields_are_ignored(serve: Serve) -> N
 
 
 def test_the_served_contract_still_names_every_field(serve: Serve) -> None:
+    """Signing keys are a server's own, and so are the signatures that examples show."""
     strict, ignoring = (
-        httpx2.get(f"{server.url}/openapi.json").text.replace(server.url, "http://here")
+        re.sub(r'"v1,[^"]+"', '"v1,"', httpx2.get(f"{server.url}/openapi.json").text.replace(server.url, "http://here"))
         for server in (serve(), serve(ignore_unknown=True))
     )
     assert strict == ignoring

@@ -7,13 +7,25 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import httpx2
+import pytest
 
 from ..support.live import NO_TLS
 from ..support.make import created, customer_body
 from ..support.receiver import Received, Receiver, receiving
+from ..support.wire import connect
+
+
+def address_of(process: "subprocess.Popen[str]") -> str:
+    """Where a server that has just been started listens."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if (found := re.search(r"address +(http://\S+)", line)) is not None:
+            return found[1]
+    raise AssertionError(process.communicate())
 
 
 @contextmanager
@@ -24,12 +36,7 @@ def delivering(receiver: Receiver) -> Iterator["subprocess.Popen[str]"]:
     assert process.stdout is not None
     assert process.stderr is not None
     try:
-        url = None
-        while url is None:
-            line = process.stdout.readline()
-            assert line
-            url = re.search(r"address +(http://\S+)", line)
-        with httpx2.Client(base_url=url[1], timeout=30, verify=NO_TLS) as client:
+        with httpx2.Client(base_url=address_of(process), timeout=30, verify=NO_TLS) as client:
             token = created(client.post("/_sandbox/tokens", json={}))["token"]
             client.headers["Authorization"] = f"Bearer {token}"
             created(client.post("/v2/webhooks", json={"url": receiver.url, "events": ["customer.created"]}))
@@ -70,3 +77,69 @@ def test_a_receiver_that_never_answers_holds_nobody_up() -> None:
             assert 0 == process.wait(15)
             assert process.stderr is not None
             assert "" == process.stderr.read()
+
+
+STUCK = """
+import socket, sys, time
+import stub_server.app
+from stub_server.cli import main
+
+asked = socket.getaddrinfo
+
+def hanging(host, *rest, **options):
+    if "silent" in str(host):
+        print("asked", flush=True)
+        time.sleep(60)
+    return asked(host, *rest, **options)
+
+def page(environ, start_response):
+    print("asked", flush=True)
+    time.sleep(4)
+    start_response("200 OK", [("content-type", "text/plain")])
+    return [b"late"]
+
+socket.getaddrinfo = hanging
+stub_server.app._console = lambda *_: page
+sys.argv[0] = "stub-server"
+sys.exit(main())
+"""
+"""A server whose pages take long to make, and whose resolver never answers."""
+FLAGS = ["serve", "--port", "0", "--scenario", "empty", "--log", "quiet"]
+
+
+@pytest.mark.parametrize("flags", [[], ["--reload"], ["--store"]])
+def test_a_server_ends_in_time_whatever_it_waits_for(flags: list[str], tmp_path: Path) -> None:
+    """Streams and requests that wait, a page that is being made, a name that nobody resolves, load: five seconds.
+
+    It was seen to wait for a thread that waited for the event loop, for ever.
+    """
+    if flags == ["--store"]:
+        flags = ["--store", str(tmp_path / "store")]
+    code = [sys.executable, "-m", "stub_server"] if flags == ["--reload"] else [sys.executable, "-c", STUCK]
+    process = subprocess.Popen([*code, *FLAGS, *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        with ExitStack() as stack:
+            url = address_of(process)
+            client = stack.enter_context(httpx2.Client(base_url=url, timeout=30, verify=NO_TLS))
+            token = created(client.post("/_sandbox/tokens", json={}))["token"]
+            client.headers["Authorization"] = f"Bearer {token}"
+            hook = {"url": "https://silent.stub-server.dev/hook", "events": ["customer.created"]}
+            created(client.post("/v2/webhooks", json=hook))
+            requests = ["/_sandbox/stream", "/_sandbox/events/feed?wait_seconds=30", "/"]
+            for path in requests:
+                connection = stack.enter_context(connect(int(url.rpartition(":")[2])))
+                connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            created(client.post("/v2/customers", json=customer_body()))
+            asked = 0 if code[1] == "-c" else 2
+            while asked < 2:
+                line = process.stdout.readline()
+                assert line
+                asked += line == "asked\n"
+            began = time.monotonic()
+            process.send_signal(signal.SIGTERM)
+            assert 0 == process.wait(20)
+            assert time.monotonic() - began < 5
+    finally:
+        process.kill()
+        process.communicate()

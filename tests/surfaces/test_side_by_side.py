@@ -1,22 +1,30 @@
 """Long work holds nobody up: while a world is made or judged, the others are served."""
 
 import select
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from stub_server.engine import scheduler
+from stub_server.engine.draft import Draft
+from stub_server.engine.jobs import JOBS, Job
 from stub_server.engine.past import state_at
+from stub_server.kernel.clock import DAY, parse_iso
 from stub_server.kernel.slices import at_once
 
 from ..engine.state import same, state
-from ..support.live import FROZEN, Live, running
+from ..support.live import FROZEN, NOW, Live, running
 from ..support.wire import Door, answer_on, connect
 from .conftest import door_to
 
 LARGE = "merchant: { name: Grande, city: Recife }\nmonths: 12\ncustomers: 800\norders: 4000\nprojects: 2\n"
 SEVERAL = 10  # answers that somebody else gets meanwhile; a server that stands still gives one at most
+WEBHOOKS = 15
 SOME = 3  # the same while a world is judged, which is over sooner
 
 
@@ -58,13 +66,59 @@ def test_others_are_served_while_a_large_world_is_made_or_judged(
     assert (SOME if method == "GET" else SEVERAL) <= served_meanwhile(large, method, path, body, expected)
 
 
+def test_others_are_served_while_a_sandbox_does_what_was_due(large: Live) -> None:
+    """Its next request waits for a long night's jobs; one to another sandbox waited too, however long they took."""
+    door_to(large, "night")
+    world = large.app.sandboxes.entry("night").world
+    world.clock._wall, world.clock.frozen = (lambda: parse_iso(NOW) + 365 * DAY), False
+    assert SEVERAL <= served_meanwhile(large, "GET", "/s/night/_sandbox/clock", b"", 200)
+    assert parse_iso(NOW) + 365 * DAY == world.clock.now
+
+
+def test_a_clock_that_goes_far_lets_others_be_served_by_time(large: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They waited for two hundred jobs, however long each of them took: here a millisecond at least."""
+    slow = {name: partial(_slowly, job) for name, job in JOBS.items()}
+    monkeypatch.setattr(scheduler, "JOBS", slow)
+    door = door_to(large, "far")
+    for number in range(WEBHOOKS):
+        hook = {"url": f"https://hooks{number}.example.com/", "events": ["order.expired"]}
+        assert 201 == Door(large.port, "/s/far", door.token).send("POST", "/v2/webhooks", hook).status
+    world = large.app.sandboxes.entry("far").world
+    before = world.log.number
+    served = served_meanwhile(large, "POST", "/s/far/_sandbox/clock/advance", b'{"days":20}', 200)
+    assert served > (world.log.number - before) / 25
+
+
+def _slowly(job: Job, draft: Draft, subject: str) -> None:
+    time.sleep(0.001)
+    job(draft, subject)
+
+
+def test_the_journal_is_searched_while_others_write(large: Live) -> None:
+    """A request that came while a search waited for its turn made it a 500."""
+    door = door_to(large, "searched")
+    assert 200 == door.ask("GET", "/v2/plans?limit=1").status
+    search = b"POST /s/searched/_sandbox/requests/verify HTTP/1.1\r\nHost: localhost\r\n"
+    search += b"Content-Type: application/json\r\nContent-Length: 32\r\n\r\n" + b'{"request":{"path":"/v2/plans"}}'
+    rows = b"GET /s/searched/_sandbox/requests HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    judge = b"GET /s/searched/_sandbox/invariants HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with ExitStack() as stack:
+        waiting = [stack.enter_context(connect(large.port)) for _ in range(8)]
+        for connection, sent in zip(waiting, [judge, search, judge, rows] * 2, strict=True):
+            connection.sendall(sent)
+        while any(not select.select([connection], [], [], 0)[0] for connection in waiting):
+            assert 200 == door.ask("GET", "/v2/plans?limit=1").status
+        statuses = [answer_on(connection).status for connection in waiting]
+    assert {200} == set(statuses)
+
+
 def test_a_mention_is_waited_for_by_itself_alone(tmp_path: Path) -> None:
     """And all who mention the same new world get the same one."""
     path = tmp_path / "large.yaml"
     path.write_text(LARGE, encoding="utf-8")
     with running(replace(FROZEN, scenario="empty")) as live:
         live.app.sandboxes.scenario = str(path)
-        assert SEVERAL <= served_meanwhile(live, "GET", "/s/mentioned/_sandbox/health", b"", 200)
+        assert SEVERAL <= served_meanwhile(live, "GET", "/s/mentioned/_sandbox/credentials", b"", 200)
         live.app.sandboxes.scenario, live.app.sandboxes.seed = str(path), 5
         requests = [connect(live.port) for _ in range(4)]
         for connection in requests:

@@ -334,6 +334,44 @@ def test_a_state_that_is_damaged_stops_the_start(tmp_path: Path) -> None:
     assert "No such file" in server.refused()
 
 
+def test_a_damaged_directory_is_told_in_a_line_and_what_is_whole_can_be_kept(tmp_path: Path) -> None:
+    """Up to the step before the damage; the damaged files stay, in a directory of their own."""
+    with store(tmp_path, *NOW) as server, server.api() as api, server.api("other") as other:
+        made = [created(api.post("/v2/customers", json=customer_body()))["customer"]["id"] for _ in range(3)]
+        created(other.post("/v2/customers", json=customer_body()))
+        before = told(server, "other")
+        server.kill()
+    with sqlite3.connect(tmp_path / "store" / "worlds") as rows:
+        (world,) = rows.execute("select id from worlds where name = 'default'").fetchone()
+        rows.execute(f"update steps_{world} set line = line || ' ' where number = 2")  # noqa: S608
+    rows.close()
+    said = server.refused()
+    assert "is damaged: step 2 of the sandbox default is damaged. Start once with --salvage" in said
+    assert "Traceback" not in said
+    assert 1 == said.count("\n")
+    with store(tmp_path, *NOW, "--salvage") as salvaged, salvaged.api() as api:
+        found = [api.get(f"/v2/customers/{ident}").status_code for ident in made]
+        assert [200, 404, 404] == found
+        assert before == told(salvaged, "other")
+        salvaged.kill()
+    with server, server.api() as api:
+        assert 200 == api.get(f"/v2/customers/{made[0]}").status_code
+        assert (tmp_path / "store" / "damaged-1" / "worlds").exists()
+
+
+def test_states_without_their_database_are_not_taken_for_an_empty_directory(tmp_path: Path) -> None:
+    """Nor is a directory of somebody else's: nothing in it is deleted."""
+    with store(tmp_path, *NOW) as server:
+        server.stop()
+    (tmp_path / "store" / "worlds").unlink()
+    assert "there are states, but no database" in server.refused()
+    foreign = tmp_path / "foreign" / "states"
+    foreign.mkdir(parents=True)
+    (foreign / "letter.txt").write_text("dear")
+    assert "is damaged" in Process("--store", str(foreign.parent)).refused()
+    assert "dear" == (foreign / "letter.txt").read_text()
+
+
 def test_records_that_do_not_fit_the_served_contract_stop_the_start_with_a_list(tmp_path: Path) -> None:
     with store(tmp_path, *NOW) as server:
         server.stop()

@@ -1,18 +1,12 @@
 """`stub-server worlds`, `fork`, `snapshot` and `rewind`: what they print and how they exit."""
 
-import json
-from pathlib import Path
-
 import httpx2
 import pytest
-from click.testing import CliRunner, Result
 
-from stub_server.cli import main
-
+from ..support.command import asked, check_help, done, run
 from ..support.live import NO_TLS, Live
-from ..support.make import Json, Maker
+from ..support.make import Maker
 
-HELP = Path(__file__).with_name("help")
 VERBS = ("worlds", "fork", "snapshot", "rewind")
 
 
@@ -23,29 +17,9 @@ def to(live: Live, sandbox_name: str, control: httpx2.Client) -> list[str]:
     return ["--server", live.url, "--sandbox", sandbox_name]
 
 
-def run(*args: str) -> Result:
-    """What the command says and how it exits."""
-    return CliRunner().invoke(main, args)
-
-
-def done(*args: str) -> str:
-    """What it says, of a command that does what it was asked to."""
-    said = run(*args)
-    assert 0 == said.exit_code, said.output
-    return said.stdout
-
-
-def asked(*args: str) -> Json:
-    """The same as JSON."""
-    found: Json = json.loads(done(*args, "--json"))
-    return found
-
-
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_a_verb_is_as_it_was(verb: str) -> None:
-    """Whoever changes it changes the file beside this test too, and sees what users will."""
-    said = CliRunner().invoke(main, [verb, "--help"], terminal_width=100)
-    assert (HELP / f"{verb}.txt").read_text() == said.output
+    check_help(verb)
 
 
 def test_the_sandboxes_of_a_server_are_listed(
@@ -93,7 +67,7 @@ def test_what_is_no_one_sandbox_is_not_deleted(live: Live, to: list[str], sandbo
 
 def remade(live: Live, name: str) -> str:
     """The name of a sandbox that is there again."""
-    assert 200 == httpx2.get(f"{live.url}/s/{name}/_sandbox/health", verify=NO_TLS).status_code
+    assert 200 == httpx2.get(f"{live.url}/s/{name}/_sandbox/credentials", verify=NO_TLS).status_code
     return name
 
 

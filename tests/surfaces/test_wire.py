@@ -70,14 +70,17 @@ def others_are_served(live: Live) -> bool:
     [
         b"GET / HTTP/1.1\r\nX-Long: " + b"a" * 70_000,
         b"GET / HTTP/1.1\r\n" + b"A:b\r\n" * 14_000,
-        b"GET /" + b"a" * 70_000,
         b"GET / HTTP/1.1\r\n" + b"a" * 70_000,
         b"\r\n" * 35_000,
     ],
-    ids=["one value", "many headers", "target", "one name", "blank lines"],
+    ids=["one value", "many headers", "one name", "blank lines"],
 )
 def test_headers_without_end_are_431_before_they_end(live: Live, sent: bytes) -> None:
     refused_and_hung_up(live, sent, 431, "headers_too_large")
+
+
+def test_a_target_of_more_than_64_kib_is_414(live: Live) -> None:
+    refused_and_hung_up(live, b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", 414, "uri_too_long")
 
 
 def taken(connection: socket.socket) -> int:
@@ -142,8 +145,6 @@ TARGET, METHOD = "The request's target cannot be read.", "The request does not b
         (b"GET v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n", TARGET),
         (b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n", TARGET),
         (b"GET /v2/plans?name=a b HTTP/1.1\r\nHost: localhost\r\n\r\n", "there must be HTTP/1.1"),
-        (b"FOO /v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n", METHOD),
-        (b"get /v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n", METHOD),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", METHOD),
         (b"hello\r\n\r\n", METHOD),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP/2 is not spoken here."),
@@ -151,8 +152,8 @@ TARGET, METHOD = "The request's target cannot be read.", "The request does not b
         (b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", "as HTTP/1.1: Duplicate Content-Length."),
     ],
     ids=[
-        "UTF-8", "Latin-1", "control", "no slash", "CONNECT", "space", "unknown method", "small letters", "TLS",
-        "hello", "HTTP/2", "no colon", "two lengths",
+        "UTF-8", "Latin-1", "control", "no slash", "CONNECT", "space", "TLS", "hello", "HTTP/2", "no colon",
+        "two lengths",
     ],
 )  # fmt: skip
 def test_what_is_no_http_is_400_in_the_one_shape_and_told_what_is_wrong(live: Live, sent: bytes, told: str) -> None:
@@ -168,6 +169,96 @@ def test_a_body_longer_than_its_length_is_told_as_what_it_may_be(live: Live) -> 
         assert 200 == answer_on(connection).status
         connection.sendall(b'"name": "Rui"}')
         assert "Content-Length is smaller" in refused(answer_on(connection), 400, "malformed_request")["message"]
+
+
+HERE = b"\r\nHost: localhost\r\n"
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "code"),
+    [
+        (b"FOO /v2/plans HTTP/1.1" + HERE, 501, "not_implemented"),
+        (b"get /v2/plans HTTP/1.1" + HERE, 501, "not_implemented"),
+        (b"TRACE /v2/plans HTTP/1.1" + HERE, 405, "method_not_allowed"),
+        (b"QUERY /v2/plans HTTP/1.1" + HERE, 405, "method_not_allowed"),
+        (b"CONNECT /v2/plans HTTP/1.1" + HERE, 405, "method_not_allowed"),
+        (b"POST /v2/plans HTTP/1.1" + HERE + b"Transfer-Encoding: gzip, chunked\r\n", 501, "not_implemented"),
+        (
+            b"POST /v2/plans HTTP/1.1" + HERE + b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
+            400,
+            "malformed_request",
+        ),
+        (b"GET /v2/plans HTTP/2.0" + HERE, 505, "http_version_not_supported"),
+        (b"GET /v2/plans HTTP/1.2" + HERE, 505, "http_version_not_supported"),
+        (b"GET /v2%2Fplans HTTP/1.1" + HERE, 404, "route_not_found"),
+        (b"GET /v2%2fplans HTTP/1.1" + HERE, 404, "route_not_found"),
+        (b"GET /v2/plans HTTP/1.1\r\n", 400, "malformed_request"),
+        (b"GET http://localhost/v2/plans HTTP/1.1\r\n", 400, "malformed_request"),
+        (b"GET http://evil.example/v2/plans HTTP/1.1" + HERE, 403, "host_not_allowed"),
+        (b"GET http://evil.example HTTP/1.1" + HERE, 403, "host_not_allowed"),
+        (b"GET ftp://evil.example/v2/plans HTTP/1.1" + HERE, 403, "host_not_allowed"),
+        (b"GET http://localhost@evil.example/ HTTP/1.1" + HERE, 403, "host_not_allowed"),
+        (b"GET http://localhost/v2/plans HTTP/1.1\r\nHost: evil.example\r\n", 401, "missing_credentials"),
+        (b"GET http://localhost?a=b HTTP/1.1\r\nHost: evil.example\r\n", 200, None),
+        (b"GET /_sandbox/health HTTP/1.0\r\n", 200, None),
+    ],
+    ids=lambda value: value.decode().partition("\r")[0] if isinstance(value, bytes) else str(value),
+)
+def test_the_head_is_read_as_http_says(live: Live, sent: bytes, status: int, code: str | None) -> None:
+    """RFC 9110, RFC 9112 3.2: methods, versions, transfer codings, the Host and the authority of a target."""
+    with connect(live.port) as connection:
+        connection.sendall(sent + b"\r\n" + (b"0\r\n\r\n" if b"chunked" in sent else b""))
+        answer = answer_on(connection)
+        assert status == answer.status
+        if code is not None:
+            refused(answer, status, code)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "X-Sandbox-Admin-Key",
+        "Authorization",
+        "X-Sandbox",
+        "X-Sandbox-As-Of",
+        "Idempotency-Key",
+        "Content-Type",
+        "Origin",
+    ],
+)
+def test_a_header_that_decides_comes_once(live: Live, name: str) -> None:
+    """Of two the last one won, whichever a proxy had looked at."""
+    with connect(live.port) as connection:
+        connection.sendall(head(live, f"{name}: a", f"{name.lower()}: b", path="/_sandbox/clock"))
+        assert name in refused(answer_on(connection), 400, "malformed_request")["message"]
+
+
+def test_who_waits_to_send_a_body_that_is_refused_is_hung_up_on(live: Live, door: Door) -> None:
+    """The client need not send the body then: what it sent next was read as that body, and never answered."""
+    lines = ("Expect: 100-continue", "Content-Type: application/json", "Content-Length: 2000000")
+    for credential, status, code in (("x", 401, "invalid_token"), (door.token, 413, "payload_too_large")):
+        path = f"{door.prefix}/v2/customers"
+        sent = head(live, f"Authorization: Bearer {credential}", *lines, method="POST", path=path)
+        refused_and_hung_up(live, sent, status, code)
+
+
+def test_a_compressed_body_is_refused_with_the_coding_that_is_read(live: Live, door: Door) -> None:
+    answer = door.ask("POST", "/v2/customers", b"{}", headers=[("Content-Encoding", "gzip")])
+    refused(answer, 415, "unsupported_media_type")
+    assert "identity" == answer.header("accept-encoding")
+
+
+@pytest.mark.parametrize("path", ["/v2/customers", "/openapi.json", "/_sandbox/clock"])
+def test_allow_names_what_is_served(live: Live, path: str) -> None:
+    door = Door(live.port, "", "x")
+    allowed = door.ask("DELETE", path).header("allow") or ""
+    assert {"GET", "HEAD", "OPTIONS"} <= set(allowed.split(", "))
+    assert allowed == door.ask("OPTIONS", path).header("allow")
+
+
+def test_if_match_is_ignored_with_a_warning(live: Live, door: Door) -> None:
+    answer = door.ask("GET", "/v2/customers", headers=[("If-Match", '"x"')])
+    assert (200, "if_match_ignored") == (answer.status, answer.header("x-sandbox-warnings"))
 
 
 # -- trailers

@@ -1,13 +1,14 @@
 """Which sandbox a request reaches: path prefix, else header, else the credential, else `default`."""
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import httpx2
 import pytest
 
 from ..conftest import Serve
 from ..support import forge
-from ..support.live import Live
+from ..support.live import NO_TLS, Live
 from ..support.refusal import refused
 from ..support.wire import Door
 from .conftest import door_to
@@ -50,7 +51,7 @@ def clients(door: Door) -> int:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_of_the_right_form_makes_a_world_at_first_mention(live: Live, name: str) -> None:
-    answer = httpx2.get(f"{live.url}/s/{name}/_sandbox/health")
+    answer = httpx2.get(f"{live.url}/s/{name}/_sandbox/credentials")
     assert (200, name) == (answer.status_code, answer.json()["sandbox"])
     live.app.sandboxes.forget(name)
 
@@ -133,7 +134,7 @@ def test_a_forged_token_chooses_no_world(live: Live) -> None:
 
 def test_a_token_of_a_world_that_is_gone_makes_it_anew(live: Live) -> None:
     token = forge.signed(live.settings, sandbox="gone-and-back")
-    assert Door(live.port, "", token).ask("GET", "/_sandbox/health").json()["sandbox"] == "gone-and-back"
+    assert Door(live.port, "", token).ask("GET", "/_sandbox/credentials").json()["sandbox"] == "gone-and-back"
     live.app.sandboxes.forget("gone-and-back")
 
 
@@ -183,14 +184,99 @@ def test_each_refusal_in_a_world_that_does_not_exist_has_an_id_of_its_own(live: 
         assert ("/s/never-made/v2/plans", now) == (told["path"], told["at"])
 
 
-def test_a_request_that_is_admitted_makes_its_world(live: Live) -> None:
-    """Its journal begins with it, whatever becomes of it then; of many at once each finds the same one."""
+READING = (
+    "clock", "events", "faults", "health", "invariants", "requests", "requests.har", "sandboxes", "snapshots", "steps",
+    "stream",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("way", ["path", "header"])
+def test_reading_controls_create_no_sandbox(serve: Serve, way: str) -> None:
+    """All but the credentials. A slip in a name left a sandbox behind, whose empty journal answered 200."""
+    live = serve(seed=12)
+    live.app.sandboxes.forget("alice")
+    client = Door(live.port, "/s/alcie" if way == "path" else "", "x")
+    headers = [] if way == "path" else [("X-Sandbox", "alcie")]
+
+    def told(read: str) -> str:
+        message = refused(client.ask("GET", f"/_sandbox/{read}", headers=headers), 404, "sandbox_not_found")
+        return str(message["message"])
+
+    assert {"There is no sandbox alcie. GET /s/alcie/_sandbox/credentials creates it."} == {*map(told, READING)}
+    assert 200 == Door(live.port, "/s/alice", "x").ask("GET", "/_sandbox/credentials").status
+    assert "There is no sandbox alcie. Did you mean alice? " in told("requests")
+    assert ["default", "alice"] == list(live.app.sandboxes.names())
+    assert 200 == client.ask("GET", "/_sandbox/credentials", headers=headers).status
+    assert 200 == client.ask("GET", "/_sandbox/requests", headers=headers).status
+    live.app.sandboxes.forget("alcie")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "code"),
+    [
+        ("GET", f"/v2/orders/{UNKNOWN}", None, 404, "not_found"),
+        ("PATCH", "/_sandbox/clock", {"to": "2001-01-01T00:00:00Z"}, 409, "clock_moves_forward_only"),
+        ("PATCH", "/_sandbox/clock", {"too": "2001-01-01T00:00:00Z"}, 422, "validation_error"),
+        ("POST", "/_sandbox/import", {}, 415, "unsupported_media_type"),
+        ("POST", "/_sandbox/reset", {"scenario": "no such"}, 404, "scenario_not_found"),
+        ("POST", f"/_sandbox/orders/{UNKNOWN}/pay", None, 404, "not_found"),
+        ("POST", "/_sandbox/inbox/no%20name", {}, 404, "not_found"),
+        ("POST", "/_sandbox/nothing", {}, 404, "route_not_found"),
+        ("POST", "/_sandbox/requests/verify", {"request": {}, "times": {"exactly": 3}}, 409, "verification_failed"),
+    ],
+)
+def test_a_call_that_fails_creates_no_sandbox(
+    live: Live, method: str, path: str, body: Any, status: int, code: str
+) -> None:
+    """The journal of the default sandbox shows what failed, with the whole path."""
+    client = Door(live.port, "/s/fails", forge.signed(live.settings, sandbox="fails"))
+    answer = client.ask(method, path) if body is None else client.send(method, path, body)
+    assert status == answer.status, answer.body
+    assert answer.json().get("code", code) == code
+    assert live.app.sandboxes.find("fails") is None
+    newest = httpx2.get(f"{live.url}/_sandbox/requests?limit=1", verify=NO_TLS).json()["requests"][0]
+    if not path.startswith("/_sandbox/inbox"):
+        assert (f"/s/fails{path}", status) == (newest["path"], newest["status"])
+
+
+@pytest.mark.parametrize("path", ["/", "/openapi.json", "/openapi.yaml"])
+def test_a_page_that_is_refused_creates_no_sandbox(live: Live, path: str) -> None:
+    refused(Door(live.port, "/s/fails", "x").ask("DELETE", path), 405, "method_not_allowed")
+    assert live.app.sandboxes.find("fails") is None
+
+
+def test_a_file_that_is_refused_creates_no_sandbox(live: Live) -> None:
+    headers = {"Content-Type": "application/vnd.stub.world+gzip"}
+    answer = httpx2.post(f"{live.url}/s/fails/_sandbox/import", content=b"no file", headers=headers, verify=NO_TLS)
+    assert 422 == answer.status_code
+    assert live.app.sandboxes.find("fails") is None
+
+
+def test_names_are_suggested_to_the_admin_alone(serve: Serve) -> None:
+    live = serve(host="0.0.0.0", admin_key="a-long-admin-key")  # noqa: S104 - the server that the test asks
+    admin = {"X-Sandbox-Admin-Key": "a-long-admin-key"}
+    made = httpx2.post(f"{live.url}/_sandbox/sandboxes", json={"name": "alice"}, headers=admin, verify=NO_TLS)
+    assert 201 == made.status_code
+    for path, headers, told in (
+        ("/v2/customers", {}, False),
+        ("/v2/customers", {"X-Sandbox-Admin-Key": "another"}, False),
+        ("/v2/customers", admin, True),
+        ("/_sandbox/requests", admin, True),
+    ):
+        answer = httpx2.get(f"{live.url}/s/alcie{path}", headers=headers, verify=NO_TLS)
+        assert ("sandbox_not_found", told) == (answer.json()["code"], "alice" in answer.text), answer.text
+    hidden = httpx2.get(f"{live.url}/s/alcie/_sandbox/requests", verify=NO_TLS)
+    assert (403, False) == (hidden.status_code, "alice" in hidden.text)
+
+
+def test_a_request_that_succeeds_makes_its_world(live: Live) -> None:
+    """Its journal begins with it; of many at once each finds the same one."""
     token = forge.signed(live.settings, sandbox="well-typed")
     client = Door(live.port, "/s/well-typed", token)
-    refused(client.ask("GET", f"/v2/orders/{UNKNOWN}"), 404, "not_found")
+    assert 200 == client.ask("GET", "/v2/orders").status
     world = live.app.sandboxes.find("well-typed")
     assert world is not None
-    assert [f"/v2/orders/{UNKNOWN}"] == [trace.path for trace in world.journal]
+    assert ["/v2/orders"] == [trace.path for trace in world.journal]
     live.app.sandboxes.forget("well-typed")
     body = {"name": "Um", "email": "um@example.com", "document": "P4SS0NE"}
     with ThreadPoolExecutor(8) as pool:
@@ -215,7 +301,8 @@ def test_a_caller_whom_the_control_surface_refuses_makes_no_world(serve: Serve) 
     assert 403 == httpx2.get(path).status_code
     assert 403 == httpx2.post(f"{path}/advance", json={"seconds": 1}).status_code
     assert live.app.sandboxes.find("mistyped") is None
-    assert 200 == httpx2.get(path, headers={"X-Sandbox-Admin-Key": "a-long-admin-key"}).status_code
+    admin = {"X-Sandbox-Admin-Key": "a-long-admin-key"}
+    assert 200 == httpx2.post(f"{path}/advance", json={"seconds": 1}, headers=admin).status_code
 
 
 def test_worlds_do_not_see_each_other(live: Live) -> None:

@@ -26,9 +26,25 @@ def test_a_brazilian_telephone_is_taken_apart(text: str, area_code: str, number:
     assert left_out == ()
 
 
-@pytest.mark.parametrize("text", ["+12125550100", "+351912345678", "vizinha", "", "987654321", "+55119876543210"])
+@pytest.mark.parametrize(
+    ("text", "country_code", "number"),
+    [
+        ("+12125550100", "1", "2125550100"),
+        ("+351912345678", "351", "912345678"),
+        ("+49 (151) 1234-5678", "49", "15112345678"),
+        ("+6512345678", "65", "12345678"),
+    ],
+)
+def test_a_telephone_of_another_country_has_its_country_code(text: str, country_code: str, number: str) -> None:
+    """Where its area code ends cannot be told."""
+    assert from_flat({"mobile_phone": text}, {})[0] == {
+        "mobile_phone": {"country_code": country_code, "number": number}
+    }
+
+
+@pytest.mark.parametrize("text", ["+1212555010012345", "+123", "vizinha", "", "987654321", "+55119876543210", "+551"])
 def test_what_cannot_be_taken_apart_is_left_out_and_named(text: str) -> None:
-    """Where a foreign number's area code ends cannot be told; one that does not fit takes the others with it."""
+    """One that does not fit takes the others with it."""
     found = from_flat({"home_phone": "+551133334444", "mobile_phone": text}, {})
     assert found == ({}, {}, ("customer_phones_not_copied",))
 

@@ -11,7 +11,8 @@ OK = AttemptOutcome(200, "", {}, 1, None, {}, "v1,x")
 DOWN = OK._replace(status=503, error="http_5xx")
 GONE = OK._replace(status=410, error="http_4xx")
 HOOK: Body = {
-    "id": "w", "is_active": True, "consecutive_failures": 0, "disabled_at": None, "disabled_reason": None,
+    "id": "w", "url": "https://example.com/", "is_active": True, "consecutive_failures": 0,
+    "disabled_at": None, "disabled_reason": None,
     "last_delivery_at": None, "last_delivery_status": None, "updatedAt": "x",
 }  # fmt: skip
 

@@ -82,7 +82,7 @@ def test_letters_digits_and_dashes_outside_ascii_are_never_taken_for_ascii(text:
     [
         ("ABCD", None),
         ("ABCDE", "passport"),
-        ("1234567890", "passport"),
+        ("1234567890", None),
         ("A2345678901", "passport"),
         ("12345678901", None),
         ("12ABC34501DE36", None),
@@ -105,9 +105,12 @@ def test_without_check_digits_any_document_of_the_right_form_is_accepted() -> No
 
 @given(st.one_of(st.text(), st.text(st.characters(categories=["Cs", "Nd", "Pd", "Lu"])), st.text(min_size=41)))
 def test_the_formats_survive_any_string_and_agree_with_kind(text: str) -> None:
-    assert documents.is_document(text) is (" " not in text and documents.kind(text) is not None)
-    if documents.is_document(text):
+    is_one, kind = documents.is_document(text), documents.kind(text)
+    if is_one:
+        assert kind is not None
         assert documents.is_document_unchecked(text) is True
+    elif not set(" .-/") & set(text):  # a mask has one sign after a letter or digit: "/0000A" has none before it
+        assert kind is None
 
 
 def test_a_long_text_does_not_enter_the_cache() -> None:

@@ -20,7 +20,8 @@ from ..support.worlds import drafted
 
 @pytest.fixture
 def no_collector() -> Iterator[None]:
-    """Whatever goes, goes by its last reference."""
+    """Whatever goes, goes by its last reference; what earlier tests have left, such as servers, is gone."""
+    gc.collect()
     gc.disable()
     yield
     gc.enable()

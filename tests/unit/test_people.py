@@ -76,9 +76,9 @@ def test_every_field_of_a_person_comes_from_one_place(catalogue: Catalogue, pers
             continue
         number, street, bairro = address["line_1"].split(", ")
         place = places[address["city"], address["state"], bairro]
-        ceps = {row.cep for row in place.streets if row.name == street}
-        assert address["zip_code"][:5] in ceps
-        assert len(address["zip_code"]) == 8
+        (cep,) = (row.cep for row in place.streets if row.name == street)
+        block = "ABCDEFGHIJK".index(number[-1]) if place.superquadra else 0
+        assert address["zip_code"] == str(int(cep) + 10 * block).zfill(8)
         assert number.startswith("Bloco ") == place.superquadra
         assert {phone["area_code"] for phone in person.phones.values()} <= {place.ddd}
         if person.type == "individual":
@@ -173,7 +173,31 @@ def test_faker_supplies_the_long_tail(catalogue: Catalogue, persons: list[Person
     firsts = {name.split()[0] for name in table}
     tail = [p for p in persons if p.type == "individual" and p.name.split()[0] not in firsts]
     assert 0.01 < len(tail) / len(persons) < 0.08
-    assert any(p.name.endswith(" e Filhos") for p in persons if p.type == "company")
+    assert any(p.name.endswith(" e Filhos Ltda.") for p in persons if p.type == "company")
+
+
+def test_one_postal_code_is_one_street(catalogue: Catalogue) -> None:
+    streets = [street.cep for place in catalogue.places for street in place.streets]
+    assert len(set(streets)) == len(streets)
+
+
+def test_companies_are_what_brazilian_companies_are(persons: list[Person]) -> None:
+    """Seven in ten are one person with a MEI, registered under the root of the CNPJ and the owner's name."""
+    companies = [person for person in persons if person.type == "company"]
+    forms = Counter(_form(person) for person in companies)
+    for form, share in {"MEI": 0.7, "Ltda.": 0.28, "S.A.": 0.02}.items():
+        assert forms[form] / len(companies) == pytest.approx(share, abs=0.04), form
+
+
+def _form(person: Person) -> str:
+    root = person.document[:8]
+    if person.name.startswith(f"{root[:2]}.{root[2:5]}.{root[5:]} "):
+        return "MEI"
+    return person.name.rpartition(" ")[2]
+
+
+def test_most_mail_addresses_have_no_digits(persons: list[Person]) -> None:
+    assert sum(any(map(str.isdigit, person.email)) for person in persons) < len(persons) / 3
 
 
 def test_no_alphanumeric_cnpj_before_they_were_issued(catalogue: Catalogue) -> None:
@@ -217,7 +241,7 @@ def test_other_seeds_give_other_people(catalogue: Catalogue) -> None:
     ("table", "change", "complaint"),
     [
         ("geography", lambda t: t["rows"][0].update(ddd="21"), "geography.yaml: rows[0].ddd: 21 is not an area code"),
-        ("geography", lambda t: t["rows"][0]["streets"].update(X="99999"), "geography.yaml: rows[0].streets: X: CEP"),
+        ("geography", lambda t: t["rows"][0]["streets"].update(X="9" * 8), "geography.yaml: rows[0].streets: X: CEP"),
         ("geography", lambda t: t["rows"][3].pop("weight"), "geography.yaml: rows[3]: lacks 'weight'"),
         ("names", lambda t: t["surnames"].update(Silva=[1, "von", 1]), "names.yaml: surnames.Silva[1]: 'von'"),
         ("niches", lambda t: t["niches"][0]["bumps"][0].update(price=1.999), "niches.yaml: niches[0].bumps[0].price"),

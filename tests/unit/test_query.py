@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from stub_server.kernel.clock import iso
 from stub_server.kernel.ids import uuid_text
 from stub_server.kernel.record import Body
+from stub_server.kernel.text import finder
 from stub_server.store import ordered
 from stub_server.store import query as query_module
 from stub_server.store.derived import rebuilt
@@ -58,7 +59,7 @@ queries = st.builds(
         )
     ),
     within=st.none() | st.just(("color", ("red", "blue"))),
-    contains=st.just({}) | st.just({"search": "x"}),
+    contains=st.just({}) | st.just({"search": finder("x")}),
     between=st.just({}) | st.just({"size": (1, 4)}),
     since=st.none() | st.integers(0, 6),
     until=st.none() | st.integers(0, 6),
@@ -124,7 +125,7 @@ def by_hand(plain: dict[str, tuple[Body, Body]], query: Query) -> tuple[list[str
         return (
             all(everything[name] == value for name, value in query.equal.items())
             and (query.within is None or kept["color"] in query.within[1])
-            and all(needle in shown["name"] for needle in query.contains.values())
+            and all(finds(shown["name"]) for finds in query.contains.values())
             and all(low <= shown["size"] < high for low, high in query.between.values())
             and (query.since is None or at >= query.since)
             and (query.until is None or at < query.until)

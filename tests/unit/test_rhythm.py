@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from stub_server.drawing.holidays import is_working_day
+from stub_server.domain.holidays import is_working_day
 from stub_server.drawing.rhythm import (
     DAY_MS,
     HOUR_MS,

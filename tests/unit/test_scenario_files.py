@@ -144,7 +144,7 @@ def test_an_order_for_which_no_seat_is_left_is_refused(tmp_path: Path) -> None:
     load(tmp_path, text)
     second = ORDER.format(more="days_ago: 2, status: paid").replace("  orders:\n", "")
     second = second.replace("key: first", "key: second").replace("AB123", "AB124")
-    with pytest.raises(ScenarioError, match=r"mine.yaml: records.orders\[1\]: All 1 places of this plan are taken"):
+    with pytest.raises(ScenarioError, match=r"mine.yaml: records.orders\[1\]: The only place of this plan is taken"):
         load(tmp_path, text + second)
 
 

@@ -1,4 +1,4 @@
-"""The README's server for a team, and the Dockerfile's steps: done as they stand, without docker."""
+"""docs/teams.md: the server for a team, and the Dockerfile's steps: done as they stand, without docker."""
 
 import json
 import os
@@ -17,14 +17,14 @@ import httpx2
 import pytest
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "teams.md").read_text(encoding="utf-8")
 KEY = {"X-Sandbox-Admin-Key": "change-me"}
 _UNREACHABLE = re.compile(r"NewConnectionError|ConnectTimeoutError|name resolution|Connection refused")
 
 
 def shown(section: str) -> list[list[str]]:
     """The commands of a section's shell blocks, word by word."""
-    text = README.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    text = PAGE.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
     blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     return [shlex.split(line) for block in blocks for line in block.replace("\\\n", " ").splitlines()]
 
@@ -60,9 +60,9 @@ def plain_env() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("STUB_", "PYTHON"))}
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="the README uses curl")
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the page uses curl")
 def test_a_server_for_a_team_is_shut_but_to_its_admin_key(tmp_path: Path) -> None:
-    serve, make_world = shown("Behind a team's door")
+    serve, make_world = shown("One server for a team")
     port = free_port()
     command = [sys.executable, "-m", "stub_server", *(("4600" == word and port) or word for word in serve[1:])]
     with started(command, port, plain_env(), tmp_path) as client:

@@ -1,4 +1,4 @@
-"""The README's fixtures and tests: they are run by pytest as they stand, with xdist too."""
+"""Fixtures and tests of README and docs/pytest.md: they are run by pytest as they stand, with xdist too."""
 
 import os
 import re
@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+PAGES = (ROOT / "README.md", ROOT / "docs" / "pytest.md")
 _FILE = re.compile(r"^```python\n# (\w+\.py)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project that has the README's files and nothing else."""
-    files = dict(_FILE.findall(README.read_text(encoding="utf-8")))
-    assert ["conftest.py", "test_in_process.py", "test_membership.py"] == sorted(files)
+    """A project that has the pages' files and nothing else."""
+    files = dict(_FILE.findall("\n".join(page.read_text(encoding="utf-8") for page in PAGES)))
+    assert ["conftest.py", "test_in_process.py", "test_membership.py", "test_shop.py"] == sorted(files)
     made = tmp_path_factory.mktemp("project")
     (made / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     for name, text in files.items():
@@ -37,7 +38,7 @@ def run(folder: Path, *args: str) -> str:
 
 
 def test_the_fixtures_and_tests_pass_as_they_stand(folder: Path) -> None:
-    assert "2 passed" in run(folder)
+    assert "3 passed" in run(folder)
 
 
 def test_they_pass_in_parallel_with_a_world_each(folder: Path) -> None:
@@ -45,4 +46,4 @@ def test_they_pass_in_parallel_with_a_world_each(folder: Path) -> None:
     text = (folder / "test_membership.py").read_text(encoding="utf-8")
     for number in (2, 3):
         (folder / f"test_membership_{number}.py").write_text(text, encoding="utf-8")
-    assert "4 passed" in run(folder, "-n", "2")
+    assert "5 passed" in run(folder, "-n", "2")

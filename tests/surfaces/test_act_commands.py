@@ -1,0 +1,104 @@
+"""`stub-server pay`, `expire`, `fail`, `refund`, `clock`, `reset`, `orders`, `events`, `health` and `wait`."""
+
+import socket
+
+import httpx2
+import pytest
+
+from ..support.command import asked, check_help, done, run
+from ..support.live import FROZEN, Live, running
+from ..support.make import Maker
+
+VERBS = ("pay", "expire", "fail", "refund", "clock", "reset", "orders", "events", "health", "wait")
+
+
+@pytest.fixture
+def to(live: Live, sandbox_name: str, control: httpx2.Client) -> list[str]:
+    """The flags that name the test's sandbox, which is there."""
+    return ["--server", live.url, "--sandbox", sandbox_name]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_a_verb_is_as_it_was(verb: str) -> None:
+    check_help(verb)
+
+
+def test_orders_are_paid_refunded_failed_and_expired(to: list[str], make_order: Maker) -> None:
+    first, second, third = (make_order() for _ in range(3))
+    assert f"{first['code']} is paid.\n" == done("pay", first["id"], *to)
+    part = asked("refund", first["id"], "--amount", "1.5", *to)["order"]
+    assert "paid" == part["status"]
+    assert f"{first['code']} is refunded.\n" == done("refund", first["id"], *to)
+    failed = asked("fail", second["id"], "--code", "payer_limit_exceeded", *to)["order"]
+    assert ("failed", "payer_limit_exceeded") == (failed["status"], failed["last_transaction"]["failure_code"])
+    assert f"{third['code']} is expired.\n" == done("expire", third["id"], *to)
+    listed = done("orders", *to).splitlines()
+    assert {third["id"], second["id"], first["id"]} == {line.split()[0] for line in listed[:3]}
+    assert {"refunded"} == {order["status"] for order in asked("orders", "--status", "refunded", *to)["orders"]}
+    make_order(customer=first["customer"] | {"name": "Ana\nLuz"})
+    assert r"Ana\u000aLuz" in done("orders", *to)  # a name makes no row of its own
+    again = run("pay", first["id"], *to)
+    assert 1 == again.exit_code
+    assert "already" in again.output or "paid" in again.output
+
+
+@pytest.mark.parametrize(
+    ("span", "shown"),
+    [
+        ("30d", "2026-12-20T14:32:05.123Z"),
+        ("4mo", "2027-03-20T14:32:05.123Z"),
+        ("1d12h", "2026-11-22T02:32:05.123Z"),
+        ("15m10s", "2026-11-20T14:47:15.123Z"),
+        ("2026-11-21T00:00:00Z", "2026-11-21T00:00:00.000Z"),
+    ],
+)
+def test_the_clock_is_shown_and_advanced(to: list[str], span: str, shown: str) -> None:
+    assert "The clock shows 2026-11-20T14:32:05.123Z and stands still.\n" == done("clock", *to)
+    assert done("clock", "advance", span, *to).startswith(f"The clock shows {shown}. ")
+    assert shown == asked("clock", *to)["now"]
+
+
+def test_a_span_that_is_none_is_refused(to: list[str]) -> None:
+    for span in ("soon", "2w"):
+        refused = run("clock", "advance", span, *to)
+        assert (2, True) == (refused.exit_code, f"{span} is no span, such as 30d" in refused.output), refused.output
+    assert 2 == run("clock", "back", "1d", *to).exit_code
+    assert 2 == run("events", "trigger", *to).exit_code
+
+
+def test_a_sandbox_is_reset(
+    to: list[str], api: httpx2.Client, make_customer: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what it is told, and not with what the environment says of servers."""
+    monkeypatch.setenv("STUB_SCENARIO", "empty")
+    made = make_customer()
+    told = done("reset", "--seed", "7", "--now", "2027-01-01T12:00:00Z", *to)
+    assert "Reset to the scenario default, seed 7, at 2027-01-01T12:00:00.000Z.\n" == told
+    assert 404 == api.get(f"/v2/customers/{made['id']}").status_code
+
+
+def test_events_are_listed_and_triggered(to: list[str]) -> None:
+    triggered = done("events", "trigger", "order.paid", *to)
+    assert triggered.endswith("  order.paid\n")
+    assert triggered == done("events", *to).splitlines(keepends=True)[0]
+    wrong = run("events", "trigger", "order.payd", *to)
+    assert 1 == wrong.exit_code
+
+
+def test_health_is_told_and_a_missing_sandbox_is_not_made(to: list[str], live: Live, sandbox_name: str) -> None:
+    assert sandbox_name == asked("health", *to)["sandbox"]
+    assert done("health", *to).startswith(f"{sandbox_name} is ok: ")
+    for verb in (["health"], ["orders"], ["clock", "advance", "1d"], ["reset"]):
+        missing = run(*verb, *to[:2], "--sandbox", "no-such")
+        assert 1 == missing.exit_code
+        assert "There is no sandbox no-such." in missing.output
+    assert live.app.sandboxes.find("no-such") is None
+
+
+def test_a_server_is_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    late = run("wait", "--server", f"http://127.0.0.1:{port}", "--timeout", "0.3")
+    assert 2 == late.exit_code
+    with running(FROZEN) as live:
+        assert f"{live.url} is ready.\n" == done("wait", "--server", live.url)

@@ -1,0 +1,215 @@
+"""The key of one sandbox for its control surface: what it opens, what it does not, and where it is kept."""
+
+import gzip
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import httpx2
+import pytest
+from click.testing import CliRunner
+
+from stub_server.cli import main
+
+from ..support.live import FROZEN, NO_TLS, Live, running
+from ..support.make import created
+
+ADMIN = "a-long-admin-key"
+PUBLIC = replace(FROZEN, host="0.0.0.0", admin_key=ADMIN)  # noqa: S104 - what the settings say, nothing is bound
+Json = dict[str, Any]
+Answer = httpx2.Response
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+def refused(answer: Answer, status: int, code: str) -> str:
+    """The message of a refusal."""
+    told = answer.json()
+    assert (status, code) == (answer.status_code, told["code"]), answer.text
+    return str(told["message"])
+
+
+class Team:
+    """Callers of one server with whatever keys."""
+
+    def __init__(self, live: Live) -> None:
+        self.url = f"http://127.0.0.1:{live.port}"
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        key: str | None = None,
+        *,
+        admin: bool = False,
+        body: Json | None = None,
+        content: bytes | None = None,
+        headers: Mapping[str, str] = NOTHING,
+    ) -> Answer:
+        """An answer to a request with whatever keys."""
+        headers = dict(headers)
+        if key is not None:
+            headers["X-Sandbox-Control-Key"] = key
+        if admin:
+            headers["X-Sandbox-Admin-Key"] = ADMIN
+        more: Json = {"json": body} if body is not None else {} if content is None else {"content": content}
+        return httpx2.request(method, self.url + path, headers=headers, verify=NO_TLS, timeout=60, **more)
+
+    def made(self, name: str, path: str = "/_sandbox/sandboxes") -> Json:
+        """The credentials of a new sandbox."""
+        return dict(created(self.ask("POST", path, admin=True, body={"name": name}))["sandbox"]["credentials"])
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Live]:
+    with running(PUBLIC) as live:
+        yield live
+
+
+@pytest.fixture(scope="module")
+def team(server: Live) -> Team:
+    return Team(server)
+
+
+@pytest.fixture(scope="module")
+def key(team: Team) -> str:
+    """That of the sandbox `alice`; there is a sandbox `bob` too."""
+    team.made("bob")
+    return str(team.made("alice")["control_key"])
+
+
+ORDER = "00000000-0000-4000-8000-000000000000"
+OPENED = [
+    ("GET", "", None, 200),
+    ("GET", "/credentials", None, 200),
+    ("GET", "/clock", None, 200),
+    ("POST", "/clock/advance", {"seconds": 1}, 200),
+    ("GET", "/requests", None, 200),
+    ("GET", "/requests.har", None, 200),
+    ("GET", "/settings", None, 200),
+    ("PATCH", "/settings", {"autopay": 1}, 200),
+    ("POST", f"/orders/{ORDER}/pay", None, 404),
+    ("POST", "/faults", {"preset": "flaky"}, 201),
+    ("DELETE", "/faults", None, 204),
+    ("POST", "/snapshots", {"name": "one"}, 201),
+    ("POST", "/rewind", {"to_step": 0}, 200),
+    ("POST", "/tokens", {}, 201),
+    ("GET", "/export", None, 200),
+    ("GET", "/events", None, 200),
+    ("POST", "/reset", {}, 200),
+]
+CLOSED = [
+    ("GET", "/s/alice/_sandbox/sandboxes", None),
+    ("GET", "/s/alice/_sandbox/sandboxes/alice", None),
+    ("POST", "/s/alice/_sandbox/sandboxes", {"name": "carol"}),
+    ("DELETE", "/s/alice/_sandbox/sandboxes/alice", None),
+    ("POST", "/s/alice/_sandbox/sandboxes/alice/fork", {}),
+    ("GET", "/s/alice/_sandbox//sandboxes", None),
+    ("POST", "/s/alice/_sandbox/import", {}),
+    ("POST", "/s/alice/_sandbox/certify", {"url": "http://127.0.0.1:1/", "signing_key": "whsec_x"}),
+    ("GET", "/_sandbox/clock", None),
+    ("GET", "/s/default/_sandbox/clock", None),
+    ("GET", "/s/bob/_sandbox/clock", None),
+    ("POST", "/s/bob/_sandbox/reset", {}),
+    ("GET", "/s/nobody/_sandbox/clock", None),
+    ("GET", "/s/-no-/_sandbox/clock", None),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "status"), OPENED, ids=str)
+def test_it_opens_the_controls_of_its_sandbox(
+    team: Team, key: str, method: str, path: str, body: Json | None, status: int
+) -> None:
+    assert status == team.ask(method, f"/s/alice/_sandbox{path}", key, body=body).status_code
+    refused(team.ask(method, f"/s/alice/_sandbox{path}", body=body), 403, "admin_key_required")
+    refused(team.ask(method, f"/s/alice/_sandbox{path}", key + "0", body=body), 403, "admin_key_required")
+    if path == "/clock":
+        assert 200 == team.ask("GET", "/_sandbox/clock", key, headers={"X-Sandbox": "alice"}).status_code
+
+
+@pytest.mark.parametrize(("method", "path", "body"), CLOSED, ids=str)
+def test_it_opens_nothing_else(team: Team, key: str, method: str, path: str, body: Json | None) -> None:
+    refused(team.ask(method, path, key, body=body), 403, "admin_key_required")
+
+
+def test_another_sandbox_is_refused_alike_whether_it_exists_or_not(team: Team, key: str) -> None:
+    told = [
+        refused(team.ask("GET", f"/s/{name}/_sandbox/clock", key), 403, "admin_key_required")
+        for name in ("bob", "nobody")
+    ]
+    assert told[0] == told[1]
+
+
+def test_two_keys_are_one_too_many(team: Team, key: str) -> None:
+    refused(team.ask("GET", "/s/alice/_sandbox/clock", key, admin=True), 400, "malformed_request")
+    headers = [("X-Sandbox-Control-Key", key), ("X-Sandbox-Control-Key", key)]
+    answer = httpx2.get(f"{team.url}/s/alice/_sandbox/clock", headers=headers, verify=NO_TLS)
+    refused(answer, 400, "malformed_request")
+
+
+def test_on_loopback_a_wrong_key_is_refused_too(live: Live) -> None:
+    local = Team(live)
+    own = local.ask("GET", "/_sandbox/credentials").json()["control_key"]
+    assert 200 == local.ask("GET", "/_sandbox/clock", own).status_code
+    refused(local.ask("GET", "/_sandbox/clock", "sk_control_wrong"), 403, "admin_key_required")
+
+
+def test_a_reset_keeps_it_and_a_fork_or_another_of_the_name_has_its_own(team: Team) -> None:
+    first = team.made("carol")["control_key"]
+    assert 200 == team.ask("POST", "/s/carol/_sandbox/reset", first, body={}).status_code
+    file = team.ask("GET", "/s/carol/_sandbox/export", first).content
+    headers = {"Content-Type": "application/vnd.stub.world+gzip"}
+    done = team.ask("POST", "/s/carol/_sandbox/import", admin=True, content=file, headers=headers)
+    assert 200 == done.status_code
+    assert first == team.ask("GET", "/s/carol/_sandbox/credentials", first).json()["control_key"]
+    forked = team.made("dora", "/_sandbox/sandboxes/carol/fork")["control_key"]
+    assert 204 == team.ask("DELETE", "/_sandbox/sandboxes/carol", admin=True).status_code
+    again = team.made("carol")["control_key"]
+    assert 3 == len({first, forked, again})
+    refused(team.ask("GET", "/s/carol/_sandbox/clock", first), 403, "admin_key_required")
+
+
+def test_it_is_random_and_in_no_file_and_no_journal(team: Team, server: Live) -> None:
+    """Another server of the same seed has others."""
+    key = team.made("ella")["control_key"]
+    with running(PUBLIC) as other:
+        assert key != Team(other).made("ella")["control_key"]
+    assert 200 == team.ask("PATCH", f"/s/ella/_sandbox/settings?x={key}", key, body={"autopay": 1}).status_code
+    team.ask("GET", f"/s/ella/v2/customers?name={key}", key)
+    for path in ("/export?history=true", "/requests", "/requests.har", "/export?requests=true", "/steps"):
+        answer = team.ask("GET", f"/s/ella/_sandbox{path}", key)
+        assert 200 == answer.status_code
+        content = gzip.decompress(answer.content) if answer.content[:2] == b"\x1f\x8b" else answer.content
+        assert key.encode() not in content
+    newest = team.ask("GET", "/_sandbox/requests?limit=20", admin=True).text
+    assert "sk_control_" not in newest
+
+
+def test_a_store_keeps_it(tmp_path: Path) -> None:
+    settings = replace(PUBLIC, store=tmp_path / "kept")
+    with running(settings) as live:
+        key = Team(live).made("kept")["control_key"]
+    with running(settings) as live:
+        team = Team(live)
+        assert key == team.ask("GET", "/s/kept/_sandbox/credentials", key).json()["control_key"]
+
+
+def test_a_page_elsewhere_may_send_it(team: Team, key: str) -> None:
+    origin = {"Origin": "https://app.example.com"}
+    asked = origin | {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "x-sandbox-control-key"}
+    assert 204 == team.ask("OPTIONS", "/s/alice/_sandbox/clock", headers=asked).status_code
+    answer = team.ask("GET", "/s/alice/_sandbox/clock", key, headers=origin)
+    assert origin["Origin"] == answer.headers["access-control-allow-origin"]
+
+
+def test_verbs_of_the_command_take_it(team: Team, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a flag or from the environment; what it does not open they say in one line."""
+    aim = ["--server", team.url, "--sandbox", "alice"]
+    assert 0 == CliRunner().invoke(main, ["requests", "list", *aim, "--control-key", key]).exit_code
+    monkeypatch.setenv("STUB_CONTROL_KEY", key)
+    monkeypatch.setenv("STUB_ADMIN_KEY", "another")
+    assert 0 == CliRunner().invoke(main, ["requests", "list", *aim]).exit_code
+    wrong = CliRunner().invoke(main, ["requests", "list", "--server", team.url, "--sandbox", "bob"])
+    assert 1 == wrong.exit_code
+    assert "does not open the controls of this sandbox" in wrong.output

@@ -1,0 +1,100 @@
+"""README and docs: their commands are run and their answers compared; their tables and links name what exists."""
+
+import re
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from stub_server.cli import main, serve
+
+from ..support.contract import document
+from ..support.live import Live
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+CONSOLE = [page for page in PAGES if "```console" in page.read_text(encoding="utf-8")]
+_BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_MARK = "-- answer --"
+
+
+def commands(page: Path) -> list[tuple[str, str]]:
+    """Every command of a page's console blocks with the answer that is shown, which may be empty."""
+    found: list[tuple[str, str]] = []
+    for block in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                found.append((line[2:], ""))
+            elif line.startswith("    "):
+                found[-1] = (found[-1][0] + "\n" + line, "")
+            else:
+                found[-1] = (found[-1][0], found[-1][1] + line)
+    return found
+
+
+def as_pattern(shown: str) -> str:
+    """A shown answer as a pattern: `…` is anything."""
+    return ".*?".join(re.escape(part) for part in shown.split("…")) + (".*" if shown.endswith("…") else "")
+
+
+def test_the_pages_show_commands_and_answers() -> None:
+    """The test below would pass on nothing."""
+    shown = [command for page in CONSOLE for command in commands(page)]
+    assert len(CONSOLE) >= 7
+    assert sum(bool(answer) for _, answer in shown) >= 20
+
+
+@pytest.mark.skipif(not (shutil.which("curl") and shutil.which("bash")), reason="the pages use bash and curl")
+@pytest.mark.parametrize("page", CONSOLE, ids=lambda page: page.stem)
+def test_every_command_of_a_page_answers_as_shown(
+    live: Live, sandbox_name: str, credentials: dict[str, object], page: Path
+) -> None:
+    """In a sandbox that exists, as `default` does."""
+    shown = commands(page)
+    script = f"\nprintf '\\n{_MARK}\\n'\n".join(command for command, _ in shown)
+    script = script.replace("http://127.0.0.1:4600", f"{live.url}/s/{sandbox_name}")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        script = script.replace("8901", str(free.getsockname()[1]))
+    ran = subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    answers = [answer.strip() for answer in ran.stdout.split(_MARK)]
+    assert len(answers) == len(shown)
+    for (command, expected), answer in zip(shown, answers, strict=True):
+        assert re.fullmatch(as_pattern(expected), answer, re.DOTALL), f"$ {command}\n{answer}"
+
+
+def test_the_readme_is_read_in_a_few_minutes() -> None:
+    assert 150 >= len(PAGES[0].read_text(encoding="utf-8").splitlines())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_link_of_a_page_leads_to_a_file(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text(encoding="utf-8"))
+    assert [] == [link for link in links if not (page.parent / link).exists()]
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    readme = PAGES[0].read_text(encoding="utf-8")
+    assert [] == [page.name for page in PAGES[1:] if f"docs/{page.name}" not in readme]
+
+
+def test_every_flag_has_a_row_and_no_other() -> None:
+    settings = ROOT / "docs" / "settings.md"
+    told = re.findall(r"^\| `(--[a-z-]+)` \|", settings.read_text(encoding="utf-8"), re.MULTILINE)
+    flags = [option.opts[0] for option in serve.params if isinstance(option, click.Option)]
+    assert flags == told
+
+
+def test_the_overlay_of_the_docs_fits_the_contract(tmp_path: Path) -> None:
+    page = ROOT / "docs" / "overlays.md"
+    shown = re.findall(r"^```yaml\n(overlay:.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert len(shown) == 1
+    file = tmp_path / "overlay.yaml"
+    file.write_text(shown[0], encoding="utf-8")
+    answer = CliRunner().invoke(main, ["check", "--overlay", str(file)])
+    assert answer.exit_code == 0, answer.output
+    assert f"{len(document().operations)} operations" in answer.output

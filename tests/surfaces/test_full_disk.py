@@ -1,0 +1,175 @@
+"""--store on a disk that is full: changes are refused and not done, reads go on, and the server recovers by itself."""
+
+import re
+import resource
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+from time import sleep
+
+import httpx2
+
+from ..support.files import exported
+from ..support.make import created, customer_body
+from ..support.processes import Process
+from ..support.receiver import receiving
+
+FULL = 4096  # bytes: no file grows beyond them
+NOW = ("--now", "2026-11-20T14:32:05.123Z")
+
+
+def refused(answer: httpx2.Response) -> None:
+    """A change is refused because the store cannot be written."""
+    told = answer.request.url, answer.text
+    assert (503, "store_unavailable") == (answer.status_code, answer.json().get("code")), told
+
+
+class Disk:
+    """What a server may write: a file that would grow beyond a bound fails as on a full disk, but for the error."""
+
+    def __init__(self, server: Process) -> None:
+        self._server = server
+
+    def fill(self) -> None:
+        self._limit(FULL)
+
+    def free(self) -> None:
+        self._limit(resource.RLIM_INFINITY)
+
+    def _limit(self, most: int) -> None:
+        resource.prlimit(self._server.pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+
+
+def test_changes_are_refused_and_not_done_and_reads_go_on(tmp_path: Path) -> None:
+    with Process("--store", str(tmp_path / "store"), *NOW) as server, server.api() as api, server.control() as control:
+        disk = Disk(server)
+        first = created(api.post("/v2/customers", json=customer_body()))["customer"]
+        before, body = exported(control), customer_body()
+        disk.fill()
+        changes: tuple[Callable[[], httpx2.Response], ...] = (
+            lambda: api.post("/v2/customers", json=body),
+            lambda: api.post("/v2/customers", json=body, headers={"Idempotency-Key": "once"}),
+            lambda: api.put(f"/v2/customers/{first['id']}", json={"name": "Outra"}),
+            lambda: control.post("/clock/advance", json={"days": 3}),
+            lambda: control.post("/rewind", json={"to_step": 0}),
+            lambda: control.post("/reset"),
+            lambda: control.post("/snapshots", json={"name": "s"}),
+            lambda: control.post("/sandboxes", json={"name": "other"}),
+            lambda: control.post("/sandboxes/default/fork", json={"name": "other"}),
+            lambda: control.post("/webhooks/resume"),
+        )
+        for change in changes:
+            refused(change())
+        for change in changes:  # each as the first that fails
+            disk.free()
+            assert {"status": "ready"} == control.get("/ready").json()
+            disk.fill()
+            refused(change())
+            assert 200 == api.get(f"/v2/customers/{first['id']}").status_code
+            assert 200 == api.get("/v2/orders").status_code
+        assert 200 == control.get("/health").status_code
+        refused(control.get("/ready"))
+        assert 404 == api.get("/v2/customers/00000000-0000-4000-8000-000000000000").status_code
+        newest = control.get("/requests", params={"status": 503}).json()["requests"][0]
+        assert newest["step"] is None
+        disk.free()
+        assert {"status": "ready"} == control.get("/ready").json()
+        assert before == exported(control)
+        assert 0 == control.get("/health").json()["deliveries"]["due"]
+        made = created(api.post("/v2/customers", json=body, headers={"Idempotency-Key": "once"}))["customer"]
+        assert 200 == control.post("/clock/advance", json={"days": 40}).status_code
+        created(control.post("/snapshots", json={"name": "s"}))
+        after = exported(control)
+        server.kill()
+        server.start()
+        with server.control() as later, server.api() as again:
+            assert after == exported(later)
+            assert 200 == again.get(f"/v2/customers/{made['id']}").status_code
+            assert 200 == later.get("/invariants").status_code
+        said = server.stop()
+    assert "Traceback" not in said, said
+
+
+def test_what_was_refused_is_not_done_and_what_was_answered_is(tmp_path: Path) -> None:
+    """Many clients at once, while the disk fills and is freed."""
+    done: list[str] = []
+    undone: list[str] = []
+    is_over = Event()
+
+    def shop(api: httpx2.Client) -> None:
+        while not is_over.is_set():
+            body = customer_body()
+            answer = api.post("/v2/customers", json=body)
+            if answer.status_code != 201:
+                refused(answer)
+            (done if answer.status_code == 201 else undone).append(str(body["document"]))
+            seen = api.get("/v2/orders", params={"limit": 1})
+            if seen.status_code != 200:  # it began before a change was undone, and may have seen it
+                refused(seen)
+
+    flags = ("--store", str(tmp_path / "store"), "--scenario", "empty", *NOW)
+    with Process(*flags) as server, server.api() as api, ThreadPoolExecutor(4) as pool:
+        disk, running = Disk(server), [pool.submit(shop, api) for _ in range(4)]
+        for _ in range(8):
+            sleep(0.2)
+            disk.fill()
+            sleep(0.1)
+            disk.free()
+        is_over.set()
+        for shopping in running:
+            shopping.result()
+        server.kill()
+        server.start()
+        with server.control() as control, server.api() as later:
+            first = later.get("/v2/customers", params={"limit": 1}).json()["pagination"]
+            assert len(done) == first["total"]
+            for document in done[-50:]:
+                assert 1 == len(later.get("/v2/customers", params={"document": document}).json()["customers"])
+            for document in undone[-50:]:
+                assert 0 == len(later.get("/v2/customers", params={"document": document}).json()["customers"])
+            assert 200 == control.get("/invariants").status_code
+    assert (True, True) == (bool(done), bool(undone))
+
+
+def test_a_full_disk_is_logged_once(tmp_path: Path) -> None:
+    with Process("--store", str(tmp_path / "store"), *NOW) as server, server.api() as api:
+        disk = Disk(server)
+        for _ in range(2):
+            disk.fill()
+            for _ in range(5):
+                refused(api.post("/v2/customers", json=customer_body()))
+            disk.free()
+            created(api.post("/v2/customers", json=customer_body()))
+        said = server.stop()
+    lines = [line for line in said.splitlines() if "store" in line]
+    assert 4 == len(lines), said
+    assert ["cannot be written" in line for line in lines] == [True, False] * 2
+    assert "Traceback" not in said
+
+
+def test_time_waits_and_deliveries_are_made_again(tmp_path: Path) -> None:
+    """A delivery whose outcome cannot be written is made again, once, when it can."""
+    with receiving() as receiver, Process("--store", str(tmp_path / "store"), *NOW) as server:
+        disk = Disk(server)
+        with server.api() as api, server.control() as control:
+            created(api.post("/v2/webhooks", json={"url": receiver.url, "events": ["customer.created"]}))
+            disk.fill()
+            for _ in range(3):
+                refused(api.post("/v2/customers", json=customer_body()))
+            assert [] == receiver.requests
+            disk.free()
+            created(api.post("/v2/customers", json=customer_body()))
+            assert control.post("/webhooks/drain").json()["complete"]
+        assert 1 == len(receiver.requests)
+
+
+def test_the_start_says_what_is_wrong(tmp_path: Path) -> None:
+    bounded = f"import resource, runpy; resource.setrlimit(resource.RLIMIT_FSIZE, ({FULL}, {FULL})); "
+    (tmp_path / "bounded.py").write_text(bounded + 'runpy.run_module("stub_server", run_name="__main__")')
+    said = Process(
+        "--store", str(tmp_path / "store"), *NOW, module="bounded", env={"PYTHONPATH": str(tmp_path)}
+    ).refused()
+    assert re.search(r"--store \S+: .*cannot be (used|written)", said), said
+    assert "no store of sandboxes" not in said
+    assert "Traceback" not in said

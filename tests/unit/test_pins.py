@@ -1,0 +1,71 @@
+"""Parts inside libraries that ours depend on: a release that changes one of them fails here, by its name."""
+
+import hashlib
+import inspect
+from importlib.metadata import requires
+from types import FunctionType
+from typing import Any
+
+import pytest
+from jsonschema_rs import Draft4Validator
+from uvicorn import Server
+from uvicorn.protocols.http import httptools_impl
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+PARTS = {
+    HttpToolsProtocol.__init__: "4f0899941034",
+    HttpToolsProtocol.connection_made: "6efb565ff3d3",
+    HttpToolsProtocol.connection_lost: "c91a4c9bf2e2",
+    HttpToolsProtocol.data_received: "010a7ae59a5d",
+    HttpToolsProtocol.on_message_begin: "96d377fdc7c2",
+    HttpToolsProtocol.on_headers_complete: "1ea8589acfad",
+    HttpToolsProtocol.on_body: "dba9c32aeba3",
+    HttpToolsProtocol.on_message_complete: "1fbad42dc31f",
+    HttpToolsProtocol.on_response_complete: "64e254f28e38",
+    HttpToolsProtocol.shutdown: "d7351fa33f00",
+    RequestResponseCycle.__init__: "4d2f220910c3",
+    RequestResponseCycle.run_asgi: "0f33f2449a44",
+    RequestResponseCycle.send: "abdd8601b326",
+    RequestResponseCycle.receive: "8124ae006be7",
+    Server.handle_exit: "553276efa26e",
+}
+"""Functions that `http/wire.py`, `http/response.py` and `serving.py` extend, and what their source hashes to."""
+WHAT_TO_DO = "uvicorn's own part has changed: compare it with ours, then renew its digest here."
+
+
+@pytest.mark.parametrize(("part", "digest"), PARTS.items(), ids=lambda value: getattr(value, "__qualname__", ""))
+def test_uvicorns_part_is_the_one_that_ours_extends(part: FunctionType, digest: str) -> None:
+    assert digest == hashlib.sha256(inspect.getsource(part).encode()).hexdigest()[:12], WHAT_TO_DO
+
+
+def test_uvicorns_constants_are_there() -> None:
+    assert b"HTTP/1.1 200 OK\r\n" == httptools_impl.STATUS_LINE[200]
+    assert httptools_impl.HEADER_RE.search(b"a b")
+    assert not httptools_impl.HEADER_RE.search(b"x-a")
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "kind", "message"),
+    [
+        ({"minimum": 1}, 0, "Minimum", "0 is less than the minimum of 1"),
+        ({"maximum": 1}, 2, "Maximum", "2 is greater than the maximum of 1"),
+        ({"multipleOf": 0.5}, 0.3, "MultipleOf", "0.3 is not a multiple of 0.5"),
+        ({"minItems": 1}, [], "MinItems", "[] has less than 1 item"),
+        ({"maxItems": 1}, [1, 2], "MaxItems", "[1,2] has more than 1 item"),
+        ({"maxProperties": 0}, {"a": 1}, "MaxProperties", '{"a":1} has more than 0 properties'),
+    ],
+)
+def test_jsonschemas_words_are_those_that_refusals_pass_on(
+    schema: dict[str, Any], value: object, kind: str, message: str
+) -> None:
+    """`http/violations.py` reads the names of kinds and passes these messages on."""
+    (error,) = Draft4Validator(schema).iter_errors(value)
+    assert (kind, message) == (type(error.kind).__name__.rpartition("_")[2], error.message)
+
+
+@pytest.mark.parametrize("name", ["uvicorn", "jsonschema-rs"])
+def test_their_patch_series_is_pinned_where_pip_reads_it(name: str) -> None:
+    """Pip reads no constraints file for who installs the package."""
+    (pin,) = [line for line in requires("membership-sandbox") or () if line.startswith(name) and "extra" not in line]
+    assert "~=0." in pin
+    assert pin.count(".") == 2
