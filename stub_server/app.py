@@ -117,8 +117,7 @@ def _served(
     secret = settings.signing_secret(random)
     tokens = Tokens(secret, lambda: wall_ms() / 1000)
     running = document.lifecycles["Subscription"].sets["running"]
-    sending = document.lifecycles["WebhookLogEntry"].sets["open"]
-    tables = table_specs(running, document.lifecycles["Order"].sets["payable"], sending)
+    tables = table_specs({name: lifecycle.sets for name, lifecycle in document.lifecycles.items()})
     defaults = {spec.schema: document.defaults(spec.schema) for spec in tables.values()}
     for name in ("Plan", "Product"):  # their create requests have further defaults
         for contract in (shipped or document, document):  # rules rely on those that overlays take away

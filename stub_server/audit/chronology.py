@@ -42,9 +42,10 @@ def _after_its_plan(world: Inspected) -> Iterator[str | None]:
 
 
 def _attempts_told(world: Inspected) -> Iterator[str | None]:
+    open_ = world.sandbox.rules.lifecycles["WebhookLogEntry"].sets["open"]
     for row in world.rows(world.store.webhook_logs):
         public, attempts = row.public, row.hidden["attempts"]
-        waits = public["status"] in ("pending", "retrying") and not public["is_test"]
+        waits = public["status"] in open_ and not public["is_test"]
         numbers, count = [attempt["number"] for attempt in attempts], public["attempt_count"]
         if numbers != [*range(max(1, count + 1 - MOST_TOLD), count + 1)]:
             yield f"delivery {row.id} counts {count} attempts and tells of {len(attempts)}"

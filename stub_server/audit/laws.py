@@ -37,29 +37,30 @@ def _orders_counted(world: Inspected) -> Iterator[str | None]:
 
 
 def _revenue(world: Inspected) -> Iterator[str | None]:
+    lifecycle = world.sandbox.rules.lifecycles["Order"]
     folds: dict[str, OrderFold] = {}
     sums: dict[str, int] = {}
     for row in world.store.orders.all_rows():
         project = row.hidden["projectId"]
-        folds.setdefault(project, OrderFold()).add(row)
+        folds.setdefault(project, OrderFold(lifecycle)).add(row)
         sums[project] = sums.get(project, 0) + row.hidden["paid_cents"] - row.hidden["refunded_cents"]
         yield PAUSE
     for project in world.store.projects.all_rows():
         shown = world.store.shown_row(world.store.projects, project)["total_revenue"]
         real = reais(sums.get(project.id, 0))
-        net = folds.get(project.id, OrderFold()).revenue()["net"]
+        net = folds.get(project.id, OrderFold(lifecycle)).revenue()["net"]
         same = shown == real == net
         yield "" if same else f"project {project.id} shows {shown}, its orders come to {real}, its stats to {net}"
 
 
 def _subscribers(world: Inspected) -> Iterator[str | None]:
-    held = world.store.subscriptions
+    held, running = world.store.subscriptions, world.sandbox.rules.lifecycles["Subscription"].sets["running"]
     for project in world.store.projects.all_rows():
         ever: set[str] = set()
         live: set[str] = set()
         for row in held.rows_of("projectId", project.id):
             ever.add(row.public["customerId"])
-            if row.public["status"] in ("trialing", "active", "past_due"):
+            if row.public["status"] in running:
                 live.add(row.public["customerId"])
             yield PAUSE
         shown = world.store.shown_row(world.store.projects, project)
@@ -104,9 +105,10 @@ def _plan_of_project(world: Inspected) -> Iterator[str | None]:
 
 
 def _payments(world: Inspected) -> Iterator[str | None]:
+    settled = world.sandbox.rules.lifecycles["Order"].sets["settled"]
     for row in world.rows(world.store.orders):
         order, payment = row.public, row.public["last_transaction"]
-        if order["status"] in ("paid", "refunded") and order["paymentMethod"] == "pix":
+        if order["status"] in settled and order["paymentMethod"] == "pix":
             name = payment.get("end_to_end_id", "")
             yield "" if len(name) == 32 and name.isalnum() else f"order {row.id} is paid with end_to_end_id {name!r}"
         elif order["status"] == "expired" and "expires_at" in payment:
@@ -125,9 +127,9 @@ def _reachable(world: Inspected) -> Iterator[str | None]:
             status = row.public["status"]
             wrong = "" if status in states else f"nothing leads to {status}"
             if not wrong and table == "orders":
-                wrong = order_trace(row, now)
+                wrong = order_trace(row, lifecycles["Order"], now)
             elif not wrong and table == "subscriptions":
-                wrong = subscription_trace(world.store, row, now)
+                wrong = subscription_trace(world.store, row, lifecycles["Subscription"], now)
             yield f"{name.lower()} {row.id}: {wrong}" if wrong else ""
 
 

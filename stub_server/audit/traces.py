@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..contract.document import Lifecycle
 from ..contract.formats import date_time_ms
 from ..domain.subscriptions import period_end
 from ..kernel.clock import iso
@@ -10,14 +11,14 @@ from ..kernel.record import Row
 from ..store.memory import Store
 
 
-def order_trace(row: Row, now: int) -> str:
+def order_trace(row: Row, lifecycle: Lifecycle, now: int) -> str:
     """What contradicts an order's status; empty if nothing does."""
     order, hidden, payment = row.public, row.hidden, row.public["last_transaction"]
     status = order["status"]
     expected = {"pending": ("waiting_payment",), "paid": ("paid", "partially_refunded")}.get(status, (status,))
     if payment["status"] not in expected:
         return f"is {status}, its payment {payment['status']}"
-    settled = status in ("paid", "refunded")
+    settled = status in lifecycle.sets["settled"]
     if settled != (hidden["paid_at"] is not None) or settled != ("paid_at" in payment):
         return f"is {status} and was paid at {hidden['paid_at']}"
     if settled and not date_time_ms(order["createdAt"]) <= hidden["paid_at"] <= now:
@@ -30,11 +31,11 @@ def order_trace(row: Row, now: int) -> str:
     return ""
 
 
-def subscription_trace(store: Store, row: Row, now: int) -> str:
+def subscription_trace(store: Store, row: Row, lifecycle: Lifecycle, now: int) -> str:
     """What contradicts a subscription's status; empty if nothing does."""
     public, hidden = row.public, row.hidden
     status = public["status"]
-    ended = status in ("canceled", "expired")
+    ended = status not in lifecycle.sets["running"]
     if ended != (public["ended_at"] is not None) or (ended and public["next_billing_at"] is not None):
         return f"is {status}, ended at {public['ended_at']}, next billing at {public['next_billing_at']}"
     order = store.orders.open(public["orderId"])

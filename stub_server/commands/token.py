@@ -53,7 +53,7 @@ def _check(scopes: tuple[str, ...], overlays: tuple[Path, ...]) -> None:
     from ..contract.source import ContractError
 
     try:
-        known = Names(bundle.load(data_dir("openapi") / "openapi.yaml", overlays)).of("scope_patterns", "")
+        known = Names(bundle.load(data_dir("openapi") / "openapi.yaml", overlays)).scope_patterns()
     except ContractError as error:
         raise Unusable(str(error)) from None
     unknown = next((scope for scope in scopes if scope not in known), None)

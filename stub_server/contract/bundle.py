@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .emitters import Emitters, Emitting, emitting
 from .names import Enums, Names
 from .overlay import apply, last_touch
 from .payloads import Payloads
@@ -26,14 +27,16 @@ def load(
     cannot be read, a reference without a target, or an overlay that does not fit.
     """
     document = _Bundler(entry, reader).document()
-    enums = Enums()
+    controls = document.pop("x-controls-from", None)
+    emitters = Emitters(() if controls is None else _Bundler(entry.parent / str(controls), reader).emitting())
+    enums, payloads = Enums(), Payloads()
+    emitters.insert(document)
     if names_of is None:
         named = document.get("x-names-from")
-        names_of = document if named is None else _Bundler(entry.parent / str(named), reader).document()
+        names_of = document if named is None else load(entry.parent / str(named), (), reader)
     names = Names(dict(names_of))
     if "x-names-from" in document:
-        _follow_events(document, names)
-    payloads = Payloads()
+        _follow(document, names)
     enums.insert(document, names)
     payloads.insert(document)
     shipped = document
@@ -41,6 +44,7 @@ def load(
         before = document
         document = apply(document, overlay)
         try:
+            emitters.insert(document)
             enums.insert(document, Names(document))
             payloads.insert(document)
         except ContractError as error:
@@ -63,8 +67,11 @@ def name_overlays(overlays: Sequence[Path], error: ContractError, shipped: dict[
     return ContractError(f"{where or ', '.join(map(str, overlays))}: {error}")
 
 
-def _follow_events(document: dict[str, Json], names: Names) -> None:
-    """Replace the events that operations emit by those of `names`, the document that describes the events."""
+def _follow(document: dict[str, Json], names: Names) -> None:
+    """Take lifecycles, and the events that operations emit, from `names`, the document that describes them."""
+    for name, schema in document["components"]["schemas"].items():
+        if name in names.lifecycles:
+            schema["x-lifecycle"] = names.lifecycles[name]
     for item in document["paths"].values():
         for method in METHODS:
             operation = item.get(method, {})
@@ -106,6 +113,11 @@ class _Bundler:
             _merge_parameters(item, components.get("parameters", {}))
         return folded
 
+    def emitting(self) -> list[Emitting]:
+        """The operations behind the entry file with the events that they name, without bundling the rest."""
+        entry = self._file(self.entry)
+        return [*emitting(self._pointed(item, entry)[0] for item in entry.data["paths"].values())]
+
     def _file(self, path: Path) -> _File:
         if path not in self.files:
             inside = path.relative_to(self.root).parts
@@ -126,26 +138,31 @@ class _Bundler:
         reference: str = node["$ref"]
         if reference.startswith("#/components/securitySchemes/"):
             return {"$ref": reference}
-        name, _, fragment = reference.partition("#")
-        target = file.targets.get(name)
-        if target is None:
-            target = file.targets[name] = self._target(name, node, file)
-        if target.component and not fragment:
+        value, target = self._pointed(node, file)
+        if target.component and value is target.data:
             kind, component = target.component
             known = self.components.setdefault(kind, {})
             if component not in known:
                 known[component] = {}  # placeholder while a recursive schema refers to itself
                 known[component] = self._walk(target.data, target)
             return {"$ref": f"#/components/{kind}/{component}"}
+        return self._walk(value, target)
+
+    def _pointed(self, node: dict[str, Json], file: _File) -> tuple[Json, _File]:
+        """What a reference leads to, and its file."""
+        name, _, fragment = str(node["$ref"]).partition("#")
+        target = file.targets.get(name)
+        if target is None:
+            target = file.targets[name] = self._target(name, node, file)
         value = target.data
         for step in fragment.lstrip("/").split("/"):
             if not step:
                 continue
             step = step.replace("~1", "/").replace("~0", "~")
             if not isinstance(value, dict) or step not in value:
-                raise ContractError(f"{_where(node, file)}: {reference} leads to nothing in {target.path.name}")
+                raise ContractError(f"{_where(node, file)}: {node['$ref']} leads to nothing in {target.path.name}")
             value = value[step]
-        return self._walk(value, target)
+        return value, target
 
     def _target(self, name: str, node: dict[str, Json], file: _File) -> _File:
         path = self._resolve(file.path.parent, name)

@@ -62,13 +62,17 @@ class Operation(NamedTuple):
 
 
 class Move(NamedTuple):
-    """One legal move of a lifecycle and the events it raises. A move from a state to itself has a name."""
+    """One legal move of a lifecycle and the events it raises. Of several between the same two states each has a name.
+
+    `control` is the control by which a user makes the move, as the answers of controls name it.
+    """
 
     from_: str
     to: str
     events: tuple[str, ...]
     by: tuple[str, ...]
     name: str | None = None
+    control: str | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,10 @@ class Lifecycle:
     def exits(self, state: str) -> tuple[Move, ...]:
         """The moves that leave a state."""
         return tuple(move for move in self.moves if move.from_ == state)
+
+    def controls(self, state: str) -> list[str]:
+        """The controls that move a record on from a state, in the contract's order."""
+        return list(dict.fromkeys(move.control for move in self.exits(state) if move.control is not None))
 
 
 class Document:
@@ -253,4 +261,4 @@ def _by_status(responses: Json, where: str) -> Iterator[tuple[int, Json]]:
 def _move(raw: Json) -> Move:
     events = [raw["event"]] if raw.get("event") else []
     events += raw.get("also", ())
-    return Move(raw["from"], raw["to"], tuple(events), tuple(raw.get("by", ())), raw.get("name"))
+    return Move(raw["from"], raw["to"], tuple(events), tuple(raw.get("by", ())), raw.get("name"), raw.get("control"))

@@ -14,7 +14,15 @@ _TEXTS = {"type": "array", "items": _TEXT, "uniqueItems": True}
 _MOVE = {
     "type": "object",
     "required": ["from", "to"],
-    "properties": {"from": _TEXT, "to": _TEXT, "name": _TEXT, "event": _TEXT, "also": _TEXTS, "by": _TEXTS},
+    "properties": {
+        "from": _TEXT,
+        "to": _TEXT,
+        "name": _TEXT,
+        "control": _TEXT,
+        "event": _TEXT,
+        "also": _TEXTS,
+        "by": _TEXTS,
+    },
     "additionalProperties": False,
 }
 _LIFECYCLE = {

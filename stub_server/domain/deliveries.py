@@ -1,12 +1,13 @@
 """Rules of deliveries: what one holds, when it is attempted again, and what an attempt makes of it and its webhook."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..kernel.problem import Conflict, detail
 from ..kernel.record import Body, Row
+from .lifecycle import either
 from .webhooks import Subscriber, disabled_webhook
 
 AUTOMATIC, MANUAL, TEST = "automatic", "manual", "test"  # what brings an attempt about
@@ -97,13 +98,14 @@ def shown_log(public: Body, hidden: Body) -> Body:
     return public | details | {"request_body": hidden["request_body"].decode()}
 
 
-def check_retryable(public: Body, *, webhook_exists: bool) -> None:
+def check_retryable(public: Body, retryable: Sequence[str], *, webhook_exists: bool) -> None:
     """A delivery is attempted by hand unless nobody is to attempt it any more. Raises Conflict."""
     if not webhook_exists:
         message = "The webhook of this delivery was deleted. There is no address to send it to."
         raise Conflict(message, code="webhook_deleted", details=[detail("webhookId", "webhook_deleted", message)])
-    if public["status"] == "canceled":
-        message = "The delivery is canceled; only a pending, retrying, delivered or failed one can be retried."
+    status = public["status"]
+    if status not in retryable:
+        message = f"The delivery is {status}; only a {either(retryable)} one can be retried."
         raise Conflict(message, code="log_not_retryable", details=[detail("status", "log_not_retryable", message)])
 
 
@@ -126,15 +128,17 @@ def attempted(
     now: int,
     schedule: tuple[int, ...],
     luck: float = 0.5,
+    *,
+    is_open: bool,
 ) -> tuple[Body, Body]:
     """A delivery after an attempt that was begun at `at` and answered at `now` (ms).
 
-    An automatic one follows the schedule. One by hand or as a test decides the delivery, which leaves the schedule; one
-    that was canceled meanwhile stays canceled, and one that was decided by hand is only ever delivered after all.
+    An automatic one of a delivery that `is_open` follows the schedule. One by hand or as a test decides the delivery,
+    which leaves the schedule; one that was canceled meanwhile stays canceled, and one that was decided by hand is only
+    ever delivered after all.
     """
     delivered, was = outcome.error is None, row.public["status"]
     number, automatic = row.public["attempt_count"] + 1, trigger == AUTOMATIC
-    is_open = was in ("pending", "retrying")
     left = number < min(row.public["max_attempts"], len(schedule))
     retries = automatic and is_open and not delivered and outcome.status != GONE and left
     public = row.public | {

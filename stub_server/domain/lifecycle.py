@@ -2,6 +2,7 @@
 
 import re
 from collections import deque
+from collections.abc import Sequence
 
 from ..contract.document import Lifecycle, Move
 from ..kernel.problem import Conflict, detail
@@ -35,6 +36,11 @@ def one(resource: str) -> str:
     """`Order` -> `An order`, `ApiKey` -> `An API key`."""
     words = _CAPITALS.sub(" ", resource).lower().replace("api ", "API ")
     return f"{'An' if words[0] in 'aeiouA' else 'A'} {words}"
+
+
+def either(states: Sequence[str]) -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    return " or ".join(filter(None, (", ".join(states[:-1]), *states[-1:])))
 
 
 def path(lifecycle: Lifecycle, from_: str, to: str) -> list[str]:

@@ -10,7 +10,7 @@ from ..kernel.problem import Conflict, detail
 from ..kernel.record import Body
 from .brcode import end_to_end_id
 from .documents import mask_document
-from .lifecycle import path
+from .lifecycle import either, path
 from .orders import closed, expires_at
 
 REFUND_WINDOW = 90 * DAY  # the Central Bank's limit for returning a PIX payment
@@ -43,7 +43,7 @@ def check_payable(
         raise _refused("order_already_paid", "The order is already paid.", "status")
     payable = lifecycle.sets["payable"]
     if status not in payable and not (late and can_be_late(public, now)):
-        message = f"The order is {status}; only a {' or '.join(payable)} one can be paid."
+        message = f"The order is {status}; only a {either(payable)} one can be paid."
         if status == "expired" and public["paymentMethod"] == "boleto":
             message += ' A boleto can be paid with {"late": true} for 30 days after it expired.'
         raise _refused("order_not_payable", message, "status")
@@ -86,7 +86,7 @@ def refunded(
     refundable = lifecycle.sets["refundable"]
     if public["status"] not in refundable:
         way = "" if path(lifecycle, public["status"], "refunded") else " It never will be."
-        message = f"The order is {public['status']}; only a {' or '.join(refundable)} one can be refunded.{way}"
+        message = f"The order is {public['status']}; only a {either(refundable)} one can be refunded.{way}"
         raise _refused("order_not_refundable", message, "status")
     if now > hidden["paid_at"] + REFUND_WINDOW:
         message = f"The payment of {iso(hidden['paid_at'])} is more than 90 days ago."

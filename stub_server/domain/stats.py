@@ -6,21 +6,19 @@ In a period an order counts when it is created, its payment when it is paid, and
 from collections import Counter
 from collections.abc import Mapping
 
+from ..contract.document import Lifecycle
 from ..kernel.money import reais
 from ..kernel.record import Body, Row
 from .calendar import monthly_cents
 from .payments import refunds
 
-ORDER_STATES = ("pending", "paid", "failed", "expired", "canceled", "refunded")
-EVER_PAID = ("paid", "refunded")
-SUBSCRIPTION_STATES = ("trialing", "active", "past_due", "canceled", "expired")
-
 
 class OrderFold:
     """Sums of orders, in all and by plan. Amounts are cents, and reais when shown."""
 
-    def __init__(self, since: int | None = None, until: int | None = None) -> None:
-        """`since` and `until` are ms, from inclusive to exclusive; None is open."""
+    def __init__(self, lifecycle: Lifecycle, since: int | None = None, until: int | None = None) -> None:
+        """`lifecycle` is that of orders; `since` and `until` are ms, from inclusive to exclusive; None is open."""
+        self._lifecycle = lifecycle
         self._since, self._until = since, until
         self.states: Counter[str] = Counter()
         self.renewals: Counter[str] = Counter()
@@ -51,7 +49,7 @@ class OrderFold:
 
     def orders(self) -> Body:
         """Counts by status."""
-        return {"total": sum(self.states.values()), **{state: self.states[state] for state in ORDER_STATES}}
+        return {"total": sum(self.states.values()), **{state: self.states[state] for state in self._lifecycle.states}}
 
     def revenue(self) -> Body:
         """Paid, refunded and what is left, in reais; the average ticket is per payment."""
@@ -68,9 +66,9 @@ class OrderFold:
 
         Renewals are not counted, as they are not checkouts.
         """
-        first = self.states - self.renewals
-        decided = first.total() - first["pending"]
-        return round((first["paid"] + first["refunded"]) / decided, 4) if decided else None
+        first, sets = self.states - self.renewals, self._lifecycle.sets
+        decided = first.total() - sum(first[state] for state in sets["payable"])
+        return round(sum(first[state] for state in sets["settled"]) / decided, 4) if decided else None
 
     def top_plans(self, names: dict[str, str], most: int = 5) -> list[Body]:
         """The plans with the highest revenue; a deleted one is shown as "(deleted)"."""

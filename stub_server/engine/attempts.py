@@ -134,7 +134,8 @@ def conclude(
     was = log_now or log
     # A clock that stands is there for tests, which count on the schedule as it is written.
     chance = 0.5 if sandbox.clock.frozen else luck(log.id, str(was.public["attempt_count"]))
-    public, hidden = rules.attempted(was, outcome, url, trigger, begun, draft.now, sandbox.settings.schedule, chance)
+    schedule, is_open = sandbox.settings.schedule, _is_open(sandbox, was.public)
+    public, hidden = rules.attempted(was, outcome, url, trigger, begun, draft.now, schedule, chance, is_open=is_open)
     if log_now is not None:
         draft.update(store.webhook_logs, log_now, public, hidden)
         if public["next_attempt_at"] is not None:

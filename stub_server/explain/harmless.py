@@ -6,13 +6,13 @@ from typing import Any
 
 import orjson
 
+from ..contract.document import Lifecycle
 from ..contract.formats import date_time_ms, is_date_time
 from ..kernel.clock import DAY, iso
 from ..kernel.text import nearest
 from .attempt import Attempt
 from .values import NO
 
-OFF = ("draft", "inactive", "suspended", "archived", "canceled")
 _YEAR = 365 * DAY
 _WHY = "The request did not ask for an end."
 
@@ -27,13 +27,17 @@ def said(body: bytes | None) -> frozenset[str]:
     return frozenset(str(value).strip().lower()[:64] for value in values)
 
 
-def harmless(attempt: Attempt, words: frozenset[str], now: int) -> Attempt:
-    """The attempt; what would switch its record off stays on, unless `words` of the request ask for it."""
+def harmless(attempt: Attempt, words: frozenset[str], now: int, projects: Lifecycle) -> Attempt:
+    """The attempt; what would switch its record off stays on, unless `words` of the request ask for it.
+
+    A project is off while it does not sell, as its lifecycle says; plans and products have a state `inactive`.
+    """
     changes: dict[str, Any] = {}
     if attempt.member("is_active") is False and words.isdisjoint(NO):
         changes["is_active"] = True
     status = attempt.member("status")
-    if status in OFF and not any(nearest(word, [status]) for word in words):
+    is_off = status == "inactive" or status in {*projects.states} - {*projects.sets["selling"]}
+    if is_off and not any(nearest(word, [status]) for word in words):
         changes["status"] = "active"
     ends = str(attempt.member("expires_at"))
     if is_date_time(ends) and date_time_ms(ends) <= now and not any(_is_day(word, ends) for word in words):

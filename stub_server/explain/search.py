@@ -44,7 +44,7 @@ class Search:
         `stage` is a copy of the world in which the calls before have been made. A refusal leaves it as it was. `met`
         are the refusals on the way: where one comes back, its repair has not helped.
         """
-        attempt = harmless(attempt, self._words, stage.clock.now)
+        attempt = harmless(attempt, self._words, stage.clock.now, stage.rules.lifecycles["Project"])
         question = attempt.question
         mark = tuple((*call[:3], tuple(call.headers.items()), call.body) for call in (*attempt.before, question))
         if self.left <= 0 or len(met) > DEEPEST or mark in self._seen:

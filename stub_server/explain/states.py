@@ -24,7 +24,7 @@ class _Asked(NamedTuple):
 _STATES = {
     "order_already_paid": _Asked("Order", "status", "payable"),
     "order_not_payable": _Asked("Order", "status", "payable"),
-    "order_not_refundable": _Asked("Order", "status", ("paid",)),
+    "order_not_refundable": _Asked("Order", "status", "refundable"),
     "project_not_active": _Asked("Project", "status", "selling"),
     "project_archived": _Asked("Project", "status", "open"),
     "plan_not_active": _Asked("Plan", "status", ("active",)),
@@ -34,7 +34,7 @@ _STATES = {
     "project_has_activity": _Asked("Project", "status", ("without paid or open orders and running subscriptions",)),
     "plan_in_use": _Asked("Plan", "status", ("without open orders and running subscriptions",)),
     "webhook_deleted": _Asked("WebhookLogEntry", "webhookId", ("a webhook that exists",)),
-    "log_not_retryable": _Asked("WebhookLogEntry", "status", ("pending", "retrying", "delivered", "failed")),
+    "log_not_retryable": _Asked("WebhookLogEntry", "status", "retryable"),
     "api_key_expired": _Asked("ApiKey", "expires_at", ()),
 }
 

@@ -1,6 +1,6 @@
 """Replaces ids in the contract's examples by those of records in the sandbox, so that examples can be sent as shown."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from ..engine.sandbox import Sandbox
 from ..store.memory import Store
@@ -17,6 +17,8 @@ def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
     subscription = _first(_newest(store.subscriptions, "planId", plan)) or _kept(store.subscriptions, None)
     webhook = _first(_newest(store.webhooks, "is_active", True)) or _kept(store.webhooks, None)
     public_key = sandbox.credentials.get("public_key")
+    sets = sandbox.rules.lifecycles["Order"].sets
+    busy = {*sets["kept"], *sets["payable"]}
     key = None if public_key is None else store.api_keys.holder("public_key", public_key)
     product = _first(_newest(store.products, "projectId", project)) or _kept(store.products, None)
     found = {
@@ -31,8 +33,8 @@ def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
         "webhookId": webhook,
         "logId": _first(_newest(store.webhook_logs, "webhookId", webhook)) or _kept(store.webhook_logs, None),
         "apiKeyId": key,
-        "idlePlanId": _other(store.plans, plan, lambda ident: not _is_in_use(store, "planId", ident)),
-        "idleProjectId": _other(store.projects, project, lambda ident: not _is_in_use(store, "projectId", ident)),
+        "idlePlanId": _other(store.plans, plan, lambda ident: not _is_in_use(store, "planId", ident, busy)),
+        "idleProjectId": _other(store.projects, project, lambda ident: not _is_in_use(store, "projectId", ident, busy)),
         "spareProjectId": _other(store.projects, project, lambda ident: _has(store.projects, ident, status="active")),
         "spareProductId": _other(store.products, product, lambda ident: _has(store.products, ident, projectId=project)),
         "spareWebhookId": _other(store.webhooks, webhook),
@@ -88,9 +90,9 @@ def _other(table: Table, ident: str | None, fits: Callable[[str], bool] = bool) 
     return next(filter(fits, others), others[0] if others else None)
 
 
-def _is_in_use(store: Store, name: str, ident: str) -> bool:
-    """Whether orders or running subscriptions keep a plan or a project from being deleted."""
-    orders = sum(store.orders.count(f"{name}+status", (ident, status)) for status in ("paid", "pending"))
+def _is_in_use(store: Store, name: str, ident: str, busy: Collection[str]) -> bool:
+    """Whether orders in a `busy` state or running subscriptions keep a plan or a project from being deleted."""
+    orders = sum(store.orders.count(f"{name}+status", (ident, status)) for status in busy)
     return bool(orders or store.running(name, ident))
 
 

@@ -59,7 +59,8 @@ def delete_plan(call: Call, ident: str) -> Reply:
     store = call.store
     row = _changeable(call, ident)
     running = store.running("planId", ident)
-    rules.check_unused(running, store.orders.count("planId+status", (ident, "pending")))
+    payable = call.lifecycle("Order").sets["payable"]
+    rules.check_unused(running, sum(store.orders.count("planId+status", (ident, status)) for status in payable))
     project_id = row.public["projectId"]
     call.draft.emit_change(store.plans, row.record, "deleted", project_id)
     call.draft.drop(store.plans, row)

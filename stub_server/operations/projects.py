@@ -6,10 +6,11 @@ from ..calls import reply
 from ..calls.call import Call
 from ..calls.listing import page_of, query_of
 from ..calls.reply import Reply
+from ..contract.document import Lifecycle
 from ..contract.formats import range_end_ms
 from ..domain import projects as rules
 from ..domain.lifecycle import move
-from ..domain.stats import EVER_PAID, ORDER_STATES, SUBSCRIPTION_STATES, OrderFold, monthly_revenue
+from ..domain.stats import OrderFold, monthly_revenue
 from ..engine import resources
 from ..kernel.clock import iso
 from ..kernel.problem import Forbidden, detail
@@ -70,8 +71,8 @@ def delete_project(call: Call, ident: str) -> Reply:
     """200; its plans and products are deleted too."""
     row = _open(call, ident)
     store = call.store
-    orders = store.orders.count("projectId+status", (ident, "paid"))
-    orders += store.orders.count("projectId+status", (ident, "pending"))
+    sets = call.lifecycle("Order").sets
+    orders = sum(store.orders.count("projectId+status", (ident, s)) for s in {*sets["kept"], *sets["payable"]})
     rules.check_idle(orders, store.running("projectId", ident))
     moved = call.lifecycle("Project").find(row.public["status"], "deleted")
     call.draft.emit_move(store.projects, row.record, moved, ident)
@@ -114,7 +115,9 @@ async def get_project_stats(call: Call, ident: str, query: Body) -> Reply:
     now = {
         "subscribers": {
             "total": held.members("subscribers", ident),
-            **{state: held.count("projectId+status", (ident, state)) for state in SUBSCRIPTION_STATES},
+            **{
+                state: held.count("projectId+status", (ident, state)) for state in call.lifecycle("Subscription").states
+            },
         },
         "mrr": 0.0 if archived else monthly_revenue(held.tally("active_terms", ident)),  # nothing there is renewed
         "plans_count": len(names),
@@ -122,10 +125,10 @@ async def get_project_stats(call: Call, ident: str, query: Body) -> Reply:
     }
     generated_at = call.now_text
     if since is None and until is None:
-        orders = _everything(store, ident)
+        orders = _everything(store, ident, call.lifecycle("Order"))
     else:
-        touched = _touched(store, ident, since, until)
-        work = _added_up(store.orders, touched, OrderFold(since, until))
+        touched = _touched(store, ident, call.lifecycle("Order"), since, until)
+        work = _added_up(store.orders, touched, OrderFold(call.lifecycle("Order"), since, until))
         orders = at_once(work) if len(touched) <= FEW else await call.server.sandboxes.lane.in_slices(work)
     stats = {
         "projectId": ident,
@@ -141,11 +144,11 @@ async def get_project_stats(call: Call, ident: str, query: Body) -> Reply:
     return reply.value({"error": False, "data": {"stats": stats}, "message": "Project statistics."})
 
 
-def _touched(store: Store, ident: str, since: int | None, until: int | None) -> list[Record]:
+def _touched(store: Store, ident: str, lifecycle: Lifecycle, since: int | None, until: int | None) -> list[Record]:
     """The orders of a project that were created in a period, or before it and may have been paid or refunded in it."""
     found = []
-    for state in ORDER_STATES:
-        start = None if state in EVER_PAID else since
+    for state in lifecycle.states:
+        start = None if state in lifecycle.sets["settled"] else since
         equal: dict[str, Hashable] = {"projectId": ident, "status": state}
         found += select(store.orders, Query(equal, since=start, until=until, limit=max(1, len(store.orders))))[0]
     return found
@@ -158,12 +161,12 @@ def _added_up(table: Table, records: Iterable[Record], fold: OrderFold) -> Gener
     return fold
 
 
-def _everything(store: Store, ident: str) -> OrderFold:
+def _everything(store: Store, ident: str, lifecycle: Lifecycle) -> OrderFold:
     """All orders of a project added up, from the sums that the store keeps up to date with every write."""
-    held, whole = store.orders, OrderFold()
-    for state in ORDER_STATES:
+    held, whole = store.orders, OrderFold(lifecycle)
+    for state in lifecycle.states:
         whole.states[state] = held.count("projectId+status", (ident, state))
-    whole.paid = sum(whole.states[state] for state in EVER_PAID)
+    whole.paid = sum(whole.states[state] for state in lifecycle.sets["settled"])
     whole.renewals.update(held.tally("renewals", ident))
     whole.gross, whole.refunded = held.total("gross", ident), held.total("refunded", ident)
     for plan, number in held.tally("plans", ident).items():

@@ -149,7 +149,8 @@ async def retry_webhook(call: Call, ident: str) -> Reply:
     webhook = call.store.webhooks.open(log.public["webhookId"])
     if webhook is not None:
         call.allow_project(webhook.public["projectId"])
-    deliveries.check_retryable(log.public, webhook_exists=webhook is not None)
+    retryable = call.lifecycle("WebhookLogEntry").sets["retryable"]
+    deliveries.check_retryable(log.public, retryable, webhook_exists=webhook is not None)
     assert webhook is not None
     with call.server.waiting.of(call):
         return await _attempt(call, webhook, log, deliveries.MANUAL)

@@ -1,6 +1,6 @@
 """The nine tables of a merchant: what is unique, what is indexed, what is summed."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from ..kernel.money import cents
@@ -87,16 +87,13 @@ def _shown_customer(public: Body, hidden: Body) -> str | None:
     return None if hidden.get("copy_only") else hidden["customerId"]
 
 
-def _buyer(public: Body, hidden: Body) -> str | None:
-    return hidden["customerId"] if public["status"] == "paid" else None
+def table_specs(sets: Mapping[str, Mapping[str, Collection[str]]]) -> Mapping[str, TableSpec]:
+    """The tables by name; `sets` are the named sets of states of each schema."""
+    running, open_deliveries = sets["Subscription"]["running"], tuple(sets["WebhookLogEntry"]["open"])
+    payable, kept = sets["Order"]["payable"], sets["Order"]["kept"]
 
-
-def table_specs(
-    running: tuple[str, ...], payable: tuple[str, ...], sending: tuple[str, ...]
-) -> Mapping[str, TableSpec]:
-    """The tables by name; `running` are the states in which a subscription counts as a subscriber, `payable` those in
-    which an order waits for payment, `sending` those in which a delivery will be attempted.
-    """
+    def buyer(public: Body, hidden: Body) -> str | None:
+        return hidden["customerId"] if public["status"] in kept else None
 
     def running_customer(public: Body, hidden: Body) -> str | None:
         return public["customerId"] if public["status"] in running else None
@@ -178,7 +175,7 @@ def table_specs(
                 "plans": Distinct("projectId", _order_plan),
                 "renewals": Distinct("projectId", _renewal_status),
                 "customers": Distinct("projectId", _shown_customer),
-                "plan_buyers": Distinct("planId", _buyer),
+                "plan_buyers": Distinct("planId", buyer),
                 "plan_waiting": Distinct("planId", waiting_customer),
             },
             invalidates={"projects": _order_project, "plans": _order_plan},
@@ -232,6 +229,6 @@ def table_specs(
                 "event_id": public("event_id"),
             },
             pairs=("webhookId+status",),
-            ring=Ring(LOG_ROWS, LOG_BYTES, MOST_LOG_ROWS, MOST_LOG_BYTES, "status", sending),
+            ring=Ring(LOG_ROWS, LOG_BYTES, MOST_LOG_ROWS, MOST_LOG_BYTES, "status", open_deliveries),
         ),
     }

@@ -20,10 +20,8 @@ PAID = "$['x-webhooks']['order.paid']"
 POST = f"{PAID}.post"
 SCHEMA = f"{POST}.requestBody.content['application/json'].schema"
 DATA = "$.components.schemas.OrderEvent.properties.data"
-# A state stands in three places.
 HELD = (
-    updated(f"{ORDER}.properties.status.enum", "[held]")
-    + updated(f"{LIFE}.states", "[held]")
+    updated(f"{LIFE}.states", "[held]")
     + updated(f"{LIFE}.sets.payable", "[held]")
     + updated(f"{LIFE}.moves", "[{ from: pending, to: held, by: [] }, { from: held, to: paid, event: order.paid }]")
 )
@@ -44,6 +42,7 @@ FITTING = {
     "an operation that tells nobody": removed("$.paths['/v2/customers'].post['x-emits']"),
     "a move that is gone": removed(f"{LIFE}.moves[?@.to == 'canceled']"),
     "a further state": HELD,
+    "a further state that its enum names too": updated(f"{ORDER}.properties.status.enum", "[held]") + HELD,
     "a set without states": removed(f"{LIFE}.sets.refundable[0]"),
     "a further set": updated(f"{LIFE}.sets", "{ final: [refunded, canceled] }"),
     "a change with several events": updated(
@@ -104,7 +103,7 @@ UNFIT = {
         f"{LIFE}.sets.payable[1]: held is no state of this lifecycle: take it out, or put it into states",
     ),
     "a state that the member cannot hold": (
-        updated(f"{LIFE}.states", "[held]"),
+        removed(f"{ORDER}.properties.status['x-enum-from']") + updated(f"{LIFE}.states", "[held]"),
         f"{LIFE}.states: held is in states only: put it into both, or into neither",
     ),
     "a value that is no state": (

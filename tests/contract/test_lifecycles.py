@@ -43,16 +43,6 @@ def test_the_states_of_a_lifecycle_are_the_values_of_its_field(resource: str) ->
         assert field["type"] == "boolean"
 
 
-def test_the_sets_of_states_are_those_that_the_rules_ask_for() -> None:
-    expected = {
-        "Order": {"payable": ("pending",), "refundable": ("paid",)},
-        "Subscription": {"running": ("trialing", "active", "past_due"), "renewable": ("active", "past_due")},
-        "WebhookLogEntry": {"open": ("pending", "retrying")},
-        "Project": {"selling": ("active",), "paused": ("suspended",), "open": ("draft", "active", "suspended")},
-    }
-    assert expected == {name: lifecycle.sets for name, lifecycle in LIFECYCLES.items() if lifecycle.sets}
-
-
 def test_every_event_is_raised_by_a_move_or_another_change() -> None:
     """And each tells of the resource that has changed; a test tells of none."""
     raised: dict[str, set[str]] = {}

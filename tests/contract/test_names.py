@@ -47,6 +47,15 @@ def test_no_file_of_the_contract_lists_events_or_scopes_in_an_enum() -> None:
     assert [] == written
 
 
+def test_no_file_of_the_contract_lists_the_states_of_a_lifecycle_in_an_enum() -> None:
+    # Those of a webhook are no values of a member; a plan has an enum of the same words.
+    states = [set(lifecycle.states) for name, lifecycle in API.lifecycles.items() if name != "Webhook"]
+    written = [
+        file.name for file in sorted(OPENAPI.rglob("*.yaml")) for enum in enums(read(file)) if set(enum) in states
+    ]
+    assert [] == written
+
+
 def test_the_lists_are_made_of_the_tables_in_their_order() -> None:
     resources = sorted({name.partition(":")[0] for name in SCOPES})
     patterns = ["*", *(f"{resource}.*" for resource in RESOURCES), *EVENTS]
@@ -59,6 +68,9 @@ def test_the_lists_are_made_of_the_tables_in_their_order() -> None:
         "WebhookTestEvent.type": ["webhook.test"],
         "Scope.name": SCOPES,
         "Scope.resource": resources,
+        "Order.status": list(API.lifecycles["Order"].states),
+        "ProjectStatusUpdate.status": list(API.lifecycles["Project"].states),
+        "ProjectCreate.status": ["draft", "active"],
         "AssignableScope": [scope["name"] for scope in API.scopes if scope["assignable"]],
     }
     assert expected == {name: enum_of(API, name) for name in expected}
@@ -163,6 +175,14 @@ def test_a_schema_of_an_overlay_can_ask_for_a_list(tmp_path: Path) -> None:
             updated("$.components.schemas.EventType", "{ x-enum-from: [scopes] }"),
             r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list \['scopes'\] to fold in",
         ),
+        (
+            updated("$.components.schemas.EventType", '{ x-enum-from: "final:Order" }'),
+            r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list 'final:Order' to fold in",
+        ),
+        (
+            updated("$.components.schemas.EventType", '{ x-enum-from: "states:Pedido" }'),
+            r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list 'states:Pedido' to fold in",
+        ),
         (updated("$['x-scopes']", '["coupons:read"]'), r"\$\['x-scopes'\]\[16\]: a scope needs name, resource,"),
         (
             removed("$['x-scopes']") + updated("$", "{ x-scopes: none }"),
@@ -203,6 +223,24 @@ def test_the_moves_of_an_overlay_are_found_by_name(tmp_path: Path) -> None:
     assert (("order.partially_refunded",), ("order.paid",)) == (first.events, second.events)
     assert order.find("paid", "paid", "nameless") is None
     assert order.find("pending", "paid", "settled") is None
+
+
+# -- who raises an event
+
+
+def test_an_event_is_emitted_by_the_operations_that_name_it_and_by_the_moves_of_time(tmp_path: Path) -> None:
+    added = updated("$.paths['/v2/plans'].post['x-emits']", "[order.expired]")
+    move = updated(f"{LIFE}.moves", "[{ from: failed, to: expired, event: order.canceled, by: [simulation] }]")
+    events = corrected(tmp_path, added + move).events
+    assert ["createPlan", "triggerEvent", "expireOrder", "clock", "simulation"] == events["order.expired"]["emitted_by"]
+    assert {"simulation", "clock"} <= set(events["order.canceled"]["emitted_by"])
+
+
+def test_a_list_of_emitters_that_an_overlay_writes_stays_as_written(tmp_path: Path) -> None:
+    place = "$['x-webhooks']['order.expired'].post"
+    own = removed(f"{place}['x-emitted-by']") + updated(place, "{ x-emitted-by: [clock] }")
+    more = updated("$.paths['/v2/plans'].post['x-emits']", "[order.expired]")
+    assert ["clock"] == corrected(tmp_path, own, more).events["order.expired"]["emitted_by"]
 
 
 # -- the choice of payloads

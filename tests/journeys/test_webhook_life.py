@@ -321,6 +321,9 @@ DRIVES: dict[str, Callable[[Estate], httpx2.Response]] = {
     "payPixCode": lambda shop: shop.control.post(
         "/pix/pay", json={"qr_code": make_order(shop.api)["last_transaction"]["qr_code"]}
     ),
+    "triggerEvent": lambda shop: shop.control.post(
+        "/events", json={"type": "customer.updated", "resource_id": shop.ids["customerId"]}
+    ),
     "failOrder": lambda shop: drive(shop, "orders", make_order(shop.api)["id"], "fail"),
     "expireOrder": lambda shop: drive(shop, "orders", make_order(shop.api)["id"], "expire"),
     "cancelOrder": lambda shop: drive(shop, "orders", make_order(shop.api)["id"], "cancel"),

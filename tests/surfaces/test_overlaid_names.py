@@ -32,10 +32,8 @@ CUSTOMER = removed(
 )
 PAYMENT = SETTLED.replace("order.settled", "payment.settled")
 SUBSCRIPTION = "$.components.schemas.Subscription['x-lifecycle']"
-HELD = (
-    updated("$.components.schemas.Order.properties.status.enum", "[held]")
-    + updated(f"{LIFE}.states", "[held]")
-    + updated(f"{LIFE}.moves", "[{ from: pending, to: held, by: [clock] }, { from: held, to: paid, by: [clock] }]")
+HELD = updated(f"{LIFE}.states", "[held]") + updated(
+    f"{LIFE}.moves", "[{ from: pending, to: held, by: [clock] }, { from: held, to: paid, by: [clock] }]"
 )
 LISTENING = """\
 merchant: { name: Academia Viva, city: São Paulo }
@@ -175,8 +173,22 @@ def test_a_removed_move_is_refused_and_nothing_else_breaks(at: At) -> None:
 
 
 def test_a_state_may_be_added(at: At) -> None:
+    """In one place: lists filter by it, statistics count it, and answers, events and controls may show it."""
     api = at(HELD)
-    assert 200 == paid(api).status_code
+    order = paid(api)
+    assert 200 == order.status_code
+    assert [] == api.get("/v2/orders", params={"status": "held"}).json()["orders"]
+    stats = api.get(f"/v2/projects/{order.json()['projectId']}/stats").json()["data"]["stats"]
+    assert (1, 1, 0) == tuple(stats["orders"][name] for name in ("total", "paid", "held"))
+    for contract in ("/openapi.json", "/_sandbox/openapi.json"):
+        assert "held" in api.get(contract).json()["components"]["schemas"]["Order"]["properties"]["status"]["enum"]
+    moved = api.get("/openapi.json").json()["components"]["schemas"]["OrderEvent"]["properties"]["data"]
+    assert "held" in moved["properties"]["previous_status"]["oneOf"][0]["enum"]
+
+
+def test_a_control_of_an_overlay_is_allowed_where_its_move_begins(at: At) -> None:
+    api = at(updated(f"{LIFE}.moves", "[{ from: paid, to: expired, control: void, by: [clock] }]"))
+    assert ["refund", "void"] == paid(api).json()["allowed"]
 
 
 # -- scopes

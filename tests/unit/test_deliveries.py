@@ -25,7 +25,9 @@ def row(status: str = "pending", count: int = 0) -> Row:
 
 def after(status: str, outcome: AttemptOutcome, trigger: str = AUTOMATIC, count: int = 0) -> str:
     """The state of a delivery after an attempt."""
-    public, _ = deliveries.attempted(row(status, count), outcome, "u", trigger, 0, 0, STANDARD)
+    public, _ = deliveries.attempted(
+        row(status, count), outcome, "u", trigger, 0, 0, STANDARD, is_open=status in ("pending", "retrying")
+    )
     assert (public["next_attempt_at"] is not None) is (public["status"] == "retrying" and trigger == AUTOMATIC)
     shown: str = public["status"]
     return shown
@@ -83,7 +85,7 @@ def test_the_last_attempt_of_the_schedule_fails_the_delivery() -> None:
 
 def test_a_delivery_of_a_longer_schedule_ends_with_the_present_one() -> None:
     """It was opened under another flag."""
-    public, _ = deliveries.attempted(row("retrying", 4), DOWN, "u", AUTOMATIC, 0, 0, SCHEDULES["fast"])
+    public, _ = deliveries.attempted(row("retrying", 4), DOWN, "u", AUTOMATIC, 0, 0, SCHEDULES["fast"], is_open=True)
     assert ("failed", None) == (public["status"], public["next_attempt_at"])
 
 

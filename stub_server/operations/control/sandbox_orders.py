@@ -1,7 +1,5 @@
 """Simulates what a payer or a bank does to an order: pay, fail, expire, cancel, refund."""
 
-from types import MappingProxyType
-
 import orjson
 
 from ...calls import reply
@@ -14,10 +12,6 @@ from ...engine import billing
 from ...kernel.money import cents
 from ...kernel.problem import Missing, detail
 from ...kernel.record import Body, Record, Row
-
-_ENDS = MappingProxyType(
-    {"paid": "pay", "failed": "fail", "expired": "expire", "canceled": "cancel", "refunded": "refund"}
-)
 
 
 def inspect_order(call: Call, ident: str) -> Reply:
@@ -110,8 +104,7 @@ def _changed(call: Call, record: Record) -> Reply:
 def _shown(call: Call, row: Row) -> Reply:
     hidden = row.hidden
     names = ("projectId", "planId", "customerId", "subscriptionId", "metadata", "success_url", "cancel_url")
-    exits = call.lifecycle("Order").exits(row.public["status"])
-    allowed = [action for status, action in _ENDS.items() if any(move.to == status != move.from_ for move in exits)]
+    allowed = call.lifecycle("Order").controls(row.public["status"])
     if row.public["status"] == "expired" and "pay" in allowed and not payments.can_be_late(row.public, call.now):
         allowed.remove("pay")
     return reply.value({"order": row.public, **{name: hidden[name] for name in names}, "allowed": allowed})
