@@ -7,6 +7,7 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
+PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 RUNS := $(VENV)/.runs
 STAMP := $(VENV)/.installed
 
@@ -14,7 +15,7 @@ STAMP := $(VENV)/.installed
 export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint bench contract crash explain judges soak mutants model
+.PHONY: help setup run test check lint bench contract crash explain judges soak mutants model
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,8 +42,13 @@ $(STAMP): $(RUNS)
 run: $(RUNS) ## start the sandbox on 127.0.0.1:4600
 	@$(BIN)/stub-server serve $(if $(PORT),--port $(PORT)) $(ARGS)
 
-test: $(STAMP) ## run the tests, a file on each core
-	@$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
+test: $(STAMP) ## the short run of the tests: two minutes on two cores
+	@echo 'The short run: about two minutes on two cores. Every test: make check.'
+	@$(PYTEST) --short $(ARGS)
+
+check: $(STAMP) ## every test: fifteen minutes on two cores
+	@echo 'Every test: about fifteen minutes on two cores. The short run: make test.'
+	@$(PYTEST) $(ARGS)
 
 lint: $(STAMP) ## ruff and mypy
 	@$(BIN)/ruff check .
@@ -71,5 +77,5 @@ judges: $(STAMP) ## let redocly, prism, specmatic and client generators judge co
 model: $(STAMP) ## play three hundred random lives against the model, and plant defects for it to find
 	@$(BIN)/python -m tests.properties $(ARGS)
 
-mutants: $(STAMP) ## plant defects in the rules, one at a time, and see whether a test notices
+mutants: $(STAMP) ## plant two hundred defects, one at a time, and see whether a test notices (ARGS=--short)
 	@$(BIN)/python -m tests.mutants $(ARGS)

@@ -20,7 +20,9 @@ from .support.contract import read_once
 from .support.estate import Estate, emptied, estate, with_room
 from .support.evidence import Evidence
 from .support.live import FROZEN, NO_TLS, Live, running
+from .support.progress import Progress
 from .support.receiver import receiving
+from .support.short import split
 
 # Files that take longest, longest first: a core that began one of them last would be alone with it at the end.
 LONG = (
@@ -45,14 +47,26 @@ Serve = Callable[..., Live]
 _numbers = itertools.count(1)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the short run."""
+    parser.addoption("--short", action="store_true", help="the tests of `make test`: see tests/support/short.py")
+
+
+@pytest.hookimpl(trylast=True)  # pytest has its reporter
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the evidence ledger listen to every client."""
+    """Have the evidence ledger listen to every client, and show a line for each file."""
     config.pluginmanager.register(Evidence(config), "evidence")
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and config.get_verbosity() == 0:
+        config.pluginmanager.register(Progress(reporter))
     vars(app)["read"] = read_once  # hundreds of servers are made of the same files
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the long files come first; everything else stays in its order."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let the long files come first; everything else stays in its order. The short run leaves most of it out."""
+    if config.getoption("--short"):
+        items[:], left = split(items)
+        config.hook.pytest_deselected(items=left)
     places = {TESTS / name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: places.get(item.path, len(LONG)))
 

@@ -165,6 +165,7 @@ if set(threading.enumerate()) != before:
 """
 
 
+@pytest.mark.check
 def test_importing_has_no_effects() -> None:
     """Every module in a fresh interpreter: no output, no thread, no file written, no connection.
 

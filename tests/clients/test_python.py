@@ -23,6 +23,8 @@ from ..support.estate import Estate, token
 from ..support.live import Live
 from ..support.requests import OPERATIONS, QUERIES, UNKNOWN, body_of
 
+pytestmark = pytest.mark.check
+
 NAME = "generated_client"
 SPARE = ("deletePlan", "deleteProject")
 """What needs records that nobody bought from."""

@@ -12,6 +12,8 @@ from ..support.contract import document
 from ..support.live import Live
 from .conftest import SHIPPED, Project
 
+pytestmark = pytest.mark.check
+
 PAGE = Path(__file__).parents[2] / "docs" / "typescript.md"
 SOURCES = sorted((SHIPPED / "src").glob("*.ts"))
 TOLD = ("order.paid", "subscription.past_due", "customer.created", "plan.created")

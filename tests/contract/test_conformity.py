@@ -245,6 +245,7 @@ def test_what_fits_itself_and_the_rules_is_let_in(tmp_path: Path, what: str) -> 
     judge(overlay(tmp_path, FITTING[what]), by=conformity.check)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("what", "event"),
     [("an event that nothing raises", "order.seen"), ("a change without an event", "plan.updated")],
@@ -293,11 +294,13 @@ def check(tmp_path: Path) -> Callable[[str], tuple[int, str]]:
     return run
 
 
+@pytest.mark.check
 def test_the_command_counts_what_the_overlay_leaves(check: Callable[[str], tuple[int, str]]) -> None:
     code, told = check(NO_PAID + NO_ANALYTICS)
     assert (0, True) == (code, f"{len(document().events) - 1} events, {len(document().scopes) - 1} scopes" in told)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("what", ["an event that only the catalogue lost", "a state that is gone everywhere"])
 def test_the_command_refuses_what_the_start_refuses(
     tmp_path: Path, check: Callable[[str], tuple[int, str]], what: str

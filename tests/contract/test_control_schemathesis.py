@@ -13,6 +13,8 @@ from .chains import DECLARED
 from .reach import Reach, Unreached, accepted, operations
 from .runner import Run, run
 
+pytestmark = pytest.mark.check
+
 BASE, SETTINGS = CONTRACTS["control"]
 
 

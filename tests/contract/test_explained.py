@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from ..conftest import Serve
 from ..support.contract import document
 from .explained import GOAL, JOURNAL, measure, table
+
+pytestmark = pytest.mark.check
 
 
 def test_nearly_every_refusal_has_a_nearest_request_that_succeeds(serve: Serve, tmp_path: Path) -> None:

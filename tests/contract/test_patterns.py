@@ -15,6 +15,8 @@ from . import pack
 
 import sandbox_formats as formats  # isort: skip - found where the pack is
 
+pytestmark = pytest.mark.check
+
 assert pack.PACK.is_dir()
 
 SCHEMAS = document().raw["components"]["schemas"]

@@ -8,6 +8,8 @@ from .__main__ import PHASES, server
 from .planted import DEFECTS
 from .runner import run
 
+pytestmark = pytest.mark.check
+
 # The controls that move money: what a payer, a bank or the end of a period does.
 CONTROLS = "^/(orders|subscriptions)/"
 # The operations that show a defect, and which of our checks says it: none is found by a neighbour's luck.

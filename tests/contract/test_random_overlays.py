@@ -16,6 +16,8 @@ from ..support.make import customer_body, make_plan, make_project
 from ..support.overlays import copied, overlay, removed, updated
 from .random_overlays import outcome
 
+pytestmark = pytest.mark.check
+
 SCHEMAS = "$.components.schemas"
 PRODUCTS = "$.paths['/v2/products'].post.responses"
 CUSTOMER = "$.paths['/v2/customers'].get.responses['200']"

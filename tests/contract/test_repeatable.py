@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from .__main__ import PHASES, server
 from .runner import run
+
+pytestmark = pytest.mark.check
 
 # What follows the real time, and the numbers that schemathesis gives its requests.
 REAL = ("authorization", "date", "x-schemathesis-testcaseid")

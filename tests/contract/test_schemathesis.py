@@ -11,6 +11,8 @@ from .__main__ import server
 from .reach import Reach, accepted, operations
 from .runner import Run, run
 
+pytestmark = pytest.mark.check
+
 
 @pytest.fixture(scope="module")
 def contract(live: Live) -> Any:

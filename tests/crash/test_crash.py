@@ -5,14 +5,17 @@ import sys
 from pathlib import Path
 
 import orjson
+import pytest
 
 from stub_server.delivery.courier import PER_WEBHOOK
 
 from .damage import suffer
 from .deliveries import flooded
 
+pytestmark = pytest.mark.check
+
 ROOT = Path(__file__).parents[2]
-KILLS = 16
+KILLS = 20
 
 
 def test_what_was_acknowledged_is_there_after_every_kill() -> None:

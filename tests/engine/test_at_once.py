@@ -165,6 +165,7 @@ def test_attempts_between_other_writes_fold(shop: Shop, url: str, receiver: Rece
     hold_to_steps(shop)
 
 
+@pytest.mark.check
 def test_going_back_among_the_writes_of_others_folds(shop: Shop, url: str, receiver: Receiver) -> None:
     """Rewinds and restores while others write, wait for receivers, move the clock, and read as of earlier steps."""
     receiver.delay = 0.02

@@ -147,6 +147,7 @@ def test_a_step_counts_what_it_keeps_alive(start: Start) -> None:
     assert replied.size == plain.size + len(reply.body)
 
 
+@pytest.mark.check
 def test_all_worlds_keep_so_many_bytes_together(start: Start) -> None:
     """The largest makes room, whichever writes: one that is not used leaves the others a past."""
     inside = start(100)

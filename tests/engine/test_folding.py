@@ -99,6 +99,7 @@ class Seen:
         return (set(ACTIONS) - {"malformed"} - granted) | {name for name in wanted if not self.reached[name]}
 
 
+@pytest.mark.check
 def test_a_world_is_its_origin_and_its_steps(inside: Inside, hooks: tuple[str, ...], tmp_path: Path) -> None:
     """Random sequences over the whole surface: folded here, folded in another process, undone and done again."""
     seen = Seen()
@@ -218,6 +219,7 @@ def test_usage_is_recorded_for_every_merchant(inside: Inside, hooks: tuple[str, 
     assert [] == flush_usage(world)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("seed", range(3))
 def test_a_world_with_a_past_is_its_origin_and_its_steps(lived: Inside, hooks: tuple[str, ...], seed: int) -> None:
     """The same of a world that was seeded: with timers, usage, deliveries and lists that steps find there."""

@@ -7,6 +7,7 @@ from io import BytesIO
 from pathlib import Path
 
 import orjson
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -29,6 +30,8 @@ from .shop import Shop, Turn, at_rest, shop_in
 from .small import NAME, origin, serve
 from .state import Facts, same, stale, state, whole
 from .test_folding import CODA, TURNS
+
+pytestmark = pytest.mark.check
 
 EXAMPLES = 12
 

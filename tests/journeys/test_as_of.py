@@ -124,6 +124,7 @@ def test_what_is_neither_step_nor_date_time_is_refused(api: httpx2.Client, text:
     assert "neither the number of a step nor a date-time" in answer.json()["message"]
 
 
+@pytest.mark.check
 def test_a_step_that_is_not_kept_is_refused_with_the_oldest_that_is(serve: Serve) -> None:
     server = serve(seed=11, history=2)
     token = httpx2.get(f"{server.url}/_sandbox/credentials", verify=NO_TLS).json()["jwt"]
@@ -167,6 +168,7 @@ def test_states_that_were_reached_are_kept_few_and_a_reset_begins_anew(
     assert body["customers"] == done(api.get("/v2/customers"))["customers"]
 
 
+@pytest.mark.check
 def test_a_world_that_is_gone_takes_its_past_along(serve: Serve) -> None:
     server = serve(seed=12)
     made = created(httpx2.post(f"{server.url}/_sandbox/sandboxes", json={}, timeout=30, verify=NO_TLS))["sandbox"]

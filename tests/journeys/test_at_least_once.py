@@ -15,6 +15,8 @@ from ..support.make import created
 from ..support.receiver import Receiver
 from .hooks import CREATED, WEBHOOKS, arrived, clients, event
 
+pytestmark = pytest.mark.check
+
 EVENTS = 1_000
 NPM = "standardwebhooks@1.1.1"
 VERIFY = """

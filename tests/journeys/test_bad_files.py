@@ -22,6 +22,8 @@ from ..support.live import FROZEN, Live
 from ..support.make import Json, created, customer_body
 from ..support.overlays import overlay, updated
 
+pytestmark = pytest.mark.check
+
 Spoil = Callable[[bytes], bytes]
 
 

@@ -19,6 +19,8 @@ from ..support.receiver import Receiver
 from .past import everything
 from .steps import done
 
+pytestmark = pytest.mark.check
+
 Spoil = Callable[[list[Line]], object]
 
 

@@ -19,6 +19,8 @@ from ..support.receiver import Receiver
 from .hooks import WEBHOOKS, Hook, logs
 from .steps import UNKNOWN, done, refused
 
+pytestmark = pytest.mark.check
+
 RULES = [
     "accepts",
     "in_time",

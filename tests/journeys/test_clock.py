@@ -48,6 +48,7 @@ def test_jobs_are_done_in_the_order_of_their_time(stage: Stage) -> None:
         assert {"clock", "simulation"} & set(document().events[type_]["emitted_by"]), type_
 
 
+@pytest.mark.check
 def test_a_job_happens_at_its_instant_and_not_when_the_clock_stops(stage: Stage) -> None:
     order = stage.order(magic="succeed_with_delay")
     stage.advance(1000 * DAY)
@@ -120,6 +121,7 @@ def pages(client: httpx2.Client, path: str) -> list[bytes]:
     return answers
 
 
+@pytest.mark.check
 def test_thirteen_months_at_once_are_the_same_as_395_days_one_by_one(live: Live) -> None:
     """Byte for byte in all lists and the whole event log: in two forks of one world, and in that world itself."""
     ways = {"time": 5, "time-at-once": 1, "time-by-days": 395}

@@ -82,6 +82,7 @@ def test_the_wait_ends_by_itself(control: httpx2.Client) -> None:
     assert 1 <= time.monotonic() - begun < 5
 
 
+@pytest.mark.check
 def test_what_falls_due_meanwhile_is_told(serve: Serve) -> None:
     """On a clock that runs, without another request."""
     server = serve(now=None, autopay=1)

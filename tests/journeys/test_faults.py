@@ -87,6 +87,7 @@ def world(open_world: Open) -> World:
     return open_world()
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("end", ["reset", "delete"])
 def test_a_request_that_waited_for_a_world_that_is_gone_changes_nothing(world: World, end: str) -> None:
     """It was answered 201, for a record that no world has."""
@@ -677,6 +678,7 @@ def test_a_slow_answer_that_has_no_place_changes_nothing(world: World, monkeypat
     assert "order.created" not in world.control.get("/steps").text
 
 
+@pytest.mark.check
 def test_one_caller_takes_only_some_of_the_places_of_requests_that_wait(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

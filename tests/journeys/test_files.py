@@ -125,6 +125,7 @@ def test_a_file_that_went_to_another_server_and_is_exported_there_is_the_same(he
     assert file == exported(far.control, history=True)
 
 
+@pytest.mark.check
 def test_an_export_and_import_in_the_middle_of_thirteen_months_changes_no_byte(here: Side, far: Side) -> None:
     """One sandbox lives on where it is, the other one is carried elsewhere on the way."""
 
@@ -384,6 +385,7 @@ def large(live: Live, here: Side) -> Iterator[socket]:
         yield his
 
 
+@pytest.mark.check
 def test_a_reader_of_a_file_who_does_not_read_is_cut_off_and_holds_little(
     live: Live, here: Side, large: socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -401,6 +403,7 @@ def test_a_reader_of_a_file_who_does_not_read_is_cut_off_and_holds_little(
     assert 40 * 20 == [body["table"] for kind, body in lines(whole.content) if kind == "record"].count("customers")
 
 
+@pytest.mark.check
 def test_only_so_many_files_are_on_their_way_at_once(
     live: Live, here: Side, large: socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:

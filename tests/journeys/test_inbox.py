@@ -232,6 +232,7 @@ def test_an_answer_that_cannot_be_given_is_refused(control: httpx2.Client, body:
     assert [] == control.get("/inbox").json()["inboxes"]
 
 
+@pytest.mark.check
 def test_a_delayed_answer_holds_up_nobody(control: httpx2.Client, address: str) -> None:
     """Another inbox of the same server answers meanwhile."""
     control.put("/inbox/shop/answer", json={"delay_ms": 1_500})
@@ -325,6 +326,7 @@ def test_a_delivery_reaches_nothing_else_of_the_control_surface(control: httpx2.
         assert (403, "delivery_not_allowed") == (answer.status_code, answer.json()["code"]), path
 
 
+@pytest.mark.check
 def test_every_process_of_this_machine_may_post_and_no_page_of_another(serve: Serve) -> None:
     """With or without an admin key; reading asks for it."""
     server = serve(admin_key="k")
@@ -369,6 +371,7 @@ def test_an_inbox_is_bounded_in_messages_names_and_bytes(control: httpx2.Client)
     assert [] == arrived(control, "stall-99")
 
 
+@pytest.mark.check
 def test_all_inboxes_of_a_server_share_a_bound(serve: Serve) -> None:
     """Where nothing is left the fullest ones make room: whoever receives something finds it there."""
     server = serve(seed=9)

@@ -170,6 +170,7 @@ def test_two_boletos_have_two_barcodes(stage: Stage) -> None:
     assert 3 == len(barcodes)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("method", ["pix", "credit_card"])
 def test_other_methods_have_no_barcode(stage: Stage, method: str) -> None:
     payment = order(stage, plan_of(stage), buyer(), method)["last_transaction"]

@@ -16,6 +16,8 @@ from ..support.make import Json, created, customer_body, make_project
 from ..support.recordings import PATIENCE, Replayed, recorded
 from .hooks import clients
 
+pytestmark = pytest.mark.check
+
 TOO_MUCH = 1_048_577  # bytes of a body
 
 

@@ -253,6 +253,7 @@ def test_journal_n_keeps_so_many_requests(serve: Serve) -> None:
     assert ids[2:] == [trace.id for trace in world.journal]
 
 
+@pytest.mark.check
 def test_what_is_asked_of_the_control_surface_takes_no_place_of_the_api(serve: Serve) -> None:
     """It has as many places of its own, and goes before what is older in the API."""
     world = opened(serve(seed=30, journal=3))

@@ -18,6 +18,8 @@ from ..support.receiver import Receiver
 from ..support.recordings import PATIENCE, Replayed, Session, recorded
 from .hooks import arrived, clients, drain
 
+pytestmark = pytest.mark.check
+
 REQUESTS = 500
 DELAY = "x-sandbox-delay"
 

@@ -83,6 +83,7 @@ def new_customer(world: World, **body: Any) -> httpx2.Response:
 # -- the list
 
 
+@pytest.mark.check
 def test_a_row_tells_who_asked_what_and_what_became_of_it(world: World) -> None:
     answer = new_customer(world)
     (row,) = world.listed()
@@ -268,6 +269,7 @@ def test_curl_sends_the_request_again_as_pasted(world: World, tmp_path: Any) -> 
     assert (body, "a'b") == (sent["body"], sent["headers"]["x-team"])
 
 
+@pytest.mark.check
 def test_what_was_not_kept_whole_has_no_curl(world: World, serve: Serve) -> None:
     assert world.kept(world.api.get("/v2/plans?" + "x" * 2_000))["curl"] is None
     large = {"metadata": {f"k{n}": "é" * 500 for n in range(40)} | {"key": world.credentials["private_key"]}}
@@ -310,6 +312,7 @@ def test_har_has_the_same_requests_oldest_first(world: World) -> None:
     assert world.credentials["private_key"] not in answer.text
 
 
+@pytest.mark.check
 def test_a_reader_of_har_who_does_not_read_is_cut_off_and_holds_little(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -484,6 +487,7 @@ def test_what_a_request_had_after_all_is_not_warned_of(world: World) -> None:
         assert (200, None) == (answer.status_code, answer.headers.get("x-sandbox-warnings"))
 
 
+@pytest.mark.check
 def test_requests_that_were_forgotten_are_warned_of(serve: Serve) -> None:
     """Whoever counts is told that the journal is not whole; what was cleared on purpose was not forgotten."""
     world = World(serve(journal=3))

@@ -146,6 +146,7 @@ def test_back_to_an_instant(api: httpx2.Client, control: httpx2.Client, make_cus
     assert jobs[0] == jobs[1]
 
 
+@pytest.mark.check
 def test_a_running_clock_runs_on_from_the_restored_instant(serve: Serve) -> None:
     server = serve(now=None, seed=5)
     with httpx2.Client(base_url=f"{server.url}/_sandbox", timeout=30, verify=NO_TLS) as control:
@@ -299,6 +300,7 @@ def test_followers_of_events_are_told(api: httpx2.Client, control: httpx2.Client
     assert (True, ["customer.created"]) == (page["began_anew"], [event["type"] for event in page["events"]])
 
 
+@pytest.mark.check
 def test_a_state_that_cannot_be_had_is_refused_with_the_oldest_that_can(serve: Serve) -> None:
     server = serve(seed=11, history=2)
     with server_clients(server) as (api, control):
@@ -343,6 +345,7 @@ async def _one_by_one(lane: slices.Lane, work: Generator[None, None, Any]) -> An
         await asyncio.sleep(0.02)
 
 
+@pytest.mark.check
 def test_what_others_do_while_a_rewind_is_worked_out_is_undone_too(
     api: httpx2.Client, control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,6 +95,7 @@ def test_autopay_pays_orders_that_are_made_after_it_was_set(api: httpx2.Client, 
     assert ["pending", "paid"] == statuses
 
 
+@pytest.mark.check
 def test_deliveries_follow_the_schedule_of_their_sandbox(api: httpx2.Client, control: httpx2.Client) -> None:
     done(control.patch("/settings", json={"webhook_schedule": "none"}))
     hook = created(api.post("/v2/webhooks", json={"url": "https://a.invalid/x", "events": ["customer.created"]}))
@@ -105,6 +106,7 @@ def test_deliveries_follow_the_schedule_of_their_sandbox(api: httpx2.Client, con
     assert ("failed", 1) == (log["status"], log["attempt_count"])
 
 
+@pytest.mark.check
 def test_settings_are_state(api: httpx2.Client, control: httpx2.Client, live: Live, sandbox_name: str) -> None:
     """A fork, a snapshot, a file and an earlier state have their own."""
     step = done(control.get("/sandboxes/" + sandbox_name))["sandbox"]["step"]

@@ -57,6 +57,7 @@ def api(world: Json) -> httpx2.Client:
     return httpx2.Client(base_url=world["base_url"], headers=headers, timeout=30, verify=NO_TLS)
 
 
+@pytest.mark.check
 def test_a_world_is_made_as_asked(worlds: httpx2.Client, make: Make, server: Live) -> None:
     """Scenario, seed, instant and time to live; its address and credentials work at once."""
     response = worlds.post("/sandboxes", json=SPRING)
@@ -134,6 +135,7 @@ def test_a_fork_of_an_earlier_step_has_the_state_after_it(worlds: httpx2.Client,
     assert "The newest step of this sandbox is 3." == body
 
 
+@pytest.mark.check
 def test_a_step_that_is_not_kept_cannot_be_forked(serve: Serve) -> None:
     """`--history 2` keeps two steps, so the state after the one before them is the oldest."""
     server = serve(seed=11, history=2)
@@ -249,6 +251,7 @@ def test_past_the_limit_the_longest_unused_mention_makes_room(
     make(name="d")
 
 
+@pytest.mark.check
 def test_many_forks_at_once_do_not_see_each_other(worlds: httpx2.Client, make: Make) -> None:
     """Eight clients and 200 forks: each finds its own customer and no other's, at once and when all have written."""
     parent = make(name="many", now=NOW)
@@ -275,6 +278,7 @@ def test_many_forks_at_once_do_not_see_each_other(worlds: httpx2.Client, make: M
     assert (before, []) == found(parent)
 
 
+@pytest.mark.check
 def test_a_public_server_has_worlds_with_the_admin_key(serve: Serve) -> None:
     """There a mention makes none; made with the key, a world answers under its prefix to its own credentials."""
     server = serve(host="0.0.0.0", admin_key="sesame", seed=11)  # noqa: S104 - what the settings say, nothing is bound

@@ -355,6 +355,7 @@ def test_the_server_may_have_another_schedule(
         assert (planned(name), "failed", attempts) == (instants(log), log["status"], log["max_attempts"])
 
 
+@pytest.mark.check
 def test_a_retry_comes_though_nobody_asks(serve: Callable[..., Live], receiver: Receiver) -> None:
     """On a running clock: the world is left alone, and its retry is made when it is due, a tenth early or late."""
     receiver.decide = lambda request, number: 500 if number < 3 else 200
@@ -372,6 +373,7 @@ def test_a_retry_comes_though_nobody_asks(serve: Callable[..., Live], receiver: 
         assert 4.5 <= waits[1]
 
 
+@pytest.mark.check
 def test_what_time_does_is_told_though_nobody_asks(serve: Callable[..., Live], receiver: Receiver) -> None:
     """An order is paid by itself a second later: its webhook hears of it without a request in between."""
     server = serve(now=None, autopay=1, scenario="empty")
@@ -413,6 +415,7 @@ def test_a_server_open_to_others_does_not_send_into_its_own_machine(
     assert [] == receiver.requests
 
 
+@pytest.mark.check
 def test_a_server_in_a_private_network_may_send_into_it(serve: Callable[..., Live], receiver: Receiver) -> None:
     """Events, test sends and certificates reach it; link-local addresses, and what foreign pages ask for, do not."""
     anywhere = "0.0.0.0"  # noqa: S104 - a setting; the server of a test is bound to 127.0.0.1
@@ -449,6 +452,7 @@ def test_the_payload_of_every_attempt_is_what_was_stored(
     assert isinstance(first, Received)
 
 
+@pytest.mark.check
 def test_the_deliveries_of_an_event_share_its_payload(serve: Callable[..., Live]) -> None:
     """Twenty webhooks, and two versions of each delivery, made forty copies of whatever was written."""
     with clients(serve(scenario="empty")) as (api, control):

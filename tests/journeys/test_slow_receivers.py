@@ -21,6 +21,8 @@ from ..support.receiver import Received, Receiver, receiving
 from ..support.wire import answer_on, connect
 from .hooks import CREATED, WEBHOOKS, arrived, clients, drain, event
 
+pytestmark = pytest.mark.check
+
 EMPTY = replace(FROZEN, scenario="empty")
 SILENT = 19
 EVENTS = 20

@@ -245,6 +245,7 @@ def test_only_so_many_read_at_once(world: World, monkeypatch: pytest.MonkeyPatch
     assert 200 == world.read().status
 
 
+@pytest.mark.check
 def test_a_reader_who_does_not_read_slows_nobody_and_is_cut_off(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Megabytes are told to him; others are answered all the while."""
     monkeypatch.setattr(streaming, "PATIENCE", 0.5)

@@ -87,6 +87,7 @@ def combinations(listing: Listing, records: list[Json]) -> Iterator[Json]:
 # -- the contract and the tables of the tests
 
 
+@pytest.mark.check
 def test_the_served_contract_has_these_lists(reader: Reader) -> None:
     """Those that the tests below go through."""
     assert set(LISTS) == set(reader.listings)

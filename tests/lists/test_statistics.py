@@ -78,6 +78,7 @@ def projects(reader: Reader) -> list[str]:
     return [project["id"] for project in reader.records("listProjects")]
 
 
+@pytest.mark.check
 def test_orders_and_revenue_are_those_of_the_period(reader: Reader, projects: list[str]) -> None:
     """The orders that were created in it, in the state in which they are now; the money that moved in it."""
     parts = set()

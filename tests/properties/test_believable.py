@@ -37,6 +37,7 @@ def _orders(sandbox: Sandbox) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     return [(row.public, row.hidden) for row in sandbox.store.orders.all_rows()]
 
 
+@pytest.mark.check
 def test_every_plan_unlocks_something(sandbox: Sandbox) -> None:
     """Nobody pays for nothing: also the plans that a scenario adds to a project of the catalogue."""
     unlocking = {plan for row in sandbox.store.products.all_rows() for plan in row.public["planIds"]}

@@ -22,6 +22,7 @@ QUICK = (
 )
 
 
+@pytest.mark.check
 def test_no_sequence_finds_server_and_model_of_two_minds(capsys: pytest.CaptureFixture[str]) -> None:
     """Two hundred sequences of thirty steps, each looked at after every step and as a whole at its end."""
     tally = play(SEQUENCES)
@@ -39,6 +40,7 @@ def found() -> dict[str, str | None]:
     return dict(json.loads(told.stdout))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", QUICK)
 def test_a_defect_in_a_rule_is_found(name: str, found: dict[str, str | None]) -> None:
     assert found[name] is not None

@@ -27,6 +27,8 @@ from tests.journeys.hooks import clients
 from tests.support.live import NOW, running
 from tests.support.worlds import FIXTURES, SECRET, digest, drafted, world
 
+pytestmark = pytest.mark.check
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -1,8 +1,12 @@
 """The soak, short: nobody gets an answer that he should not get, and the invariants hold. `make soak` runs it long."""
 
+import pytest
+
 from .clients import GOOD, KINDS
 from .report import picture, table
 from .run import quantile, soak
+
+pytestmark = pytest.mark.check
 
 SECONDS = 20
 

@@ -95,6 +95,7 @@ def test_the_paths_of_advice_get_the_prefix(prefix: str, expected: str) -> None:
     assert Conflict("No.", advice="Ask POST /a/b or (/c), not d/e.").told(prefix) == expected
 
 
+@pytest.mark.check
 def test_no_text_of_the_program_names_a_path_but_as_advice() -> None:
     """Where else a text did, it would name the default sandbox's path whatever the request was for."""
     root = Path(stub_server.__file__).parent

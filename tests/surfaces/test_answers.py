@@ -17,7 +17,8 @@ from ..support.make import customer_body
 from ..support.refusal import refused
 from .conftest import door_to
 
-pytestmark = pytest.mark.defects  # the ledger of evidence knows that these answers are meant
+# The ledger of evidence knows that these answers are meant.
+pytestmark = [pytest.mark.defects, pytest.mark.check]
 ID = "00000000-0000-4000-8000-000000000000"
 GOOD = {"id": ID, "type": "individual", "name": "A", "email": "a@b.co", "document": "34712695846",
     "document_type": "cpf"} | {

@@ -11,6 +11,8 @@ from ..support.refusal import refused
 from ..support.wire import Door
 from .conftest import door_to
 
+pytestmark = pytest.mark.check
+
 GOOD = (
     "merchant: { name: Loja, city: Recife }\nrecords:\n  customers: [{ name: Ana, email: a@b.com, document: AB123 }]\n"
 )

@@ -14,6 +14,8 @@ from ..receivers.running import KEY, shop
 from ..support.live import Live
 from ..support.make import created
 
+pytestmark = pytest.mark.check
+
 
 @pytest.fixture
 def to(live: Live, sandbox_name: str) -> list[str]:

@@ -32,6 +32,7 @@ def refused(*args: str, env: dict[str, str] | None = None) -> str:
     return answer.output
 
 
+@pytest.mark.check
 def test_a_printed_call_works_when_pasted() -> None:
     """Port 0 picks a free port; the banner shows the real one, and no line is broken however narrow the terminal is."""
     env = {**os.environ, "STUB_PORT": "0", "STUB_NOW": "2026-11-20T14:32:05Z", "COLUMNS": "40"}
@@ -71,6 +72,7 @@ def banner_of(*command: str, path: str) -> str:
     return told
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("called", ["module", "path", "name"])
 def test_the_banner_names_the_command_as_this_shell_finds_it_and_the_server(called: str) -> None:
     """On another port than the usual one its verbs must be told which server is meant."""
@@ -139,6 +141,7 @@ def test_a_broken_overlay_is_one_line_with_file_line_and_reason(tmp_path: Path) 
     assert "wrong.yaml:3" in refused("serve", "--port", "0", env={"STUB_OVERLAY": str(file)})
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("action", "fault"),
     [

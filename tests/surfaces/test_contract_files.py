@@ -16,6 +16,8 @@ from ..support.wire import Door, Header
 from .conftest import door_to
 from .test_live_examples import path_ids
 
+pytestmark = pytest.mark.check
+
 VARYING = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|pk_sandbox_\w+|http://127\.0\.0\.1:\d+(?:/s/[a-z]+)?"
 )

@@ -186,6 +186,7 @@ def test_it_is_random_and_in_no_file_and_no_journal(team: Team, server: Live) ->
     assert "sk_control_" not in newest
 
 
+@pytest.mark.check
 def test_a_store_keeps_it(tmp_path: Path) -> None:
     settings = replace(PUBLIC, store=tmp_path / "kept")
     with running(settings) as live:

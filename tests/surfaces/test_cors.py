@@ -100,6 +100,7 @@ def test_a_page_of_a_stranger_reads_nothing_on_loopback(door: Door, origin: str)
     assert (200, None) == (answer.status, answer.header("access-control-allow-origin"))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("settings", "origin", "reads"),
     [

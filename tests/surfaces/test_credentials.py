@@ -171,6 +171,7 @@ def test_an_expired_token_is_401_with_its_own_code(live: Live, door: Door) -> No
     assert door.ask("GET", "/v2/customers", token=forge.signed(live.settings)).status == 200
 
 
+@pytest.mark.check
 def test_a_token_that_was_good_is_401_once_it_has_expired(live: Live, door: Door) -> None:
     """What was verified once is remembered, but not for longer than it lives."""
     token = forge.signed(live.settings, exp=int(time.time()) + 2)

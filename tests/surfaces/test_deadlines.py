@@ -18,6 +18,8 @@ from ..support.refusal import refused
 from ..support.wire import Answer, Door, answer_on, connect, rest_of
 from .conftest import door_to
 
+pytestmark = pytest.mark.check
+
 SOON = Limits(connections=8, head=0.3, body=0.3, keep_alive=0.6, unread=0.3, end=0.3)
 """Deadlines that a test waits for. None but these expire in a test, however slow the machine is."""
 FEW = Limits(connections=4)

@@ -12,6 +12,8 @@ import pytest
 from ..contract.__main__ import server
 from ..support.contract import document
 
+pytestmark = pytest.mark.check
+
 SECTION = (Path(__file__).parents[2] / "docs" / "schemathesis.md").read_text(encoding="utf-8")
 (BY_FILES,) = re.findall(r"^```sh\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
 (AS_TYPED,) = re.findall(r"`(schemathesis run [^`]*)`", SECTION)

@@ -16,6 +16,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+pytestmark = pytest.mark.check
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "teams.md").read_text(encoding="utf-8")
 KEY = {"X-Sandbox-Admin-Key": "change-me"}

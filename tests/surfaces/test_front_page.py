@@ -7,6 +7,8 @@ import pytest
 
 from ..support.live import Live
 
+pytestmark = pytest.mark.check
+
 LINK = re.compile(r'(?:href|src)="([^"]+)"')
 
 

@@ -11,6 +11,8 @@ from ..conftest import Serve
 from ..support.browser import Page, browsing
 from ..support.live import Live
 
+pytestmark = pytest.mark.check
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Page]:

@@ -9,11 +9,14 @@ from threading import Event
 from time import sleep
 
 import httpx2
+import pytest
 
 from ..support.files import exported
 from ..support.make import created, customer_body
 from ..support.processes import Process
 from ..support.receiver import receiving
+
+pytestmark = pytest.mark.check
 
 FULL = 4096  # bytes: no file grows beyond them
 NOW = ("--now", "2026-11-20T14:32:05.123Z")

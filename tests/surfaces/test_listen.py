@@ -25,6 +25,8 @@ from ..support.make import Json, Maker
 from ..support.receiver import Receiver, receiving
 from ..support.relay import relaying
 
+pytestmark = pytest.mark.check
+
 PATIENCE = 20.0
 
 

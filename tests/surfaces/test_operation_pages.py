@@ -18,6 +18,8 @@ from ..support.live import NO_TLS, Live
 from ..support.refusal import refused
 from ..support.wire import Door
 
+pytestmark = pytest.mark.check
+
 API, CONTROL = document(), document("sandbox.yaml")
 EVERY = [
     *(pytest.param(API, operation, id=name) for name, operation in API.operations.items()),

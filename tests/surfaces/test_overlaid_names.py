@@ -24,6 +24,8 @@ from ..support.live import NO_TLS
 from ..support.make import customer_body, make_order, make_plan
 from ..support.overlays import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, UNEMITTED, copied, overlay, removed, updated
 
+pytestmark = pytest.mark.check
+
 EVENTS = list(document().events)
 CUSTOMER = removed(
     "$['x-webhooks']['customer.created']",

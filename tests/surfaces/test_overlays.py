@@ -15,6 +15,8 @@ from ..support.refusal import fields, refused
 from ..support.wire import Door
 from .conftest import door_to
 
+pytestmark = pytest.mark.check
+
 RENAMED = """\
 overlay: 1.0.0
 info: { title: The real path of customers, version: "1" }

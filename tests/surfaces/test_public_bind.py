@@ -140,5 +140,6 @@ def test_the_start_says_that_webhooks_reach_private_networks(serve: Serve, publi
     assert f"--allow-private-webhooks on {where}: whoever has a credential has this server call" in text
 
 
+@pytest.mark.check
 def test_a_loopback_bind_warns_of_nothing(serve: Serve) -> None:
     assert "warning" not in told_at_start(serve(lenient_auth=True, allow_private_webhooks=True))

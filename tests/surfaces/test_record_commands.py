@@ -17,6 +17,8 @@ from ..support.live import NO_TLS, Live
 from ..support.make import Maker
 from ..support.processes import ROOT, free_port
 
+pytestmark = pytest.mark.check
+
 HELP = Path(__file__).with_name("help")
 
 

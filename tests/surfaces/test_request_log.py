@@ -17,6 +17,8 @@ import pytest
 from stub_server.kernel.trace import Trace
 from stub_server.request_log import AT_ONCE, KEPT, RequestLog
 
+pytestmark = pytest.mark.check
+
 ROOT = Path(__file__).parents[2]
 
 

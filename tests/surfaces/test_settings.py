@@ -101,6 +101,7 @@ def test_a_base_url_of_ones_own_is_shown(serve: Serve) -> None:
     assert shown == "https://sandbox.example"
 
 
+@pytest.mark.check
 def test_unknown_query_parameters_can_be_refused(serve: Serve) -> None:
     """All of them at once, with what the operation takes; what is known is read as ever."""
     door = door_to(serve(reject_unknown_query=True))

@@ -18,6 +18,8 @@ from ..support.make import created, customer_body
 from ..support.receiver import Received, Receiver, receiving
 from ..support.wire import connect
 
+pytestmark = pytest.mark.check
+
 
 def address_of(process: "subprocess.Popen[str]") -> str:
     """Where a server that has just been started listens."""

@@ -22,6 +22,8 @@ from ..support.live import FROZEN, NOW, Live, running
 from ..support.wire import Door, answer_on, connect
 from .conftest import door_to
 
+pytestmark = pytest.mark.check
+
 LARGE = "merchant: { name: Grande, city: Recife }\nmonths: 12\ncustomers: 800\norders: 4000\nprojects: 2\n"
 SEVERAL = 10  # answers that somebody else gets meanwhile; a server that stands still gives one at most
 WEBHOOKS = 15

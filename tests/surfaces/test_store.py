@@ -32,6 +32,8 @@ from ..support.overlays import overlay, updated
 from ..support.processes import PATIENCE, ROOT, Process
 from ..support.receiver import receiving
 
+pytestmark = pytest.mark.check
+
 NOW = ("--now", "2026-11-20T14:32:05.123Z")
 LISTS = ("/v2/customers", "/v2/orders", "/v2/subscriptions", "/v2/webhooks", "/v2/webhooks/logs", "/api-keys")
 

@@ -13,6 +13,8 @@ from ..support.make import Json, created, customer_body
 from ..support.overlays import overlay, updated
 from ..support.processes import Process
 
+pytestmark = pytest.mark.check
+
 NOW = ("--now", "2026-11-20T14:32:05.123Z")
 
 

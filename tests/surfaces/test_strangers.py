@@ -20,6 +20,8 @@ from ..support.wire import Answer, Door, Header, connect
 from .conftest import door_to
 from .test_contract_files import parsed
 
+pytestmark = pytest.mark.check
+
 FILES = ["/openapi.json", "/openapi.yaml"]
 ADMIN = "a-long-admin-key"
 FOREIGN = "https://editor.swagger.example"

@@ -36,6 +36,7 @@ def test_the_sandboxes_of_a_server_are_listed(
     assert [] == asked("worlds", "nobody-*", *to[:2])["sandboxes"]
 
 
+@pytest.mark.check
 def test_every_page_of_a_list_is_read(to: list[str], live: Live, sandbox_name: str) -> None:
     names = [f"{sandbox_name}-{number}" for number in range(103)]
     for name in names:

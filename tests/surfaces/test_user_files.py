@@ -14,6 +14,8 @@ from stub_server.contract.source import ContractError
 
 from ..support.contract import OPENAPI
 
+pytestmark = pytest.mark.check
+
 HEAD = 'overlay: 1.0.0\ninfo: { title: x, version: "1" }\nactions:\n'
 SELF = HEAD + ("  - target: $.components.schemas\n    update: { Loop: { $ref: '#/components/schemas/Loop' } }\n")
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(

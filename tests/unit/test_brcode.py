@@ -78,6 +78,7 @@ def test_a_static_code_is_read_with_its_key() -> None:
     assert brcode.parse(sealed(body)).key == "nobody@example"
 
 
+@pytest.mark.check
 @given(AMOUNTS, TXIDS, PATHS, st.text(), st.text())
 def test_what_is_written_is_read_back(amount: int, txid: str, path: str, name: str, city: str) -> None:
     base = f"{brcode.HOST}/{path}"[: brcode.URL_LIMIT - len(txid)]

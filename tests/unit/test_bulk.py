@@ -31,6 +31,7 @@ def one_by_one(store: Store) -> Iterator[None]:
     yield
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("scenario", ["default", "extremes", "past_due"])
 def test_a_past_lived_in_bulk_leaves_the_world_of_one_lived_step_by_step(
     scenario: str, monkeypatch: pytest.MonkeyPatch
@@ -49,6 +50,7 @@ def test_a_past_lived_in_bulk_leaves_the_world_of_one_lived_step_by_step(
         assert {} == stale(sandbox)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("at_hand", [2, 8])
 @pytest.mark.parametrize("kept", [(), ("kind+color",)])
 @given(moves=steps)

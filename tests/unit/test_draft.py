@@ -51,6 +51,7 @@ def added(draft: Draft, document: str) -> Record:
     return draft.create(draft.store.customers, ident, public | {"id": ident}, hidden)
 
 
+@pytest.mark.check
 def test_a_draft_shows_what_it_holds_and_the_world_does_not(world: Sandbox, customers: Table) -> None:
     draft, count = drafted(world), len(customers)
     made = added(draft, "11144477735")

@@ -11,6 +11,8 @@ from stub_server.kernel.record import Row
 
 from ..support.worlds import drafted, world
 
+pytestmark = pytest.mark.check
+
 PERIOD = "The period of an active subscription contains now, where its project is active"
 BILL = "No subscription that is over has an order that can be paid"
 PENDING = "No order is pending past its end"

@@ -17,6 +17,8 @@ from stub_server.worlds import entries
 from ..support.live import FROZEN, NO_TLS, running
 from ..support.worlds import drafted
 
+pytestmark = pytest.mark.check
+
 
 @pytest.fixture
 def no_collector() -> Iterator[None]:

@@ -35,6 +35,7 @@ def persons(catalogue: Catalogue) -> list[Person]:
     return list(People(catalogue, seeded_faker(42)).crowd(random.Random(7), 20_000))
 
 
+@pytest.mark.check
 def test_documents_are_valid_by_an_independent_library(persons: list[Person]) -> None:
     for person in persons:
         checker = cpf if person.document_type == "cpf" else cnpj
@@ -206,6 +207,7 @@ def test_no_alphanumeric_cnpj_before_they_were_issued(catalogue: Catalogue) -> N
     assert all(person.document.isdigit() for person in before)
 
 
+@pytest.mark.check
 def test_one_seed_gives_one_crowd_whatever_the_hash_seed() -> None:
     code = (
         "import random, sys, hashlib\n"

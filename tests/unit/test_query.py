@@ -142,6 +142,7 @@ def by_hand(plain: dict[str, tuple[Body, Body]], query: Query) -> tuple[list[str
     return [shown["id"] for shown in found[start : start + query.limit]], len(found)
 
 
+@pytest.mark.check
 @given(steps, queries)
 @settings(max_examples=400, deadline=None)
 def test_a_page_is_what_sorting_by_hand_gives(moves: list[tuple[str, Body, int]], query: Query) -> None:
@@ -151,6 +152,7 @@ def test_a_page_is_what_sorting_by_hand_gives(moves: list[tuple[str, Body, int]]
     assert by_hand(plain, query) == ([record.id for record in records], total)
 
 
+@pytest.mark.check
 @given(steps, queries)
 @settings(max_examples=300, deadline=None)
 def test_a_page_of_a_view_is_what_sorting_by_hand_gives(moves: list[tuple[str, Body, int]], query: Query) -> None:
@@ -220,6 +222,7 @@ def _counted(table: Table, name: str) -> dict[str, dict[Any, Any]]:
     return {rule: {group: value for group, value in groups.items() if value} for rule, groups in counted.items()}
 
 
+@pytest.mark.check
 @given(steps, steps, queries)
 @settings(max_examples=300, deadline=None)
 def test_what_was_rebuilt_is_what_was_written_one_by_one(
@@ -243,6 +246,7 @@ def test_what_was_rebuilt_is_what_was_written_one_by_one(
     assert list(one_by_one.sorts.read("size")) == list(table.sorts.read("size"))
 
 
+@pytest.mark.check
 @given(steps, steps, steps, queries)
 @settings(max_examples=300, deadline=None)
 def test_copies_share_nothing_that_changes(
@@ -304,6 +308,7 @@ def test_a_peek_shows_the_present_version() -> None:
     assert table.peek(ident) is None
 
 
+@pytest.mark.check
 @given(steps)
 @settings(max_examples=200, deadline=None)
 def test_sums_and_distinct_counts_are_folds_over_the_records(moves: list[tuple[str, Body, int]]) -> None:

@@ -26,6 +26,7 @@ def done(jobs: list[Fired]) -> list[tuple[int, str, str]]:
     return [(job.at, job.job, job.subject) for job in jobs]
 
 
+@pytest.mark.check
 def test_jobs_that_are_done_with_pauses_are_the_same_as_at_once(world: Sandbox) -> None:
     """Whoever looks in a pause, or takes a copy, sees a sandbox at an instant on the way."""
     end, whole, fired, seen = world.clock.now + 60 * DAY, world.fork("whole"), list[Fired](), list[int]()
@@ -39,6 +40,7 @@ def test_jobs_that_are_done_with_pauses_are_the_same_as_at_once(world: Sandbox) 
     assert (whole.counts(), whole.log.number) == (world.counts(), world.log.number)
 
 
+@pytest.mark.check
 def test_a_running_clock_waits_for_the_jobs_of_the_past(world: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """A request after a long night finds more due than is done at once, and the clock stands until the rest is."""
     monkeypatch.setattr(scheduler, "LITTLE", 0)
@@ -68,6 +70,7 @@ def test_a_request_after_a_job_has_the_time_of_the_request(world: Sandbox) -> No
     assert later > twin.clock.now
 
 
+@pytest.mark.check
 def test_a_fork_is_independent(world: Sandbox) -> None:
     """What happens in one of the two worlds did not happen in the other."""
     twin = world.fork("twin")

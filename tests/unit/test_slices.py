@@ -13,6 +13,7 @@ class Large:
     """What would be missed."""
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("fails", [True, False])
 def test_what_work_was_given_is_let_go_at_once(*, fails: bool) -> None:
     """Without the collector of cycles, which comes late where little else is made: uploads have up to 256 MiB."""

@@ -83,6 +83,7 @@ def test_a_time_in_which_the_server_stood_still_is_not_the_clients() -> None:
     assert client.told == []
 
 
+@pytest.mark.check
 def test_an_answer_has_no_deadline() -> None:
     watch, loop, client = Watch(Limits()), Loop(), Client()
     client.state = (Wait.ANSWER, client)
