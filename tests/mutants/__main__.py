@@ -1,7 +1,7 @@
-"""`make mutants`: a seeded sample of planted defects, each tried against the tests that are likeliest to notice it.
+"""`make mutants`: plant the defects of the list, one at a time, and run the tests that execute the line of each.
 
-A change that no test notices is shown at the end, and the exit code is 1: it wants a test, or a reason. Those that have
-one (`reasons.yaml`) are counted apart and not tried. The code is changed in a copy, never in the checkout.
+A defect that no test notices is shown at the end, and the exit code is 1: it wants a test, or a reason in the list.
+The code is changed in a copy, never in the checkout.
 """
 
 import os
@@ -14,71 +14,70 @@ from pathlib import Path
 
 import click
 
-from .reasons import Reasons
-from .relevant import stages
-from .sampling import Mutant, sample
+from .planted import Planted, find
+from .recording import Recorded, record
 
 ROOT = Path(__file__).parents[2]
 _LEFT = shutil.ignore_patterns(
     ".git", ".venv", "build", "dist", "node_modules", "__pycache__", ".*_cache", ".hypothesis"
 )
-_PATIENCE = 300  # seconds for one group of tests: a change may make something wait for ever
+_BOUND = 300.0  # seconds: a defect is tried with the tests that took less than this together
 
 
-def noticed(copy: Path, mutant: Mutant, groups: int) -> str | None:
-    """The first test that fails with the change, None where none does."""
-    file = copy / "stub_server" / mutant.module
+def noticed(copy: Path, defect: Planted, recorded: Recorded) -> str | None:
+    """The first test that fails with the defect, None where none does."""
+    file = copy / "stub_server" / defect.mutant.module
     source = file.read_text(encoding="utf-8")
+    tests, seconds = recorded.tests_of(defect.mutant, source, _BOUND)
+    if not tests:
+        return None
+    names = copy / "tests.txt"
+    names.write_text("\n".join(tests), encoding="utf-8")
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copy)}
-    file.write_text(mutant.applied(source), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", f"@{names}"]
+    file.write_text(defect.mutant.applied(source), encoding="utf-8")
     try:
-        for tests in stages(copy / "tests", mutant.module)[:groups]:
-            command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *tests]
-            try:
-                ran = subprocess.run(command, cwd=copy, env=env, capture_output=True, text=True, timeout=_PATIENCE)
-            except subprocess.TimeoutExpired:
-                return "it never ends"
-            if ran.returncode:
-                told = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED tests", "ERROR tests"))]
-                return told[0].partition(" ")[2].partition(" - ")[0] if told else f"pytest answered {ran.returncode}"
+        ran = subprocess.run(command, cwd=copy, env=env, capture_output=True, text=True, timeout=60 + 4 * seconds)
+    except subprocess.TimeoutExpired:
+        return "it never ends"
     finally:
         file.write_text(source, encoding="utf-8")
-    return None
+    failed = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED tests", "ERROR tests"))]
+    if failed:
+        return failed[0].partition(" ")[2].partition(" - ")[0]
+    return f"pytest answered {ran.returncode}" if ran.returncode else None
 
 
 @click.command()
-@click.option("--number", default=200, show_default=True, help="How many changes are tried.")
-@click.option("--seed", default=1, show_default=True, help="The same seed tries the same changes.")
-@click.option("--skip", default=0, help="Go on after so many of them.")
-@click.option("--only", type=int, multiple=True, help="Only the one with this number; may be repeated.")
-@click.option("--minutes", type=float, help="Begin no further one after so long.")
-@click.option("--groups", default=5, show_default=True, help="How many groups of tests are asked; 1 is quick.")
-def main(number: int, seed: int, skip: int, only: tuple[int, ...], minutes: float | None, groups: int) -> None:
-    """Plant defects in engine, domain and operations, one at a time, and see whether the tests notice."""
-    begun, reasons = time.monotonic(), Reasons.read()
+@click.option("--short", is_flag=True, help="Try the tests of `make test` alone.")
+@click.option("--only", type=int, multiple=True, help="Plant only the one with this number; may be repeated.")
+def main(short: bool, only: tuple[int, ...]) -> None:
+    """Plant the listed defects, one at a time, and see whether the tests notice."""
     survivors, excused, tried = [], 0, 0
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
         shutil.copytree(ROOT, copy, ignore=_LEFT)
-        for place, mutant in enumerate(sample(copy / "stub_server", number, seed), 1):
-            if place <= skip or (only and place not in only):
+        found, lost = find(copy / "stub_server")
+        for entry in lost:
+            click.echo(f"no longer in the code: {entry}")
+        recorded = record(copy, short)
+        for defect in found:
+            if only and defect.number not in only:
                 continue
-            if minutes is not None and time.monotonic() - begun > minutes * 60:
-                break
             tried += 1
-            at, reason = time.monotonic(), reasons.of(mutant)
-            killer = noticed(copy, mutant, groups) if reason is None else None
-            verdict = f"noticed by {killer}" if killer else "SURVIVED" if reason is None else f"not tried: {reason}"
-            click.echo(f"{place:>4} {time.monotonic() - at:>5.0f} s  {mutant}\n            {verdict}")
-            excused += reason is not None
-            if killer is None and reason is None:
-                survivors.append(f"{place:>4}  {mutant}")
-    click.echo(
-        f"\n{tried}: {tried - excused - len(survivors)} noticed, {excused} with a reason, {len(survivors)} not noticed"
-    )
+            at = time.monotonic()
+            killer = noticed(copy, defect, recorded) if defect.reason is None else None
+            verdict = f"noticed by {killer}" if killer else "SURVIVED"
+            verdict = verdict if defect.reason is None else f"not tried: {defect.reason}"
+            click.echo(f"{defect.number:>4} {time.monotonic() - at:>5.0f} s  {defect.mutant}\n            {verdict}")
+            excused += defect.reason is not None
+            if killer is None and defect.reason is None:
+                survivors.append(f"{defect.number:>4}  {defect.mutant}")
+    counts = f"{tried - excused - len(survivors)} noticed, {excused} with a reason, {len(survivors)} not noticed"
+    click.echo(f"\n{tried}: {counts}, {len(lost)} no longer in the code")
     for survivor in survivors:
         click.echo(survivor)
-    sys.exit(bool(survivors))
+    sys.exit(bool(survivors or lost))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""Planted defects: every one of them is code that differs, and the sample is the same for a seed."""
+"""Planted defects: every one of the list is in the code, and is code that differs."""
 
 import ast
 from pathlib import Path
 
 import stub_server
 
-from ..mutants.reasons import Reasons
-from ..mutants.relevant import stages
-from ..mutants.sampling import ROOMS, mutants, sample
+from ..mutants.changes import mutants
+from ..mutants.planted import find
+from ..mutants.recording import Recorded
 
 PACKAGE = Path(stub_server.__file__).parent
 SOURCE = '''"""A module."""
@@ -54,36 +54,23 @@ def test_a_change_stands_in_the_place_of_what_it_replaces() -> None:
     assert SOURCE.replace('"key"', "('key_')") == key.applied(SOURCE)
 
 
-def test_the_sample_is_code_and_the_same_for_a_seed() -> None:
-    chosen = sample(PACKAGE, 200, 1)
-    assert chosen == sample(PACKAGE, 200, 1) != sample(PACKAGE, 200, 2)
-    assert 200 == len(set(chosen))
-    for mutant in chosen:
-        source = (PACKAGE / mutant.module).read_text(encoding="utf-8")
-        assert ast.dump(ast.parse(source)) != ast.dump(ast.parse(mutant.applied(source))), mutant
+def test_every_entry_of_the_list_is_in_the_code_once_and_changes_it() -> None:
+    """A commit that moves or rewrites the code of an entry changes `tests/mutants/planted.yaml` with it."""
+    found, lost = find(PACKAGE)
+    assert [] == lost
+    assert 200 == len({defect.mutant for defect in found})
+    sources = {module: (PACKAGE / module).read_text(encoding="utf-8") for module in {d.mutant.module for d in found}}
+    trees = {module: ast.dump(ast.parse(source)) for module, source in sources.items()}
+    for mutant in (defect.mutant for defect in found):
+        assert trees[mutant.module] != ast.dump(ast.parse(mutant.applied(sources[mutant.module]))), mutant
 
 
-def test_a_sample_stays_when_other_code_changes() -> None:
-    """Lines that move, and new changes between, leave the rank of the others as it was."""
-    grown = SOURCE.replace("NAME:", "NEW = a < 7\n\n\nNAME:")
-    ranks = {mutant.rank(1) for mutant in mutants(grown, "m.py")}
-    assert {mutant.rank(1) for mutant in mutants(SOURCE, "m.py")} < ranks
-    assert len(ranks) == len(list(mutants(grown, "m.py")))
-
-
-def test_every_reason_is_of_a_change_that_can_be_made() -> None:
-    """Code that is gone needs no reason."""
-    known = Reasons.read().known
-    modules = {module for module, _, _ in known}
-    found = [mutant for module in modules for mutant in mutants((PACKAGE / module).read_text(encoding="utf-8"), module)]
-    assert set() == set(known) - {(mutant.module, mutant.code, mutant.change) for mutant in found}
-
-
-def test_tests_that_are_about_a_module_are_asked_first_and_each_once() -> None:
-    tests = Path(__file__).parents[1]
-    for room in ROOMS:
-        for file in (PACKAGE / room).rglob("*.py"):
-            names = [name for group in stages(tests, file.relative_to(PACKAGE).as_posix()) for name in group]
-            assert len(set(names)) == len(names)
-    first = stages(tests, "domain/boleto.py")[0]
-    assert ["tests/journeys/test_every_success.py", "tests/unit/test_boleto.py"] == first
+def test_a_change_is_tried_with_the_tests_that_execute_its_line_and_quick_files_first() -> None:
+    seconds = {"a.py::slow": 5.0, "a.py::other": 1.0, "b.py::quick": 1.0, "c.py::long": 500.0}
+    lines = {"m.py": {10: ["a.py::slow", "b.py::quick", "c.py::long", "failed"], 12: ["a.py::other"]}}
+    recorded = Recorded(seconds, lines)
+    by_text = {mutant.before: mutant for mutant in mutants(SOURCE, "m.py")}
+    assert (["b.py::quick", "a.py::slow"], 6.0) == recorded.tests_of(by_text["a < 2"], SOURCE, 300)
+    assert ([], 0.0) == recorded.tests_of(by_text["a + 1"], SOURCE, 300)
+    everything = ["b.py::quick", "a.py::slow", "a.py::other"]  # runs when the module is imported
+    assert (everything, 7.0) == recorded.tests_of(by_text["3"], SOURCE, 300)

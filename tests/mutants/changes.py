@@ -1,13 +1,10 @@
-"""Every small change that could be made to a module, and a seeded sample of them."""
+"""Every small change that could be made to a module."""
 
 import ast
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import sha256
-from pathlib import Path
 
-ROOMS = ("engine", "domain", "operations")
 _COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
@@ -42,11 +39,6 @@ class Mutant:
         """Where it is and what it does, on one line."""
         return f"{self.module}:{self.line}: {self.change}"
 
-    def rank(self, seed: int) -> bytes:
-        """Its place among all changes: drawn from the seed and from what it says, not from where it stands."""
-        said = (str(seed), self.module, self.code, self.before, self.after, str(self.nth))
-        return sha256("\0".join(said).encode()).digest()
-
     def applied(self, source: str) -> str:
         """The module with the change."""
         lines = source.encode().splitlines(keepends=True)
@@ -58,17 +50,6 @@ class Mutant:
 def _short(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= 70 else line[:69] + "…"
-
-
-def sample(package: Path, number: int, seed: int) -> list[Mutant]:
-    """So many of all mutants of the rooms, by their ranks: code that changes elsewhere leaves the others chosen."""
-    found = [
-        mutant
-        for room in ROOMS
-        for file in sorted((package / room).rglob("*.py"))
-        for mutant in mutants(file.read_text(encoding="utf-8"), file.relative_to(package).as_posix())
-    ]
-    return sorted(found, key=lambda mutant: mutant.rank(seed))[:number]
 
 
 def mutants(source: str, module: str) -> Iterator[Mutant]:

@@ -1,0 +1,133 @@
+"""Which tests execute which lines of the rooms: one run of all tests, or of the short run, with coverage listening.
+
+This module is the plugin of that run (`-p tests.mutants.recording`) and reads what it has written.
+"""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from coverage import Coverage, CoverageData
+
+from .changes import Mutant
+
+ROOMS = ("engine", "domain", "operations")
+_SECONDS = "seconds.json"
+
+
+class Recorder:
+    """In each process of a run: coverage's context is the test that runs."""
+
+    def __init__(self, root: Path) -> None:
+        include = [f"{root}/stub_server/{room}/*" for room in ROOMS]
+        self._coverage = Coverage(str(root / ".coverage"), data_suffix=True, include=include, config_file=False)
+        self._coverage.start()
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Name the test; the servers of tests run in threads of this process."""
+        self._coverage.switch_context(item.nodeid)
+        return (yield)
+
+    def pytest_unconfigure(self) -> None:
+        """Write the data."""
+        self._coverage.stop()
+        self._coverage.save()
+
+
+class Durations:
+    """In the process that reports: how long each test took that passed."""
+
+    def __init__(self, root: Path) -> None:
+        self._file = root / _SECONDS
+        self._seconds: dict[str, float] = defaultdict(float)
+        self._failed: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add up setup, call and teardown."""
+        self._seconds[report.nodeid] += report.duration
+        if not report.passed:
+            self._failed.add(report.nodeid)
+
+    def pytest_unconfigure(self) -> None:
+        """Write the data. What fails without a defect notices none."""
+        passed = {test: seconds for test, seconds in self._seconds.items() if test not in self._failed}
+        self._file.write_text(json.dumps(passed), encoding="utf-8")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Record the tests of this process."""
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(Recorder(config.rootpath))
+    else:
+        config.pluginmanager.register(Durations(config.rootpath))
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a run has shown."""
+
+    seconds: dict[str, float]
+    """By test."""
+    lines: dict[str, dict[int, list[str]]]
+    """The tests that execute a line, by module and line."""
+
+    def tests_of(self, mutant: Mutant, source: str, bound: float) -> tuple[list[str], float]:
+        """The tests that execute what is changed, file by file, quick files first; and the seconds they took.
+
+        What runs when a module is imported concerns every test that executes anything in it.
+        """
+        lines = self.lines.get(mutant.module, {})
+        changed = _statement(ast.parse(source), mutant)
+        executed = {test for line, tests in lines.items() if changed is None or line in changed for test in tests}
+        files: dict[str, list[str]] = defaultdict(list)
+        for test in self.seconds:
+            if test in executed:
+                files[test.partition("::")[0]].append(test)
+        chosen: list[str] = []
+        total = 0.0
+        for tests in sorted(files.values(), key=self._total):
+            if total + self._total(tests) <= bound or not chosen:
+                chosen += tests
+                total += self._total(tests)
+        return chosen, total
+
+    def _total(self, tests: list[str]) -> float:
+        return sum(self.seconds[test] for test in tests)
+
+
+def _statement(tree: ast.AST, mutant: Mutant) -> range | None:
+    """The lines from the beginning of the smallest statement around a change to its end, None outside of functions."""
+    first, is_inside = mutant.line, False
+    for node in ast.walk(tree):  # from the outside to the inside
+        if isinstance(node, ast.stmt) and node.lineno <= mutant.line and mutant.end_line <= (node.end_lineno or 0):
+            first = node.lineno
+            is_inside = is_inside or (
+                isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.body[0].lineno <= mutant.line
+            )
+    return range(first, mutant.end_line + 1) if is_inside else None
+
+
+def record(copy: Path, short: bool) -> Recorded:
+    """Run the tests of a copy, on every core."""
+    command = [sys.executable, "-m", "pytest", "-p", "tests.mutants.recording", "-p", "no:cacheprovider"]
+    command += ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *(["--short"] if short else [])]
+    subprocess.run(command, cwd=copy, env={**os.environ, "PYTHONPATH": str(copy)}, check=False)
+    data = CoverageData(str(copy / ".coverage"))
+    for file in sorted(copy.glob(".coverage.*")):
+        part = CoverageData(str(file))
+        part.read()
+        data.update(part)
+    lines = {
+        Path(file).relative_to(copy / "stub_server").as_posix(): data.contexts_by_lineno(file)
+        for file in data.measured_files()
+    }
+    seconds: dict[str, float] = json.loads((copy / _SECONDS).read_text(encoding="utf-8"))
+    return Recorded(seconds, lines)
