@@ -73,9 +73,19 @@ def test_the_readme_is_read_in_a_few_minutes() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_link_of_a_page_leads_to_a_file(page: Path) -> None:
-    links = re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text(encoding="utf-8"))
-    assert [] == [link for link in links if not (page.parent / link).exists()]
+def test_every_link_of_a_page_leads_to_a_file_and_a_heading_of_it(page: Path) -> None:
+    for link in re.findall(r"\]\((?!https?://)([^)]+)", page.read_text(encoding="utf-8")):
+        name, _, place = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.exists(), link
+        if place:
+            assert place in anchors(target), link
+
+
+def anchors(page: Path) -> list[str]:
+    """The headings of a page as addresses of GitHub."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
 def test_every_page_is_reached_from_the_readme() -> None:
