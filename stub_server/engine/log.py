@@ -55,12 +55,12 @@ class Log:
     The oldest steps go when there are too many; what they did stays done. `is_kept` is False of a past that is lived.
     """
 
-    __slots__ = ("__weakref__", "_budget", "_most", "_steps", "number", "size", "writer")
+    __slots__ = ("__weakref__", "_most", "_steps", "budget", "number", "size", "writer")
     is_kept = True  # whether a step's size is asked for
 
     def __init__(self, most: int, budget: Budget) -> None:
         """`most` is how many steps are kept; 0 keeps none."""
-        self._most, self._budget = most, budget
+        self._most, self.budget = most, budget
         self._steps: deque[Step] = deque()
         self.size = self.number = 0
         self.writer: Callable[[Step], None] | None = None  # writes steps down where they outlive the process
@@ -70,7 +70,7 @@ class Log:
         assert step.number == self.number + 1  # a draft that another step has overtaken was refused before
         if self.writer is not None:
             self.writer(step)
-        steps, budget, size = self._steps, self._budget, step.size
+        steps, budget, size = self._steps, self.budget, step.size
         if not steps and self._most:
             budget.join(self)
         steps.append(step)
@@ -89,7 +89,7 @@ class Log:
         if self._steps and self._steps[-1] is step:
             self._steps.pop()
             self.size -= step.size
-            self._budget.used -= step.size
+            self.budget.used -= step.size
 
     def refill(self, steps: Sequence[Step]) -> None:
         """Keep steps that were taken elsewhere, the newest of which is that of `number`."""
@@ -100,7 +100,7 @@ class Log:
     def _forget(self) -> None:
         size = self._steps.popleft().size
         self.size -= size
-        self._budget.used -= size
+        self.budget.used -= size
 
     def forget(self, size: int) -> None:
         """Let the oldest steps of about so many bytes go, at most half of what there is and at least one step."""
@@ -131,7 +131,7 @@ class Log:
 
     def fresh(self, number: int) -> Log:
         """An empty log of the same bounds that goes on from a step's number."""
-        twin = Log(self._most, self._budget)
+        twin = Log(self._most, self.budget)
         twin.number = number
         return twin
 

@@ -102,8 +102,8 @@ class Connections:
 
     def _pool(self, origin: Origin) -> httpcore2.AsyncConnectionPool:
         return httpcore2.AsyncConnectionPool(
-            # Certificates are checked only where there are any; reading the machine's authorities takes a while.
-            ssl_context=_authorities() if origin[0] == "https" else None,
+            # Certificates are checked only where there are any.
+            ssl_context=authorities() if origin[0] == "https" else None,
             max_connections=PER_HOST,
             max_keepalive_connections=PER_HOST,
             keepalive_expiry=IDLE_SECONDS,
@@ -128,5 +128,6 @@ class Connections:
 
 
 @cache
-def _authorities() -> ssl.SSLContext:
+def authorities() -> ssl.SSLContext:
+    """Whom this machine trusts to sign certificates. Reading them takes a while: they are read once."""
     return httpx2.create_ssl_context(trust_env=False)

@@ -110,21 +110,21 @@ class Clock:
     """The time of one sandbox.
 
     `now` is latched: it keeps its value until the next latch, so all timestamps of one step are equal. Only a step
-    changes offset and freezing; latching the time that a running clock shows is not a step.
+    changes offset and freezing; latching the time that a running clock shows is not a step. `wall` reads the machine's.
     """
 
-    __slots__ = ("_offset", "_wall", "frozen", "now")
+    __slots__ = ("_offset", "frozen", "now", "wall")
 
     def __init__(self, start: int | None = None, wall: Callable[[], int] = wall_ms) -> None:
         """`start` freezes the clock at that instant; without it the clock follows the wall clock."""
-        self._wall = wall
+        self.wall = wall
         self.frozen = start is not None
         self.now = wall() if start is None else start
         self._offset = 0
 
     def read(self) -> int:
         """The present time in ms, without latching it. A running clock stops where the last one can be set to."""
-        return self.now if self.frozen else max(self.now, min(self._wall() + self._offset, LATEST_START))
+        return self.now if self.frozen else max(self.now, min(self.wall() + self._offset, LATEST_START))
 
     def latch(self, now: int) -> None:
         """Set `now` for the request that is being served; offset and freezing stay as they are."""
@@ -146,7 +146,7 @@ class Clock:
     def moved(self, to: int) -> ClockState:
         """The state after a jump forward; a running clock runs on from there."""
         now = max(self.now, min(to, LATEST))
-        return ClockState(now, self._offset if self.frozen else now - self._wall(), self.frozen)
+        return ClockState(now, self._offset if self.frozen else now - self.wall(), self.frozen)
 
     def stopped(self) -> ClockState:
         """The state of the clock frozen at `now`."""
@@ -154,19 +154,19 @@ class Clock:
 
     def resumed(self) -> ClockState:
         """The state of the clock running from `now`."""
-        return ClockState(self.now, self.now - self._wall(), False)
+        return ClockState(self.now, self.now - self.wall(), False)
 
     def again(self, then: ClockState) -> ClockState:
         """The state of an earlier instant; a clock that ran then runs on from there."""
-        return then if then.frozen else ClockState(then.now, then.now - self._wall(), False)
+        return then if then.frozen else ClockState(then.now, then.now - self.wall(), False)
 
     @property
     def offset(self) -> int:
         """How far the sandbox's time is ahead of the wall clock, in milliseconds."""
-        return self.read() - self._wall()
+        return self.read() - self.wall()
 
     def copy(self) -> "Clock":
         """An independent copy that shows the same time."""
         twin = Clock.__new__(Clock)
-        twin._wall, twin._offset, twin.frozen, twin.now = self._wall, self._offset, self.frozen, self.now
+        twin.wall, twin._offset, twin.frozen, twin.now = self.wall, self._offset, self.frozen, self.now
         return twin

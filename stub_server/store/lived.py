@@ -71,7 +71,7 @@ class LivedTable(Table):
 
     def __init__(self, table: Table) -> None:
         """Goes on from a table, which is of no use any more."""
-        super().__init__(table.name, table.spec, table._check)
+        super().__init__(table.name, table.spec, table.check)
         self.rows, self.keys = table.rows, table.keys
         for name, held in table.unique.items():
             self.unique[name].update(held)
@@ -145,7 +145,7 @@ class LivedTable(Table):
     def _verify(self, row: Row) -> None:
         """Hold a record to the contract; what is wrong with it may be right by the end."""
         try:
-            self._check(row.public)
+            self.check(row.public)
         except Exception as wrong:
             self._wrong[row.record.key] = wrong
 

@@ -38,14 +38,17 @@ class Merchant:
 
 
 class Store:
-    """One merchant's records. `unrecorded` are the keys used since the last step, with what that step knew of them."""
+    """One merchant's records. `unrecorded` are the keys used since the last step, with what that step knew of them.
+
+    `remembered` are the bytes of records with live members, by table and id, as they were last shown.
+    """
 
     def __init__(self, merchant: Merchant, layout: Layout) -> None:
         self.merchant, self._layout = merchant, layout
         self.tables = {name: Table(name, spec, layout.checks[spec.schema]) for name, spec in layout.tables.items()}
         self.usage: dict[str, Usage] = {}
         self.unrecorded: dict[str, Usage | None] = {}
-        self._rendered: dict[str, dict[str, bytes]] = {name: {} for name in self.tables}
+        self.remembered: dict[str, dict[str, bytes]] = {name: {} for name in self.tables}
         self._shared: set[str] = set()  # tables that another store reads too: the first write copies
         self._name_tables()
 
@@ -74,7 +77,7 @@ class Store:
         """A record's public bytes, its live members (counters and mirrors) as they are now."""
         if not table.spec.live:
             return self.mirrored(table, record) if table.spec.mirrors else record.public
-        remembered = self._rendered[table.name]
+        remembered = self.remembered[table.name]
         known = remembered.get(record.id)
         if known is None:
             known = remembered[record.id] = self.rendered(table, record)
@@ -186,7 +189,7 @@ class Store:
         before = self.usage.get(ident)
         self.unrecorded.setdefault(ident, before)
         self.usage[ident] = ((before or UNUSED)[0] + 1, at)
-        self._rendered["api_keys"].pop(ident, None)
+        self.remembered["api_keys"].pop(ident, None)
 
     # -- writing, which only the fold of a step does
 
@@ -199,9 +202,9 @@ class Store:
         else:
             table.put(record, public, hidden, before)
         if table.spec.live:
-            self._rendered[table.name].pop(record.id, None)
+            self.remembered[table.name].pop(record.id, None)
         for name, ident_of in table.invalidates:
-            remembered = self._rendered[name]
+            remembered = self.remembered[name]
             if remembered:  # of records that this one feeds, and is out of date now
                 remembered.pop(ident_of(public, hidden), None)
                 if before is not None:
@@ -212,9 +215,9 @@ class Store:
         if self._shared:
             table = self._own(table)
         table.drop(row)
-        self._rendered[table.name].pop(row.id, None)
+        self.remembered[table.name].pop(row.id, None)
         for name, ident_of in table.invalidates:
-            self._rendered[name].pop(ident_of(row.public, row.hidden), None)
+            self.remembered[name].pop(ident_of(row.public, row.hidden), None)
 
     def _own(self, table: Table) -> Table:
         """The table that this store alone writes: a copy of one that it shares."""
@@ -231,7 +234,7 @@ class Store:
             self.usage.pop(ident, None)
         else:
             self.usage[ident] = usage
-        self._rendered["api_keys"].pop(ident, None)
+        self.remembered["api_keys"].pop(ident, None)
 
     def forget_unrecorded(self) -> None:
         """Have keys been used as often as the newest step says."""
@@ -241,7 +244,7 @@ class Store:
 
     def adopt(self, other: "Store") -> None:
         """Have all that another store of the same merchant has, which nobody uses any more."""
-        self.tables, self._shared, self._rendered = other.tables, other._shared, other._rendered
+        self.tables, self._shared, self.remembered = other.tables, other._shared, other.remembered
         self.usage, self.unrecorded = other.usage, other.unrecorded
         self._name_tables()
 
@@ -249,7 +252,7 @@ class Store:
         """Have these records, and make anew all that is derived from them: after a defect has left it half done."""
         self.tables = {name: rebuilt(table, rows[name]) for name, table in self.tables.items()}
         self._shared.clear()
-        for remembered in self._rendered.values():
+        for remembered in self.remembered.values():
             remembered.clear()
         self._name_tables()
 
@@ -259,7 +262,7 @@ class Store:
         twin.merchant, twin._layout = self.merchant, self._layout
         twin.tables = dict(self.tables)
         self._shared, twin._shared = set(self.tables), set(self.tables)
-        twin._rendered = {name: {} for name in self.tables}
+        twin.remembered = {name: {} for name in self.tables}
         twin.usage, twin.unrecorded = dict(self.usage), dict(self.unrecorded)
         twin._name_tables()
         return twin

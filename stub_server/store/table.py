@@ -29,7 +29,7 @@ class Table:
 
     def __init__(self, name: str, spec: TableSpec, check: Check) -> None:
         """`check` holds the public part of every new version against the contract."""
-        self.name, self.spec, self._check = name, spec, check
+        self.name, self.spec, self.check = name, spec, check
         self.rows: dict[int, Record] = {}
         self.keys: dict[str, int] = {}
         self.order: ordered.Keys = []
@@ -148,7 +148,7 @@ class Table:
 
     def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None) -> Record:
         """Check a new version against the contract and the unique keys, and write its bytes."""
-        self._check(public)
+        self.check(public)
         self._claim(ident, public, hidden)
         if before is None:
             key, version = place(parse_iso(public[self.spec.created]), ident), 1
@@ -279,7 +279,7 @@ class Table:
 
     def blank(self) -> "Table":
         """An empty table of the same kind."""
-        return Table(self.name, self.spec, self._check)
+        return Table(self.name, self.spec, self.check)
 
     def copy(self) -> "Table":
         """An independent copy. Records are shared, for they never change, and a large table's lists until one does."""

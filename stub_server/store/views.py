@@ -67,61 +67,61 @@ class View:
 
 
 class Views:
-    """The views of one table. `is_sorted` tells whether one of them has a sort order of its own."""
+    """The views of one table, `held` by what was asked. `is_sorted` tells whether one has a sort order of its own."""
 
-    __slots__ = ("_held", "_noted", "_positions", "is_sorted")
+    __slots__ = ("_noted", "_positions", "held", "is_sorted")
 
     def __init__(self, positions: Mapping[str, int]) -> None:
         """`positions` says where each index's value stands among a record's values."""
         self._positions = positions
-        self._held: dict[tuple[Conditions, str | None], View] = {}
+        self.held: dict[tuple[Conditions, str | None], View] = {}
         self._noted: list[Noted] = []
         self.is_sorted = False
 
     def __bool__(self) -> bool:
-        return bool(self._held)
+        return bool(self.held)
 
     def note(self, change: Noted) -> None:
         """Remember a change for the views that are read later."""
         self._noted.append(change)
         if len(self._noted) >= MOST_NOTED:
-            self._held = {asked: view for asked, view in self._held.items() if view.seen}
+            self.held = {asked: view for asked, view in self.held.items() if view.seen}
             self._rebase()
 
     def find(self, conditions: Conditions, sort: str | None) -> Keys | None:
         """The keys of a view that is kept, up to date."""
-        view = self._held.pop((conditions, sort), None)
+        view = self.held.pop((conditions, sort), None)
         if view is None:
             return None
         view.catch_up(self._noted)
-        self._held[conditions, sort] = view  # the one last asked for goes last
+        self.held[conditions, sort] = view  # the one last asked for goes last
         self._rebase()
         return view.keys
 
     def keep(self, conditions: Conditions, sort: str | None, keys: list[Any]) -> Keys:
         """Keep a view from now on; `keys` are in order."""
         named = [(self._positions[name], wanted) for name, wanted in conditions]
-        view = self._held[conditions, sort] = View(named, sort, keys)
+        view = self.held[conditions, sort] = View(named, sort, keys)
         view.seen = len(self._noted)
         if sort is not None and not self.is_sorted:
             # Changes noted so far lack what this view is sorted by: no view may need them any more.
             self.is_sorted = True
-            for other in self._held.values():
+            for other in self.held.values():
                 other.catch_up(self._noted)
-        if len(self._held) > MOST:
-            del self._held[next(iter(self._held))]
+        if len(self.held) > MOST:
+            del self.held[next(iter(self.held))]
         self._rebase()
         return view.keys
 
     def clear(self) -> None:
         """Forget all: they are made again when somebody asks."""
-        self._held.clear()
+        self.held.clear()
         self._noted.clear()
         self.is_sorted = False
 
     def _rebase(self) -> None:
         """Forget the changes that every view has taken over."""
-        common = min((view.seen for view in self._held.values()), default=len(self._noted))
+        common = min((view.seen for view in self.held.values()), default=len(self._noted))
         del self._noted[:common]
-        for view in self._held.values():
+        for view in self.held.values():
             view.seen -= common

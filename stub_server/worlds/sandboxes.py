@@ -66,15 +66,13 @@ class Sandboxes(Entries):
         Raises StoreError, BadFile, ScenarioError.
         """
         super().__init__(bell, keeper or Keeper(None))
-        self._origin, self.scenario, self.seed, self._open = origin, origin.scenario, origin.seed, open_names
+        self.origin, self.scenario, self.seed, self._open = origin, origin.scenario, origin.seed, open_names
         self.lane = lane or Lane()
         self._started, self._begun = wall_ms(), 0
         self._for_inboxes, self._for_snapshots = Budget(MOST_BYTES_IN_ALL), Budget(MOST_SNAPSHOT_BYTES)
-        self._maker = Maker(origin, Budget(), Budget(MOST_JOURNAL_BYTES), self.lane)
+        self.maker = Maker(origin, Budget(), Budget(MOST_JOURNAL_BYTES), self.lane)
         self._customs = Customs(origin.seeding.fixtures, origin.secret)
-        for entry in sorted(
-            self.keeper.read(self._maker, origin, self._belongings), key=lambda entry: entry.created_at
-        ):
+        for entry in sorted(self.keeper.read(self.maker, origin, self._belongings), key=lambda entry: entry.created_at):
             self.put(entry)
         for entry in sorted(self._entries.values(), key=lambda entry: entry.last_used_at):
             entry.turn = next(self._turns)
@@ -87,19 +85,19 @@ class Sandboxes(Entries):
             entry = self._enter(world, None, self.keeper.prepare_at_once(world, snapshots))
             _fill(entry, snapshots)
         else:
-            world = self._maker.make(DEFAULT, origin.scenario, origin.seed, None)
+            world = self.maker.make(DEFAULT, origin.scenario, origin.seed, None)
             self._enter(world, None, self.keeper.prepare_at_once(world))
 
     @property
     def scenarios(self) -> list[str]:
         """The scenarios that a request may name, besides the one that the server was started with."""
-        return known_scenarios(self._origin.seeding.fixtures)
+        return known_scenarios(self.origin.seeding.fixtures)
 
     def control_key(self, name: str) -> str:
         """The key that opens the controls of one sandbox, until it is deleted. Raises Missing."""
         entry = self.entry(name)
         named = f"control/{entry.world.name}/{entry.created_at}".encode()
-        return "sk_control_" + hmac.digest(self._origin.control_secret, named, "sha256").hex()[:48]
+        return "sk_control_" + hmac.digest(self.origin.control_secret, named, "sha256").hex()[:48]
 
     # -- making
 
@@ -128,7 +126,7 @@ class Sandboxes(Entries):
             )
             raise Missing(f"There is no sandbox {name}.{hint} {how}", code="sandbox_not_found")
         try:
-            return await self._maker.begin(name, self.scenario, self.seed, None)
+            return await self.maker.begin(name, self.scenario, self.seed, None)
         except Missing as error:
             raise _none(name, error) from None
 
@@ -164,7 +162,7 @@ class Sandboxes(Entries):
         """
         name = self.free_name(name, "world")
         self.make_room()
-        world = await self._maker.begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
+        world = await self.maker.begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
         _begin_with(world, world.settings, settings)
         return await self._admit(world, None, ttl)
 
@@ -182,7 +180,7 @@ class Sandboxes(Entries):
             world = origin.fork(name)
         else:
             world = await self.lane.in_line(state_at(origin, step, name))
-        derive_keys(world, self._origin.secret)
+        derive_keys(world, self.origin.secret)
         if deliver:
             world.speak()
         return await self._admit(world, origin.name, ttl)
@@ -210,7 +208,7 @@ class Sandboxes(Entries):
         that differ from the ones that it began with last. Raises Missing.
         """
         old = self.entry(name).world
-        world = await self._maker.begin(name, scenario or old.scenario, old.seed if seed is None else seed, now)
+        world = await self.maker.begin(name, scenario or old.scenario, old.seed if seed is None else seed, now)
         _begin_with(world, old.first_settings, settings)
         return (await self._replace(name, world)).world
 
@@ -235,7 +233,7 @@ class Sandboxes(Entries):
         """Have a world that `fill` makes of one without records, in the place of another, if there is one."""
         if self.find(name) is None:
             await self.create(name, None, None, None, None)
-        world = self._maker.carried(name, scenario, seed)
+        world = self.maker.carried(name, scenario, seed)
         fill(world)
         return (await self._replace(name, world)).world
 
@@ -260,10 +258,10 @@ class Sandboxes(Entries):
 
     def _admission(self, name: str, file: bytes | bytearray) -> Callable[[], tuple[Sandbox, list[Snapshot]]]:
         """Reads and judges a file, in whatever thread: a world that tells nobody, and its snapshots."""
-        empty = partial(self._maker.carried, name)
+        empty = partial(self.maker.carried, name)
 
         def admitted() -> tuple[Sandbox, list[Snapshot]]:
-            world, steps, pinned, requests = self._customs.admit(file, name, self._origin.history, empty)
+            world, steps, pinned, requests = self._customs.admit(file, name, self.origin.history, empty)
             world.log.refill(steps)
             for trace in traces_of(requests, steps, name, keeps_bodies=world.journal.keeps_bodies):
                 trace.is_of_another = trace.before > world.log.number  # of a file without the steps since

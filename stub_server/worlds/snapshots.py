@@ -53,11 +53,11 @@ class Snapshot:
 class Snapshots:
     """The snapshots of one world by name."""
 
-    __slots__ = ("_budget", "_held", "_size")
+    __slots__ = ("_held", "_size", "budget")
 
     def __init__(self, budget: Budget) -> None:
         """`budget` is shared by the snapshots of a server."""
-        self._budget = budget
+        self.budget = budget
         self._held: dict[str, Snapshot] = {}
         self._size = 0
 
@@ -84,23 +84,23 @@ class Snapshots:
             raise _too_many(f"A sandbox has at most {MOST} snapshots.")
         if self._size - given + size > MOST_BYTES:
             raise _too_many(f"The snapshots of a sandbox have at most {MOST_BYTES >> 20} MiB together.")
-        if self._budget.used - given + size > self._budget.most:
-            raise _too_many(f"The snapshots of all sandboxes have at most {self._budget.most >> 20} MiB together.")
+        if self.budget.used - given + size > self.budget.most:
+            raise _too_many(f"The snapshots of all sandboxes have at most {self.budget.most >> 20} MiB together.")
 
     def check_room_instead(self, snapshots: Iterable[Snapshot]) -> None:
         """Refuse snapshots that are to come in place of all of these when they do not fit. Raises Conflict."""
         size = sum([snapshot.size for snapshot in snapshots])
         if size > MOST_BYTES:
             raise _too_many(f"The snapshots of a sandbox have at most {MOST_BYTES >> 20} MiB together.")
-        if self._budget.used - self._size + size > self._budget.most:
-            raise _too_many(f"The snapshots of all sandboxes have at most {self._budget.most >> 20} MiB together.")
+        if self.budget.used - self._size + size > self.budget.most:
+            raise _too_many(f"The snapshots of all sandboxes have at most {self.budget.most >> 20} MiB together.")
 
     def keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot for which there is room, in place of the one of the same name."""
         self._let_go(snapshot.name)
         self._held[snapshot.name] = snapshot
         self._size += snapshot.size
-        self._budget.used += snapshot.size
+        self.budget.used += snapshot.size
 
     def drop(self, name: str) -> None:
         """Let a snapshot go. Raises Missing."""
@@ -116,7 +116,7 @@ class Snapshots:
         gone = self._held.pop(name, None)
         if gone is not None:
             self._size -= gone.size
-            self._budget.used -= gone.size
+            self.budget.used -= gone.size
 
 
 def taken(world: Sandbox, name: str, description: str | None) -> Generator[None, None, Snapshot]:

@@ -102,7 +102,7 @@ def serve(core: int) -> None:
     with listen(settings) as listener:
         settings = with_port(settings, listener)
         app = create_app(settings)
-        app.sandboxes.default.log._budget.most = 1 << 34
+        app.sandboxes.default.log.budget.most = 1 << 34
         print(json.dumps({"port": settings.port, "token": token(app)}), flush=True)
         calm_collector()
         server, pulse = uvicorn.Server(uvicorn_config(app, Limits())), Pulse()

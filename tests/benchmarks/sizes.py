@@ -97,7 +97,7 @@ async def ask(app: Edge, path: str, bearer: str, times: int) -> float:
 
     began = time.process_time_ns()
     for _ in range(times):
-        app.sandboxes.default.store._rendered["projects"].clear()
+        app.sandboxes.default.store.remembered["projects"].clear()
         await app(dict(scope), receive, send)
     spent = (time.process_time_ns() - began) / 1_000 / times
     if status[0] != 200:

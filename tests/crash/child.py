@@ -65,7 +65,7 @@ def live(folder: Path, told: int, seed: int, place: str | None, count: int) -> N
     ):
         app = create_app(settings(folder))
         inside = Inside(app)
-        inside.run(_started(app))
+        inside.run(started(app))
         if place is not None:
             PLACES[place](count)
         random = Random(seed)
@@ -79,7 +79,8 @@ def live(folder: Path, told: int, seed: int, place: str | None, count: int) -> N
             _tell(told, {"facts": facts(app)})
 
 
-async def _started(app: Edge) -> None:
+async def started(app: Edge) -> None:
+    """Have what is written brought to the disk, as a server that was started does."""
     app.sandboxes.keeper.start(app.sandboxes.lane)
 
 

@@ -16,7 +16,7 @@ from stub_server.http.edge import Edge
 from stub_server.worlds import keeping
 
 from ..engine.inside import Inside
-from .child import ACTIONS, NAMES, _started, digest, facts, settings
+from .child import ACTIONS, NAMES, digest, facts, settings, started
 
 DAMAGES = ("flip", "cut", "remove")
 _MOVED = ("worlds", "worlds-wal", "newest", "states")
@@ -43,7 +43,7 @@ def intact(folder: Path, seed: int, *, killed: bool) -> Intact:
     with patch.object(keeping, "LEAST", 12_000):
         app = create_app(settings(folder / "living"))
         inside = Inside(app)
-        inside.run(_started(app))
+        inside.run(started(app))
         for _ in range(40):
             action = random.choices(("customer", "rename", "advance", "fork", "rewind", "reset"), (20, 20, 3, 3, 2, 2))[
                 0

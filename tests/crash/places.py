@@ -7,7 +7,7 @@ from typing import Any
 
 from stub_server.files.directory import Directory
 from stub_server.files.states import States
-from stub_server.files.syncing import Syncing
+from stub_server.files.steps import StepTables
 from stub_server.worlds import keeping
 
 
@@ -74,17 +74,15 @@ PLACES: dict[str, Callable[[int], None]] = {
     "before steps are written": _around(Directory, "flush", after=False),
     "after steps were written": _around(Directory, "flush", after=True),
     "within a state": _in_a_state,
-    "before a state is synced": _around(Directory, "_sync_names", after=False),
-    "after a state was synced": _around(Directory, "_sync_names", after=True),
+    "before a file is synced": _around(os, "fsync", after=False),
+    "after a file was synced": _around(os, "fsync", after=True),
     "before a world comes": _around(Directory, "enter", after=False),
-    "while a world comes": _around(Directory, "_drop", after=True),
+    "while a world comes": _around(StepTables, "create", after=False),
     "after a world came": _around(Directory, "enter", after=True),
     "before a world goes": _around(Directory, "drop", after=False),
     "after a world went": _around(Directory, "drop", after=True),
     "before a later state counts": _around(Directory, "rebase", after=False),
     "after a later state counts": _around(Directory, "rebase", after=True),
     "while steps are deleted": _between(Directory, "tidied"),
-    "before what is written is synced": _around(Syncing, "_look", after=False),
-    "after what was written is synced": _around(Syncing, "_look", after=True),
-    "before a world is written anew": _around(keeping.Keeper, "_writing", after=False),
+    "before a world is written anew": _around(keeping, "capture", after=False),
 }

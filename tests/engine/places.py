@@ -29,11 +29,11 @@ DECIDING: Mapping[Place, Callable[[str], Exception]] = {
     **{
         Place(Draft, name): Planted
         for name in (
-            "create", "update", "_check_unique", "drop", "at", "open_store", "emit_change", "emit_move", "_emit",
-            "raise_event", "open_deliveries", "record", "_make_room", "_used",
+            "create", "update", "drop", "at", "open_store", "emit_change", "emit_move", "raise_event",
+            "open_deliveries", "record",
         )
     },
-    **{Place(Cutter, name): Planted for name in ("_next_block", "_secret", "uuid", "code", "event", "alnum", "secret")},
+    **{Place(Cutter, name): Planted for name in ("uuid", "code", "event", "alnum", "secret")},
     **{Place(Clock, name): Planted for name in ("moved", "stopped")},
     Place(draft_module, "outgoing"): Planted,
     Place(Replies, "outgoing"): Planted,
@@ -45,7 +45,7 @@ DECIDING: Mapping[Place, Callable[[str], Exception]] = {
     Place(Event, "payload"): Planted,
     Place(Event, "__new__"): Planted,
     Place(EventLog, "outgoing"): Planted,
-    Place(Bound, "_checked"): ContractViolation,
+    Place(Bound, "answer_at_once", True): ContractViolation,
     Place(idempotency, "saved"): Planted,
     Place(Step, "__new__"): Planted,
     Place(Sandbox, "take"): Planted,
@@ -55,9 +55,9 @@ DECIDING: Mapping[Place, Callable[[str], Exception]] = {
 FOLDING = tuple(
     Place(owner, name, late)
     for owner, names in (
-        (Sandbox, ("fold", "_fold_rest", "_store_for")),
+        (Sandbox, ("fold",)),
         (Store, ("put", "drop", "set_usage")),
-        (Table, ("enter", "put", "drop", "_move", "_reindex", "_values", "_ranks")),
+        (Table, ("enter", "put", "drop")),
         (Sorts, ("enter", "move", "values")),
         (Tallies, ("count",)),
         (Views, ("note",)),
@@ -74,9 +74,9 @@ FOLDING = tuple(
 COPYING = tuple(
     Place(owner, name, late)
     for owner, names in (
-        (Sandbox, ("fold", "_fold_rest")),
-        (Store, ("put", "drop", "_own", "_name_tables")),
-        (Table, ("copy", "enter", "put", "drop", "_take_over")),
+        (Sandbox, ("fold",)),
+        (Store, ("put", "drop")),
+        (Table, ("copy", "enter", "put", "drop")),
         (Sorts, ("copy",)),
         (Tallies, ("copy_to",)),
         (ordered, ("duplicate",)),

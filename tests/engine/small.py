@@ -38,7 +38,7 @@ def small_server(scenario: str = "empty") -> Iterator[Edge]:
         each.start()
     try:
         app = create_app(replace(FROZEN, scenario=scenario))
-        app.sandboxes.default.log._budget.most = 1 << 34
+        app.sandboxes.default.log.budget.most = 1 << 34
         yield app
     finally:
         for each in undo:
@@ -48,16 +48,16 @@ def small_server(scenario: str = "empty") -> Iterator[Edge]:
 def origin(app: Edge) -> Sandbox:
     """The world as it is seeded, apart from the server; `serve` has the server answer from it."""
     sandboxes = app.sandboxes
-    return sandboxes._maker.make(NAME, sandboxes.scenario, sandboxes.seed, None)
+    return sandboxes.maker.make(NAME, sandboxes.scenario, sandboxes.seed, None)
 
 
 def serve(app: Edge, world: Sandbox) -> None:
     """Have the server answer from a world."""
     sandboxes = app.sandboxes
-    entry = sandboxes._entries[NAME]
+    entry = sandboxes.entry(NAME)
     entry.snapshots.clear()
+    world.bell = sandboxes.default.bell
     entry.world = sandboxes.default = world
-    world.bell = sandboxes._bell
     sandboxes.keyring.forget(NAME)
     sandboxes.keyring.adopt(world)
 
@@ -77,4 +77,4 @@ class Wall:
 
 def set_wall(clock: Clock, wall: Wall) -> None:
     """Give a clock another wall: what runs by it is the same in every run."""
-    clock._wall = wall
+    clock.wall = wall

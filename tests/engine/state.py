@@ -130,7 +130,7 @@ def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
         for name, table in store.tables.items():
             wrong = differences(derived(rebuilt(table)), derived(table))
             found |= {f"{ident} {name} {part}": pair for part, pair in wrong.items()}
-            for (conditions, sort), view in list(table.views._held.items()):
+            for (conditions, sort), view in list(table.views.held.items()):
                 kept = table.views.find(conditions, sort)
                 assert kept is view.keys
                 fresh_keys = _matching(table, conditions, sort)
@@ -147,7 +147,7 @@ def remembered_wrongly(world: Sandbox) -> dict[str, tuple[Any, Any]]:
             if not table.spec.live:
                 continue
             fresh = {record.id: store.rendered(table, record) for record in table.rows.values()}
-            remembered = store._rendered[name]
+            remembered = store.remembered[name]
             for record_id, shown in remembered.items():
                 if fresh.get(record_id) != shown:
                     found[f"{ident} {name} {record_id}"] = fresh.get(record_id), shown
@@ -180,15 +180,15 @@ class _At:
 
     def __init__(self, clock: Clock, now: int) -> None:
         self._clock, self._now = clock, now
-        self._was, self._wall = clock.state, clock._wall
+        self._was, self._wall = clock.state, clock.wall
 
     def __enter__(self) -> None:
         self._clock.set(self._was._replace(now=self._now, frozen=True))
-        self._clock._wall = Wall(self._now)
+        self._clock.wall = Wall(self._now)
 
     def __exit__(self, *_: object) -> None:
         self._clock.set(self._was)
-        self._clock._wall = self._wall
+        self._clock.wall = self._wall
 
 
 def answers(inside: Inside, world: Sandbox) -> Facts:

@@ -53,7 +53,7 @@ def world_of(inside: Inside, sandbox: str) -> Sandbox:
 
 def budget_of(inside: Inside) -> Budget:
     """What the logs of a server share."""
-    return inside.app.sandboxes.default.log._budget
+    return inside.app.sandboxes.default.log.budget
 
 
 def bytes_of(*worlds: Sandbox) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from stub_server.engine import sandbox as sandbox_module
 from stub_server.engine import scheduler
 from stub_server.engine.draft import Draft
 from stub_server.engine.jobs import JOBS, Job
@@ -152,7 +153,7 @@ def test_a_draft_that_spans_another_step_is_void(shop: Shop) -> None:
 def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world, checked = shop.world, Bound._checked
+    world, answer_at_once = shop.world, Bound.answer_at_once
     twin = world.fork(world.name)
 
     def meddle(somewhere: Sandbox) -> None:
@@ -161,12 +162,12 @@ def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
         draft.record()
 
     def meddled(*given: Any) -> Any:
-        reply = checked(*given)
+        reply = answer_at_once(*given)
         meddle(world)
         return reply
 
     with monkeypatch.context() as patched:
-        patched.setattr(Bound, "_checked", meddled)
+        patched.setattr(Bound, "answer_at_once", meddled)
         is_a_defect(create(shop, "once"))
     meddle(twin)
     same(state(twin), state(world))
@@ -201,7 +202,7 @@ def test_a_defect_after_a_delivery_was_opened_is_the_answer_of_its_key(
 @pytest.fixture
 def broken(shop: Shop) -> Iterator[Shop]:
     """A world in which folding a step has failed, and so has the repair."""
-    with Fault(Place(Store, "put")), Fault(Place(Sandbox, "_repair")):
+    with Fault(Place(Store, "put")), Fault(Place(sandbox_module, "rebuild")):
         is_a_defect(create(shop, "lost"))
     assert shop.world.is_broken
     yield shop
@@ -249,7 +250,7 @@ def test_a_world_that_a_job_breaks_answers_503_at_once(waiting: Shop) -> None:
     set_wall(world.clock, wall)
     assert 200 == waiting.inside.ask("POST", "/_sandbox/clock/resume").status
     wall.now += 2 * DAY
-    with Fault(Place(Store, "put")), Fault(Place(Sandbox, "_repair")):
+    with Fault(Place(Store, "put")), Fault(Place(sandbox_module, "rebuild")):
         unavailable(read(waiting))
     assert world.is_broken
     unavailable(read(waiting))

@@ -274,7 +274,7 @@ def _no_such_step(shop: Estate) -> httpx2.Response:
     log = shop.live.app.sandboxes.entry(shop.sandbox).world.log
     path = f"/sandboxes/{shop.sandbox}/fork"
     refused(shop.control.post(path, json={"step": log.number + 1}), 409, "step_not_kept")
-    log._forget()
+    log.forget(1)
     return shop.control.post(path, json={"step": 0})
 
 

@@ -42,8 +42,8 @@ def read(inside: Inside, lines: Iterable[bytes]) -> tuple[Sandbox, list[Step]]:
     for line in lines:
         ((kind, body),) = orjson.loads(line).items()
         reader.read(kind, body)
-    world = inside.app.sandboxes._maker.empty(NAME, reader.state.scenario, reader.state.seed, None)
-    build(world, reader.state, inside.app.sandboxes._origin.secret, reader.state.clock)
+    world = inside.app.sandboxes.maker.empty(NAME, reader.state.scenario, reader.state.seed, None)
+    build(world, reader.state, inside.app.sandboxes.origin.secret, reader.state.clock)
     world.log.refill(reader.steps)
     return world, reader.steps
 
@@ -65,7 +65,7 @@ def test_a_world_that_is_written_and_read_is_the_same(inside: Inside, hooks: tup
         nonlocal examples
         examples += 1
         directory = Directory(tmp_path / str(examples), always=False)
-        directory.secret(inside.app.sandboxes._origin.secret)
+        directory.secret(inside.app.sandboxes.origin.secret)
         keeper = Keeper(directory)
         shop = shop_in(inside, hooks)
         keeper.enter(entry := _entry(shop.world), keeper.prepare_at_once(shop.world))
@@ -93,12 +93,12 @@ def look_at(inside: Inside, shop: Shop) -> None:
     read_back, _ = read(inside, state_lines(capture(world)))
     same(expected, state(read_back))
     assert {} == stale(read_back)
-    secret, history = inside.app.sandboxes._origin.secret, 1 << 30
+    secret, history = inside.app.sandboxes.origin.secret, 1 << 30
     file = BytesIO()
     write_world(file, capture(world), kept)
-    customs = Customs(inside.app.sandboxes._origin.seeding.fixtures, secret)
+    customs = Customs(inside.app.sandboxes.origin.seeding.fixtures, secret)
     admitted, steps, _, _ = customs.admit(
-        file.getvalue(), NAME, history, partial(inside.app.sandboxes._maker.empty, NAME, now=None)
+        file.getvalue(), NAME, history, partial(inside.app.sandboxes.maker.empty, NAME, now=None)
     )
     admitted.log.refill(steps)
     running_on = {"clock": admitted.clock.state} if not admitted.clock.frozen else {}
@@ -122,13 +122,17 @@ def reopened(inside: Inside, path: Path, expected: Facts) -> None:
     for history in (10_000, 7, 0):
         keeper = Keeper(Directory(path, always=False))
         try:
-            origin_ = replace(sandboxes._origin, history=history)
-            (entry,) = keeper.read(sandboxes._maker, origin_, sandboxes._belongings)
+            origin_ = replace(sandboxes.origin, history=history)
+            (entry,) = keeper.read(sandboxes.maker, origin_, _belongings)
             same(expected, state(entry.world))
             assert {} == stale(entry.world)
         finally:
             keeper.close()
 
 
+def _belongings() -> tuple[Inbox, Snapshots]:
+    return Inbox(Budget()), Snapshots(Budget())
+
+
 def _entry(world: Sandbox) -> Entry:
-    return Entry(world, None, False, 0, 0, None, Inbox(Budget()), Snapshots(Budget()), "0-1", world.events.raised)
+    return Entry(world, None, False, 0, 0, None, *_belongings(), "0-1", world.events.raised)

@@ -119,8 +119,7 @@ class Trial:
     def warm(self) -> None:
         """Have every list asked for, so that a write has views to think of, in tables that are the world's own."""
         for store in self.world.stores.values():
-            for table in list(store.tables.values()):
-                store._own(table)
+            store.rebuild({name: table.rows for name, table in store.tables.items()})
         token = token_of(self.inside, self.world, self.world.home)
         for path, queries in LISTS.items():
             for query in queries:

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from stub_server.delivery import passage
+from stub_server.delivery.posting import Posting
 
 from ..support.live import NOW, Live
 from ..support.make import Json, make_order
@@ -221,16 +222,22 @@ def test_a_call_that_waits_in_a_world_that_is_reset_says_that_it_has_not_done_it
 
 
 def test_a_drain_of_a_world_that_is_reset_says_that_it_has_not_waited(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, live: Live
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    drains, ended = threading.Event(), Posting.ended
+
+    async def watched(posting: Posting) -> None:
+        drains.set()
+        await ended(posting)
+
+    monkeypatch.setattr(Posting, "ended", watched)
     hook(events=["order.created"])
     receiver.hold = threading.Event()
     make_order(api)
     arrived(receiver, 1)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(control.post, "/webhooks/drain")
-        while not live.app.server.courier.posting._watching and not waiting.done():
-            time.sleep(0.01)
+        assert drains.wait(20)
         assert control.post("/reset").status_code == 200
         receiver.hold.set()
         refused(waiting.result(), 503, "sandbox_unavailable")

@@ -231,7 +231,7 @@ def test_snapshots_that_do_not_fit_are_refused_before_anything_changes(
     live: Live, control: httpx2.Client, file: list[Line]
 ) -> None:
     """Those that they take the place of make room."""
-    budget = live.app.sandboxes._for_snapshots
+    budget = live.app.sandboxes.entry("default").snapshots.budget
     imported(control, sealed(file))
     used = budget.used
     imported(control, sealed(file))

@@ -156,7 +156,7 @@ def test_a_sandbox_has_so_many_and_so_large(control: httpx2.Client, monkeypatch:
 def test_the_snapshots_of_all_sandboxes_share_a_bound(serve: Serve) -> None:
     """And one that is dropped, with its sandbox or without, gives its bytes back."""
     server = serve(seed=11)
-    budget = server.app.sandboxes._for_snapshots
+    budget = server.app.sandboxes.entry("default").snapshots.budget
     assert 0 == budget.used
 
     def make(world: str, name: str) -> httpx2.Response:

@@ -28,8 +28,15 @@ def bills_stay_open(patch: Patch) -> None:
 
 def who_pays_again_has_two(patch: Patch) -> None:
     """A paid order opens a second subscription of the same plan."""
-    right: Any = billing._renewed_by
-    patch.setattr(billing, "_renewed_by", lambda draft, order: right(draft, order) if order["renewal"] else None)
+    right: Any = billing.pay
+
+    def pay(draft: Any, row: Any, *how: Any, **options: Any) -> Any:
+        with Patch.context() as inner:
+            if not row.hidden["renewal"]:
+                inner.setattr(billing, "held_by", lambda *_: None)
+            return right(draft, row, *how, **options)
+
+    patch.setattr(billing, "pay", pay)
 
 
 def time_goes_on_while_suspended(patch: Patch) -> None:
@@ -67,16 +74,11 @@ def bills_go_to_nobody_new(patch: Patch) -> None:
 
 def any_refund_ends_it(patch: Patch) -> None:
     """The refund of a period that is to come ends the subscription too."""
-    right = billing._take_back
 
-    def take_back(draft: Any, ident: str, order_id: str) -> None:
-        row = draft.open(draft.store.subscriptions, ident)
-        if order_id in row.hidden["paid_by"][1:] and row.public["status"] == "active":
-            billing.end_subscription(draft, row, "canceled")
-        else:
-            right(draft, ident, order_id)
+    def withdrawn(public: Any, hidden: Any, now: int, order_id: str) -> Any:
+        return subscriptions.ended(public, "canceled", now), hidden
 
-    patch.setattr(billing, "_take_back", take_back)
+    patch.setattr(subscriptions, "withdrawn", withdrawn)
 
 
 def months_are_those_of_greenwich(patch: Patch) -> None:

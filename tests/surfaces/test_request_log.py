@@ -11,6 +11,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Event
+from weakref import ref
 
 import pytest
 
@@ -86,11 +88,20 @@ def trace(number: int) -> Trace:
     return found
 
 
+class Warned(list[str]):
+    """The warnings of a request, which can be referred to weakly."""
+
+
 class Slow(io.StringIO):
     """A terminal that takes its time."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = Event()
+
     def write(self, text: str) -> int:
         """Half a second for whatever comes."""
+        self.begun.set()
         time.sleep(0.5)
         return super().write(text)
 
@@ -114,16 +125,17 @@ def test_too_many_lines_are_counted_instead_of_written(count: int) -> None:
 
 def test_a_slow_terminal_is_not_waited_for() -> None:
     """While it writes, requests are taken as ever, and the memory for them is bounded."""
-    stream = Slow()
+    stream, kept = Slow(), list[ref[Warned]]()
     log = RequestLog("requests", stream).start()
     log(trace(0), ())
-    deadline = time.monotonic() + 20
-    while log._waiting and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert "" == stream.getvalue()  # the thread is writing, and these do not wait for it
+    assert stream.begun.wait(20)
     for number in range(3 * KEPT):
-        log(trace(number), ())
-    assert KEPT == len(log._waiting)
+        warned = Warned()
+        kept.append(ref(warned))
+        log(trace(number), warned)
+    del warned
+    assert "" == stream.getvalue()  # the thread is writing, and these have not waited for it
+    assert KEPT == sum(each() is not None for each in kept)
     log.close()
     assert f"… {3 * KEPT - AT_ONCE} more requests" in stream.getvalue()
 

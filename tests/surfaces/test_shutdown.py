@@ -83,7 +83,7 @@ def test_a_receiver_that_never_answers_holds_nobody_up() -> None:
 
 STUCK = """
 import socket, sys, time
-import stub_server.app
+import stub_server.console
 from stub_server.cli import main
 
 asked = socket.getaddrinfo
@@ -101,7 +101,7 @@ def page(environ, start_response):
     return [b"late"]
 
 socket.getaddrinfo = hanging
-stub_server.app._console = lambda *_: page
+stub_server.console.create_console = lambda *_, **__: page
 sys.argv[0] = "stub-server"
 sys.exit(main())
 """

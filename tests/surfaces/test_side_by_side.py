@@ -72,7 +72,7 @@ def test_others_are_served_while_a_sandbox_does_what_was_due(large: Live) -> Non
     """Its next request waits for a long night's jobs; one to another sandbox waited too, however long they took."""
     door_to(large, "night")
     world = large.app.sandboxes.entry("night").world
-    world.clock._wall, world.clock.frozen = (lambda: parse_iso(NOW) + 365 * DAY), False
+    world.clock.wall, world.clock.frozen = (lambda: parse_iso(NOW) + 365 * DAY), False
     assert SEVERAL <= served_meanwhile(large, "GET", "/s/night/_sandbox/clock", b"", 200)
     assert parse_iso(NOW) + 365 * DAY == world.clock.now
 

@@ -7,7 +7,7 @@ from stub_server.engine import scheduler
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.scheduler import Fired, advance, arrive, passing, tick, tick_through
 from stub_server.engine.step import Cause
-from stub_server.kernel.clock import DAY
+from stub_server.kernel.clock import DAY, ClockState
 from stub_server.kernel.ids import Cutter
 
 from ..support.live import FROZEN
@@ -40,13 +40,18 @@ def test_jobs_that_are_done_with_pauses_are_the_same_as_at_once(world: Sandbox) 
     assert (whole.counts(), whole.log.number) == (world.counts(), world.log.number)
 
 
+def run_to(world: Sandbox, instant: int) -> None:
+    """Have a frozen clock run by a wall that shows an instant."""
+    world.clock.wall = lambda: instant
+    world.clock.set(ClockState(world.clock.now, 0, False))
+
+
 @pytest.mark.check
 def test_a_running_clock_waits_for_the_jobs_of_the_past(world: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """A request after a long night finds more due than is done at once, and the clock stands until the rest is."""
     monkeypatch.setattr(scheduler, "LITTLE", 0)
     twin = world.fork("night")
-    twin.clock._wall = lambda: world.clock.now + 60 * DAY
-    twin.clock._offset, twin.clock.frozen = 0, False
+    run_to(twin, world.clock.now + 60 * DAY)
     assert world.clock.now + 60 * DAY == tick(twin)
     assert twin.clock.now < world.clock.now + 60 * DAY
     tick_through(twin)
@@ -61,8 +66,7 @@ def test_a_request_after_a_job_has_the_time_of_the_request(world: Sandbox) -> No
     twin = world.fork("morning")
     due = twin.timers.next_due()
     assert due is not None
-    twin.clock._wall = lambda: due + 1
-    twin.clock._offset, twin.clock.frozen = 0, False
+    run_to(twin, due + 1)
     tick_through(twin)
     assert due + 1 == twin.clock.now
     later = twin.timers.next_due()
