@@ -6,6 +6,7 @@ import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -51,19 +52,27 @@ def dotted(module: str) -> str:
     return name.removesuffix(".__init__")
 
 
-def imports(module: str) -> Iterator[str]:
+@cache
+def tree_of(module: str) -> ast.Module:
+    """A module, parsed."""
+    return ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
+
+
+@cache
+def imports(module: str) -> list[str]:
     """Every module that a module names in an import, in full, wherever in it the import stands."""
-    package = dotted(module).split(".")
+    package, found = dotted(module).split("."), list[str]()
     if not module.endswith("__init__.py"):
         package = package[:-1]
-    for node in ast.walk(ast.parse((PACKAGE / module).read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(module)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             origin = [*base, *(node.module or "").split(".")] if node.module else base
             named = [".".join([*origin, alias.name]) for alias in node.names]
-            yield from (name if _is_module(name) else ".".join(origin) for name in named)
+            found += [name if _is_module(name) else ".".join(origin) for name in named]
+    return found
 
 
 def _is_module(name: str) -> bool:
@@ -80,69 +89,63 @@ def floor(name: str) -> tuple[str, int] | None:
     return (first, FLOORS[first]) if first in FLOORS else (first, TOP[first])
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_module_imports_its_own_floor_and_the_floors_below(module: str) -> None:
-    place = floor(dotted(module))
-    assert place is not None
-    name, level = place
-    for imported in imports(module):
-        target = floor(imported)
-        if target is None or imported == "stub_server":
-            continue
-        other, below = target
-        assert below <= level, f"{module} (floor {level}) imports {imported} (floor {below})"
-        assert {name, other} not in APART, f"{module}: {name} and {other} do not know each other"
+def test_a_module_imports_its_own_floor_and_the_floors_below() -> None:
+    wrong = []
+    for module in MODULES:
+        place = floor(dotted(module))
+        assert place is not None
+        name, level = place
+        for imported in imports(module):
+            target = floor(imported)
+            if target is None or imported == "stub_server":
+                continue
+            other, below = target
+            if below > level:
+                wrong.append(f"{module} (floor {level}) imports {imported} (floor {below})")
+            if {name, other} in APART:
+                wrong.append(f"{module}: {name} and {other} do not know each other")
+    assert [] == wrong
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_each_library_is_known_where_it_belongs(module: str) -> None:
-    for imported in imports(module):
-        library = imported.partition(".")[0]
-        assert library not in FORBIDDEN, f"{module} imports {library}"
-        owners = OWNERS.get(library)
-        assert owners is None or module.startswith(owners), f"{module} imports {library}, which belongs to {owners}"
+def libraries() -> Iterator[tuple[str, str]]:
+    """(module, library) of every import."""
+    yield from ((module, imported.partition(".")[0]) for module in MODULES for imported in imports(module))
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if m.startswith(PURE)])
-def test_rules_know_neither_clock_nor_chance_nor_files(module: str) -> None:
+def test_each_library_is_known_where_it_belongs() -> None:
+    wrong = [
+        (module, library)
+        for module, library in libraries()
+        if library in FORBIDDEN or not module.startswith(OWNERS.get(library, ""))
+    ]
+    assert [] == wrong
+
+
+def test_rules_know_neither_clock_nor_chance_nor_files() -> None:
     """Whatever they need is passed in. `datetime` is for values; reading the time is not."""
     impure = {
-        "time",
-        "random",
-        "secrets",
-        "os",
-        "pathlib",
-        "socket",
-        "asyncio",
-        "yaml",
-        "uuid",
-        "tempfile",
-        "subprocess",
-    }
-    assert impure.isdisjoint(name.partition(".")[0] for name in imports(module))
-    tree = ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
-    called = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    assert {"open", "print", "input", "datetime.now", "datetime.utcnow", "date.today"}.isdisjoint(called)
-    reaches = {target[0] for name in imports(module) if (target := floor(name)) is not None}
-    assert {"store", "engine", "settings"}.isdisjoint(reaches)
+        "time", "random", "secrets", "os", "pathlib", "socket", "asyncio", "yaml", "uuid", "tempfile", "subprocess",
+        "open", "print", "input", "datetime.now", "datetime.utcnow", "date.today", "store", "engine", "settings",
+    }  # fmt: skip
+    wrong = {}
+    for module in (module for module in MODULES if module.startswith(PURE)):
+        called = {ast.unparse(node.func) for node in ast.walk(tree_of(module)) if isinstance(node, ast.Call)}
+        known = {name.partition(".")[0] for name in imports(module)}
+        reached = {target[0] for name in imports(module) if (target := floor(name)) is not None}
+        if found := impure & (called | known | reached):
+            wrong[module] = found
+    assert {} == wrong
 
 
 def test_the_kernel_needs_the_standard_library_alone() -> None:
-    for module in (m for m in MODULES if m.startswith("kernel/")):
-        for imported in imports(module):
-            library = imported.partition(".")[0]
-            assert library in sys.stdlib_module_names or library in ("stub_server", "orjson"), (
-                f"{module} imports {imported}"
-            )
+    known = {*sys.stdlib_module_names, "stub_server", "orjson"}
+    assert [] == [found for found in libraries() if found[0].startswith("kernel/") and found[1] not in known]
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_module_says_what_it_is_for(module: str) -> None:
-    text = (PACKAGE / module).read_text(encoding="utf-8")
-    if text.strip():
-        doc = ast.get_docstring(ast.parse(text))
-        assert doc, "a module begins with what it is for"
-        assert len(doc.splitlines()[0]) > 15
+def test_a_module_says_what_it_is_for() -> None:
+    empty = {module for module in MODULES if not tree_of(module).body}
+    docs = {module: ast.get_docstring(tree_of(module)) or "" for module in MODULES}
+    assert [] == [module for module, doc in docs.items() if module not in empty and len(doc.partition("\n")[0]) <= 15]
 
 
 QUIET = """
@@ -172,48 +175,47 @@ def test_importing_has_no_effects() -> None:
     What the libraries do when they are imported is theirs: they are imported first.
     """
     names = [dotted(module) for module in MODULES if not module.endswith("__main__.py")]
-    used = {name.partition(".")[0] for module in MODULES for name in imports(module)} - {"stub_server"}
-    libraries = sorted(name for name in used if importlib.util.find_spec(name) is not None)
-    command = [sys.executable, "-W", "ignore", "-c", QUIET, ",".join(libraries), ",".join(names)]
+    used = {library for _, library in libraries()} - {"stub_server"}
+    first = sorted(name for name in used if importlib.util.find_spec(name) is not None)
+    command = [sys.executable, "-W", "ignore", "-c", QUIET, ",".join(first), ",".join(names)]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert (0, "", "") == (result.returncode, result.stdout, result.stderr)
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if not m.endswith("__main__.py")])
-def test_no_module_keeps_state_of_its_own(module: str) -> None:
+CHANGING = {
+    "append", "add", "update", "pop", "clear", "extend", "setdefault", "remove", "insert", "discard", "popitem",
+}  # fmt: skip
+
+
+def test_no_module_keeps_state_of_its_own() -> None:
     """A name at a module's top that is a plain dict, list or set is never changed by its functions."""
+    assert [] == [place for module in MODULES if not module.endswith("__main__.py") for place in changes(module)]
+
+
+def changes(module: str) -> Iterator[str]:
+    """Where functions of a module change what stands at its top."""
     found = importlib.import_module(dotted(module))
-    tree = ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
     tables = {
         name
         for name, value in vars(found).items()
         if isinstance(value, (dict, list, set)) and not name.startswith("__")
     }
-    changing = {
-        "append",
-        "add",
-        "update",
-        "pop",
-        "clear",
-        "extend",
-        "setdefault",
-        "remove",
-        "insert",
-        "discard",
-        "popitem",
-    }
-    for function in (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))):
+    functions = (
+        node for node in ast.walk(tree_of(module)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    )
+    for function in functions:
         local = {a.arg for a in ast.walk(function) if isinstance(a, ast.arg)}
         local |= {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         for node in ast.walk(function):
-            assert not isinstance(node, ast.Global), f"{module}:{node.lineno} writes a global"
+            if isinstance(node, ast.Global):
+                yield f"{module}:{node.lineno} writes a global"
             target: ast.expr | None = None
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in changing:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGING:
                 target = node.func.value
             elif isinstance(node, ast.Subscript) and isinstance(node.ctx, (ast.Store, ast.Del)):
                 target = node.value
-            if isinstance(target, ast.Name) and target.id not in local:
-                assert target.id not in tables, f"{module}:{target.lineno} changes {target.id}"
+            if isinstance(target, ast.Name) and target.id not in local and target.id in tables:
+                yield f"{module}:{target.lineno} changes {target.id}"
 
 
 def test_every_file_that_is_run_first_is_there() -> None:
