@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
 from stub_server.contract.document import JSON, Document, Operation
@@ -16,16 +15,17 @@ from stub_server.http.maps import CODE, free_maps
 from stub_server.resolver import module_of, snake
 
 from ..support.contract import document
+from ..support.laws import every
 
 ENTRIES = {"openapi.yaml": "stub_server.operations", "sandbox.yaml": "stub_server.operations.control"}
 API, CONTROL = document("openapi.yaml"), document("sandbox.yaml")
 OPERATIONS = {(entry, name): op for entry in ENTRIES for name, op in document(entry).operations.items()}
 OF_API = API.operations
-each_operation = pytest.mark.parametrize(("entry", "name"), OPERATIONS)
+each_operation = every(OPERATIONS)
 CODES = set(API.schema("ErrorCode")["enum"])
 
 
-@pytest.mark.parametrize("entry", ENTRIES)
+@every(ENTRIES)
 def test_the_bundle_is_openapi_3_0(entry: str) -> None:
     assert [error.message[:300] for error in OpenAPIV30SpecValidator(document(entry).raw).iter_errors()] == []
     assert document(entry).raw["openapi"] == "3.0.3"
@@ -66,7 +66,7 @@ def test_every_operation_has_a_handler_that_takes_what_the_contract_gives(entry:
     assert sorted(parameters[1 + ids :]) == sorted(named)
 
 
-@pytest.mark.parametrize("entry", ENTRIES)
+@every(ENTRIES)
 def test_every_handler_has_an_operation(entry: str) -> None:
     wanted: dict[str, set[str]] = {}
     for operation in document(entry).operations.values():
@@ -200,7 +200,7 @@ def test_every_integer_that_is_sent_in_json_has_bounds(entry: str, name: str) ->
 # -- scopes, credentials, events
 
 
-@pytest.mark.parametrize("name", OF_API)
+@every(OF_API)
 def test_every_operation_says_which_credential_and_scope_it_needs(name: str) -> None:
     operation = OF_API[name]
     assert operation.scheme in API.raw["components"]["securitySchemes"]
@@ -235,7 +235,7 @@ def test_every_event_is_in_the_catalogue_and_every_event_is_reached() -> None:
         assert name in named or {"clock", "simulation"} & set(by), f"{name} is reached by no operation and no clock"
 
 
-@pytest.mark.parametrize("event", API.events)
+@every(API.events)
 def test_an_event_and_its_operations_name_each_other(event: str) -> None:
     """`emitted_by` and `x-emits` are the same table seen from two sides."""
     others = {"clock", "simulation"}
@@ -267,7 +267,7 @@ def schema_at(entry: str, schema: Any, pointer: str) -> Any:
     return node
 
 
-@pytest.mark.parametrize(("entry", "name", "link"), list(links()))
+@every(list(links()))
 def test_a_link_leads_somewhere(entry: str, name: str, link: str) -> None:
     doc, operation = document(entry), OPERATIONS[entry, name]
     status, _, key = link.partition("/")
@@ -307,7 +307,7 @@ def test_every_magic_word_is_told() -> None:
     assert [] == [word for word in MAGIC if word not in told]
 
 
-@pytest.mark.parametrize("name", [name for name, op in OF_API.items() if any(p.name == "sort" for p in op.parameters)])
+@every([name for name, op in OF_API.items() if any(p.name == "sort" for p in op.parameters)])
 def test_every_order_of_a_list_has_a_name_for_generated_clients(name: str) -> None:
     """`-createdAt` is no identifier: without a name, generators call it VALUE_1."""
     (sort,) = [parameter.schema for parameter in OF_API[name].parameters if parameter.name == "sort"]

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
 from ..support.contract import document, schemas, violations
+from ..support.laws import every
 
 ENTRIES = ["openapi.yaml", "sandbox.yaml"]
 API = document()
@@ -48,14 +47,14 @@ def schema_of(entry: str, name: str) -> Any:
     return document(entry).raw["components"]["schemas"][name]
 
 
-@pytest.mark.parametrize(("entry", "name"), COMPONENTS)
+@every(COMPONENTS)
 def test_an_enum_that_may_be_null_is_a_choice(entry: str, name: str) -> None:
     """As `oneOf: [{enum: [a, b]}, {nullable: true, enum: [null]}]`; else generators make three types of it."""
     enums = [(where, schema["enum"]) for where, schema in members(schema_of(entry, name), name) if "enum" in schema]
     assert [] == [where for where, values in enums if None in values and values != [None]]
 
 
-@pytest.mark.parametrize(("entry", "name"), COMPONENTS)
+@every(COMPONENTS)
 def test_every_property_says_whether_it_is_documented_or_assumed(entry: str, name: str) -> None:
     for where, schema in objects(schema_of(entry, name), name):
         assert set(schema.get("x-basis", ())) == set(schema["properties"]), where
@@ -63,13 +62,13 @@ def test_every_property_says_whether_it_is_documented_or_assumed(entry: str, nam
         assert set(schema.get("x-basis-notes", ())) <= set(schema["properties"]), where
 
 
-@pytest.mark.parametrize(("entry", "name"), COMPONENTS)
+@every(COMPONENTS)
 def test_required_members_are_properties(entry: str, name: str) -> None:
     for where, schema in objects(schema_of(entry, name), name):
         assert set(schema.get("required", ())) <= set(schema["properties"]), where
 
 
-@pytest.mark.parametrize(("entry", "name"), COMPONENTS)
+@every(COMPONENTS)
 def test_every_default_and_example_of_a_schema_fits_it(entry: str, name: str) -> None:
     for where, schema in members(schema_of(entry, name), name):
         validator = schemas(entry).compile(schema, request=True)
@@ -78,7 +77,7 @@ def test_every_default_and_example_of_a_schema_fits_it(entry: str, name: str) ->
                 assert violations(validator, schema[key]) == [], f"{where} {key}"
 
 
-@pytest.mark.parametrize(("entry", "name"), COMPONENTS)
+@every(COMPONENTS)
 def test_patterns_mean_the_same_to_every_engine(entry: str, name: str) -> None:
     """Anchored at both ends or at neither, digits spelled out, and no `$` that a newline could follow unseen."""
     for where, schema in members(schema_of(entry, name), name):
@@ -90,7 +89,7 @@ def test_patterns_mean_the_same_to_every_engine(entry: str, name: str) -> None:
             assert schema.get("type") == "string", where
 
 
-@pytest.mark.parametrize(("entry", "name"), OPERATIONS)
+@every(OPERATIONS)
 def test_every_parameter_default_and_example_fits(entry: str, name: str) -> None:
     doc = document(entry)
     for raw in document(entry).operations[name].raw.get("parameters", ()):
@@ -117,7 +116,7 @@ def bodies(entry: str, name: str) -> Iterator[tuple[str, Any, Any, bool]]:
             yield f"{status} {media}", content["schema"], content.get("examples"), False
 
 
-@pytest.mark.parametrize(("entry", "name"), OPERATIONS)
+@every(OPERATIONS)
 def test_every_body_has_named_examples_and_every_example_is_valid(entry: str, name: str) -> None:
     doc = document(entry)
     for place, schema, examples, is_request in bodies(entry, name):
@@ -131,7 +130,7 @@ def test_every_body_has_named_examples_and_every_example_is_valid(entry: str, na
             assert violations(validator, example["value"]) == [], f"{place} {key}"
 
 
-@pytest.mark.parametrize("event", API.events)
+@every(API.events)
 def test_the_example_of_an_event_is_valid_and_of_its_type(event: str) -> None:
     raw = API.events[event]
     validator = schemas().compile(raw["schema"], request=False)
@@ -162,7 +161,7 @@ def test_every_file_of_the_folder_is_part_of_a_contract() -> None:
         assert (file.parent.name, file.stem) in known, f"{file.parent.name}/{file.name} is referred to by nothing"
 
 
-@pytest.mark.parametrize("name", API.operations)
+@every(API.operations)
 def test_every_operation_says_where_it_is_from(name: str) -> None:
     raw = API.operations[name].raw
     assert set(raw["x-basis"]) == {"method", "path", "request", "response"}
@@ -183,7 +182,7 @@ def test_the_contradictions_of_the_source_bite_where_they_say() -> None:
             assert place in API.operations or member in API.schema(schema)["properties"], place
 
 
-@pytest.mark.parametrize(("entry", "name"), COMPONENTS)
+@every(COMPONENTS)
 def test_no_default_is_null(entry: str, name: str) -> None:
     """Generators read a member with a default as one that must be sent."""
     found = [where for where, member in members(schema_of(entry, name), name) if member.get("default", 0) is None]
