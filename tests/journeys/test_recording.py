@@ -279,7 +279,7 @@ def test_a_reset_and_a_fork_begin_with_an_empty_journal(world: World) -> None:
     world.send("GET", "/v2/plans")
     fork = created(world.send("POST", f"/_sandbox/sandboxes/{world.name}/fork", json={}))["sandbox"]["name"]
     assert 0 == len(world.live.app.sandboxes.entry(fork).world.journal)
-    world.send("POST", "/_sandbox/reset")
+    world.kept("POST", "/_sandbox/reset")
     assert ["resetSandbox"] == [trace.operation for trace in world.journal]
 
 

@@ -22,6 +22,11 @@ QUICK = (
 )
 
 
+def test_twenty_sequences_find_server_and_model_of_one_mind() -> None:
+    """The two hundred of below in a tenth of the time, for the short run."""
+    assert play(20).full >= 20
+
+
 @pytest.mark.check
 def test_no_sequence_finds_server_and_model_of_two_minds(capsys: pytest.CaptureFixture[str]) -> None:
     """Two hundred sequences of thirty steps, each looked at after every step and as a whole at its end."""
