@@ -92,32 +92,43 @@ def main() -> None:
 @main.command(context_settings={"auto_envvar_prefix": "STUB", "show_default": True})
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
 @click.option("--port", type=Number(0, 65535), default=4600, help="Port to listen on; 0 picks a free one.")
-@click.option("--base-url", type=BaseUrl(), help="URL that responses show, if not host and port.")
-@click.option("--seed", type=Number(0, 2**63 - 1), default=42, help="The same seed gives the same world.")
+@click.option("--base-url", type=BaseUrl(), help="URL of the server that answers show, if not host and port.")
+@click.option("--seed", type=Number(0, 2**63 - 1), default=42, help="The same seed gives the same data.")
 @click.option("--scenario", default="default", help="The data to begin with, by name or file.")
 @click.option("--now", type=Instant(), help="Freeze the sandbox clock at this instant; without it the clock runs.")
 @of_overlays
-@click.option("--auth", type=click.Choice(["strict", "lenient"]), default="strict", help="lenient takes any bearer.")
-@click.option("--unknown-fields", type=click.Choice(["reject", "ignore"]), default="reject", help="In request bodies.")
-@click.option("--unknown-query", type=click.Choice(["warn", "reject"]), default="warn", help="Query parameters.")
-@click.option("--check-digits", type=click.Choice(["on", "off"]), default="on", help="Of CPF and CNPJ.")
-@click.option("--autopay", type=Number(0), metavar="SECONDS", help="Of the sandbox clock, until orders are paid.")
+@click.option(
+    "--auth", type=click.Choice(["strict", "lenient"]), default="strict", help="lenient accepts any bearer token."
+)
+@click.option(
+    "--unknown-fields", type=click.Choice(["reject", "ignore"]), default="reject", help="Unknown fields of bodies."
+)
+@click.option(
+    "--unknown-query", type=click.Choice(["warn", "reject"]), default="warn", help="Unknown query parameters."
+)
+@click.option("--check-digits", type=click.Choice(["on", "off"]), default="on", help="Check those of CPF and CNPJ.")
+@click.option("--autopay", type=Number(0), metavar="SECONDS", help="Pay orders after this time of the sandbox clock.")
 @click.option(
     "--webhook-schedule",
     type=click.Choice(["standard", "fast", "none"]),
     default="standard",
-    help="When failed deliveries are tried again.",
+    help="When failed deliveries are retried.",
 )
-@click.option("--history", type=Number(0), default=10_000, help="Steps that a world keeps; 0 keeps none.")
-@click.option("--journal", type=Number(0, 1_000_000), default=2_000, help="Requests kept; 0 keeps no bodies.")
-@click.option("--store", default="memory", metavar="memory|DIR", help="Where sandboxes are kept across restarts.")
+@click.option("--history", type=Number(0), default=10_000, help="Number of steps that a sandbox keeps.")
+@click.option(
+    "--journal",
+    type=Number(0, 1_000_000),
+    default=2_000,
+    help="Number of requests that a sandbox keeps; 0 keeps no bodies.",
+)
+@click.option("--store", default="memory", metavar="memory|DIR", help="A directory keeps sandboxes across restarts.")
 @click.option(
     "--sync",
     type=click.Choice(["interval", "always"]),
     default="interval",
-    help="With --store: reach the disk every 100 ms or before each answer.",
+    help="With --store: write to disk every 100 ms, or always before the answer.",
 )
-@click.option("--salvage", is_flag=True, help="Keep what is whole of a damaged --store, and move the rest aside.")
+@click.option("--salvage", is_flag=True, help="Open a damaged --store; damaged files are moved to DIR/damaged-1.")
 @click.option(
     "--restore",
     type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
@@ -128,7 +139,7 @@ def main() -> None:
     "cors_origins",
     envvar="STUB_CORS_ORIGIN",
     multiple=True,
-    help="Origin that may read responses, or *; repeatable.",
+    help="Origin whose pages may read answers, or *; repeatable.",
 )
 @click.option(
     "--allow-host",
@@ -138,16 +149,16 @@ def main() -> None:
     multiple=True,
     help="Host that a server on loopback also accepts; repeatable.",
 )
-@click.option("--allow-private-webhooks", is_flag=True, help="From a public bind, deliver to private networks too.")
-@click.option("--max-connections", type=Number(1), default=512, help="Past these the longest idle is closed.")
-@click.option("--rate-limit", type=Rate(), help="Requests of a caller to the API; past these the response is 429.")
+@click.option("--allow-private-webhooks", is_flag=True, help="On a public --host, deliver to private networks too.")
+@click.option("--max-connections", type=Number(1), default=512, help="Past these, the one idle longest is closed.")
+@click.option("--rate-limit", type=Rate(), help="Requests per caller; the next is 429.")
 @click.option("--admin-key", metavar="KEY", help="Require this key for /_sandbox.")
-@click.option("--jwt-secret", metavar="TEXT", help="Sign tokens with this, not with a secret from the seed.")
+@click.option("--jwt-secret", metavar="TEXT", help="Secret that signs tokens.")
 @click.option(
     "--log",
     type=click.Choice(["requests", "quiet", "json"]),
     default="requests",
-    help="A line for every request, none, or JSON.",
+    help="A line per request, none, or JSON.",
 )
 @click.option("--reload", is_flag=True, help="Restart when contract, fixtures or code change.")
 def serve(

@@ -40,7 +40,7 @@ def _change_order(
 @of_a_server
 @_as_json
 def pay(order: str, **options: Any) -> None:
-    """Pay the order with the id ORDER, in full and now."""
+    """Pay the order with the id ORDER in full."""
     _change_order("pay", order, {}, **options)
 
 
@@ -49,27 +49,27 @@ def pay(order: str, **options: Any) -> None:
 @of_a_server
 @_as_json
 def expire(order: str, **options: Any) -> None:
-    """Let the order with the id ORDER expire unpaid."""
+    """Expire the unpaid order with the id ORDER."""
     _change_order("expire", order, {}, **options)
 
 
 @click.command(context_settings=_SETTINGS)
 @click.argument("order")
-@click.option("--code", metavar="CODE", help="Why, such as insufficient_funds.")
+@click.option("--code", metavar="CODE", help="The reason, such as insufficient_funds.")
 @of_a_server
 @_as_json
 def fail(order: str, code: str | None, **options: Any) -> None:
-    """Let the payment of the order with the id ORDER fail."""
+    """Fail the payment of the order with the id ORDER."""
     _change_order("fail", order, {} if code is None else {"code": code}, **options)
 
 
 @click.command(context_settings=_SETTINGS)
 @click.argument("order")
-@click.option("--amount", type=float, metavar="REAIS", help="A part of what was paid.")
+@click.option("--amount", type=float, metavar="REAIS", help="Refund this part.")
 @of_a_server
 @_as_json
 def refund(order: str, amount: float | None, **options: Any) -> None:
-    """Refund the order with the id ORDER, in full unless told."""
+    """Refund the order with the id ORDER: what is left of it, or a part."""
     _change_order("refund", order, {} if amount is None else {"amount": amount}, **options)
 
 
@@ -78,7 +78,7 @@ def refund(order: str, amount: float | None, **options: Any) -> None:
 @of_a_server
 @_as_json
 def clock(what: tuple[str, ...], server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
-    """Show the clock of a sandbox, or advance it, by 30d, 4mo, 12h, 15m, 10s or 1d12h, or to a date-time."""
+    """Show the clock of a sandbox, or advance it by 30d, 4mo, 12h, 15m, 10s or 1d12h, or to a date-time."""
     if not what:
         ask_and_tell(server, sandbox, admin_key, lambda running: running.control("GET", "/clock"), _shown, as_json)
         return
@@ -116,8 +116,8 @@ def _span(text: str) -> dict[str, Any]:
 
 @click.command(context_settings=_SETTINGS)
 # Not from the environment: STUB_SEED and its like are for starting a server.
-@click.option("--scenario", metavar="NAME", allow_from_autoenv=False, help="Another scenario than before.")
-@click.option("--seed", type=int, allow_from_autoenv=False, help="Another seed than before.")
+@click.option("--scenario", metavar="NAME", allow_from_autoenv=False, help="Use another scenario.")
+@click.option("--seed", type=int, allow_from_autoenv=False, help="Use another seed.")
 @click.option("--now", metavar="ISO8601", allow_from_autoenv=False, help="Freeze the clock at this instant.")
 @of_a_server
 @_as_json
@@ -130,7 +130,7 @@ def reset(
     admin_key: str | None,
     as_json: bool,
 ) -> None:
-    """Fill a sandbox again from its scenario and seed; everything else in it is gone."""
+    """Restore the seeded state of a sandbox. Everything else in it is deleted."""
     given = {"scenario": scenario, "seed": seed, "now": now}
     body = {name: value for name, value in given.items() if value is not None}
 
@@ -170,7 +170,7 @@ def orders(status: str | None, server: str, sandbox: str, admin_key: str | None,
 @of_a_server
 @_as_json
 def events(what: tuple[str, ...], server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
-    """List the newest events of a sandbox, or trigger one of TYPE that nothing has caused."""
+    """List the newest events of a sandbox, or send an event of TYPE to its webhooks."""
     if what and (len(what) != 2 or what[0] != "trigger"):
         raise click.UsageError("Write events, or events trigger order.paid.")
 
@@ -190,7 +190,7 @@ def events(what: tuple[str, ...], server: str, sandbox: str, admin_key: str | No
 @of_a_server
 @_as_json
 def health(server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
-    """Show whether a sandbox answers, and with what."""
+    """Show whether a sandbox is up, its version, data and time."""
 
     def told(answer: Any) -> str:
         return f"{answer['sandbox']} is {answer['status']}: {answer['version']}, {answer['scenario']}, {answer['now']}."
@@ -199,7 +199,9 @@ def health(server: str, sandbox: str, admin_key: str | None, as_json: bool) -> N
 
 
 @click.command(context_settings=_SETTINGS)
-@click.option("--timeout", type=float, default=30.0, metavar="SECONDS", help="Give up after so long, with exit code 2.")
+@click.option(
+    "--timeout", type=float, default=30.0, metavar="SECONDS", help="Give up after this time, with exit code 2."
+)
 @of_a_whole_server
 @_as_json
 def wait(timeout: float, server: str, admin_key: str | None, as_json: bool) -> None:

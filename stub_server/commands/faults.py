@@ -16,7 +16,7 @@ Rule = dict[str, Any]
 
 @click.group(context_settings=_SETTINGS)
 def faults() -> None:
-    """List, make and delete fault rules of a sandbox.
+    """List, add and delete fault rules of a sandbox.
 
     Exit code 1 when the sandbox refuses, 2 when it cannot be asked.
     """
@@ -26,7 +26,7 @@ def faults() -> None:
 @of_a_server
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 def list_rules(server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
-    """Show the rules, those made last first."""
+    """List the rules, newest first."""
 
     found = answer_of(server, sandbox, admin_key, lambda running: running.every("/faults", "faults"))
     tell(found, "\n".join(map(line, found["faults"])) or "There is no fault rule.", as_json=as_json)
@@ -37,7 +37,7 @@ def list_rules(server: str, sandbox: str, admin_key: str | None, as_json: bool) 
 @of_a_server
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 def add_rule(rule: str, server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
-    """Make a rule from RULE: the name of a preset, a rule as JSON, or - for JSON from standard input."""
+    """Add a rule from RULE: the name of a preset, a rule as JSON, or - for JSON from standard input."""
     body = _read(sys.stdin.read() if rule == "-" else rule)
 
     made = answer_of(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..kernel.text import counted
-from .options import Unusable, answer_of, of_a_server, tell, write_private
+from .options import Unusable, answer_of, of_a_server, of_a_server_by_admin, tell, write_private
 
 if TYPE_CHECKING:
     from .server import RunningServer
@@ -41,7 +41,7 @@ def export(
     admin_key: str | None,
     as_json: bool,
 ) -> None:
-    """Write a sandbox of a running server to one file, which `import` and `serve --restore` read."""
+    """Write a sandbox to one file, which `import` and `serve --restore` read."""
 
     async def asked(running: RunningServer) -> bytes:
         return await running.download("/export", {"history": history, "requests": requests, "secrets": not no_secrets})
@@ -62,11 +62,11 @@ def export(
 
 @click.command("import", context_settings=_SETTINGS)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True, path_type=Path))
-@click.option("--deliver", is_flag=True, help="Deliver to webhooks what happens in it from now on.")
-@of_a_server
+@click.option("--deliver", is_flag=True, help="Deliver new events to webhooks.")
+@of_a_server_by_admin
 @_as_json
 def import_(file: Path, deliver: bool, server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
-    """Put the sandbox of FILE (- for standard input) in the place of one of a running server."""
+    """Replace a sandbox of a running server with the one in FILE (- for standard input)."""
     try:
         data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     except OSError as error:

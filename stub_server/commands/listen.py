@@ -80,7 +80,7 @@ class Listener:
                 self._notice("The server is back.")
             is_away = False
             if page["began_anew"]:
-                self._notice("The sandbox has begun anew.")
+                self._notice("The sandbox was reset or rewound, or the server restarted.")
             if page["missed"]:
                 verb = "is" if page["missed"] == 1 else "are"
                 self._notice(f"{counted(page['missed'], 'event')} {verb} not kept any more.")

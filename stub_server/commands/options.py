@@ -191,25 +191,28 @@ def _with_a_key(command: F) -> F:
             options["admin_key"] = ControlKey(control_key)
         return command(**options)
 
-    of_admin = click.option("--admin-key", metavar="KEY", help="The server's admin key, where it has one.")
-    of_sandbox = click.option("--control-key", metavar="KEY", help="The sandbox's own key, in place of the admin's.")
-    return of_admin(of_sandbox(cast(F, called)))
+    of_sandbox = click.option("--control-key", metavar="KEY", help="The sandbox's own key, instead of the admin key.")
+    return _ADMIN_KEY(of_sandbox(cast(F, called)))
 
 
 _SERVER = click.option("--server", type=BaseUrl(), default=LOCAL, help="The running server.")
+_SANDBOX = click.option("--sandbox", default="default", help="The sandbox to use.")
+_ADMIN_KEY = click.option("--admin-key", metavar="KEY", help="The server's admin key, if it has one.")
 
 
 def of_a_server(command: F) -> F:
     """The options `--server`, `--sandbox`, `--admin-key` and `--control-key`."""
-    keyed = _with_a_key(command)
-    return _SERVER(click.option("--sandbox", default="default", help="The sandbox that is meant.")(keyed))
+    return _SERVER(_SANDBOX(_with_a_key(command)))
+
+
+def of_a_server_by_admin(command: F) -> F:
+    """The options `--server`, `--sandbox` and `--admin-key`: for calls that a control key does not open."""
+    return _SERVER(_SANDBOX(_ADMIN_KEY(command)))
 
 
 def of_a_whole_server(command: F) -> F:
     """The options `--server` and `--admin-key`."""
-    return _SERVER(
-        click.option("--admin-key", metavar="KEY", help="The server's admin key, where it has one.")(command)
-    )
+    return _SERVER(_ADMIN_KEY(command))
 
 
 def overlay_option(told: str) -> Callable[[F], F]:

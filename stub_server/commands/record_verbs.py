@@ -43,7 +43,7 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print what was 
 def record(
     output: Path | None, no_secrets: bool, server: str, sandbox: str, admin_key: str | None, as_json: bool
 ) -> None:
-    """Write the requests that a sandbox of a running server keeps, and its state before them, to one file."""
+    """Write a recording: the requests of a sandbox's journal and the state before them."""
     file = answer_of(
         server,
         sandbox,
@@ -98,16 +98,16 @@ def replay(
     port: int,
     as_json: bool,
 ) -> None:
-    """Send the requests of FILE (- for standard input) again to a fresh sandbox, and compare every answer.
+    """Send the requests of FILE (- for standard input) to a fresh sandbox, and compare every answer.
 
-    Left aside are fault rules and answers that they made, refusals of the rate limit, requests without an answer,
-    certifications and verifications, what was refused for a body that was not kept or for the connection, and what was
-    asked of other sandboxes and of snapshots from before the recording: it does not hold what they depend on.
+    It skips, and counts by reason, what the recording cannot repeat: fault rules and their answers, refusals by the
+    rate limit or the connection, requests without an answer or a body, certifications and verifications, and requests
+    to other sandboxes and earlier snapshots.
 
-    --list and --show look at the requests, and --until N --serve runs the sandbox as it was before request N.
+    --list and --show print the requests. --until N --serve serves the sandbox as it was before request N.
 
-    No server is needed. Exit code 0 if all other answers are the same, 1 with a diff of the first that is not, 2 for a
-    file that cannot be replayed.
+    No server is needed. Exit code 0 if all compared answers are the same, 1 with a diff of the first that is not, 2 for
+    a file that cannot be replayed.
     """
     import asyncio
 

@@ -38,9 +38,9 @@ def _filters(command: F) -> F:
 
 @click.group(context_settings=_SETTINGS)
 def requests() -> None:
-    """List, show, export, verify and forget the requests that came to a sandbox.
+    """List, show, export, verify and delete the requests that a sandbox received.
 
-    Exit code 1 when the sandbox refuses or what was expected does not hold, 2 when it cannot be asked.
+    Exit code 1 if the sandbox refuses or an expectation does not hold, 2 if no sandbox answers.
     """
 
 
@@ -108,7 +108,7 @@ def export_har(
 @of_a_server
 @_as_json
 def verify_requests(expected: str, server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
-    """Hold the requests to what is expected of them, as POST /_sandbox/requests/verify takes it.
+    """Check the requests against an expectation, as POST /_sandbox/requests/verify takes it.
 
     Such as '{"request": {"operationId": "createPixOrder"}, "times": {"exactly": 1}}', @FILE for JSON in a file or - for
     standard input. Exit code 1 when it does not hold, with the requests that come nearest, or when it names an
@@ -128,9 +128,9 @@ def verify_requests(expected: str, server: str, sandbox: str, admin_key: str | N
 @of_a_server
 @_as_json
 def clear_requests(server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
-    """Forget every request. What they did stays done."""
+    """Delete every request from the journal. Their changes remain."""
     answer_of(server, sandbox, admin_key, lambda running: running.control("DELETE", "/requests"))
-    tell({"deleted": "all"}, "Every request is forgotten.", as_json=as_json)
+    tell({"deleted": "all"}, "Every request is deleted.", as_json=as_json)
 
 
 def _query(filters: dict[str, Any]) -> dict[str, Any]:

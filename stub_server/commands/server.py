@@ -137,5 +137,5 @@ class RunningServer:
         if code == "admin_key_required":
             if "X-Sandbox-Control-Key" in self._headers:
                 raise Refused(message, code)
-            raise Refused("the server asks for its admin key: give --admin-key, or --control-key.", code)
+            raise Refused("the server needs a key: give --admin-key, or --control-key where the command has it.", code)
         raise Refused(message, code, [str(detail.get("message")) for detail in said.get("details", ())], said)

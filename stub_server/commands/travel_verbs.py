@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .options import Number, aimed, ask_and_tell, of_a_server, of_a_whole_server
+from .options import Number, aimed, ask_and_tell, of_a_server, of_a_server_by_admin, of_a_whole_server
 
 _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
@@ -16,11 +16,11 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print the answe
 
 @click.command(context_settings=_SETTINGS)
 @click.argument("name", required=False, metavar="[GLOB]")
-@click.option("--delete", is_flag=True, help="Drop the one sandbox that is called so.")
+@click.option("--delete", is_flag=True, help="Delete the sandbox with this name.")
 @of_a_whole_server
 @_as_json
 def worlds(name: str | None, delete: bool, server: str, admin_key: str | None, as_json: bool) -> None:
-    """List the sandboxes of a running server, those made last first, or delete one; GLOB picks some by name."""
+    """List the sandboxes of a running server, newest first, or delete one. GLOB filters by name."""
     from ..engine.sandbox import DEFAULT
     from . import travel
 
@@ -36,10 +36,10 @@ def worlds(name: str | None, delete: bool, server: str, admin_key: str | None, a
 
 @click.command(context_settings=_SETTINGS)
 @click.argument("name", required=False)
-@click.option("--step", type=Number(0), help="Fork the state after this step, not the present one.")
+@click.option("--step", type=Number(0), help="Copy the state after this step, not the present one.")
 @click.option("--deliver", is_flag=True, help="Deliver the new events of the fork to webhooks.")
-@click.option("--ttl", "ttl_seconds", type=Number(1, 31_536_000), metavar="SECONDS", help="Drop it after so long.")
-@of_a_server
+@click.option("--ttl", "ttl_seconds", type=Number(1, 31_536_000), metavar="SECONDS", help="Delete it after this time.")
+@of_a_server_by_admin
 @_as_json
 def fork(
     name: str | None,
@@ -51,7 +51,7 @@ def fork(
     admin_key: str | None,
     as_json: bool,
 ) -> None:
-    """Make a sandbox, called NAME or something new, with the past of another and a future of its own."""
+    """Copy a sandbox to a new one, called NAME if given. Both change independently from then on."""
     from . import travel
 
     given = {"name": name, "step": step, "deliver": deliver or None, "ttl_seconds": ttl_seconds}
@@ -63,9 +63,9 @@ def fork(
 
 @click.command(context_settings=_SETTINGS)
 @click.argument("name", required=False)
-@click.option("--description", metavar="TEXT", help="What it is, for the list.")
-@click.option("--restore", is_flag=True, help="Have the sandbox be as it was when NAME was made.")
-@click.option("--delete", is_flag=True, help="Drop NAME.")
+@click.option("--description", metavar="TEXT", help="Text to show in the list.")
+@click.option("--restore", is_flag=True, help="Restore the state that NAME has.")
+@click.option("--delete", is_flag=True, help="Delete NAME.")
 @of_a_server
 @_as_json
 def snapshot(
@@ -78,7 +78,7 @@ def snapshot(
     admin_key: str | None,
     as_json: bool,
 ) -> None:
-    """Give the present state of a sandbox a NAME, restore it or delete it; without NAME list what there is."""
+    """Save the present state of a sandbox as NAME, or restore or delete NAME. Without NAME, list the snapshots."""
     from . import travel
 
     if restore + delete + (description is not None) > 1:
@@ -99,7 +99,7 @@ def snapshot(
 
 
 @click.command(context_settings=_SETTINGS)
-@click.option("--to-step", type=Number(0), help="The state after this step; 0 is the sandbox as it was seeded.")
+@click.option("--to-step", type=Number(0), help="The state after this step; 0 is the seeded state.")
 @click.option("--to-request", metavar="ID", help="The state before this request.")
 @click.option("--to", "instant", metavar="ISO8601", help="The state at this instant of the sandbox clock.")
 @of_a_server
@@ -113,7 +113,7 @@ def rewind(
     admin_key: str | None,
     as_json: bool,
 ) -> None:
-    """Have a sandbox be as it was. That is a step like any other, and another rewind undoes it."""
+    """Restore an earlier state of a sandbox. Another rewind undoes it."""
     from . import travel
 
     given = {"to_step": to_step, "to_request": to_request, "to": instant}

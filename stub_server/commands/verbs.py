@@ -12,10 +12,8 @@ _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 
 @click.command(context_settings=_SETTINGS)
 @click.argument("url", type=BaseUrl(with_query=True))
-@click.option(
-    "--signing-key", metavar="KEY", help="The receiver's key; without it that of the webhook at this address."
-)
-@click.option("--event", "event_type", metavar="TYPE", help="The event that the receiver acts upon.")
+@click.option("--signing-key", metavar="KEY", help="The receiver's key, if no webhook has this address.")
+@click.option("--event", "event_type", metavar="TYPE", help="The event that the receiver handles.")
 @of_a_server
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def certify(
@@ -27,10 +25,10 @@ def certify(
     admin_key: str | None,
     as_json: bool,
 ) -> None:
-    """Judge the receiver of webhooks at URL. Exit code 1 when it breaks a rule.
+    """Test the receiver of webhooks at URL. Exit code 1 if it breaks a rule.
 
-    The server sends it what receivers get wrong and watches what it does to the API of the sandbox, which nobody else
-    should use for these seconds. What the receiver does there is done: give it a sandbox of its own.
+    The server sends it difficult deliveries and watches its calls to the API of the sandbox. These calls change the
+    sandbox, and nobody else should use it for these seconds: choose a separate one with --sandbox.
     """
     import asyncio
 
@@ -53,8 +51,8 @@ def certify(
 
 @click.command(context_settings=_SETTINGS)
 @click.option("--forward-to", type=BaseUrl(with_query=True), help="The receiver that gets every event.")
-@click.option("--events", metavar="TYPES", default="*", help="Types or patterns such as order.*, with commas between.")
-@click.option("--print", "show", is_flag=True, help="Show each event whole.")
+@click.option("--events", metavar="TYPES", default="*", help="Types or patterns such as order.*, separated by commas.")
+@click.option("--print", "show", is_flag=True, help="Print each event with its payload.")
 @of_a_server
 @click.option("--json", "as_json", is_flag=True, help="A JSON object for every line.")
 def listen(
@@ -66,10 +64,10 @@ def listen(
     admin_key: str | None,
     as_json: bool,
 ) -> None:
-    """Forward the events of a sandbox to a receiver, signed with a key that it prints, until interrupted.
+    """Forward the events of a sandbox to a receiver, signed with a key that is printed, until interrupted.
 
-    No webhook is registered. A server or a receiver that is away is waited for; no event is lost or sent twice. Exit
-    code 1 when the receiver did not take one, or when there is no such sandbox.
+    It needs no webhook. While the server or the receiver is down it waits; no event is lost or sent twice. Exit code 1
+    if the receiver rejected an event, or if there is no such sandbox.
     """
     import asyncio
     import signal

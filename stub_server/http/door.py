@@ -98,9 +98,8 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
     if server.admin_key is not None and not (is_inbox and server.loopback):
         if server.knows_admin(headers.get(b"x-sandbox-admin-key")):
             return
-        raise _closed(
-            "Send the server's admin key as X-Sandbox-Admin-Key, or the sandbox's own as X-Sandbox-Control-Key."
-        )
+        own = ", or the sandbox's own as X-Sandbox-Control-Key" if opens(path) else ""
+        raise _closed(f"Send the server's admin key as X-Sandbox-Admin-Key{own}.")
     if not server.loopback:
         raise _closed("The control surface is closed: the server is reachable from outside and has no --admin-key.")
     if not cors.is_local_host(headers.get(b"host")) or cors.is_from_elsewhere(headers):

@@ -133,6 +133,13 @@ def test_it_opens_nothing_else(team: Team, key: str, method: str, path: str, bod
     refused(team.ask(method, path, key, body=body), 403, "admin_key_required")
 
 
+@pytest.mark.parametrize(("path", "is_enough"), [("clock", True), ("sandboxes", False), ("sandboxes/alice", False)])
+def test_a_refusal_without_a_key_names_it_only_where_it_is_enough(team: Team, path: str, is_enough: bool) -> None:
+    said = refused(team.ask("GET", f"/s/alice/_sandbox/{path}"), 403, "admin_key_required")
+    assert "X-Sandbox-Admin-Key" in said
+    assert is_enough == ("X-Sandbox-Control-Key" in said)
+
+
 def test_another_sandbox_is_refused_alike_whether_it_exists_or_not(team: Team, key: str) -> None:
     told = [
         refused(team.ask("GET", f"/s/{name}/_sandbox/clock", key), 403, "admin_key_required")

@@ -107,9 +107,9 @@ Usage: main explain [OPTIONS] ID|last
 
 Options:
   --server URL       The running server.  [default: http://127.0.0.1:4600]
-  --sandbox TEXT     The sandbox that is meant.  [default: default]
-  --admin-key KEY    The server's admin key, where it has one.
-  --control-key KEY  The sandbox's own key, in place of the admin's.
+  --sandbox TEXT     The sandbox to use.  [default: default]
+  --admin-key KEY    The server's admin key, if it has one.
+  --control-key KEY  The sandbox's own key, instead of the admin key.
   --json             Print the explanation as JSON.
   -h, --help         Show this message and exit.
 """

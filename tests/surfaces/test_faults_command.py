@@ -93,7 +93,7 @@ HELP = {
     (): """\
 Usage: main faults [OPTIONS] COMMAND [ARGS]...
 
-  List, make and delete fault rules of a sandbox.
+  List, add and delete fault rules of a sandbox.
 
   Exit code 1 when the sandbox refuses, 2 when it cannot be asked.
 
@@ -101,34 +101,34 @@ Options:
   -h, --help  Show this message and exit.
 
 Commands:
-  add     Make a rule from RULE: the name of a preset, a rule as JSON, or -...
+  add     Add a rule from RULE: the name of a preset, a rule as JSON, or -...
   delete  Delete the rule with ID, or every rule.
-  list    Show the rules, those made last first.
+  list    List the rules, newest first.
 """,
     ("list",): """\
 Usage: main faults list [OPTIONS]
 
-  Show the rules, those made last first.
+  List the rules, newest first.
 
 Options:
   --server URL       The running server.  [default: http://127.0.0.1:4600]
-  --sandbox TEXT     The sandbox that is meant.  [default: default]
-  --admin-key KEY    The server's admin key, where it has one.
-  --control-key KEY  The sandbox's own key, in place of the admin's.
+  --sandbox TEXT     The sandbox to use.  [default: default]
+  --admin-key KEY    The server's admin key, if it has one.
+  --control-key KEY  The sandbox's own key, instead of the admin key.
   --json             Print the answer as JSON.
   -h, --help         Show this message and exit.
 """,
     ("add",): """\
 Usage: main faults add [OPTIONS] RULE
 
-  Make a rule from RULE: the name of a preset, a rule as JSON, or - for JSON
-  from standard input.
+  Add a rule from RULE: the name of a preset, a rule as JSON, or - for JSON from
+  standard input.
 
 Options:
   --server URL       The running server.  [default: http://127.0.0.1:4600]
-  --sandbox TEXT     The sandbox that is meant.  [default: default]
-  --admin-key KEY    The server's admin key, where it has one.
-  --control-key KEY  The sandbox's own key, in place of the admin's.
+  --sandbox TEXT     The sandbox to use.  [default: default]
+  --admin-key KEY    The server's admin key, if it has one.
+  --control-key KEY  The sandbox's own key, instead of the admin key.
   --json             Print the answer as JSON.
   -h, --help         Show this message and exit.
 """,
@@ -140,9 +140,9 @@ Usage: main faults delete [OPTIONS] ID
 Options:
   --all              Delete every rule.
   --server URL       The running server.  [default: http://127.0.0.1:4600]
-  --sandbox TEXT     The sandbox that is meant.  [default: default]
-  --admin-key KEY    The server's admin key, where it has one.
-  --control-key KEY  The sandbox's own key, in place of the admin's.
+  --sandbox TEXT     The sandbox to use.  [default: default]
+  --admin-key KEY    The server's admin key, if it has one.
+  --control-key KEY  The sandbox's own key, instead of the admin key.
   --json             Print what was deleted as JSON.
   -h, --help         Show this message and exit.
 """,

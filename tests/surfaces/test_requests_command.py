@@ -202,7 +202,7 @@ def test_what_holds_for_a_slip_exits_0_and_says_so_and_what_does_not_exist_exits
 
 def test_all_requests_are_forgotten(to: list[str], api: httpx2.Client) -> None:
     api.get("/v2/plans")
-    assert (0, "Every request is forgotten.\n") == ((done := requests("clear", *to)).exit_code, done.output)
+    assert (0, "Every request is deleted.\n") == ((done := requests("clear", *to)).exit_code, done.output)
     assert [] == asked("list", *to)["requests"]
     assert {"deleted": "all"} == asked("clear", *to)
     none = requests("show", "last", *to)
