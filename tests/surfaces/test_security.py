@@ -51,8 +51,8 @@ def test_its_figures_are_those_of_the_code() -> None:
         "Body": (f"{LARGEST_BODY // MIB} MiB, {limits.body} s, {DEEPEST} levels",),
         "Values of a body": (f"{MOST_VALUES:,}",),
         "Connections": (f"`--max-connections` {settings.max_connections}",),
-        "Worlds": (f"{entries.MOST:,}",),
-        "Merchants of a world": (str(MOST_MERCHANTS),),
+        "Sandboxes": (f"{entries.MOST:,}",),
+        "Merchants of a sandbox": (str(MOST_MERCHANTS),),
         "Steps": (
             f"{settings.history:,}",
             f"{log.MOST_BYTES // MIB} MiB",
@@ -62,12 +62,12 @@ def test_its_figures_are_those_of_the_code() -> None:
         "Deliveries": (f"{tables.LOG_ROWS:,} and {tables.LOG_BYTES // MIB} MiB",),
         "Saved replies": (f"{replies.KEPT:,} and {replies.KEPT_BYTES // MIB} MiB",),
         "Inboxes": (
-            f"{inbox.MOST_MESSAGES:,} messages and {inbox.MOST_BYTES // MIB} MiB a world, of {inbox.MOST_NAMES} names",
+            f"{inbox.MOST_MESSAGES:,} messages and {inbox.MOST_BYTES // MIB} MiB a sandbox, of {inbox.MOST_NAMES} names",
             f"{inbox.MOST_BYTES_IN_ALL // MIB} MiB in all",
         ),
         "Journal": (
             f"{settings.journal:,} requests",
-            f"{journal.MOST_BYTES // MIB} MiB a world",
+            f"{journal.MOST_BYTES // MIB} MiB a sandbox",
             f"{journal.MOST_BYTES_IN_ALL // MIB} MiB in all",
         ),
         "Files": (f"{package.MOST_BYTES // MIB} MiB packed and unpacked",),
