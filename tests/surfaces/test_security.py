@@ -62,7 +62,8 @@ def test_its_figures_are_those_of_the_code() -> None:
         "Deliveries": (f"{tables.LOG_ROWS:,} and {tables.LOG_BYTES // MIB} MiB",),
         "Saved replies": (f"{replies.KEPT:,} and {replies.KEPT_BYTES // MIB} MiB",),
         "Inboxes": (
-            f"{inbox.MOST_MESSAGES:,} messages and {inbox.MOST_BYTES // MIB} MiB a sandbox, of {inbox.MOST_NAMES} names",
+            f"{inbox.MOST_MESSAGES:,} messages and {inbox.MOST_BYTES // MIB} MiB a sandbox",
+            f"of {inbox.MOST_NAMES} names",
             f"{inbox.MOST_BYTES_IN_ALL // MIB} MiB in all",
         ),
         "Journal": (
