@@ -23,6 +23,7 @@ from .support.live import FROZEN, NO_TLS, Live, running
 from .support.progress import Progress
 from .support.receiver import receiving
 from .support.short import split
+from .support.watched import Watched, watching
 
 # Files that take longest, longest first: a core that began one of them last would be alone with it at the end.
 LONG = (
@@ -91,6 +92,13 @@ def serve() -> Iterator[Serve]:
             return known[settings]
 
         yield start
+
+
+@pytest.fixture(scope="module")
+def watched() -> Iterator[Watched]:
+    """A server that is looked at before and after every request."""
+    with watching() as made:
+        yield made
 
 
 @pytest.fixture

@@ -1,16 +1,19 @@
-"""Every 409 code of every operation, reached by what it stands for."""
+"""Every 409 code of every operation, reached by what it stands for: it changes nothing, and is explained."""
 
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import httpx2
 import pytest
 
 from ..support.estate import Estate, webhook_body
+from ..support.explained import ANOTHER_WOULD_DO, explanation, nearest_succeeds, needs_another
 from ..support.live import NO_TLS
 from ..support.make import Json, created, make_customer, make_order, make_plan, make_project
 from ..support.receiver import Receiver, receiving
 from ..support.requests import OPERATIONS, ask, body_of, path_of, with_code
+from ..support.watched import Watched, own_shop, unchanged
 from .steps import archive, done, refused
 from .test_every_refusal import REFERENCES
 
@@ -153,15 +156,36 @@ CAUSES: dict[str, Callable[[Estate, str], Answer]] = {
     "log_not_retryable": pending_log,
 }
 ELSEWHERE = ("idempotency_key_reused", "idempotency_in_progress")
+NO_ROOM = "webhook_limit"
 DECLARED = [(o.id, code) for o in OPERATIONS.values() if 409 in o.responses for code in o.responses[409].codes]
 
 
+@pytest.fixture
+def shop(watched: Watched, sink: str) -> Iterator[Estate]:
+    """A merchant in a sandbox of his own, in which no refusal changes anything."""
+    with own_shop(watched.live, sink) as made, unchanged(watched):
+        yield made
+
+
 @pytest.mark.parametrize(("operation", "code"), [pair for pair in DECLARED if pair[1] not in ELSEWHERE])
-def test_a_conflict_is_409_with_the_code_of_its_cause(shop: Estate, operation: str, code: str) -> None:
+def test_a_conflict_has_the_code_of_its_cause_and_a_nearest_request(
+    shop: Estate, tmp_path: Path, operation: str, code: str
+) -> None:
     cause = CAUSES[code]
     if code == "document_type_conflict" and "Order" in operation:
         cause = buyer_of_another_type
-    refused(cause(shop, operation), 409, code)
+    refusal = cause(shop, operation)
+    refused(refusal, 409, code)
+    found = explanation(shop.control, refusal)
+    assert refusal.json()["message"] == found["summary"]
+    is_of_archived = code == "project_archived" and "{" in OPERATIONS[operation].path
+    others = ("deletePlan", "plan_in_use"), ("activateProject", "invalid_state_transition")
+    if code == NO_ROOM:
+        assert found["nearest"] is None, "a webhook would have to be deleted"
+    elif code in ANOTHER_WOULD_DO or is_of_archived or (operation, code) in others:
+        needs_another(found)
+    else:
+        nearest_succeeds(refusal, found, tmp_path)
 
 
 @pytest.mark.parametrize("operation", with_code(409, "idempotency_key_reused"))

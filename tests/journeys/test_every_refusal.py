@@ -1,19 +1,44 @@
-"""Every operation refuses what its contract says it refuses: strangers, the unentitled, the unreadable, the wrong."""
+"""Every operation refuses what its contract says: strangers, the unreadable, the wrong. It changes nothing then."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import httpx2
 import pytest
 
 from ..support import forge
-from ..support.estate import ELSEWHERE, SCOPES, Estate, client, token
+from ..support.estate import ELSEWHERE, SCOPES, Estate, client, estate, token
 from ..support.requests import JSON, NOBODY, OPERATIONS, ask, body_of, with_code
+from ..support.watched import Watched, own_shop
 from .steps import refused
 
 Clients = dict[str, httpx2.Client]
 KINDS = ("missing_credentials", "invalid_token", "token_expired", "api_key_inactive", "api_key_expired")
+REALM = 'Bearer realm="membership-sandbox"'
 WITH_BODY = with_code(415, "unsupported_media_type")
+
+
+@pytest.fixture(scope="module")
+def home(watched: Watched, sink: str) -> Iterator[Estate]:
+    """A merchant with one of everything."""
+    with own_shop(watched.live, sink) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def neighbour(home: Estate, sink: str) -> Iterator[Estate]:
+    """Another merchant of the same sandbox."""
+    with closing(estate(home.live, home.sandbox, sink)) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_changed(watched: Watched) -> Iterator[None]:
+    """By whatever is refused."""
+    watched.wrong.clear()
+    yield
+    assert [] == watched.wrong
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +59,7 @@ def strangers(home: Estate) -> Iterator[Clients]:
 def test_no_operation_answers_a_stranger(home: Estate, strangers: Clients, operation: str, code: str) -> None:
     response = ask(strangers[code], OPERATIONS[operation], home.ids)
     refused(response, 401, code)
-    assert response.headers["www-authenticate"].startswith('Bearer realm="membership-sandbox"')
+    assert response.headers["www-authenticate"].startswith(REALM)
 
 
 @pytest.mark.parametrize("operation", with_code(403, "insufficient_scope"))
@@ -43,7 +68,8 @@ def test_every_scope_but_the_one_is_one_short(home: Estate, operation: str) -> N
     with home.with_scopes(*(scope for scope in SCOPES if scope != needed)) as short:
         response = ask(short, OPERATIONS[operation], home.ids)
     assert list(refused(response, 403, "insufficient_scope")) == ["scope"]
-    assert f'scope="{needed}"' in response.headers["www-authenticate"]
+    assert [("header", needed)] == [(each["in"], each["message"]) for each in response.json()["details"]]
+    assert f'{REALM}, error="insufficient_scope", scope="{needed}"' == response.headers["www-authenticate"]
 
 
 def test_every_operation_with_scopes_refuses_a_credential_without_them() -> None:
@@ -65,7 +91,9 @@ def test_a_key_of_other_addresses_is_refused_from_here(home: Estate, far: httpx2
 @pytest.mark.parametrize("operation", with_code(403, "jwt_required"))
 def test_api_keys_do_not_manage_api_keys(home: Estate, operation: str) -> None:
     with home.with_key() as key:
-        refused(ask(key, OPERATIONS[operation], home.ids), 403, "jwt_required")
+        response = ask(key, OPERATIONS[operation], home.ids)
+    refused(response, 403, "jwt_required")
+    assert "www-authenticate" not in response.headers  # no other scope and no other key would help
 
 
 @pytest.mark.parametrize("operation", with_code(403, "scope_escalation"))

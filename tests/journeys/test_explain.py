@@ -1,8 +1,6 @@
 """Every kind of refusal is explained, and the nearest request that the explanation names succeeds as it is pasted."""
 
 import json
-import re
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,13 +13,20 @@ from stub_server.explain.kinds import KINDS
 from ..conftest import Serve
 from ..support import forge
 from ..support.estate import ELSEWHERE, Estate, client
-from ..support.explained import explanation, pasted
+from ..support.explained import (
+    ANOTHER_WOULD_DO,
+    BEFORE_A_SANDBOX,
+    explanation,
+    nearest_succeeds,
+    needs_another,
+    pasted,
+)
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, created, customer_body, make_order, make_project
 from ..support.requests import JSON, OPERATIONS, UNKNOWN, ask, body_of
 from .hooks import clients
 from .steps import archive, done
-from .test_every_conflict import CAUSES, DECLARED, Answer, buyer_of_another_type
+from .test_every_conflict import CAUSES, NO_ROOM, Answer
 
 Provoke = Callable[[Estate], Answer]
 ORDER = OPERATIONS["createPixOrder"]
@@ -88,14 +93,7 @@ def paying_twice(shop: Estate) -> Answer:
     return shop.control.post(f"/orders/{shop.ids['orderId']}/pay")
 
 
-def conflict(code: str) -> Provoke:
-    operation = next(o for o, c in DECLARED if c == code)
-    return lambda shop: CAUSES[code](shop, operation)
-
-
-NO_ROOM = "webhook_limit"
 PROVOKED: dict[str, Provoke] = {
-    **{code: conflict(code) for code in CAUSES if code != NO_ROOM},
     "missing_credentials": lambda shop: with_token(shop, None),
     "invalid_token": lambda shop: with_token(shop, "eyJhbGciOiJIUzI1NiJ9.e30."),
     "token_expired": lambda shop: with_token(shop, late(shop)),
@@ -148,100 +146,29 @@ PROVOKED: dict[str, Provoke] = {
     "simulated_fault": failing,
     **{code: simulated(code) for code in ("rate_limited", "request_timeout", "too_many_connections")},
 }
-BEFORE_A_WORLD = ("host_not_allowed", "delivery_not_allowed")
-"""Codes of requests that are refused before a world is chosen: the default one's journal has them."""
 ELSEWHERE_TESTED = {"sandbox_not_found", "refund_window_closed"}
-ANOTHER_WOULD_DO = {
-    "project_has_activity", "webhook_deleted", "log_not_retryable", "method_not_allowed", "not_found",
-    "merchant_not_found", "order_already_paid",
-}  # fmt: skip
-"""Codes of requests that only another record or method would make succeed: the explanation says which, and no more."""
 LISTED = [code for code, kind in KINDS.items() if kind.is_listed]
 
 
 def test_the_table_has_every_code_that_an_operation_may_answer() -> None:
-    """And every listed kind is provoked here."""
+    """And every listed kind is provoked here, or with the conflicts."""
     documented = {c for o in OPERATIONS.values() for r in o.responses.values() for c in r.codes}
     assert documented <= KINDS.keys()
-    assert PROVOKED.keys() | ELSEWHERE_TESTED == set(LISTED)
+    assert PROVOKED.keys() | CAUSES.keys() - {NO_ROOM} | ELSEWHERE_TESTED == set(LISTED)
 
 
 @pytest.mark.parametrize("code", list(PROVOKED))
 def test_the_nearest_request_of_every_kind_succeeds_as_pasted(shop: Estate, tmp_path: Path, code: str) -> None:
     refusal = PROVOKED[code](shop)
     assert code == refusal.json()["code"], refusal.text
-    place = "default" if code in BEFORE_A_WORLD else shop.sandbox
+    place = "default" if code in BEFORE_A_SANDBOX else shop.sandbox
     with httpx2.Client(base_url=f"{shop.live.url}/s/{place}/_sandbox", verify=NO_TLS) as control:
         found = explanation(control, refusal)
     assert refusal.json()["message"] == found["summary"]
     if code in ANOTHER_WOULD_DO:
         needs_another(found)
-        return
-    nearest = found["nearest"]
-    assert nearest is not None, found
-    same_act(refusal, nearest)
-    statuses = pasted(nearest["curl"], tmp_path)
-    assert all(200 <= status < 300 for status in statuses), (statuses, nearest)
-
-
-@pytest.mark.parametrize(
-    ("operation", "code"),
-    [pair for pair in DECLARED if pair[1] in CAUSES],
-    ids=lambda value: str(value),
-)
-def test_every_conflict_of_every_operation_has_a_nearest_request(
-    shop: Estate, tmp_path: Path, operation: str, code: str
-) -> None:
-    cause = CAUSES[code]
-    if code == "document_type_conflict" and "Order" in operation:
-        cause = buyer_of_another_type
-    refusal = cause(shop, operation)
-    found = explanation(shop.control, refusal)
-    if code == NO_ROOM:
-        assert found["nearest"] is None, "a webhook would have to be deleted"
-        return
-    is_of_archived = code == "project_archived" and "{" in OPERATIONS[operation].path
-    others = ("deletePlan", "plan_in_use"), ("activateProject", "invalid_state_transition")
-    if code in ANOTHER_WOULD_DO or is_of_archived or (operation, code) in others:
-        needs_another(found)
-        return
-    assert found["nearest"] is not None, found
-    same_act(refusal, found["nearest"])
-    statuses = pasted(found["nearest"]["curl"], tmp_path)
-    assert all(200 <= status < 300 for status in statuses), (statuses, found["nearest"])
-
-
-def needs_another(found: Json) -> None:
-    """No request is the nearest one; the state says what would do."""
-    assert found["nearest"] is None, found["nearest"]
-    assert found["state"]["needed"], found
-
-
-ENDING = re.compile(r"/(?:archive|suspend|cancel|refund|fail|expire)$")
-ENDED = {"is_active": (False,), "status": ("inactive", "archived", "suspended")}
-ANOTHER_PATH = {"route_not_found", *BEFORE_A_WORLD}
-
-
-def same_act(refusal: Answer, nearest: Json) -> None:
-    """Method and record are those of the refused request, and no call ends anything that it did not name."""
-    asked = refusal.request
-    *before, last = [shlex.split(call) for call in nearest["curl"].split(" &&\n")]
-    assert asked.method == _method(last)
-    assert refusal.json()["code"] in ANOTHER_PATH or str(asked.url).partition("?")[0] == _url(last)
-    assert asked.method != "GET" or not before
-    for call in before:
-        assert _method(call) != "DELETE"
-        assert not ENDING.search(_url(call))
-        body = json.loads(call[-1]) if "--data-raw" in call else {}
-        assert not [name for name, values in ENDED.items() if body.get(name) in values]
-
-
-def _method(call: list[str]) -> str:
-    return call[call.index("-X") + 1]
-
-
-def _url(call: list[str]) -> str:
-    return call[call.index("-X") + 2].partition("?")[0]
+    else:
+        nearest_succeeds(refusal, found, tmp_path)
 
 
 @pytest.mark.parametrize("operation", [each.id for each in OPERATIONS.values() if each.body_required])

@@ -1,9 +1,7 @@
 """The examples of refusals in the contracts say what the server says when it is asked for the same."""
 
-import itertools
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from typing import Any
 from unittest.mock import patch
 
@@ -13,18 +11,18 @@ import pytest
 from stub_server.worlds import entries
 
 from ..conftest import Serve
-from ..engine.test_refusals import CONTROLS, FILE, UNREADABLE
+from ..engine.test_refusals import CONTROLS, FILE
 from ..support.contract import document
-from ..support.estate import Estate, client, estate, webhook_body
-from ..support.live import NO_TLS, Live
+from ..support.estate import Estate, client, webhook_body
+from ..support.live import Live
 from ..support.make import created
 from ..support.receiver import receiving
-from ..support.requests import OPERATIONS, UNKNOWN, ask
+from ..support.requests import JSON, OPERATIONS, UNKNOWN, ask
+from ..support.watched import own_shop
 from .steps import archive, done
-from .test_every_conflict import CAUSES
+from .test_every_conflict import CAUSES, DECLARED
 from .test_explain import PROVOKED, with_token
 
-_numbers = itertools.count(1)
 EXAMPLES: dict[str, Any] = {
     name: example["value"]
     for entry in ("openapi.yaml", "sandbox.yaml")
@@ -74,7 +72,9 @@ OWN: dict[str, Callable[[Estate], httpx2.Response]] = {
     "FaultConflict": lambda shop: shop.control.post("/faults", json={"then": {"webhook_drop": True, "status": 503}}),
     "IdempotencyInProgress": while_the_first_runs,
     "InvalidStateTransition": out_of_the_archive,
-    "PayloadTooLarge": lambda shop: ask(shop.api, OPERATIONS["createCustomer"], **UNREADABLE["payload_too_large"][1]),
+    "PayloadTooLarge": lambda shop: shop.api.post(
+        "/v2/customers", content=b" " * 1_048_577, headers={"Content-Type": JSON}
+    ),
     "PlanInUse": lambda shop: CAUSES["plan_in_use"](shop, "deletePlan"),
     "WebhookLimit": lambda shop: CAUSES["webhook_limit"](shop, "createWebhook"),
     "ProjectSuspended": of_a_suspended_project,
@@ -91,6 +91,11 @@ OWN: dict[str, Callable[[Estate], httpx2.Response]] = {
 }  # fmt: skip
 
 
+def conflict(code: str) -> Callable[[Estate], httpx2.Response]:
+    operation = next(name for name, declared in DECLARED if declared == code)
+    return lambda shop: CAUSES[code](shop, operation)
+
+
 @pytest.fixture(scope="module")
 def live(serve: Serve) -> Live:
     """A server on which no sandbox was made by being mentioned: those would make room for others."""
@@ -100,9 +105,7 @@ def live(serve: Serve) -> Live:
 @pytest.fixture
 def shop(live: Live, sink: str) -> Iterator[Estate]:
     """A merchant in a sandbox of its own."""
-    name = f"example-{next(_numbers)}"
-    created(httpx2.post(f"{live.url}/_sandbox/sandboxes", json={"name": name, "scenario": "empty"}, verify=NO_TLS))
-    with closing(estate(live, name, sink)) as made:
+    with own_shop(live, sink) as made:
         yield made
 
 
@@ -110,7 +113,7 @@ def shop(live: Live, sink: str) -> Iterator[Estate]:
 def test_an_example_names_the_fields_and_codes_that_are_sent(shop: Estate, name: str) -> None:
     example = EXAMPLES[name]
     status, code = example["status"], example["code"]
-    answer = (OWN.get(name) or CONTROLS.get((status, code)) or PROVOKED[code])(shop)
+    answer = (OWN.get(name) or CONTROLS.get((status, code)) or PROVOKED.get(code) or conflict(code))(shop)
     sent = answer.json()
     assert (status, code) == (answer.status_code, sent["code"])
     assert _places(sent) == _places(example)

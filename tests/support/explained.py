@@ -1,5 +1,8 @@
 """What the sandbox says of a refusal, and its nearest request pasted into a shell."""
 
+import json
+import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,6 +11,17 @@ import httpx2
 import pytest
 
 from .make import Json
+
+BEFORE_A_SANDBOX = ("host_not_allowed", "delivery_not_allowed")
+"""Codes of requests that are refused before a sandbox is chosen: the default one's journal has them."""
+ANOTHER_WOULD_DO = {
+    "project_has_activity", "webhook_deleted", "log_not_retryable", "method_not_allowed", "not_found",
+    "merchant_not_found", "order_already_paid",
+}  # fmt: skip
+"""Codes of requests that only another record or method would make succeed: the explanation says which, and no more."""
+ENDING = re.compile(r"/(?:archive|suspend|cancel|refund|fail|expire)$")
+ENDED = {"is_active": (False,), "status": ("inactive", "archived", "suspended")}
+ANOTHER_PATH = {"route_not_found", *BEFORE_A_SANDBOX}
 
 
 def explanation(control: httpx2.Client, refusal: httpx2.Response) -> Json:
@@ -35,3 +49,40 @@ def pasted(command: str, folder: Path, **environment: str) -> list[int]:
     )
     assert done.returncode == 0, f"{command}\n{done.stderr}"
     return [int(line) for line in done.stdout.split()]
+
+
+def needs_another(found: Json) -> None:
+    """No request is the nearest one; the state says what would do."""
+    assert found["nearest"] is None, found["nearest"]
+    assert found["state"]["needed"], found
+
+
+def same_act(refusal: httpx2.Response, nearest: Json) -> None:
+    """Method and record are those of the refused request, and no call ends anything that it did not name."""
+    asked = refusal.request
+    *before, last = [shlex.split(call) for call in nearest["curl"].split(" &&\n")]
+    assert asked.method == _method(last)
+    assert refusal.json()["code"] in ANOTHER_PATH or str(asked.url).partition("?")[0] == _url(last)
+    assert asked.method != "GET" or not before
+    for call in before:
+        assert _method(call) != "DELETE"
+        assert not ENDING.search(_url(call))
+        body = json.loads(call[-1]) if "--data-raw" in call else {}
+        assert not [name for name, values in ENDED.items() if body.get(name) in values]
+
+
+def _method(call: list[str]) -> str:
+    return call[call.index("-X") + 1]
+
+
+def _url(call: list[str]) -> str:
+    return call[call.index("-X") + 2].partition("?")[0]
+
+
+def nearest_succeeds(refusal: httpx2.Response, found: Json, folder: Path) -> None:
+    """The nearest request of an explanation is the same act, and is granted as it is pasted."""
+    nearest = found["nearest"]
+    assert nearest is not None, found
+    same_act(refusal, nearest)
+    statuses = pasted(nearest["curl"], folder)
+    assert all(200 <= status < 300 for status in statuses), (statuses, nearest)
