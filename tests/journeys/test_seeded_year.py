@@ -16,6 +16,8 @@ from ..support.worlds import FIXTURES
 from .hooks import clients
 from .steps import done
 
+pytestmark = pytest.mark.check
+
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
@@ -56,7 +58,6 @@ def _all(api: httpx2.Client, name: str) -> list[Json]:
     raise AssertionError("pages end")
 
 
-@pytest.mark.check
 def test_one_postal_code_is_one_street(customers: list[Json]) -> None:
     streets: dict[str, set[str]] = defaultdict(set)
     for customer in customers:
@@ -109,7 +110,6 @@ def test_some_sign_up_before_their_first_order(customers: list[Json], orders: li
     assert before[-len(before) // 10] > 7 * DAY, "weeks"
 
 
-@pytest.mark.check
 @pytest.mark.parametrize("seed", [42, 7])
 def test_nobody_is_entered_at_the_end_to_make_up_a_number(seed: int) -> None:
     """Of the 220 customers of `default` those of the last day wait for their payment, or are personas."""

@@ -11,6 +11,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Generator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,8 @@ class Recorder:
 
     def __init__(self, root: Path) -> None:
         include = [f"{root}/stub_server/{room}/*" for room in ROOMS]
+        for file in (file for room in ROOMS for file in (root / "stub_server" / room).rglob("*.py")):
+            import_module(".".join(file.relative_to(root).with_suffix("").parts))  # or the first test would do so
         self._coverage = Coverage(str(root / ".coverage"), data_suffix=True, include=include, config_file=False)
         self._coverage.start()
 
@@ -80,39 +83,47 @@ class Recorded:
     """The tests that execute a line, by module and line."""
 
     def tests_of(self, mutant: Mutant, source: str, bound: float) -> tuple[list[str], float]:
-        """The tests that execute what is changed, file by file, quick files first; and the seconds they took.
+        """The tests that execute what is changed, file by file, and the seconds they took.
 
-        What runs when a module is imported concerns every test that executes anything in it.
+        Quick files come first, and files that execute lines of the module which few tests execute: almost every test
+        makes a sandbox, which executes many. What no test executes, or import alone, is tried with all of the module.
         """
         lines = self.lines.get(mutant.module, {})
-        changed = _statement(ast.parse(source), mutant)
-        executed = {test for line, tests in lines.items() if changed is None or line in changed for test in tests}
+        first = _statement(ast.parse(source), mutant)
+        executed = {test for line in range(first, mutant.end_line + 1) for test in lines.get(line, ())}
+        executed = executed or {test for tests in lines.values() for test in tests}
+        special: dict[str, float] = defaultdict(float)
+        for tests in lines.values():
+            for test in tests:
+                special[_file(test)] += 1 / len(tests)
         files: dict[str, list[str]] = defaultdict(list)
         for test in self.seconds:
             if test in executed:
-                files[test.partition("::")[0]].append(test)
+                files[_file(test)].append(test)
         chosen: list[str] = []
         total = 0.0
-        for tests in sorted(files.values(), key=self._total):
-            if total + self._total(tests) <= bound or not chosen:
-                chosen += tests
-                total += self._total(tests)
+        for file in sorted(files, key=lambda file: self._total(files[file]) / special[file]):
+            seconds = self._total(files[file])
+            if total + seconds <= bound or not chosen:
+                chosen += files[file]
+                total += seconds
         return chosen, total
 
     def _total(self, tests: list[str]) -> float:
         return sum(self.seconds[test] for test in tests)
 
 
-def _statement(tree: ast.AST, mutant: Mutant) -> range | None:
-    """The lines from the beginning of the smallest statement around a change to its end, None outside of functions."""
-    first, is_inside = mutant.line, False
-    for node in ast.walk(tree):  # from the outside to the inside
-        if isinstance(node, ast.stmt) and node.lineno <= mutant.line and mutant.end_line <= (node.end_lineno or 0):
-            first = node.lineno
-            is_inside = is_inside or (
-                isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.body[0].lineno <= mutant.line
-            )
-    return range(first, mutant.end_line + 1) if is_inside else None
+def _file(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def _statement(tree: ast.AST, mutant: Mutant) -> int:
+    """The line on which the smallest statement around a change begins: coverage may know no other line of it."""
+    return max(
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt) and node.lineno <= mutant.line and mutant.end_line <= (node.end_lineno or 0)
+    )
 
 
 def record(copy: Path, short: bool) -> Recorded:

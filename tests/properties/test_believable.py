@@ -15,6 +15,8 @@ from stub_server.drawing.people import ALPHANUMERIC_SINCE_MS
 from stub_server.engine.sandbox import Sandbox
 from tests.support.worlds import FIXTURES, world
 
+pytestmark = pytest.mark.check
+
 BRASILIA = timezone(timedelta(hours=-3))
 
 
@@ -37,7 +39,6 @@ def _orders(sandbox: Sandbox) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     return [(row.public, row.hidden) for row in sandbox.store.orders.all_rows()]
 
 
-@pytest.mark.check
 def test_every_plan_unlocks_something(sandbox: Sandbox) -> None:
     """Nobody pays for nothing: also the plans that a scenario adds to a project of the catalogue."""
     unlocking = {plan for row in sandbox.store.products.all_rows() for plan in row.public["planIds"]}

@@ -13,6 +13,8 @@ from ..support.contract import document
 from ..support.live import Live
 from ..support.make import Json
 
+pytestmark = pytest.mark.check
+
 
 @pytest.fixture(scope="module")
 def report(live: Live) -> Json:
