@@ -57,6 +57,7 @@ class Names(NamedTuple):
 class Product(NamedTuple):
     name: str
     type: str
+    description: str
 
 
 class Bump(NamedTuple):

@@ -12,8 +12,9 @@ from .draw import Weighted
 
 PAID, LATE, LAPSE, CANCEL, ANY = "paid", "late", "lapse", "cancel", "any"
 CARD = "credit_card"
-#: Shares of first orders, where a plan takes all methods.
-METHODS = {"pix": 48.5, CARD: 40.5, "boleto": 11}
+#: Shares of first orders, where a plan takes all methods: what is paid again every few weeks is left to a card.
+METHODS = {"pix": 43.5, CARD: 47.5, "boleto": 9}
+METHODS_FOR_LONG = {"pix": 56.5, CARD: 29.5, "boleto": 14}  # of plans that are paid once or by the year
 #: How first orders end, in percent. A provider that cannot open the charge fails a PIX; nobody cancels a boleto.
 OUTCOMES = {
     "pix": Weighted(
@@ -23,11 +24,14 @@ OUTCOMES = {
     "boleto": Weighted((("paid", 38), ("expired", 56), ("refunded", 5), ("partly", 1))),
 }
 #: Shares of ending periods that nobody pays any more, and that end what was canceled: by card, and by PIX and boleto.
-ENDS = {CARD: (0.01, 0.03), "pix": (0.045, 0.025), "boleto": (0.045, 0.025)}
+ENDS = {CARD: (0.01, 0.03), "pix": (0.055, 0.025), "boleto": (0.055, 0.025)}
 LATE_SHARE = 0.06  # of the bills that are paid by PIX or boleto
 DECLINED, RECOVERED = 0.03, 0.75  # of charges of cards at first, and of each further attempt at those of steady members
 FOR_EVER = 60  # periods: more than any scenario seeds
 PAYING = ("paid", "refunded", "partly")
+#: Why a card is refused, in percent: at the first payment, and when a member's is charged again.
+REFUSALS = Weighted((("card_declined", 58), ("card_limit_exceeded", 28), ("suspected_fraud", 8), ("card_expired", 6)))
+REFUSALS_OF_MEMBERS = Weighted((("card_declined", 55), ("card_limit_exceeded", 33), ("card_expired", 12)))
 
 
 class Fate(NamedTuple):

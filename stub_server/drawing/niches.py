@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from typing import Any, NamedTuple
-from zlib import crc32
 
 from faker import Faker
 
@@ -14,42 +13,6 @@ from .plans import Plan, plans
 from .pools import plain_ascii
 from .prices import reais
 
-# Several texts for a type, so that its products differ.
-PRODUCT_TEXTS = {
-    "course": (
-        "Curso em vídeo com exercícios e material de apoio.",
-        "Aulas gravadas, do básico ao avançado, para assistir no seu ritmo.",
-        "Trilha de aulas com tarefas práticas a cada módulo.",
-        "Aulas passo a passo, com apostila e exercícios comentados.",
-    ),
-    "community": (
-        "Espaço exclusivo para trocar experiências com outros {audience}.",
-        "Grupo fechado de {audience}, com desafios e conversa toda semana.",
-    ),
-    "ebook": (
-        "Em PDF, para ler no celular ou imprimir.",
-        "Material ilustrado em PDF, direto ao ponto.",
-        "Em PDF, passo a passo e direto ao ponto.",
-        "Para baixar, imprimir e consultar quando precisar.",
-    ),
-    "event": (
-        "Encontro ao vivo com espaço para perguntas; a gravação fica disponível.",
-        "Transmissão ao vivo para {audience}, com reprise por sete dias.",
-        "Aula aberta ao vivo, com dúvidas respondidas na hora.",
-    ),
-    "mentorship": (
-        "Acompanhamento de perto, com encontros marcados.",
-        "Encontros em grupo pequeno, com plano de ação para cada um.",
-    ),
-    "software": (
-        "Ferramenta pronta para usar no computador ou no celular.",
-        "Planilha automática, com vídeo que explica cada aba.",
-    ),
-    "other": (
-        "Conteúdo extra liberado na área de membros.",
-        "Material complementar, atualizado todo mês.",
-    ),
-}
 SOURCES = ("instagram", "google", "youtube", "facebook", "indicacao")
 
 
@@ -157,7 +120,7 @@ def _fields(
         "logo_url": f"https://assets.example.com/{slug}/logo.png",
         "cover_image": f"https://assets.example.com/{slug}/capa.jpg",
         "website_url": f"https://www.example.com/{slug}",
-        "visibility": Weighted((("public", 80), ("unlisted", 12), ("private", 8))).draw(rng),
+        "visibility": Weighted((("public", 85), ("unlisted", 15))).draw(rng),
         "business_settings": {
             "legal_name": f"{owner} Educação Digital Ltda.",
             "support_email": f"suporte.{slug}@example.com",
@@ -193,7 +156,7 @@ def _product(niche: Niche, product: Product, slug: str, number: int, offered: tu
     return ProductBlueprint(
         fields={
             "name": product.name,
-            "description": _product_text(product, slug).format(audience=niche.audience),
+            "description": product.description,
             "type": product.type,
             "status": "active",
             "image_url": f"https://assets.example.com/{slug}/produto-{number}.jpg",
@@ -203,8 +166,3 @@ def _product(niche: Niche, product: Product, slug: str, number: int, offered: tu
         },
         plans=tuple(plan.name for plan in chosen),
     )
-
-
-def _product_text(product: Product, slug: str) -> str:
-    texts = PRODUCT_TEXTS[product.type]
-    return texts[crc32(f"{slug}/{product.name}".encode()) % len(texts)]

@@ -36,7 +36,6 @@ class NamePools(NamedTuple):
     last: dict[str, Weighted[Family]]  # by state, as last surnames reflect immigration
     suffixes: tuple[tuple[str, float], ...]
     company_forms: Weighted[str]
-    family_firms: tuple[str, ...]
     activities: tuple[str, ...]
 
 
@@ -64,7 +63,6 @@ def name_pools(names: Names, faker: Faker, states: Iterable[str]) -> NamePools:
         last={state: _last(names, families, state) for state in dict.fromkeys(states)},
         suffixes=names.suffixes,
         company_forms=Weighted(names.company_forms),
-        family_firms=_family_firms(names, faker),
         activities=names.activities,
     )
 
@@ -104,14 +102,3 @@ def _last(names: Names, families: list[tuple[Family, float]], state: str) -> Wei
         each = total * group.share / len(group.surnames)
         pairs += [(Family(name, name, plain_ascii(name)), each) for name in group.surnames]
     return Weighted(pairs)
-
-
-def _family_firms(names: Names, faker: Faker) -> tuple[str, ...]:
-    """Faker's companies of one family: "Viana e Filhos"."""
-    firms = []
-    for text in dict.fromkeys(faker.company() for _ in range(2 * DRAWS)):
-        words = text.removesuffix(" e Filhos").split() if text.endswith(" e Filhos") else []
-        barred = (*names.surnames_not_from_faker, "Jesus", "da ")
-        if words and len(set(words)) == len(words) and not any(name in text for name in barred):
-            firms.append(text)
-    return tuple(firms)

@@ -290,7 +290,7 @@ def renewal_order(draft: Draft, row: Row) -> tuple[Record, Body]:
     copy_only = first.hidden["copy_only"] and store.has_copy_only(row.public)
     buyer = first.public["customer"] if copy_only else as_buyer(customer.public)
     again = _was_refunded(draft, row, buyer["email"])
-    refused = orders.DEFAULT_FAILURE[method] if row.id in draft.sandbox.declining else None
+    refused = draft.sandbox.declining.get(row.id)
     order = place(
         draft, body, buyer, customer.id, method, row.id, life, refused=refused, is_ordinary=again, copy_only=copy_only
     )

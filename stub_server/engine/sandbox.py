@@ -48,7 +48,8 @@ class Sandbox:
     ids of the API keys that came with the seed, whose secrets follow the world's name. `recorded_clock` is the clock's
     setting after the newest step; a running clock shows a later instant by now. A reset restores `first_settings`.
 
-    While a past is lived, `declining` are the subscriptions whose cards are declined when they are charged next.
+    While a past is lived, `declining` has the subscriptions whose cards are refused when they are charged next, and
+    why: the failure code.
     Deliveries of the first `held` events are not sent. `bell` is rung by a step that has something due before `alarm`,
     the instant (ms) at which somebody looks anyway. While a world `is_advancing`, its clock stands where its deliveries
     are; one that `is_gone` is nobody's any more. In one that `is_halted` time and deliveries wait, for its steps cannot
@@ -81,7 +82,7 @@ class Sandbox:
     is_halted: bool = False
     undone_at: int = 0
     held: int = 0
-    declining: set[str] = field(default_factory=set)
+    declining: dict[str, str] = field(default_factory=dict)
     bell: Callable[[Sandbox], None] | None = None
     alarm: int = SILENT
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)

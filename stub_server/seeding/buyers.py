@@ -20,7 +20,7 @@ from .script import Script
 
 BUYERS_METADATA: tuple[dict[str, str], ...] = ({},) * 7 + ({"origin": "checkout"}, {"newsletter": "true"})
 #: Of those who have been entered and have not bought yet.
-OTHERS_METADATA: tuple[dict[str, str], ...] = ({},) * 2 + ({"origin": "import"},) * 2 + ({"newsletter": "true"},)
+OTHERS_METADATA: tuple[dict[str, str], ...] = ({},) * 2 + ({"origin": "landing_page"},) * 2 + ({"newsletter": "true"},)
 #: Of so many customers who came last one comes back: each has as good a chance as the others, and is at hand.
 AT_HAND = 512
 RENUMBERED = 0.08

@@ -65,9 +65,10 @@ class Merchant:
         ident = named_uuid("project", blueprint.slug)
         self._claim(blueprint.fields["name"].casefold(), spec.node, "the project", blueprint.fields["name"])
         self.taken.add(ident)
-        first = "draft" if spec.status == "draft" else "active"
+        is_draft = spec.status == "draft"
+        first = {"status": "draft", "visibility": "private"} if is_draft else {"status": "active"}
         project, hidden = new_project(
-            blueprint.fields | {"status": first},
+            blueprint.fields | first,
             self.script.sandbox.rules.defaults["Project"],
             ident,
             self.store.merchant.user_id,

@@ -11,7 +11,7 @@ from ..domain.orders import expires_at
 from ..domain.subscriptions import ATTEMPTS
 from ..drawing.carts import cart
 from ..drawing.draw import Weighted
-from ..drawing.fates import CARD, DECLINED, LAPSE, METHODS, OUTCOMES, PAID, PAYING, Fate, drawn, paying
+from ..drawing.fates import CARD, DECLINED, LAPSE, METHODS, METHODS_FOR_LONG, PAID, PAYING, Fate, drawn, paying
 from ..drawing.market import Offer
 from ..drawing.rhythm import Rhythm, moment
 from ..kernel.clock import DAY, HOUR, MINUTE
@@ -30,8 +30,9 @@ SECOND_TRIES = {"pix": 0.25, "boleto": 0.25, CARD: 0.75}  # of first orders that
 OF_THEM_PAID, BY_CARD_AGAIN = 0.8, 0.7
 FORGOTTEN_SLIPS = 0.35  # of those who wait for payment now
 SETTLED = 8 * DAY  # so long after a first try everything that comes of it has begun
-LAST_DAYS = 8 * DAY  # before now: sales are taken as they are still wanted
+LAST_DAYS = 24 * DAY  # before now: sales are taken as they are still wanted
 SLOTS = 12  # of the last days, each with its share of what is wanted
+UNPAID_FOR = 30 * HOUR  # so long before now a PIX is still open: who does not pay is among those who wait
 LENGTH = {"day": DAY, "week": 7 * DAY, "month": 365.25 / 12 * DAY, "year": 365.25 * DAY}
 
 
@@ -120,7 +121,7 @@ class Sales:
         self.buyers.gather(people, self.script.end)
         if buying:
             today = self._today(min(pending, orders - round(self.planned)))
-            arrivals = self._crowd(orders - len(today)) + today
+            arrivals = self._crowd(orders, len(today)) + today
             self._late, self._waiting = max(0, orders - len(today) - round(self.planned)), len(today)
             visits = len(arrivals) + self._late
             newcomers = min(people, max(1, round(min(people * BUYERS, visits * NEW))))
@@ -149,14 +150,24 @@ class Sales:
                 lead = 0
         return arrival._replace(at=at - lead, is_new=True, lead=lead)
 
-    def _crowd(self, wanted: int) -> list[Arrival]:
-        """Purchases from the beginning until the last days, as many as it takes."""
-        rng, last = self.rng, self.rhythm.share(self.script.end - LAST_DAYS)
+    def _crowd(self, wanted: int, waiting: int) -> list[Arrival]:
+        """Purchases from the beginning until the last days, as many as it takes: then as many come as before.
+
+        `waiting` of those who come in the last days are planned apart.
+        """
+        rng, share = self.rng, self.rhythm.share
+        last = share(self.script.end - LAST_DAYS)
         weighted = Weighted((number, offer.share) for number, offer in enumerate(self.offers))
-        reach = [(self.rhythm.share(offer.opens), min(self.rhythm.share(offer.closes), last)) for offer in self.offers]
+        reach = [(share(offer.opens), min(share(offer.closes), last)) for offer in self.offers]
+        later = sum(
+            offer.share * max(0, share(offer.closes) - last) / (high - low)
+            for offer, (low, high) in zip(self.offers, reach, strict=True)
+            if high > low
+        )
+        later /= weighted.total
         found: list[Arrival] = []
         turns = 0
-        while (room := wanted - self.planned - len(found) * (1 - last)) >= 1 and turns < 2 * wanted + 100:
+        while (room := wanted - self.planned - max(waiting, len(found) * later)) >= 1 and turns < 2 * wanted + 100:
             turns += 1
             number = weighted.draw(rng)
             (low, high), offer = reach[number], self.offers[number]
@@ -269,7 +280,8 @@ class Sales:
     def _method(self, rng: Random, offer: Offer, at: int) -> str:
         """How somebody pays, of the methods that the plan takes. A boleto takes longer than the last days."""
         takes = offer.plan["payment_methods"]
-        known = [(method, share) for method, share in METHODS.items() if method in takes]
+        usual = METHODS_FOR_LONG if offer.plan["interval"] in (None, "year") else METHODS
+        known = [(method, share) for method, share in usual.items() if method in takes]
         method = Weighted(known).draw(rng)
         return "pix" if method == "boleto" and self.script.end - at < SETTLED and "pix" in takes else method
 
@@ -329,12 +341,8 @@ class Sales:
             self._newcomers -= 1
             script.add(now + int((until - now) * self.rng.random()), self.buyers.enter_other)
         self._late = lacking
-        open_now = [(n, share) for n, share in self._on_sale(now) if self.offers[n].closes >= end]
-        if open_now:
-            offers = Weighted(open_now)
-            for _ in range(wanted):
-                at = self.rhythm.at(low + (high - low) * self.rng.random())
-                script.add(at, self._sell, self.offers[offers.draw(self.rng)])
+        for _ in range(wanted):
+            script.add(self.rhythm.at(low + (high - low) * self.rng.random()), self._sell)
 
     def _will_order(self, timer: Timer) -> bool:
         """Whether the clock makes an order: of the next period, or of another attempt at a card."""
@@ -343,13 +351,18 @@ class Sales:
         row = self.script.store.subscriptions.open(timer.subject)
         return row is not None and row.public["status"] == "past_due"
 
-    def _sell(self, offer: Offer) -> None:
+    def _sell(self) -> None:
         """One of the last purchases: it is settled by now, for those who wait have been counted."""
-        left = self.script.end - self.script.now
+        on_sale = self._on_sale(self.script.now)
+        if not on_sale:
+            return
+        offer, left = self.offers[Weighted(on_sale).draw(self.luck)], self.script.end - self.script.now
         method = self._method(self.luck, offer, self.script.now)
-        outcome = OUTCOMES[method].draw(self.luck)
-        is_over = outcome == "failed" or (outcome in ("expired", "canceled") and left > 30 * HOUR)
-        fate = Fate(outcome if is_over else "paid")
+        fate = drawn(self.luck, method)
+        if fate.outcome in ("expired", "canceled") and left <= UNPAID_FOR:
+            fate = Fate(PAID)
+        if self.expected(offer, self.script.now, method, fate) > max(1, self._late):
+            fate = _unpaid(method)
         is_new = self.luck.random() * self._late < self._newcomers
         self._late -= 1
         self._newcomers -= is_new

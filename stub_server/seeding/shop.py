@@ -9,7 +9,20 @@ from ..domain import orders as order_rules
 from ..domain.calendar import add_interval, lead_ms
 from ..domain.subscriptions import CHARGED
 from ..drawing.draw import pick
-from ..drawing.fates import ANY, CANCEL, DECLINED, LAPSE, LATE, LATE_SHARE, PAID, PAYING, RECOVERED, Fate
+from ..drawing.fates import (
+    ANY,
+    CANCEL,
+    DECLINED,
+    LAPSE,
+    LATE,
+    LATE_SHARE,
+    PAID,
+    PAYING,
+    RECOVERED,
+    REFUSALS,
+    REFUSALS_OF_MEMBERS,
+    Fate,
+)
 from ..drawing.rhythm import (
     bank_morning,
     moment,
@@ -27,7 +40,7 @@ from .script import Script
 
 PARTS = (20, 30, 30, 50)  # percent of a payment that is given back in part
 STEADY = Fate("paid")
-REFUSED = "provider_unavailable"  # of a PIX: its charge is not even opened
+REFUSED = "provider_unavailable"  # a PIX or boleto whose charge is not even opened
 
 
 class Shop:
@@ -67,7 +80,7 @@ class Shop:
         order_rules.check_buyable(project, plan, method, sold_out=sold_out, renews=renews)
         outcome, refused = fate.outcome, None
         if outcome == "failed":
-            refused = REFUSED if method == "pix" else order_rules.DEFAULT_FAILURE[method]
+            refused = REFUSALS.draw(self.luck) if method == CHARGED else REFUSED
         record = billing.buy(draft, body, buyer, customer_id, method, ident, refused)
         rng, at, add, ident = self.luck, self.script.now, self.script.add, record.id
         step = self.script.record(draft)
@@ -188,13 +201,13 @@ class Shop:
         if self.store.orders.parse(order).public["status"] != "failed":
             self._foresee_charge(ident, cycle)
         elif self.members.get(ident, STEADY).renewal(cycle) != LAPSE and self.luck.random() < RECOVERED:
-            self.script.sandbox.declining.discard(ident)
+            self.script.sandbox.declining.pop(ident, None)
 
     def _foresee_charge(self, ident: str, cycle: int) -> None:
         """Whether a member's card is declined when the next period is charged."""
         renewal = self.members.get(ident, STEADY).renewal(cycle)
         if renewal == LAPSE or (renewal == ANY and self.luck.random() < DECLINED):
-            self.script.sandbox.declining.add(ident)
+            self.script.sandbox.declining[ident] = REFUSALS_OF_MEMBERS.draw(self.luck)
 
     def _pays_renewal(self, record: Record, subscription: Body, *, late: bool) -> int:
         """When a reminder is paid: it is read at some hour of the day, and paid soon or on the last day."""

@@ -174,7 +174,6 @@ def test_faker_supplies_the_long_tail(catalogue: Catalogue, persons: list[Person
     firsts = {name.split()[0] for name in table}
     tail = [p for p in persons if p.type == "individual" and p.name.split()[0] not in firsts]
     assert 0.01 < len(tail) / len(persons) < 0.08
-    assert any(p.name.endswith(" e Filhos Ltda.") for p in persons if p.type == "company")
 
 
 def test_one_postal_code_is_one_street(catalogue: Catalogue) -> None:
@@ -188,6 +187,24 @@ def test_companies_are_what_brazilian_companies_are(persons: list[Person]) -> No
     forms = Counter(_form(person) for person in companies)
     for form, share in {"MEI": 0.7, "Ltda.": 0.28, "S.A.": 0.02}.items():
         assert forms[form] / len(companies) == pytest.approx(share, abs=0.04), form
+
+
+def test_companies_have_names_of_their_own(persons: list[Person]) -> None:
+    firms = Counter(person.name for person in persons if person.type == "company")
+    assert max(firms.values()) <= 3
+    assert any("Irmãos " in name for name in firms)
+    assert any(" & Filhos " in name for name in firms)
+
+
+def test_a_company_is_no_older_than_its_form(persons: list[Person]) -> None:
+    """Receita Federal counts: the roots of the years in which there is a MEI begin with 11 to 64."""
+    roots = {int(person.document[:2]) for person in persons if person.type == "company"}
+    assert {min(roots), max(roots)} == {11, 64}
+
+
+def test_no_house_number_is_everywhere(persons: list[Person]) -> None:
+    numbers = Counter(person.address["line_1"].partition(",")[0] for person in persons if person.address)
+    assert max(count for number, count in numbers.items() if number.isdigit()) < 0.01 * numbers.total()
 
 
 def _form(person: Person) -> str:
