@@ -5,22 +5,15 @@ import socket
 import httpx2
 import pytest
 
-from ..support.command import asked, check_help, done, run
+from ..support.command import asked, done, run
 from ..support.live import FROZEN, Live, running
 from ..support.make import Maker
-
-VERBS = ("pay", "expire", "fail", "refund", "clock", "reset", "orders", "events", "health", "wait")
 
 
 @pytest.fixture
 def to(live: Live, sandbox_name: str, control: httpx2.Client) -> list[str]:
     """The flags that name the test's sandbox, which is there."""
     return ["--server", live.url, "--sandbox", sandbox_name]
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_the_help_of_a_verb_is_as_it_was(verb: str) -> None:
-    check_help(verb)
 
 
 def test_orders_are_paid_refunded_failed_and_expired(to: list[str], make_order: Maker) -> None:

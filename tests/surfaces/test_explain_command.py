@@ -88,28 +88,3 @@ def test_a_server_that_is_away_exits_2() -> None:
     said = explain("last", "--server", "http://127.0.0.1:9")
     assert 2 == said.exit_code
     assert "no sandbox answers at http://127.0.0.1:9" in said.output
-
-
-def test_help_says_what_it_takes() -> None:
-    said = explain("--help")
-    assert (0, HELP) == (said.exit_code, said.output)
-
-
-HELP = """\
-Usage: main explain [OPTIONS] ID|last
-
-  Say why a request was refused, and print the nearest one that succeeds, to be
-  pasted.
-
-  ID is the X-Request-Id of its answer; last is the newest refusal. Exit code 1
-  when there is no such request, or none that succeeds; 2 when the sandbox
-  cannot be asked.
-
-Options:
-  --server URL       The running server.  [default: http://127.0.0.1:4600]
-  --sandbox TEXT     The sandbox to use.  [default: default]
-  --admin-key KEY    The server's admin key, if it has one.
-  --control-key KEY  The sandbox's own key, instead of the admin key.
-  --json             Print the explanation as JSON.
-  -h, --help         Show this message and exit.
-"""

@@ -14,8 +14,6 @@ from ..support.files import exported, lines, sealed
 from ..support.live import Live
 from ..support.make import Maker
 
-HELP = Path(__file__).with_name("help")
-
 
 @pytest.fixture
 def to(live: Live, sandbox_name: str, control: httpx2.Client) -> list[str]:
@@ -27,13 +25,6 @@ def to(live: Live, sandbox_name: str, control: httpx2.Client) -> list[str]:
 def run(*args: str, given: bytes | None = None) -> Result:
     """What the command says and how it exits."""
     return CliRunner().invoke(main, list(args), input=given)
-
-
-@pytest.mark.parametrize("verb", ["export", "import"])
-def test_the_help_of_a_verb_is_as_it_was(verb: str) -> None:
-    """Whoever changes it changes the file beside this test too, and sees what users will."""
-    said = CliRunner().invoke(main, [verb, "--help"], terminal_width=100)
-    assert (HELP / f"{verb}.txt").read_text() == said.output
 
 
 def test_a_sandbox_is_written_to_a_file_and_read_from_it(

@@ -19,8 +19,6 @@ from ..support.processes import ROOT, free_port
 
 pytestmark = pytest.mark.check
 
-HELP = Path(__file__).with_name("help")
-
 
 @pytest.fixture
 def to(live: Live, sandbox_name: str) -> list[str]:
@@ -31,13 +29,6 @@ def to(live: Live, sandbox_name: str) -> list[str]:
 def run(*args: str, given: bytes | None = None) -> Result:
     """What the command says and how it exits."""
     return CliRunner().invoke(main, list(args), input=given)
-
-
-@pytest.mark.parametrize("verb", ["record", "replay"])
-def test_the_help_of_a_verb_is_as_it_was(verb: str) -> None:
-    """Whoever changes it changes the file beside this test too, and sees what users will."""
-    said = CliRunner().invoke(main, [verb, "--help"], terminal_width=100)
-    assert (HELP / f"{verb}.txt").read_text() == said.output
 
 
 def test_what_was_recorded_is_replayed_without_a_server(

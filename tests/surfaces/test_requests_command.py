@@ -14,7 +14,6 @@ from ..support.explained import pasted
 from ..support.live import Live
 from ..support.make import Json, Maker
 
-HELP = Path(__file__).with_name("help")
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 
 
@@ -36,13 +35,6 @@ def asked(*args: str) -> Json:
     assert 0 == said.exit_code, said.output
     found: Json = json.loads(said.stdout)
     return found
-
-
-@pytest.mark.parametrize("verb", ["", "list", "show", "har", "verify", "clear"])
-def test_the_help_of_a_verb_is_as_it_was(verb: str) -> None:
-    """Whoever changes it changes the file beside this test too, and sees what users will."""
-    said = CliRunner().invoke(main, ["requests", *verb.split(), "--help"], terminal_width=100)
-    assert (HELP / f"{' '.join(['requests', *verb.split()]).replace(' ', '-')}.txt").read_text() == said.output
 
 
 def test_requests_are_listed_newest_first(to: list[str], api: httpx2.Client) -> None:

@@ -3,11 +3,9 @@
 import httpx2
 import pytest
 
-from ..support.command import asked, check_help, done, run
+from ..support.command import asked, done, run
 from ..support.live import NO_TLS, Live
 from ..support.make import Maker
-
-VERBS = ("worlds", "fork", "snapshot", "rewind")
 
 
 @pytest.fixture
@@ -15,11 +13,6 @@ def to(live: Live, sandbox_name: str, control: httpx2.Client) -> list[str]:
     """The flags that name the test\'s sandbox, which is there."""
     assert 200 == control.get("/health").status_code
     return ["--server", live.url, "--sandbox", sandbox_name]
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_the_help_of_a_verb_is_as_it_was(verb: str) -> None:
-    check_help(verb)
 
 
 def test_the_sandboxes_of_a_server_are_listed(

@@ -1,0 +1,78 @@
+"""What the help of each command names: its arguments and its flags, each with a word of what it is for."""
+
+import re
+from collections.abc import Iterator
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from stub_server.cli import main
+
+SERVER = "--server --admin-key --json"
+SANDBOX = f"{SERVER} --sandbox --control-key"
+FILTERS = "--operation --method --path --status --code --caller --since --until --contains --control"
+TAKES = {
+    "": "COMMAND --version",
+    "assumptions": "--overlay --all --json",
+    "certify": f"URL --signing-key --event {SANDBOX}",
+    "check": "--overlay",
+    "clock": SANDBOX,
+    "events": SANDBOX,
+    "expire": f"ORDER {SANDBOX}",
+    "explain": f"ID|last {SANDBOX}",
+    "export": f"--output --history --requests --no-secrets {SANDBOX}",
+    "fail": f"ORDER --code {SANDBOX}",
+    "faults": "COMMAND",
+    "faults add": f"RULE {SANDBOX}",
+    "faults delete": f"ID --all {SANDBOX}",
+    "faults list": SANDBOX,
+    "fork": f"[NAME] --step --deliver --ttl --sandbox {SERVER}",
+    "health": SANDBOX,
+    "import": f"FILE --deliver --sandbox {SERVER}",
+    "init": "{schemathesis} [FOLDER]",
+    "listen": f"--forward-to --events --print {SANDBOX}",
+    "orders": f"--status {SANDBOX}",
+    "pay": f"ORDER {SANDBOX}",
+    "record": f"--output --no-secrets {SANDBOX}",
+    "refund": f"ORDER --amount {SANDBOX}",
+    "replay": "FILE --overlay --scenario --list --show --until --serve --port --json",
+    "requests": "COMMAND",
+    "requests clear": SANDBOX,
+    "requests har": f"--output {FILTERS} {SANDBOX}",
+    "requests list": f"--limit {FILTERS} {SANDBOX}",
+    "requests show": f"ID|last {SANDBOX}",
+    "requests verify": f"JSON|@FILE|- {SANDBOX}",
+    "reset": f"--scenario --seed --now {SANDBOX}",
+    "rewind": f"--to-step --to-request --to {SANDBOX}",
+    "serve": "--host --port --base-url --seed --scenario --now --overlay --auth --unknown-fields --unknown-query"
+    " --check-digits --autopay --webhook-schedule --history --journal --store --sync --salvage --restore --cors-origin"
+    " --allow-host --allow-private-webhooks --max-connections --rate-limit --admin-key --jwt-secret --log --reload",
+    "snapshot": f"[NAME] --description --restore --delete {SANDBOX}",
+    "token": "--seed --jwt-secret --sandbox --scope --expires-in --overlay",
+    "wait": f"--timeout {SERVER}",
+    "worlds": f"[GLOB] --delete {SERVER}",
+}
+
+
+def commands(command: click.Command, *path: str) -> Iterator[str]:
+    """The names of a command and of those within it."""
+    yield " ".join(path)
+    if isinstance(command, click.Group):
+        for name, each in command.commands.items():
+            yield from commands(each, *path, name)
+
+
+def test_every_command_is_here() -> None:
+    assert set(TAKES) == set(commands(main))
+
+
+@pytest.mark.parametrize("command", TAKES)
+def test_the_help_of_a_command_names_what_it_takes(command: str) -> None:
+    said = CliRunner().invoke(main, [*command.split(), "--help"], terminal_width=100)
+    assert 0 == said.exit_code
+    usage, _, text = said.stdout.partition("\n")
+    arguments = [word for word in TAKES[command].split() if not word.startswith("--")]
+    assert all(word in usage for word in arguments), usage
+    described = re.findall(r"^  (?:-\w, )?(--[a-z-]+)(?: [^ ].*?)?(?:\n?  +)(\S.*)", text, re.MULTILINE)
+    assert {*TAKES[command].split(), "--help"} - {*arguments} == {flag for flag, _ in described}
