@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..contract.formats import date_time_ms
 from ..domain.deliveries import MOST_TOLD
-from ..domain.subscriptions import grace_end
+from ..domain.subscriptions import grace_end, is_held
 from .inspection import Inspected, Law
 
 
@@ -20,7 +20,7 @@ def _moved_on(world: Inspected) -> Iterator[str | None]:
             yield ""
         elif public["status"] == "trialing" and date_time_ms(public["trial_end"]) <= now:
             yield f"subscription {row.id} is trialing, though its trial was over at {public['trial_end']}"
-        elif public["status"] == "past_due" and grace_end(public, row.hidden) <= now:
+        elif public["status"] == "past_due" and not is_held(row.hidden) and grace_end(public, row.hidden) <= now:
             yield f"subscription {row.id} is past due after its grace"
         else:
             yield ""

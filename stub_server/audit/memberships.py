@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..contract.formats import date_time_ms
+from ..domain.subscriptions import is_held
 from ..kernel.clock import iso
 from .inspection import PAUSE, Inspected, Law
 
@@ -15,7 +16,7 @@ def _period_runs(world: Inspected) -> Iterator[str | None]:
     for row in world.rows(store.subscriptions):
         held = row.public
         project = store.projects.peek(held["projectId"])
-        if held["status"] != "active" or project is None or project["status"] != "active":
+        if held["status"] != "active" or is_held(row.hidden) or project is None or project["status"] != "active":
             yield PAUSE
             continue
         start, end = held["current_period_start"], held["current_period_end"]
@@ -42,8 +43,9 @@ def _pending_in_time(world: Inspected) -> Iterator[str | None]:
             if end is None:
                 yield f"order {row.id} is {status} and has no end"
             else:
-                # The renewals of a suspended project wait with it.
-                waits = row.hidden["renewal"] and row.hidden["projectId"] in paused
+                # The renewals of a suspended project, and of a disputed subscription, wait with it.
+                held = world.store.subscriptions.open(row.hidden["subscriptionId"]) if row.hidden["renewal"] else None
+                waits = held is not None and (is_held(held.hidden) or row.hidden["projectId"] in paused)
                 over = date_time_ms(end) <= now and not waits
                 yield f"order {row.id} is {status} since it ended at {end}" if over else ""
 

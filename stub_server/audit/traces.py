@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..contract.document import Lifecycle
 from ..contract.formats import date_time_ms
-from ..domain.subscriptions import period_end
+from ..domain.subscriptions import is_held, period_end
 from ..kernel.clock import iso
 from ..kernel.money import cents
 from ..kernel.record import Row
@@ -50,6 +50,10 @@ def subscription_trace(store: Store, row: Row, lifecycle: Lifecycle, now: int) -
         return f"has {paid} paid periods, {left} of them not over yet"
     if "ends" not in hidden and hidden["periods"] != paid:  # after a suspension the count begins again
         return f"has {hidden['periods']} paid periods after {public['cycle']} renewals"
+    for ident in hidden["dispute"]["orders"] if is_held(hidden) else ():
+        disputed = store.orders.open(ident)
+        if disputed is None or disputed.public["status"] != "disputed" or disputed.hidden["subscriptionId"] != row.id:
+            return f"waits for the dispute of order {ident}, which is none of its disputed ones"
     project = store.projects.peek(public["projectId"])
     paused = project is not None and project["status"] == "suspended"
     if status == "trialing" and date_time_ms(public["trial_end"]) < now and not paused:

@@ -1,4 +1,4 @@
-"""The verbs for what tests do most: pay, expire, fail and refund orders, move the clock, reset, list, wait."""
+"""The verbs for what tests do most: pay, expire, fail, refund and dispute orders, move the clock, reset, list, wait."""
 
 from __future__ import annotations
 
@@ -71,6 +71,24 @@ def fail(order: str, code: str | None, **options: Any) -> None:
 def refund(order: str, amount: float | None, **options: Any) -> None:
     """Refund the order with the id ORDER: what is left of it, or a part."""
     _change_order("refund", order, {} if amount is None else {"amount": amount}, **options)
+
+
+@click.command(context_settings=_SETTINGS)
+@click.argument("order")
+@click.option("--amount", type=float, metavar="REAIS", help="A part of what was paid.")
+@click.option("--reason", metavar="TEXT", help="Why, such as fraud.")
+@click.option("--outcome", type=click.Choice(["won", "lost"]), help="Resolve the dispute that is open.")
+@of_a_server
+@_as_json
+def dispute(order: str, amount: float | None, reason: str | None, outcome: str | None, **options: Any) -> None:
+    """Dispute the payment of the order with the id ORDER, or resolve its dispute."""
+    given = {name: value for name, value in (("amount", amount), ("reason", reason)) if value is not None}
+    if outcome is None:
+        _change_order("dispute", order, given, **options)
+    elif given:
+        raise click.UsageError("Give --outcome without --amount and --reason, which are those of the open dispute.")
+    else:
+        _change_order("dispute/resolve", order, {"outcome": outcome}, **options)
 
 
 @click.command(context_settings=_SETTINGS)
@@ -223,4 +241,4 @@ def wait(timeout: float, server: str, admin_key: str | None, as_json: bool) -> N
     tell(answer, f"{server} is ready.", as_json=as_json)
 
 
-VERBS = (pay, expire, fail, refund, clock, reset, orders, events, health, wait)
+VERBS = (pay, expire, fail, refund, dispute, clock, reset, orders, events, health, wait)

@@ -23,7 +23,7 @@ def move(lifecycle: Lifecycle, from_: str, to: str) -> Move | None:
 def refused(lifecycle: Lifecycle, from_: str, to: str) -> Conflict:
     """409 with from, to, what is allowed, and how to get there."""
     exits = [f"{m.to} ({' or '.join(m.by)})" for m in lifecycle.exits(from_) if m.to not in (from_, "deleted")]
-    allowed = f"From {from_} it goes to {', '.join(exits)}." if exits else f"{from_} is final."
+    allowed = f"From {from_} it goes to {', '.join(dict.fromkeys(exits))}." if exits else f"{from_} is final."
     route = path(lifecycle, from_, to)
     way = f" To reach {to}: {' → '.join(route)}." if len(route) > 2 else ""
     return Conflict(

@@ -76,10 +76,20 @@ def refunds(public: Body, hidden: Body) -> list[list[int]]:
     return [*earlier, [date_time_ms(public["last_transaction"]["refunded_at"]), newest]] if newest else earlier
 
 
-def refunded(
-    public: Body, hidden: Body, amount: int | None, refund_id: str, now: int, lifecycle: Lifecycle
-) -> tuple[Body, Body, bool]:
-    """The order after a refund, and whether it is refunded in full. `amount` is cents, None for all that is left.
+def left(hidden: Body) -> int:
+    """What was paid and not given back, in cents."""
+    return int(hidden["paid_cents"] - hidden["refunded_cents"])
+
+
+def check_amount(hidden: Body, amount: int | None, act: str) -> int:
+    """The amount (cents) to `refund` or `dispute`, None for all that is left. Raises Conflict if less is left."""
+    if amount is not None and amount > left(hidden):
+        raise _refused("refund_exceeds_amount", f"{text(left(hidden))} is left to {act}, not {text(amount)}.", "amount")
+    return left(hidden) if amount is None else amount
+
+
+def check_refundable(public: Body, hidden: Body, amount: int | None, now: int, lifecycle: Lifecycle) -> int:
+    """The amount to refund in cents, of all that is left if it is None.
 
     Raises Conflict: not refundable, more than is left, or later than 90 days after the payment.
     """
@@ -91,11 +101,12 @@ def refunded(
     if now > hidden["paid_at"] + REFUND_WINDOW:
         message = f"The payment of {iso(hidden['paid_at'])} is more than 90 days ago."
         raise _refused("refund_window_closed", message, "status")
+    return check_amount(hidden, amount, "refund")
+
+
+def refunded(public: Body, hidden: Body, amount: int, refund_id: str, now: int) -> tuple[Body, Body]:
+    """The order after a refund of so many cents."""
     back = hidden["refunded_cents"]
-    left = hidden["paid_cents"] - back
-    amount = left if amount is None else amount
-    if amount > left:
-        raise _refused("refund_exceeds_amount", f"{text(left)} is left to refund, not {text(amount)}.", "amount")
     total = back + amount
     full = total == hidden["paid_cents"]
     at = iso(now)
@@ -107,7 +118,7 @@ def refunded(
     }
     after = closed(public, "refunded" if full else "paid", at, transaction)
     kept = {"earlier_refunds": refunds(public, hidden)} if back else {}
-    return after, hidden | {"refunded_cents": total} | kept, full
+    return after, hidden | {"refunded_cents": total} | kept
 
 
 def _refused(code: str, message: str, field: str) -> Conflict:

@@ -2,7 +2,8 @@
 
 Their hidden part: `anchor` (ms) is where their periods are counted from, `periods` how many are paid from there,
 `paid_by` the orders that paid the current period and those after it, and `renewal_order` the open order for the next
-one. `ends` (ms) are the ends of the periods in `paid_by`, where a suspension of the project has moved them.
+one. `ends` (ms) are the ends of the periods in `paid_by`, where a suspension or a dispute has moved them. `dispute`,
+while there is one, has the disputed orders of the subscription and since when (ms) there is any.
 """
 
 from ..contract.formats import date_time_ms
@@ -166,6 +167,30 @@ def ending(public: Body, hidden: Body, now: int) -> Body:
 def resumed(public: Body, hidden: Body, now: int) -> Body:
     """The subscription once it is not to be canceled any more."""
     return _ends_with(public | {"cancel_at_period_end": False, "canceled_at": None, "updatedAt": iso(now)}, hidden)
+
+
+def is_held(hidden: Body) -> bool:
+    """Whether an order of the subscription is disputed: it is neither billed nor past due meanwhile."""
+    return "dispute" in hidden
+
+
+def held_since(hidden: Body) -> int:
+    """Since when an order of a held subscription is disputed, in ms."""
+    return int(hidden["dispute"]["since"])
+
+
+def held(hidden: Body, order_id: str, now: int) -> Body:
+    """The hidden part once one more order is disputed."""
+    dispute = hidden.get("dispute", {"since": now, "orders": []})
+    return hidden | {"dispute": {"since": dispute["since"], "orders": [*dispute["orders"], order_id]}}
+
+
+def released(hidden: Body, order_id: str) -> Body:
+    """The hidden part once an order is not disputed any more."""
+    dispute = hidden["dispute"]
+    left = [ident for ident in dispute["orders"] if ident != order_id]
+    rest = {name: value for name, value in hidden.items() if name != "dispute"}
+    return rest | ({"dispute": dispute | {"orders": left}} if left else {})
 
 
 def period_end(public: Body, hidden: Body, left: int = 0) -> int:

@@ -5,6 +5,7 @@ Each function adds to a draft: the order, the subscription that it moves, their 
 
 from __future__ import annotations
 
+from ..contract.document import Move
 from ..contract.formats import date_time_ms
 from ..domain import orders, payments, subscriptions
 from ..domain.customers import as_buyer
@@ -38,6 +39,7 @@ __all__ = [
     "expire_subscription",
     "fail",
     "fall_past_due",
+    "give_back",
     "held_by",
     "is_open",
     "is_payable",
@@ -124,15 +126,21 @@ def pay(
 
 def refund(draft: Draft, row: Row, amount: int | None) -> Record:
     """Money back, in full or part (cents); what a full refund had paid for is taken away. Raises Conflict."""
-    table = lifecycle(draft, "Order")
-    public, hidden, full = payments.refunded(row.public, row.hidden, amount, draft.ids.uuid(), draft.now, table)
-    status = row.public["status"]
+    table, status = lifecycle(draft, "Order"), row.public["status"]
+    amount = payments.check_refundable(row.public, row.hidden, amount, draft.now, table)
+    full = amount == payments.left(row.hidden)
     moved = table.find(status, "refunded") if full else table.find(status, status, "partially_refunded")
     if moved is None:
         raise refused(table, status, "refunded")
+    return give_back(draft, row, amount, moved)
+
+
+def give_back(draft: Draft, row: Row, amount: int, moved: Move) -> Record:
+    """The order after a move by which so many cents went back; what a full refund had paid for is taken away."""
+    public, hidden = payments.refunded(row.public, row.hidden, amount, draft.ids.uuid(), draft.now)
     record = draft.update(draft.store.orders, row, public, hidden)
     tell_order(draft, record, hidden, moved)
-    if full and hidden["subscriptionId"] is not None:
+    if not payments.left(hidden) and hidden["subscriptionId"] is not None:
         _take_back(draft, hidden["subscriptionId"], row.id)
     return record
 
@@ -220,7 +228,8 @@ def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
     public, hidden = subscriptions.renewed(public, row.hidden, draft.now, order_id, method)
     record = draft.update(draft.store.subscriptions, row, public, hidden)
     _tell(draft, record, public, row.public["status"], "renewed")
-    schedule(draft, row.id, public, hidden, 1)
+    # What was due in a dispute was not done: a period that is paid now may have begun already.
+    schedule(draft, row.id, public, hidden, None if subscriptions.is_held(hidden) else 1)
 
 
 def roll(draft: Draft, row: Row) -> None:
@@ -320,7 +329,7 @@ def fall_past_due(draft: Draft, row: Row) -> None:
 
 
 def postpone(draft: Draft, row: Row, wait: int) -> None:
-    """The project is not suspended any more: all that lay ahead comes `wait` ms later, the end of the open bill too."""
+    """Nothing was due for `wait` ms: all that lay ahead comes so much later, the end of the open bill too."""
     public, hidden = row.public, row.hidden
     if wait:
         public, hidden = subscriptions.postponed(public, hidden, draft.now, wait)
@@ -361,6 +370,8 @@ def end_later(draft: Draft, row: Row) -> Record:
     """To be canceled when the paid period is over: nothing will be renewed, and no bill stays open."""
     call_off_bill(draft, row)
     public = subscriptions.ending(row.public, row.hidden, draft.now)
+    if subscriptions.is_held(row.hidden):  # its period may be over already
+        schedule(draft, row.id, public, row.hidden)
     return draft.update(draft.store.subscriptions, row, public, row.hidden | {"renewal_order": None})
 
 

@@ -58,10 +58,17 @@ def _pay(draft: Draft, row: Row) -> None:
 
 
 def _expire(draft: Draft, row: Row) -> None:
-    if row.hidden["renewal"] and standstill.stands_still(draft, row.hidden["projectId"]):
+    if row.hidden["renewal"] and _waits(draft, row):
         return
     if orders.expires_at(row.public) <= draft.now:
         billing.expire(draft, row)
+
+
+def _waits(draft: Draft, bill: Row) -> bool:
+    """Whether the subscription of a renewal order stands still, so that the order waits with it."""
+    held = draft.open(draft.store.subscriptions, bill.hidden["subscriptionId"])
+    is_held = held is not None and subscriptions.is_held(held.hidden)
+    return is_held or standstill.stands_still(draft, bill.hidden["projectId"])
 
 
 def _refund(draft: Draft, row: Row) -> None:
@@ -79,6 +86,8 @@ def _renew(draft: Draft, row: Row) -> None:
     public, hidden = row.public, row.hidden
     if public["status"] != "active" or public["cancel_at_period_end"] or hidden["renewal_order"] is not None:
         return
+    if subscriptions.is_held(hidden):
+        return
     if subscriptions.renewal_at(public, hidden) <= draft.now:
         billing.renewal_due(draft, row)
 
@@ -88,7 +97,8 @@ def _end(draft: Draft, row: Row) -> None:
     public, hidden = row.public, row.hidden
     if public["status"] != "active":
         return
-    if subscriptions.period_end(public, hidden) > draft.now:
+    is_held = subscriptions.is_held(hidden) and not public["cancel_at_period_end"]
+    if subscriptions.period_end(public, hidden) > draft.now or is_held:
         if len(hidden["paid_by"]) > 1 and subscriptions.running_end(public, hidden) <= draft.now:
             billing.roll(draft, row)
     elif public["cancel_at_period_end"]:
@@ -99,12 +109,14 @@ def _end(draft: Draft, row: Row) -> None:
 
 def _give_up(draft: Draft, row: Row) -> None:
     """The grace is over too."""
-    if row.public["status"] == "past_due" and subscriptions.grace_end(row.public, row.hidden) <= draft.now:
+    is_late = row.public["status"] == "past_due" and not subscriptions.is_held(row.hidden)
+    if is_late and subscriptions.grace_end(row.public, row.hidden) <= draft.now:
         billing.expire_subscription(draft, row)
 
 
 def _charge_again(draft: Draft, row: Row) -> None:
-    if row.public["status"] == "past_due" and row.public["paymentMethod"] == subscriptions.CHARGED:
+    is_late = row.public["status"] == "past_due" and not subscriptions.is_held(row.hidden)
+    if is_late and row.public["paymentMethod"] == subscriptions.CHARGED:
         billing.charge_again(draft, row)
 
 

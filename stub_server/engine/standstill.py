@@ -14,6 +14,12 @@ def stands_still(draft: Draft, project_id: str) -> bool:
     return project is not None and project["status"] in billing.states(draft, "Project", "paused")
 
 
+def stopped_at(draft: Draft, project_id: str) -> int | None:
+    """Since when (ms) nothing is due for the subscriptions of a project; None while it is not suspended."""
+    project = draft.store.projects.open(project_id) if stands_still(draft, project_id) else None
+    return None if project is None else int(project.hidden.get("suspended_at", draft.now))
+
+
 def resume(draft: Draft, row: Row) -> None:
     """The project goes on: nobody loses time that was paid for."""
     project = draft.store.projects.open(row.public["projectId"])

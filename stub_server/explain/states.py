@@ -58,7 +58,8 @@ def state_of(s: Situation, code: str) -> Body | None:
             needed = list(lifecycle.sets[asked.needed])
         elif code == "invalid_state_transition":
             wanted = _wanted(s, lifecycle)
-            from_ = dict.fromkeys(m.from_ for m in lifecycle.moves if m.to == wanted and m.from_ != "new")
+            ways = [m for m in lifecycle.moves if m.to == wanted and m.from_ != "new"]
+            from_ = dict.fromkeys(m.from_ for m in ways if s.operation.id in m.by)
             needed = [*from_] or [str(wanted)]  # what is already there stays
         moves = [f"{m.to} ({' or '.join(m.by)})" for m in lifecycle.exits(is_) if m.to != is_]
     return _shown(asked.resource, row.id, asked.field, is_, needed, moves)

@@ -21,6 +21,8 @@ _MOVED = {
     "expireOrder": ("orderId", "orders", "pending"),
     "cancelOrder": ("orderId", "orders", "pending"),
     "refundOrder": ("orderId", "orders", "paid"),
+    "disputeOrder": ("orderId", "orders", "paid"),
+    "resolveDispute": ("orderId", "orders", "disputed"),
     "cancelSubscription": ("subscriptionId", "subscriptions", "expired"),
     "renewSubscription": ("subscriptionId", "subscriptions", "active"),
     "expireSubscription": ("subscriptionId", "subscriptions", "past_due"),

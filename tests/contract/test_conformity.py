@@ -16,6 +16,7 @@ from ..support.contract import OPENAPI, document, read_once
 from ..support.overlays import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, UNEMITTED, copied, overlay, removed, updated
 
 ORDER = "$.components.schemas.Order"
+LAST = len(document().lifecycles["Order"].moves)
 PAID = "$['x-webhooks']['order.paid']"
 POST = f"{PAID}.post"
 SCHEMA = f"{POST}.requestBody.content['application/json'].schema"
@@ -92,11 +93,11 @@ UNFIT = {
     ),
     "a state of a move": (
         updated(f"{LIFE}.moves", "[{ from: paid, to: held }]"),
-        f"{LIFE}.moves[9].to: held is no state of this lifecycle: take it out, or put it into states",
+        f"{LIFE}.moves[{LAST}].to: held is no state of this lifecycle: take it out, or put it into states",
     ),
     "a state that is no beginning": (
         updated(f"{LIFE}.moves", "[{ from: deleted, to: paid }]"),
-        f"{LIFE}.moves[9].from: deleted is no state of this lifecycle: take it out, or put it into states",
+        f"{LIFE}.moves[{LAST}].from: deleted is no state of this lifecycle: take it out, or put it into states",
     ),
     "a state of a set": (
         updated(f"{LIFE}.sets.payable", "[held]"),
@@ -120,7 +121,7 @@ UNFIT = {
     ),
     "a move that stands twice": (
         updated(f"{LIFE}.moves", "[{ from: pending, to: paid }]"),
-        f"{LIFE}.moves[9]: the move from pending to paid is defined twice: give it a name",
+        f"{LIFE}.moves[{LAST}]: the move from pending to paid is defined twice: give it a name",
     ),
     "a misspelt member of a move": (
         updated(f"{LIFE}.moves[2]", "{ events: order.paid }"),

@@ -222,8 +222,8 @@ def emits(operation: Operation) -> set[str]:
     return set(operation.emits)
 
 
-def test_there_are_33_events() -> None:
-    assert len(API.events) == 33
+def test_there_are_35_events() -> None:
+    assert len(API.events) == 35
 
 
 def test_every_event_is_in_the_catalogue_and_every_event_is_reached() -> None:

@@ -132,14 +132,16 @@ def place_order(scene: Scene, store: Store, a: int, b: int) -> Request:
 
 def _order(verb: str) -> Callable[[Scene, Store, int, int], Request]:
     def action(scene: Scene, store: Store, a: int, b: int) -> Request:
-        wanted = "paid" if verb == "refund" else "pending"
+        wanted = {"refund": "paid", "dispute": "paid", "dispute/resolve": "disputed"}.get(verb, "pending")
         fitting = [store.orders.rows[key].id for key in store.orders.bucket("status", wanted)]
         ident = pick(fitting, a) if fitting and b != 9 else one(store.orders, a)
         body: Json | None = None
         if verb == "fail":
             body = {"code": FAILURES[b % 3]} if b % 2 else None
-        if verb == "refund" and b % 2:
+        if verb in ("refund", "dispute") and b % 2:
             body = {"amount": 1 + b}
+        if verb == "dispute/resolve":
+            body = {"outcome": "won" if b % 2 else "lost"}
         if verb == "pay" and b == 7:
             body = {"payer": {"name": "Outra", "document": DOCUMENTS[0]}, "paid_at": iso(scene.world.clock.now)}
         return Request("POST", f"/_sandbox/orders/{ident}/{verb}", body)
@@ -305,7 +307,10 @@ ACTIONS: Mapping[str, Callable[[Scene, Store, int, int], Request]] = {
     "create customer": create_customer,
     "update customer": update_customer,
     "place order": place_order,
-    **{f"{verb} order": _order(verb) for verb in ("pay", "fail", "expire", "cancel", "refund")},
+    **{
+        f"{verb} order": _order(verb)
+        for verb in ("pay", "fail", "expire", "cancel", "refund", "dispute", "dispute/resolve")
+    },
     **{f"{verb} subscription": _subscription(verb) for verb in ("cancel", "renew", "expire")},
     "create key": create_key,
     "update key": update_key,

@@ -28,7 +28,7 @@ CODA = [
     Turn(action, who, a, b, None)
     for action, who, a, b in (
         ("create webhook", 0, 0, 10), ("snapshot", 0, 0, 0),
-        ("create project", 0, 1, 1), ("create plan", 0, 1, 1),
+        ("create project", 0, 1, 1), ("create plan", 0, 1, 1), ("create plan", 0, 2, 1), ("delete plan", 0, 0, 0),
         ("place order", 0, 0, 14), ("pay order", 0, 0, 0), ("advance", 0, 0, 5), ("advance", 0, 0, 5),
         ("fail order", 0, 0, 1), ("advance", 0, 0, 5), ("place order", 0, 0, 0), ("pay order", 0, 0, 0),
         ("advance", 0, 0, 8), ("place order", 0, 0, 4), ("pay order", 0, 0, 0), ("advance", 0, 0, 6),

@@ -129,6 +129,16 @@ def given_up(stage: Stage) -> str:
     return ident
 
 
+def lost(state: str) -> Callable[[Stage], str]:
+    def lose(stage: Stage) -> str:
+        held = stage.subscription(state)
+        stage.drive("orders", held["orderId"], "dispute")
+        stage.drive("orders", held["orderId"], "dispute/resolve", outcome="lost")
+        return str(held["id"])
+
+    return lose
+
+
 def refunded(state: str) -> Callable[[Stage], str]:
     def refund(stage: Stage) -> str:
         held = stage.subscription(state)
@@ -215,10 +225,12 @@ ROADS: dict[tuple[str, str, str, str], Callable[[Stage], str]] = {
     ("past_due", "expired", "subscription.expired", "expireSubscription"): driven("past_due", "expire"),
     ("trialing", "canceled", "subscription.canceled", "cancelSubscription"): driven("trialing", "cancel"),
     ("trialing", "canceled", "subscription.canceled", "refundOrder"): refunded("trialing"),
+    ("trialing", "canceled", "subscription.canceled", "resolveDispute"): lost("trialing"),
     ("trialing", "canceled", "subscription.canceled", "simulation"): refunded_by_magic("trialing"),
     ("trialing", "canceled", "subscription.canceled", "clock"): refunded_by_magic("trialing"),
     ("active", "canceled", "subscription.canceled", "cancelSubscription"): driven("active", "cancel"),
     ("active", "canceled", "subscription.canceled", "refundOrder"): refunded("active"),
+    ("active", "canceled", "subscription.canceled", "resolveDispute"): lost("active"),
     ("active", "canceled", "subscription.canceled", "simulation"): refunded_by_magic("active"),
     ("active", "canceled", "subscription.canceled", "clock"): ended_with_its_period,
     ("past_due", "canceled", "subscription.canceled", "cancelSubscription"): driven("past_due", "cancel"),

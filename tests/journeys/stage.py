@@ -80,9 +80,10 @@ class Stage:
         document = make.fresh_cpf()
         buyer = {"name": "Marina Duarte", "email": f"{magic or 'marina'}.{document}@example.com", "document": document}
         order = make.make_order(self.api, plan, customer=buyer, **changes)
-        if state in ("paid", "refunded"):
+        if state in ("paid", "refunded", "disputed"):
             self.drive("orders", order["id"], "pay")
         verbs = {"failed": "fail", "expired": "expire", "canceled": "cancel", "refunded": "refund"}
+        verbs |= {"disputed": "dispute"}
         if state in verbs:
             self.drive("orders", order["id"], verbs[state])
         return self.get_order(order["id"])

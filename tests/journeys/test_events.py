@@ -203,6 +203,7 @@ def live_through_everything(stage: Stage) -> None:
     """A merchant to whom everything happens."""
     for state in ("failed", "expired", "canceled", "refunded"):
         stage.order(state)
+    stage.drive("orders", stage.order("disputed")["id"], "dispute/resolve", outcome="won")
     stage.drive("orders", stage.order("paid")["id"], "refund", amount=1)
     for state in ("trialing", "active", "past_due", "expired", "canceled"):
         held = stage.subscription(state)

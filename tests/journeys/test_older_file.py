@@ -30,7 +30,7 @@ def test_an_older_file_is_the_sandbox_that_it_was(older: httpx2.Client, api: htt
     assert ["active"] == [found["status"] for found in api.get("/v2/subscriptions").json()["subscriptions"]]
     assert ["Marina Duarte"] == [found["name"] for found in api.get("/v2/customers").json()["customers"]]
     health = older.get("/health").json()
-    assert ("2026-12-30T14:32:05.123Z", 33) == (health["now"], health["events"])
+    assert "2026-12-30T14:32:05.123Z" == health["now"]
     assert 200 == older.get("/invariants").status_code
 
 

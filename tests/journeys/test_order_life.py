@@ -169,6 +169,14 @@ def archived(by: str) -> Callable[[Stage], str]:
     return close
 
 
+def bill_of_lost(stage: Stage) -> str:
+    """The open bill of a subscription whose paid order is disputed and lost."""
+    held, ident = bill(stage)
+    stage.drive("orders", held["orderId"], "dispute")
+    stage.drive("orders", held["orderId"], "dispute/resolve", outcome="lost")
+    return ident
+
+
 PIX = "/v2/orders/pix"
 ROADS: dict[tuple[str, str, str], Callable[[Stage], str]] = {
     ("new", "pending", "createOrder"): by_create_order,
@@ -203,6 +211,10 @@ ROADS: dict[tuple[str, str, str], Callable[[Stage], str]] = {
     ("paid", "refunded", "simulation"): magic("refund_after_payment", 60),
     ("paid", "refunded", "clock"): magic("refund_after_payment", 3600),
     ("paid", "paid", "refundOrder"): driven("paid", "refund", amount=9.9),
+    ("paid", "disputed", "disputeOrder"): driven("paid", "dispute"),
+    ("disputed", "refunded", "resolveDispute"): driven("disputed", "dispute/resolve", outcome="lost"),
+    ("disputed", "paid", "resolveDispute"): driven("disputed", "dispute/resolve", outcome="won"),
+    ("pending", "canceled", "resolveDispute"): bill_of_lost,
 }
 ROADS |= {(*key[:2], "payPixCode"): by_code(road) for key, road in list(ROADS.items()) if key[2] == "payOrder"}
 ROADS["expired", "paid", "payOrder"] = paid_late
@@ -238,8 +250,14 @@ def test_every_move_of_an_order_happens_and_is_told_once(
 
 
 VERBS = {"pay": "paid", "fail": "failed", "expire": "expired", "cancel": "canceled", "refund": "refunded"}
+VERBS |= {"dispute": "disputed"}
 CODES = {"pay": "order_not_payable", "refund": "order_not_refundable"}
-OTHERS = [(state, verb) for state in ORDER.states for verb, to in VERBS.items() if ORDER.find(state, to) is None]
+OTHERS = [
+    (state, verb)
+    for state in ORDER.states
+    for verb, to in VERBS.items()
+    if ORDER.find(state, to) is None or (state != to and verb not in ORDER.controls(state))
+]
 OTHERS.append(("expired", "pay"))  # of a PIX order; only a boleto is paid late
 
 
@@ -266,17 +284,18 @@ def test_every_other_move_of_an_order_is_409(stage: Stage, state: str, verb: str
 def test_an_order_says_what_can_be_done_with_it(stage: Stage, state: str) -> None:
     """By the verbs of the control surface: those that move it to another state."""
     shown = done(stage.control.get(f"/orders/{stage.order(state)['id']}"))
-    assert [verb for verb, to in VERBS.items() if to != state and (state, verb) not in OTHERS] == shown["allowed"]
+    expected = [verb for verb, to in VERBS.items() if to != state and (state, verb) not in OTHERS]
+    assert expected + (["resolve_dispute"] if state == "disputed" else []) == shown["allowed"]
 
 
 @pytest.mark.parametrize(("state", "verb"), [pair for pair in OTHERS if pair[0] == VERBS[pair[1]]])
 def test_a_move_to_the_present_state_changes_and_tells_nothing(stage: Stage, state: str, verb: str) -> None:
-    """Failed, expired and canceled again is 200; to refund what is refunded is refused, for money would move."""
+    """Failed, expired and canceled again is 200; what would move money, or have another reason, is refused."""
     order = stage.order(state)
     told = stage.events(order["id"])
     response = stage.control.post(f"/orders/{order['id']}/{verb}")
-    if verb == "refund":
-        refused(response, 409, "order_not_refundable")
+    if verb in ("refund", "dispute"):
+        refused(response, 409, CODES.get(verb, "invalid_state_transition"))
     else:
         assert order == done(response)["order"]
     assert (order, told) == (stage.get_order(order["id"]), stage.events(order["id"]))

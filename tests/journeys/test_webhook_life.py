@@ -328,6 +328,8 @@ DRIVES: dict[str, Callable[[Estate], httpx2.Response]] = {
     "expireOrder": lambda shop: drive(shop, "orders", make_order(shop.api)["id"], "expire"),
     "cancelOrder": lambda shop: drive(shop, "orders", make_order(shop.api)["id"], "cancel"),
     "refundOrder": lambda shop: drive(shop, "orders", shop.ids["orderId"], "refund"),
+    "disputeOrder": lambda shop: drive(shop, "orders", shop.ids["orderId"], "dispute"),
+    "resolveDispute": lambda shop: resolved(shop, shop.ids["orderId"]),
     "cancelSubscription": lambda shop: drive(shop, "subscriptions", shop.ids["subscriptionId"], "cancel"),
     "renewSubscription": lambda shop: drive(shop, "subscriptions", shop.ids["subscriptionId"], "renew"),
 }
@@ -341,6 +343,11 @@ def delete(shop: Estate, what: str, ident: str) -> httpx2.Response:
 
 def act(shop: Estate, ident: str, verb: str) -> httpx2.Response:
     return shop.api.post(f"/v2/projects/{ident}/{verb}")
+
+
+def resolved(shop: Estate, ident: str) -> httpx2.Response:
+    drive(shop, "orders", ident, "dispute")
+    return shop.control.post(f"/orders/{ident}/dispute/resolve", json={"outcome": "won"})
 
 
 def drive(shop: Estate, what: str, ident: str, verb: str) -> httpx2.Response:

@@ -112,7 +112,7 @@ def test_the_catalogue_names_every_event(api: httpx2.Client, live: Live) -> None
     body = api.get(f"{WEBHOOKS}/events").json()
     contract = live.app.server.document.events
     assert [event["type"] for event in body["events"]] == list(contract)
-    assert body["total"] == len(contract) == 33
+    assert body["total"] == len(contract)
 
 
 def test_a_deleted_webhook_is_gone(api: httpx2.Client, hook: Hook) -> None:

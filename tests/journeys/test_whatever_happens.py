@@ -61,7 +61,7 @@ class Market:
 
     def drive(self) -> int:
         """Something that a payer or a bank does to an order."""
-        verb = self.chance.choice(["pay", "pay", "pay", "fail", "expire", "cancel", "refund", "refund"])
+        verb = self.chance.choice(["pay", "pay", "pay", "fail", "expire", "cancel", "refund", "refund", "dispute"])
         orders = self.orders()
         return self.post(self.stage.control, f"/orders/{self.chance.choice(orders)['id']}/{verb}") if orders else 0
 

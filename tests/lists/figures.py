@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from .filters import Json
 
-ORDERS = ("pending", "paid", "failed", "expired", "canceled", "refunded")
+ORDERS = ("pending", "paid", "failed", "expired", "canceled", "refunded", "disputed")
 SUBSCRIPTIONS = ("trialing", "active", "past_due", "canceled", "expired")
 PER_MONTH = {"day": Fraction(30), "week": Fraction(30, 7), "month": Fraction(1), "year": Fraction(1, 12)}
 TOP = 5
@@ -40,7 +40,7 @@ def within(orders: Iterable[Json], period: Period) -> list[Json]:
 
 def is_paid(order: Json) -> bool:
     """Whether an order was ever paid: a refunded one was."""
-    return order["status"] in ("paid", "refunded")
+    return order["status"] in ("paid", "refunded", "disputed")
 
 
 def payments(orders: Iterable[Json], period: Period) -> list[Decimal]:

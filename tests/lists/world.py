@@ -11,7 +11,7 @@ NOWHERE = "http://127.0.0.1:9/hook"
 ROUNDS = 3
 _TYPES = ("course", "ebook", "community", "event", "mentorship", "other")
 _STATES = (("draft", "private"), ("active", "public"), ("suspended", "unlisted"), ("archived", "public"))
-_OUTCOMES = ("pay", "fail", "expire", "cancel", "refund", None)
+_OUTCOMES = ("pay", "fail", "expire", "cancel", "refund", "dispute", "fail", None)
 _METHODS = ("pix", "credit_card", "boleto")
 
 
@@ -128,7 +128,7 @@ class Builder:
         for plan, outcome in itertools.product(on_sale, _OUTCOMES):
             number = next(self._serial)
             document = fresh_cpf()
-            method = _METHODS[number % 3]
+            method = _METHODS[number % (2 if outcome == "dispute" else 3)]  # nobody disputes a boleto
             local = "fill_never" if method == "credit_card" else "caio"  # else a card pays at once
             buyer = {"name": "Caio Prado", "email": f"{local}.{document}@example.com", "document": document}
             total = plan["amount"]
@@ -139,7 +139,7 @@ class Builder:
             else:
                 body |= {"projectId": plan["projectId"], "planId": plan["id"]}
                 order = self._post("/v2/orders", paymentMethod=method, **body)
-            for verb in ("pay", "refund") if outcome == "refund" else (outcome,) if outcome else ():
+            for verb in ("pay", outcome) if outcome in ("refund", "dispute") else (outcome,) if outcome else ():
                 # Every other refund gives back a part alone.
                 part = {"amount": 0.5} if verb == "refund" and number % 2 else None
                 self._done(self._control.post(f"/orders/{order['id']}/{verb}", json=part))

@@ -168,7 +168,10 @@ class Subscription:
     planned: int = 0
     """When what is due next was set; of what is due at one instant, what was set first is done first."""
     moved: list[int] = field(default_factory=list)
-    """The boundaries of its periods as a suspension of the project has left them; the grid goes on from the last."""
+    """The boundaries of its periods as a suspension or a dispute has left them; the grid goes on from the last."""
+    disputed: list["Order"] = field(default_factory=list)
+    held: int | None = None
+    """Since when an order of it is disputed."""
 
     @property
     def running(self) -> bool:
@@ -179,6 +182,11 @@ class Subscription:
     def stopped(self) -> bool:
         """Whether its clock stands still with its project."""
         return self.plan.project.status == "suspended"
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is neither billed nor past due now."""
+        return self.stopped or bool(self.disputed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +225,10 @@ class Order:
     refunded: int = 0
     magic: str | None = None
     failure: str | None = None
+    disputed: int | None = None
+    """How much was disputed last."""
+    spared: bool = False
+    """Whether it was disputed when a magic address would have taken the money back, which it does once."""
     renews: Subscription | None = None
     """The subscription whose bill this is; a buyer's own order has none, whatever it pays."""
     subscription: Subscription | None = None
@@ -250,6 +262,8 @@ class Order:
             shown["paid_at"] = iso(self.paid)
         if self.refunded:
             shown["refunded_amount"] = f"{self.refunded / 100:.2f}"
+        if self.disputed is not None:
+            shown["disputed_amount"] = f"{self.disputed / 100:.2f}"
         if self.failure is not None:
             shown["failure_code"] = self.failure
         return shown

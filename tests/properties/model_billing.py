@@ -91,6 +91,34 @@ def order_refunded(world: World, order: Order) -> None:
         found.billed = None  # what was paid is due again, and so is its bill
 
 
+def hold(world: World, order: Order) -> None:
+    """An order of it is disputed: nothing is billed and nothing ends for want of money."""
+    found = order.subscription
+    if found is not None and found.running:
+        found.disputed.append(order)
+        found.held = world.now if found.held is None else found.held
+
+
+def release(world: World, order: Order) -> None:
+    """After the last dispute, what fell into the time of disputes comes later by as much."""
+    found = order.subscription
+    if found is None or order not in found.disputed:
+        return
+    found.disputed.remove(order)
+    since = found.held
+    if found.disputed or since is None:
+        return
+    found.held = None
+    if not found.running:
+        return
+    stood = found.plan.project.suspended if found.stopped else None
+    wait = (world.now if stood is None else stood) - max(since, periods.paid_until(found))
+    found.planned = world.now
+    if wait > 0:
+        world.reached.add(f"disputed over an end, {found.status}")
+        postpone(world, found, world.now, wait)
+
+
 def cancel(world: World, found: Subscription) -> None:
     """End it now; nothing stays to be paid."""
     drop_bill(world, found)
@@ -129,6 +157,8 @@ def resume(world: World, found: Subscription) -> None:
 def may_renew(found: Subscription) -> Verdict:
     """Only what is active or past due, and whose clock runs."""
     conflicts = set() if found.status in ("active", "past_due") else {"invalid_state_transition"}
+    if found.disputed:
+        conflicts.add("invalid_state_transition")
     if found.stopped:
         conflicts.add("project_not_active")
     return unless(conflicts)
@@ -229,12 +259,17 @@ def go_on(world: World, project: Project, suspended: int) -> None:
         if not wait:
             continue
         world.reached.add(f"suspended for a while, {found.status} (T1)")
-        billed = found.billed == periods.paid_until(found)
-        periods.move(found, since, wait)
-        if billed:
-            found.billed = periods.paid_until(found)
-        bill = found.renewal
-        if bill is not None and bill.status == "pending":
-            if bill.expires <= world.now:
-                world.reached.add("payable after its end (T1)")
-            bill.expires, bill.updated = bill.expires + wait, world.now
+        postpone(world, found, since, wait)
+
+
+def postpone(world: World, found: Subscription, since: int, wait: int) -> None:
+    """What lay ahead of it after `since` comes later, its open bill's end too."""
+    billed = found.billed == periods.paid_until(found)
+    periods.move(found, since, wait)
+    if billed:
+        found.billed = periods.paid_until(found)
+    bill = found.renewal
+    if bill is not None and bill.status == "pending":
+        if bill.expires <= world.now:
+            world.reached.add("payable after its end (T1)")
+        bill.expires, bill.updated = bill.expires + wait, world.now

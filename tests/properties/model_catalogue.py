@@ -75,7 +75,7 @@ def update_project(world: World, project: Project, body: dict[str, Any]) -> None
 
 def may_delete_project(world: World, project: Project) -> Verdict:
     """Money or members keep it alive."""
-    busy = any(order.status in ("paid", "pending") for order in world.orders_of(project)) or any(
+    busy = any(order.status in ("paid", "disputed", "pending") for order in world.orders_of(project)) or any(
         found.running for found in world.subscriptions if found.plan.project is project
     )
     return unless({"project_has_activity"} if busy else ())

@@ -18,10 +18,12 @@ def _subscription_jobs(world: World, found: Subscription) -> Iterator[Job]:
         yield found.trial[1], found.planned, lambda: billing.trial_over(world, found)
     elif found.status == "active":
         end = periods.paid_until(found)
+        if found.disputed and not found.ends:
+            return
         if found.billed != end and not found.ends:
             yield periods.billed_at(found), found.planned, lambda: billing.renewal_due(world, found)
         yield end, found.planned, lambda: billing.period_over(world, found)
-    elif found.status == "past_due":
+    elif found.status == "past_due" and not found.disputed:
         if found.method == periods.CARD:
             for days, at in periods.attempts(found).items():
                 if days not in found.tried:
@@ -33,10 +35,17 @@ def _order_jobs(world: World, order: Order) -> Iterator[Job]:
     if order.status == "pending":
         if (at := orders.paid_at(order)) is not None:
             yield at, order.created, lambda: orders.pay(world, order)
-        if order.renews is None or not order.renews.stopped:
+        if order.renews is None or not order.renews.waits:
             yield order.expires, order.created, lambda: orders.end(world, order, "expired", "order.expired")
-    elif order.status == "paid" and (at := orders.refunded_at(order)) is not None:
-        yield at, order.updated, lambda: orders.refund(world, order, None)
+    elif order.status in ("paid", "disputed") and (at := orders.refunded_at(order)) is not None and not order.spared:
+        yield at, order.updated, lambda: _take_back(world, order)
+
+
+def _take_back(world: World, order: Order) -> None:
+    if order.status == "paid":
+        orders.refund(world, order, None)
+    else:
+        order.spared = True
 
 
 def _lapse(world: World, key: Key) -> None:

@@ -5,7 +5,7 @@ from fractions import Fraction
 from . import model_orders as sales
 from .model import RUNNING, Json, Order, Plan, Project, World
 
-STATES = ("pending", "paid", "failed", "expired", "canceled", "refunded")
+STATES = ("pending", "paid", "failed", "expired", "canceled", "refunded", "disputed")
 LIVES = ("trialing", "active", "past_due", "canceled", "expired")
 PER_MONTH = {"day": Fraction(30), "week": Fraction(30, 7), "month": Fraction(1), "year": Fraction(1, 12)}
 

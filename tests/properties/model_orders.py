@@ -39,7 +39,7 @@ def members(world: World, plan: Plan) -> set[Customer]:
     """Who counts as a subscriber."""
     if plan.recurring:
         return {found.customer for found in world.subscriptions_of(plan)}
-    return {order.customer for order in world.orders if order.plan is plan and order.status == "paid"}
+    return {order.customer for order in world.orders if order.plan is plan and order.status in ("paid", "disputed")}
 
 
 def may_place(world: World, project: Project | None, plan: Plan | None, method: str, document: str) -> Verdict:
@@ -197,6 +197,41 @@ def refund(world: World, order: Order, amount: int | None) -> None:
     order.status = order.payment = "refunded"
     world.emit("order.refunded")
     billing.order_refunded(world, order)
+
+
+def may_dispute(order: Order, amount: int | None) -> Verdict:
+    """What is paid, but by no boleto, and not more than is left."""
+    conflicts = set()
+    if order.status != "paid" or order.method == "boleto":
+        conflicts.add("invalid_state_transition")
+    elif amount is not None and amount > order.earned:
+        conflicts.add("refund_exceeds_amount")
+    return unless(conflicts)
+
+
+def dispute(world: World, order: Order, amount: int | None) -> None:
+    """The payer takes the money back; it is not decided yet."""
+    order.disputed = order.earned if amount is None else amount
+    order.status, order.payment, order.updated = "disputed", "disputed", world.now
+    world.emit("order.disputed")
+    billing.hold(world, order)
+
+
+def may_resolve(order: Order) -> Verdict:
+    """Only a dispute."""
+    return granted() if order.status == "disputed" else refused(409, "invalid_state_transition")
+
+
+def resolve(world: World, order: Order, *, won: bool) -> None:
+    """It is decided: all is as before, or what was disputed goes back."""
+    order.status = "paid"
+    if won:
+        order.payment, order.updated = "partially_refunded" if order.refunded else "paid", world.now
+        world.emit("order.dispute_won")
+    else:
+        refund(world, order, order.disputed)
+    world.reached.add(f"dispute {'won' if won else 'lost'}")
+    billing.release(world, order)
 
 
 def paid_at(order: Order) -> int | None:

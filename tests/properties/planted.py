@@ -81,6 +81,11 @@ def any_refund_ends_it(patch: Patch) -> None:
     patch.setattr(subscriptions, "withdrawn", withdrawn)
 
 
+def disputes_hold_nothing_up(patch: Patch) -> None:
+    """A subscription is billed and past due while an order of it is disputed."""
+    patch.setattr(subscriptions, "is_held", lambda hidden: False)
+
+
 def months_are_those_of_greenwich(patch: Patch) -> None:
     """Periods are counted in UTC."""
     patch.setattr(calendar, "BEHIND_UTC_MS", 0)
@@ -108,6 +113,7 @@ DEFECTS: dict[str, Callable[[Patch], None]] = {
         cards_wait,
         bills_go_to_nobody_new,
         any_refund_ends_it,
+        disputes_hold_nothing_up,
         months_are_those_of_greenwich,
         open_orders_hold_no_seat,
     )

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from .bench import Tally
 
 REACHED = {
-    *(f"order {status}" for status in ("pending", "paid", "failed", "expired", "canceled", "refunded")),
+    *(f"order {status}" for status in ("pending", "paid", "failed", "expired", "canceled", "refunded", "disputed")),
+    *("dispute won", "dispute lost", *(f"disputed over an end, {status}" for status in ("active", "past_due"))),
     *(f"subscription {status}" for status in ("trialing", "active", "past_due", "canceled", "expired")),
     *(f"project {status}" for status in ("draft", "active", "suspended", "archived", "deleted")),
     *("partial refund", "trial", "renewal paid while active", "renewal paid while past_due", "renewed 3+"),

@@ -11,7 +11,7 @@ from .bench import DOCUMENTS, Bench, pick
 from .client import agree
 from .model import RUNNING, Customer, Json, Order, Plan, Project, Subscription, granted, members
 from .moments import DAY, HOUR
-from .rules_sales import buyer, control, pay, place
+from .rules_sales import buyer, control, dispute, pay, place, resolve
 
 NUMBER = st.integers(0, 5)
 ADDRESSES = (
@@ -107,12 +107,45 @@ class MemberRules:
         elif then == "wait" and found.status == "past_due":
             bench.advance(periods.grace_end(found))
 
+    @precondition(lambda self: any(found.running for found in self.bench.world.subscriptions))
+    @rule(
+        number=NUMBER,
+        before=st.sampled_from((-5 * DAY, -HOUR, HOUR, DAY)),
+        over=st.sampled_from((-HOUR, 1, HOUR, 2 * DAY, 8 * DAY, 40 * DAY)),
+        meanwhile=st.sampled_from((None, None, "pay", "again", "suspend")),
+        won=st.sampled_from((True, True, False)),
+        part=st.booleans(),
+    )
+    def dispute_over_an_end(
+        self, number: int, before: int, over: int, meanwhile: str | None, won: bool, part: bool
+    ) -> None:
+        """The order of a period is disputed over the period's end, before it or in the grace after it."""
+        bench, found = self.bench, self._member(number, "active", "trialing")
+        if found is None:
+            return
+        end = periods.paid_until(found)
+        bench.advance(max(bench.world.now, end + before))
+        order = found.paid[-1]
+        dispute(bench, order, order.earned // 2 if part and order.earned > 1 else None)
+        bench.advance(max(bench.world.now, end + over))
+        bill = found.renewal
+        if meanwhile == "pay" and bill is not None and bill.status == "pending":
+            pay(bench, bill)
+        elif meanwhile == "again" and found.running:
+            pay_again(bench, found, number)
+        elif meanwhile == "suspend" and found.plan.project.status == "active":
+            move(bench, found.plan.project, "suspend")
+            bench.advance(bench.world.now + DAY)
+        resolve(bench, order, won=won)
+        if found.plan.project.status == "suspended":
+            move(bench, found.plan.project, "activate")
+
     @precondition(lambda self: any(found.status == "active" for found in self.bench.world.subscriptions))
     @rule(number=NUMBER, times=st.integers(1, 3), beside=st.sampled_from((-1, 0, HOUR)))
     def renew_early(self, number: int, times: int, beside: int) -> None:
         """Periods are paid ahead, and the old end passes."""
         bench, found = self.bench, self._member(number, "active")
-        if found is None or found.status != "active" or found.stopped:
+        if found is None or found.status != "active" or found.waits:
             return
         end = periods.boundary(found, periods.running_period(found, bench.world.now) + 1)
         for _ in range(times):

@@ -87,6 +87,29 @@ def pay(bench: Bench, order: Order, *, late: bool = False) -> None:
     bench.touched = order.project
 
 
+def dispute(bench: Bench, order: Order, amount: int | None = None) -> None:
+    """Dispute, granted or refused."""
+    verdict = orders.may_dispute(order, amount)
+    reply = bench.hold(control(bench, order, "dispute", None if amount is None else {"amount": amount / 100}), verdict)
+    if verdict.granted:
+        orders.dispute(bench.world, order, amount)
+        bench.compare_order(order, reply.body["order"])
+        bench.settle()
+    bench.touched = order.project
+
+
+def resolve(bench: Bench, order: Order, *, won: bool) -> None:
+    """Resolve, granted or refused."""
+    verdict = orders.may_resolve(order)
+    body: Json = {"outcome": "won" if won else "lost"}
+    reply = bench.hold(control(bench, order, "dispute/resolve", body), verdict)
+    if verdict.granted:
+        orders.resolve(bench.world, order, won=won)
+        bench.compare_order(order, reply.body["order"])
+        bench.settle()
+    bench.touched = order.project
+
+
 def preferred(items: list[Order], status: str, number: int) -> Order | None:
     """One in the state nearly always, any other at times."""
     fitting = [order for order in items if order.status == status]
@@ -193,6 +216,23 @@ class OrderRules:
             self.bench.compare_order(order, reply.body["order"])
             self.bench.settle()
         self.bench.touched = order.project
+
+    @precondition(lambda self: self.bench.world.orders)
+    @rule(number=NUMBER, share=st.sampled_from((None, None, 0.5, 1.0, 1.5)), again=st.booleans())
+    def dispute_order(self, number: int, share: float | None, again: bool) -> None:
+        """All, a part, or more than there is; at times of what is disputed already."""
+        order = preferred(self.bench.world.orders, "disputed" if again and number > 3 else "paid", number)
+        assert order is not None
+        amount = None if share is None else min(max(1, round(order.earned * share)), 99_999_999)
+        dispute(self.bench, order, amount)
+
+    @precondition(lambda self: self.bench.world.orders)
+    @rule(number=NUMBER, won=st.booleans())
+    def resolve_dispute(self, number: int, won: bool) -> None:
+        """End one, at times where there is none."""
+        order = preferred(self.bench.world.orders, "disputed", number)
+        assert order is not None
+        resolve(self.bench, order, won=won)
 
     @rule(number=NUMBER, other=st.booleans(), leap=st.sampled_from((0, HOUR, 25 * HOUR)))
     def repeat_order(self, number: int, other: bool, leap: int) -> None:

@@ -1,4 +1,4 @@
-"""`stub-server pay`, `expire`, `fail`, `refund`, `clock`, `reset`, `orders`, `events`, `health` and `wait`."""
+"""`stub-server pay`, `expire`, `fail`, `refund`, `dispute`, `clock`, `reset`, `orders`, `events`, `health`, `wait`."""
 
 import socket
 
@@ -33,6 +33,19 @@ def test_orders_are_paid_refunded_failed_and_expired(to: list[str], make_order: 
     again = run("pay", first["id"], *to)
     assert 1 == again.exit_code
     assert "already" in again.output or "paid" in again.output
+
+
+def test_a_payment_is_disputed_and_the_dispute_resolved(to: list[str], make_order: Maker) -> None:
+    order = make_order()
+    done("pay", order["id"], *to)
+    payment = asked("dispute", order["id"], "--amount", "1.5", "--reason", "fraud", *to)["order"]["last_transaction"]
+    assert ("1.50", "fraud") == (payment["disputed_amount"], payment["dispute_reason"])
+    both = run("dispute", order["id"], "--outcome", "won", "--reason", "fraud", *to)
+    assert 2 == both.exit_code
+    assert "--outcome" in both.output
+    assert f"{order['code']} is paid.\n" == done("dispute", order["id"], "--outcome", "won", *to)
+    assert f"{order['code']} is disputed.\n" == done("dispute", order["id"], *to)
+    assert f"{order['code']} is refunded.\n" == done("dispute", order["id"], "--outcome", "lost", *to)
 
 
 @pytest.mark.parametrize(

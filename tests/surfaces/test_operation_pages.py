@@ -27,10 +27,12 @@ EVERY = [
 ]
 ENDLESS = {"followSandbox"}
 STATEFUL = {
+    "disputeOrder": [409],  # the example is not paid
     "expireSubscription": [409],  # no payment is overdue
     "payPixCode": [404],  # the example's code is of no order
     "refundOrder": [409],  # the example is not paid
     "renewSubscription": [409],  # it waits for no payment
+    "resolveDispute": [409],  # the example is not disputed
     "resumeSubscription": [409],  # it is not to be canceled
     "verifyRequests": [409],  # such requests were not made
 }

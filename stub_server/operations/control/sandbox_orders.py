@@ -1,4 +1,4 @@
-"""Simulates what a payer or a bank does to an order: pay, fail, expire, cancel, refund."""
+"""Simulates what a payer or a bank does to an order: pay, fail, expire, cancel, refund, dispute."""
 
 import orjson
 
@@ -8,7 +8,8 @@ from ...calls.reply import Reply
 from ...contract.formats import date_time_ms
 from ...domain import orders, payments
 from ...domain.brcode import BrCodeError, parse
-from ...engine import billing
+from ...domain.disputes import can_be_disputed
+from ...engine import billing, disputes
 from ...kernel.money import cents
 from ...kernel.problem import Missing, detail
 from ...kernel.record import Body, Record, Row
@@ -71,6 +72,19 @@ def refund_order(call: Call, ident: str, body: Body | None) -> Reply:
     return _changed(call, billing.refund(call.draft, row, amount))
 
 
+def dispute_order(call: Call, ident: str, body: Body | None) -> Reply:
+    """200 with the disputed order."""
+    row, asked = _open(call, ident), body or {}
+    amount = cents(asked["amount"]) if "amount" in asked else None
+    return _changed(call, disputes.dispute(call.draft, row, amount, asked.get("reason")))
+
+
+def resolve_dispute(call: Call, ident: str, body: Body) -> Reply:
+    """200 with the order, paid as before or refunded."""
+    row = _open(call, ident)
+    return _changed(call, (disputes.win if body["outcome"] == "won" else disputes.lose)(call.draft, row))
+
+
 def _open(call: Call, ident: str) -> Row:
     """The order, of any merchant of the sandbox. Raises Missing."""
     for store in call.sandbox.stores.values():
@@ -107,4 +121,6 @@ def _shown(call: Call, row: Row) -> Reply:
     allowed = call.lifecycle("Order").controls(row.public["status"])
     if row.public["status"] == "expired" and "pay" in allowed and not payments.can_be_late(row.public, call.now):
         allowed.remove("pay")
+    if "dispute" in allowed and not can_be_disputed(row.public):
+        allowed.remove("dispute")
     return reply.value({"order": row.public, **{name: hidden[name] for name in names}, "allowed": allowed})
