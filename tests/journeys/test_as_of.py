@@ -19,6 +19,7 @@ from ..support.contract import document
 from ..support.estate import Estate
 from ..support.live import NO_TLS
 from ..support.make import Json, Maker, created, customer_body
+from ..support.refusal import says
 from ..support.requests import OPERATIONS, path_of
 from .past import everything, rewind, step_of
 from .steps import done, refused
@@ -110,7 +111,7 @@ def test_other_methods_and_the_control_surface_do_not_take_it(api: httpx2.Client
         path = "/v2/customers" if method == "POST" else "/v2/customers/00000000-0000-4000-8000-000000000000"
         answer = api.request(method, path, json=customer_body(), headers=at(0))
         assert {"X-Sandbox-As-Of": "as_of"} == refused(answer, 400, "malformed_request")
-        assert "GET alone" in answer.json()["message"]
+        assert says(answer.json()["message"], "GET")
     for path in ("/steps", "/snapshots", "/events", "/health"):
         answer = control.get(path, headers=at(0))
         assert {"X-Sandbox-As-Of": "as_of"} == refused(answer, 400, "malformed_request")
@@ -120,8 +121,7 @@ def test_other_methods_and_the_control_surface_do_not_take_it(api: httpx2.Client
 @pytest.mark.parametrize("text", ["", "-1", "1.5", "yesterday", "2026-11-20", "9" * 5_000, "\u00b2", "1 2", "0x1"])
 def test_what_is_neither_step_nor_date_time_is_refused(api: httpx2.Client, text: str) -> None:
     answer = api.get("/v2/customers", headers={b"X-Sandbox-As-Of": text.encode("latin-1")})
-    refused(answer, 400, "malformed_request")
-    assert "neither the number of a step nor a date-time" in answer.json()["message"]
+    assert {"X-Sandbox-As-Of": "as_of"} == refused(answer, 400, "malformed_request")
 
 
 @pytest.mark.check
@@ -135,7 +135,7 @@ def test_a_step_that_is_not_kept_is_refused_with_the_oldest_that_is(serve: Serve
         for _ in range(3):
             created(api.post("/v2/customers", json=customer_body()))
         answer = api.get("/v2/customers", headers=at(0))
-        assert "the oldest state that is is that after step 2" in answer.json()["message"]
+        assert says(answer.json()["message"], "step 2")
         assert {"X-Sandbox-As-Of": "step_not_kept"} == refused(answer, 409, "step_not_kept")
         assert ["header"] == [entry["in"] for entry in answer.json()["details"]]
         totals = [done(api.get("/v2/customers", headers=at(n)))["pagination"]["total"] for n in (2, 3, 4, 3, 2)]

@@ -23,6 +23,7 @@ from ..support.explained import (
 )
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, created, customer_body, make_order, make_project
+from ..support.refusal import says
 from ..support.requests import JSON, OPERATIONS, UNKNOWN, ask, body_of
 from .hooks import clients
 from .steps import archive, done
@@ -243,11 +244,11 @@ def test_what_was_refused_before_a_world_was_chosen_is_explained_in_the_default_
 @pytest.mark.parametrize(
     ("settings", "changes", "reason"),
     [
-        ({"journal": 0}, {}, "the journal of this server keeps no bodies (--journal 0)"),
+        ({"journal": 0}, {}, "--journal 0"),
         (
             {},
             {"metadata": {f"k{n}": "é" * 500 for n in range(40)}},
-            "the journal leaves a large body out that may hold",
+            "large body",
         ),
     ],
 )
@@ -259,11 +260,11 @@ def test_of_a_body_that_the_journal_has_not_kept_nothing_is_claimed(
         refusal = api.post(CUSTOMERS, json=customer_body() | {"email": "ana", "address": {"city": secret}} | changes)
         assert 422 == refusal.status_code
         found = explanation(control, refusal)
-        text = "It was refused with validation_error. Query, headers and body fit the operation's schemas."
-        assert ("contract", text) == (found["kind"], found["summary"])
+        assert "contract" == found["kind"]
+        assert says(found["summary"], "validation_error")
         first, *_ = found["nearest"]["changes"]
         assert ("body", None) == (first["where"], first["from"])
-        assert f"What was sent is not known: {reason}" in first["why"]
+        assert reason in first["why"]
         assert [201] == pasted(found["nearest"]["curl"], tmp_path)
 
 

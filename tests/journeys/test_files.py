@@ -22,7 +22,7 @@ from ..support.files import HEADERS, changed, exported, imported, lines, sealed
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, Maker, created, customer_body, order_body
 from ..support.receiver import Receiver
-from ..support.refusal import refused
+from ..support.refusal import refused, says
 from ..support.wire import answer_on, connect
 from .hooks import CREATED, Hook, drain, event
 
@@ -101,7 +101,7 @@ def test_the_same_sandbox_gives_the_same_file(here: Side) -> None:
 def test_a_file_says_what_it_is(here: Side) -> None:
     header, world = (body for _, body in lines(exported(here.control))[:2])
     assert ("stub.world", 1, True) == (header["format"], header["version"], header["secrets"])
-    assert header["note"].startswith("Holds signing keys and saved replies")
+    assert says(header["note"], "signing keys")
     assert (here.name, "default", 42, 1) == (world["name"], world["scenario"], world["seed"], world["step"])
 
 

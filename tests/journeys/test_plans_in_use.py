@@ -4,6 +4,7 @@ import httpx2
 import pytest
 
 from ..support.make import Json, Maker
+from ..support.refusal import says
 from .members import ask_order, buyer, member, pay_again, plan_of
 from .stage import Stage
 from .steps import events_of, get_plan, names, pay, refused, update_plan
@@ -89,7 +90,7 @@ class TestPlansWithSubscribers:
         """deletePlan is refused, and says why."""
         response = api.delete(f"/v2/plans/{plan['id']}")
         refused(response, 409, "plan_in_use")
-        assert response.json()["message"] == "The plan has 1 running subscription."
+        assert says(response.json()["message"], "1 running subscription")
 
     def test_when_they_have_ended_everything_is_free_again(
         self, api: httpx2.Client, control: httpx2.Client, plan: Json
@@ -123,7 +124,7 @@ class TestDeleting:
         first, second = make_order(plan), make_order(plan)
         refusal = api.delete(f"/v2/plans/{plan['id']}")
         refused(refusal, 409, "plan_in_use")
-        assert refusal.json()["message"] == "The plan has 2 pending orders."
+        assert says(refusal.json()["message"], "2 pending orders")
         pay(control, first)
         refused(api.delete(f"/v2/plans/{plan['id']}"), 409, "plan_in_use")
         assert control.post(f"/orders/{second['id']}/cancel").status_code == 200

@@ -5,6 +5,7 @@ import pytest
 
 from ..support.contract import component, violations
 from ..support.make import Json, Maker
+from ..support.refusal import says
 from .steps import (
     UNKNOWN,
     archive,
@@ -229,4 +230,4 @@ def test_a_products_life_is_told_in_events(api: httpx2.Client, control: httpx2.C
 def test_a_product_that_is_not_there_is_called_one(api: httpx2.Client, method: str, body: Json | None) -> None:
     answer = api.request(method, f"/v2/products/{UNKNOWN}", json=body)
     refused(answer, 404, "not_found")
-    assert answer.json()["message"].startswith("There is no product with this id.")
+    assert says(answer.json()["message"], "product")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ..support.refusal import says
 from .members import ask_order, buyer, order, plan_of
 from .stage import DAY, Stage
 from .steps import done, get_plan, refused
@@ -22,7 +23,7 @@ def test_an_open_order_holds_a_seat_as_long_as_it_can_be_paid(stage: Stage, kind
         held = order(stage, small, buyer())
         sold_out = ask_order(stage, small, buyer())
         refused(sold_out, 409, "plan_sold_out")
-        assert "The only place of this plan is taken (max_subscribers)." == sold_out.json()["message"]
+        assert says(sold_out.json()["message"], "max_subscribers")
         stage.drive("orders", held["id"], verb)
     last = order(stage, small, buyer())
     stage.go_to(last["last_transaction"]["expires_at"])

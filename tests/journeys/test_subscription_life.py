@@ -7,6 +7,7 @@ import pytest
 from ..conftest import Serve
 from ..support.contract import document
 from ..support.make import make_plan
+from ..support.refusal import says
 from .roads import AUTOPAY, LATE, ROADS, renewed_late_by_clock
 from .stage import Stage, staged
 from .steps import done, refused
@@ -100,7 +101,7 @@ def test_what_is_over_cannot_be_canceled_at_its_end(stage: Stage) -> None:
     held = stage.subscription("expired")
     answer = stage.control.post(f"/subscriptions/{held['id']}/cancel", json={"at_period_end": True})
     refused(answer, 409, "invalid_state_transition")
-    assert "cannot go from expired to canceled. " in answer.json()["message"]
+    assert says(answer.json()["message"], "expired", "canceled")
 
 
 @pytest.mark.parametrize("state", ["canceled", "expired"])

@@ -1,5 +1,6 @@
 """What every refusal looks like, whoever gives it and why."""
 
+import re
 from typing import Any
 
 from .contract import component, violations
@@ -21,3 +22,8 @@ def refused(answer: Answer, status: int, code: str) -> dict[str, Any]:
 def fields(body: dict[str, Any]) -> dict[str, str]:
     """Field to code of each violation."""
     return {entry["field"]: entry["code"] for entry in body["details"]}
+
+
+def says(text: str, *facts: object) -> bool:
+    """Whether a text says all of these, each as a word of its own, however it is put."""
+    return all(re.search(rf"(?<!\w){re.escape(str(fact))}(?!\w)", text) for fact in facts)
