@@ -56,13 +56,13 @@ def test_advice_names_the_sandbox_that_was_chosen(
 
 def test_who_has_no_credential_is_told_where_the_sandbox_shows_one(live: Live, sandbox_name: str) -> None:
     told = asked(live, f"/s/{sandbox_name}/v2/customers", {})
-    assert told.endswith(f" GET /s/{sandbox_name}/_sandbox/credentials shows one.")
+    assert f" GET /s/{sandbox_name}/_sandbox/credentials " in told
 
 
 def test_a_key_of_another_sandbox_is_told_where_this_one_shows_its_own(live: Live, sandbox_name: str) -> None:
     other = httpx2.get(f"{live.url}/_sandbox/credentials", verify=NO_TLS).json()["private_key"]
     told = asked(live, f"/s/{sandbox_name}/v2/customers", {"Authorization": f"Bearer {other}"})
-    assert told.endswith(f" GET /s/{sandbox_name}/_sandbox/credentials shows its own.")
+    assert f" GET /s/{sandbox_name}/_sandbox/credentials " in told
 
 
 def test_who_asks_for_a_websocket_is_told_of_the_stream_of_the_sandbox(live: Live, control: httpx2.Client) -> None:
@@ -72,19 +72,18 @@ def test_who_asks_for_a_websocket_is_told_of_the_stream_of_the_sandbox(live: Liv
                  "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: eA==", "", "")  # fmt: skip
         connection.sendall("\r\n".join(lines).encode())
         told = answer_on(connection).json()["message"]
-    assert told.endswith(f" GET {base}/stream tells what happens as it happens.")
+    assert f" GET {base}/stream " in told
 
 
 def test_what_a_client_sent_stays_as_it_was_sent(live: Live, sandbox_name: str) -> None:
     told = asked(live, f"/s/{sandbox_name}/v2/x%20/_sandbox/reset/x%20/v2/y", {})
-    assert (
-        f"The API has no path /v2/x /_sandbox/reset/x /v2/y. /s/{sandbox_name}/openapi.json lists every path." == told
-    )
+    assert " /v2/x /_sandbox/reset/x /v2/y." in told
+    assert f" /s/{sandbox_name}/openapi.json " in told
 
 
 def test_the_default_sandbox_that_stays_is_named_in_what_begins_it_anew(control: httpx2.Client) -> None:
     told = control.delete("/sandboxes/default").json()["message"]
-    assert told == "The default sandbox stays. POST /s/default/_sandbox/reset begins it anew."
+    assert " POST /s/default/_sandbox/reset " in told
 
 
 @pytest.mark.parametrize(
