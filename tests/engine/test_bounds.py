@@ -61,6 +61,7 @@ def bytes_of(*worlds: Sandbox) -> int:
     return sum(step.size for world in worlds for step in world.log)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("history", [0, 1, 5, 100])
 def test_so_many_steps_are_kept(start: Start, history: int) -> None:
     """The newest ones; what the others did stays done, and is answered again under its key."""
@@ -77,6 +78,7 @@ def test_so_many_steps_are_kept(start: Start, history: int) -> None:
     assert 8 == len(world.store.projects)
 
 
+@pytest.mark.check
 def test_a_world_keeps_so_many_bytes(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many steps that is: of large ones few, of one that is larger than all there may be, none."""
     inside = start(100)
@@ -171,6 +173,7 @@ def test_all_worlds_keep_so_many_bytes_together(start: Start) -> None:
     assert [20, 20, 20] == [len(world.store.projects) for world in worlds]
 
 
+@pytest.mark.check
 def test_reset_and_forget_give_the_bytes_back(start: Start) -> None:
     inside = start(100)
     budget = budget_of(inside)
@@ -187,6 +190,7 @@ def test_reset_and_forget_give_the_bytes_back(start: Start) -> None:
     assert 0 == budget.used
 
 
+@pytest.mark.check
 def test_a_request_that_outlives_its_world_keeps_nothing(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """A test delivery waits for its receiver while the world is reset: its outcome is nobody's."""
     inside = start(100)
@@ -208,6 +212,7 @@ def test_a_request_that_outlives_its_world_keeps_nothing(start: Start, monkeypat
     assert not inside.app.sandboxes.default.touched
 
 
+@pytest.mark.check
 def test_a_fork_goes_on_from_the_same_number(start: Start) -> None:
     """With an empty log of its own, which shares the budget."""
     inside = start(2)

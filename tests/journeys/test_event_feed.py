@@ -76,6 +76,7 @@ def test_an_event_ends_the_wait(control: httpx2.Client, make_customer: Maker) ->
         assert time.monotonic() - begun < 5
 
 
+@pytest.mark.check
 def test_the_wait_ends_by_itself(control: httpx2.Client) -> None:
     begun = time.monotonic()
     assert [] == feed(control, wait_seconds=1)["events"]

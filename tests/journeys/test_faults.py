@@ -337,6 +337,7 @@ def test_a_rule_ends_by_the_clock_of_the_sandbox(world: World) -> None:
     assert [200] == world.statuses(1)
 
 
+@pytest.mark.check
 def test_the_same_seed_fails_at_the_same_places(open_world: Open) -> None:
     """Two worlds of one seed agree request by request, one of another seed does not."""
     found = []
@@ -693,6 +694,7 @@ def test_one_caller_takes_only_some_of_the_places_of_requests_that_wait(
         assert 200 == first.result().status_code
 
 
+@pytest.mark.check
 def test_a_request_whose_client_has_left_waits_no_longer_and_is_not_done(
     world: World, server: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -119,6 +119,7 @@ def test_an_imported_sandbox_answers_as_the_one_that_was_exported(here: Side, th
     assert here.answers() == there.answers()
 
 
+@pytest.mark.check
 def test_a_file_that_went_to_another_server_and_is_exported_there_is_the_same(here: Side, far: Side) -> None:
     file = exported(here.control, history=True)
     imported(far.control, file)

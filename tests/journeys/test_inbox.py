@@ -349,6 +349,7 @@ def test_beyond_loopback_the_inbox_asks_for_the_admin_key(serve: Serve) -> None:
     assert "[redacted]" == message["headers"]["x-sandbox-admin-key"]
 
 
+@pytest.mark.check
 def test_an_inbox_is_bounded_in_messages_names_and_bytes(control: httpx2.Client) -> None:
     """The oldest messages go, and the name that was longest unused."""
     for _ in range(1_003):

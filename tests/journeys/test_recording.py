@@ -240,6 +240,7 @@ def test_of_the_control_surface_what_may_change_something_is_kept(world: World) 
     assert advanced is world.journal[-1]
 
 
+@pytest.mark.check
 def test_journal_0_keeps_neither_headers_nor_bodies(serve: Serve) -> None:
     world = opened(serve(seed=29, journal=0))
     answer, trace = world.kept("POST", "/v2/customers", json=customer_body())
@@ -247,6 +248,7 @@ def test_journal_0_keeps_neither_headers_nor_bodies(serve: Serve) -> None:
     assert ([], [], None, None) == (trace.headers, trace.answer_headers, trace.body, trace.answer)
 
 
+@pytest.mark.check
 def test_journal_n_keeps_so_many_requests(serve: Serve) -> None:
     world = opened(serve(seed=29, journal=3))
     ids = [world.send("GET", "/v2/plans").headers["X-Request-Id"] for _ in range(5)]
@@ -275,6 +277,7 @@ def test_what_is_asked_of_the_control_surface_takes_no_place_of_the_api(serve: S
     assert 6 == len(world.journal)
 
 
+@pytest.mark.check
 def test_a_reset_and_a_fork_begin_with_an_empty_journal(world: World) -> None:
     world.send("GET", "/v2/plans")
     fork = created(world.send("POST", f"/_sandbox/sandboxes/{world.name}/fork", json={}))["sandbox"]["name"]
@@ -286,6 +289,7 @@ def test_a_reset_and_a_fork_begin_with_an_empty_journal(world: World) -> None:
 # -- what is not
 
 
+@pytest.mark.check
 def test_no_secret_is_in_the_journal(world: World) -> None:
     """Keys and tokens that are sent or answered: in headers, bodies, queries, paths and refusals."""
     own = world.credentials
@@ -367,6 +371,7 @@ def test_no_secret_is_kept_of_an_operation_that_has_none(world: World) -> None:
     assert [] == [secret for secret in secrets if secret in found]
 
 
+@pytest.mark.check
 def test_the_admin_key_is_kept_nowhere(serve: Serve) -> None:
     live = serve(seed=29, admin_key="correct-horse")
     headers = {"X-Sandbox-Admin-Key": "correct-horse", "X-Note": "is correct-horse"}
@@ -380,6 +385,7 @@ def test_the_admin_key_is_kept_nowhere(serve: Serve) -> None:
     assert REDACTED in kept
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     "content",
     [
@@ -429,6 +435,7 @@ def test_without_bodies_too_no_secret_is_in_a_path_or_query(serve: Serve) -> Non
     assert (f"/v2/{REDACTED}", f"a={REDACTED}".encode()) == (trace.path, trace.query)
 
 
+@pytest.mark.check
 def test_the_log_is_told_no_secret(live: Live, world: World) -> None:
     """Neither of a request that is kept nor of one that is not; warnings repeat names of members."""
     told: list[tuple[str, list[str]]] = []

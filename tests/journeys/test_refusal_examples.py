@@ -109,6 +109,7 @@ def shop(live: Live, sink: str) -> Iterator[Estate]:
         yield made
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_names_the_fields_and_codes_that_are_sent(shop: Estate, name: str) -> None:
     example = EXAMPLES[name]

@@ -97,6 +97,7 @@ def test_worlds_are_listed_newest_first_without_credentials(worlds: httpx2.Clien
     ]
 
 
+@pytest.mark.check
 def test_a_fork_has_the_past_and_a_future_of_its_own(worlds: httpx2.Client, make: Make) -> None:
     parent = make(name="parent", now=NOW)
     with api(parent) as first:

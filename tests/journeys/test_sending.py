@@ -341,6 +341,7 @@ def test_a_webhook_or_a_sandbox_ends_while_a_receiver_thinks(
     assert control.get("/invariants").status_code == 200
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(("name", "attempts"), [("fast", 4), ("none", 1)])
 def test_the_server_may_have_another_schedule(
     serve: Callable[..., Live], receiver: Receiver, name: str, attempts: int

@@ -331,6 +331,7 @@ def test_what_is_no_longer_kept_is_told_as_a_gap(world: World) -> None:
     assert 3 == len([kind for kind, _, _ in told if kind == "event"])
 
 
+@pytest.mark.check
 def test_without_history_steps_are_told_as_gaps() -> None:
     """Requests and events are told all the same."""
     with running(replace(FROZEN, history=0)) as server:

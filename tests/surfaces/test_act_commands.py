@@ -101,6 +101,7 @@ def test_health_is_told_and_a_missing_sandbox_is_not_made(to: list[str], live: L
     assert live.app.sandboxes.find("no-such") is None
 
 
+@pytest.mark.check
 def test_a_server_is_waited_for() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

@@ -169,6 +169,7 @@ def test_an_overlay_whose_result_is_invalid_is_told_with_the_line_of_the_action(
         assert fault in said
 
 
+@pytest.mark.check
 def test_check_finds_a_contract_that_is_no_openapi(tmp_path: Path) -> None:
     file = tmp_path / "title.yaml"
     file.write_text("overlay: 1.0.0\nactions:\n  - target: $.info\n    update: { title: 3 }\n", encoding="utf-8")

@@ -177,6 +177,7 @@ def test_a_reset_keeps_it_and_a_fork_or_another_of_the_name_has_its_own(team: Te
     refused(team.ask("GET", "/s/carol/_sandbox/clock", first), 403, "admin_key_required")
 
 
+@pytest.mark.check
 def test_it_is_random_and_in_no_file_and_no_journal(team: Team, server: Live) -> None:
     """Another server of the same seed has others."""
     key = team.made("ella")["control_key"]

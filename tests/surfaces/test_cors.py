@@ -195,6 +195,7 @@ def test_health_and_qr_images_are_for_everyone(door: Door, path: str) -> None:
     assert readable(answer, "https://shop.example")
 
 
+@pytest.mark.check
 def test_the_admin_key_opens_the_control_surface_and_nothing_else_does(serve: Serve) -> None:
     door = Door(serve(admin_key="a-long-admin-key").port, "", "x")
     good: Header = ("X-Sandbox-Admin-Key", "a-long-admin-key")

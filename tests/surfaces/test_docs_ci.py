@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
+
+pytestmark = pytest.mark.check
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
 (WORKFLOW,) = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)

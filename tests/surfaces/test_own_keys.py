@@ -182,6 +182,7 @@ def test_a_flood_of_keys_is_bounded_and_forgotten_with_its_world() -> None:
     assert len(ring) == 0
 
 
+@pytest.mark.check
 def test_lenient_takes_a_key_of_another_world_as_the_seeded_merchant(serve: Serve) -> None:
     server = serve(lenient_auth=True)
     door = Door(server.port, "/s/surfaces", credentials(server, "default")["private_key"])

@@ -17,6 +17,8 @@ from ..support.live import Live
 from ..support.refusal import refused
 from ..support.wire import Door
 
+pytestmark = pytest.mark.check
+
 WAYS = {
     "its bind": {"host": "0.0.0.0"},  # noqa: S104 - the test's server listens on loopback all the same
     "the address of a proxy": {"base_url": "https://sandbox.team.example"},

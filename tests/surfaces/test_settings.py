@@ -13,6 +13,7 @@ from ..support.wire import Door
 from .conftest import door_to
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     "token", ["abc", "anything at all", "eyJ.x.y", "sk_sandbox_unknown", "pk_sandbox_unknown", "\xff"]
 )

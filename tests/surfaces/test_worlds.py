@@ -190,6 +190,7 @@ READING = (
 )  # fmt: skip
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("way", ["path", "header"])
 def test_reading_controls_create_no_sandbox(serve: Serve, way: str) -> None:
     """All but the credentials. A slip in a name left a sandbox behind, whose empty journal answered 200."""
@@ -295,6 +296,7 @@ def test_a_request_that_succeeds_makes_its_world(live: Live) -> None:
     live.app.sandboxes.forget("well-typed")
 
 
+@pytest.mark.check
 def test_a_caller_whom_the_control_surface_refuses_makes_no_world(serve: Serve) -> None:
     live = serve(admin_key="a-long-admin-key")
     path = f"{live.url}/s/mistyped/_sandbox/clock"

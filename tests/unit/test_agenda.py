@@ -1,5 +1,6 @@
 """The agenda: in the order of time, whatever comes when, near or far."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ FAR = 400 * 86_400_000
 MOVES = st.lists(st.one_of(st.integers(-FAR, FAR), st.integers(-10, 10), st.none()), max_size=60)
 
 
+@pytest.mark.check
 @given(MOVES)
 def test_what_is_due_first_comes_first(moves: list[int | None]) -> None:
     """None takes out what is first, a number adds an entry of that instant."""

@@ -2,12 +2,14 @@
 
 import gc
 
+import pytest
 from click.testing import CliRunner
 
 from stub_server.cli import main
 from stub_server.serving import calm_collector
 
 
+@pytest.mark.check
 def test_a_server_runs_with_the_collector_on_and_its_world_out_of_sight() -> None:
     usual = gc.get_threshold()
     gc.disable()

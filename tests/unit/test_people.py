@@ -218,6 +218,7 @@ def test_most_mail_addresses_have_no_digits(persons: list[Person]) -> None:
     assert sum(any(map(str.isdigit, person.email)) for person in persons) < len(persons) / 3
 
 
+@pytest.mark.check
 def test_no_alphanumeric_cnpj_before_they_were_issued(catalogue: Catalogue) -> None:
     people, rng = People(catalogue, seeded_faker(1)), random.Random(1)
     before = [people.person(rng, at_ms=ALPHANUMERIC_SINCE_MS - 1) for _ in range(10_000)]
@@ -256,6 +257,7 @@ def test_other_seeds_give_other_people(catalogue: Catalogue) -> None:
     assert people.person(random.Random(1)) == people.person(random.Random(1))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("table", "change", "complaint"),
     [

@@ -37,6 +37,7 @@ def test_a_missing_file_is_named() -> None:
         world("./gone.yaml")
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
