@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .catalogue import Niche, Prices
-from .draw import Weighted, pick, sample
+from .draw import Weighted, sample
 from .prices import lifetime_price, longer_price, monthly_price, printed, reais
 
 MENUS = (
@@ -35,16 +35,16 @@ class Plan:
 
 
 def plans(rng: random.Random, prices: Prices, niche: Niche, *, has_trial: bool = False) -> tuple[Plan, ...]:
-    """The plans of one project, cheapest first; one of them may be tried out first, or `has_trial` for sure."""
+    """The plans of one project, cheapest first; the monthly one may have a trial, or `has_trial` for sure."""
     monthly = monthly_price(rng, prices)
     menu = Weighted(MENUS).draw(rng)
     features = sample(rng, niche.features, 5)
     has_trial |= rng.random() < prices.trial_share
-    trial_on = pick(rng, [name for name in menu if PERIODS[name][0]]) if has_trial else None
-    trial_days = Weighted(prices.trials).draw(rng)
+    trial_days = Weighted(prices.trials).draw(rng) if has_trial else 0
     made = []
     for name in menu:
         interval, interval_count, period = PERIODS[name]
+        trial = trial_days if period == "monthly" else 0
         if period == "monthly":
             cents = monthly
         elif period == "lifetime":
@@ -59,13 +59,13 @@ def plans(rng: random.Random, prices: Prices, niche: Niche, *, has_trial: bool =
                 name,
                 {
                     "name": name,
-                    "description": _description(period, cents),
+                    "description": _description(period, cents, trial),
                     "amount": reais(cents),
                     "currency": "BRL",
                     "billing_type": "recurring" if interval else "one_time",
                     "interval": interval,
                     "interval_count": interval_count,
-                    "trial_period_days": trial_days if name == trial_on else 0,
+                    "trial_period_days": trial,
                     "payment_methods": list(METHODS),
                     "features": bullets,
                     "status": "active",
@@ -77,9 +77,10 @@ def plans(rng: random.Random, prices: Prices, niche: Niche, *, has_trial: bool =
     return tuple(made)
 
 
-def _description(period: str, cents: int) -> str:
+def _description(period: str, cents: int, trial: int) -> str:
     if period == "monthly":
-        return "Acesso completo, renovado todo mês. Cancele quando quiser."
+        more = f" {trial} dias a mais no primeiro mês." if trial else ""
+        return f"Acesso completo, renovado todo mês.{more} Cancele quando quiser."
     if period == "quarterly":
         return f"Três meses de acesso. Sai por {printed(round(cents / 3))} por mês."
     if period == "yearly":

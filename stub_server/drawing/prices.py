@@ -19,9 +19,9 @@ def longer_price(prices: Prices, monthly: int, period: str) -> int:
 
 
 def lifetime_price(rng: random.Random, prices: Prices, monthly: int) -> int:
-    """Cents of a one-time plan; never less than a year's worth of months."""
+    """Cents of a one-time plan; never less than a year's worth of months, nor more than two and a half years' worth."""
     floor = monthly * prices.multiples["lifetime"]
-    options = [(cents, weight) for cents, weight in prices.lifetime if cents >= floor]
+    options = [(cents, weight) for cents, weight in prices.lifetime if floor <= cents <= 2.5 * floor]
     return Weighted(options).draw(rng) if options else snap(prices, floor)
 
 

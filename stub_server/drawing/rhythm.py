@@ -130,7 +130,7 @@ def office_hour(rng: random.Random, at_ms: int) -> int:
 
 
 def office_hour_before(rng: random.Random, at_ms: int) -> int:
-    """As `office_hour`, on the last working day before an instant's day."""
+    """As `office_hour`, on the last working day before the day of an instant."""
     day = (at_ms + BRT_MS) // DAY_MS - 1
     while not is_working_day(day):
         day -= 1

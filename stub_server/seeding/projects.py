@@ -14,7 +14,7 @@ from ..drawing.market import Offer
 from ..drawing.niches import ProjectBlueprint
 from ..drawing.plans import PERIODS
 from ..drawing.pools import plain_ascii
-from ..drawing.rhythm import office_hour
+from ..drawing.rhythm import office_hour, office_hour_before
 from ..engine import resources
 from ..engine.billing import lifecycle
 from ..kernel.clock import DAY, HOUR, MINUTE, iso
@@ -77,7 +77,8 @@ class Merchant:
         self.script.add(opened, self.open_project, project, hidden)
         stopped = None
         if spec.status in ("suspended", "archived"):
-            stopped = min(now - HOUR, max(opened + 2 * HOUR, office_hour(rng, now - spec.stopped_days_ago * DAY)))
+            wanted = office_hour_before(rng, now - (spec.stopped_days_ago - 1) * DAY)
+            stopped = min(now - HOUR, max(opened + 2 * HOUR, wanted))
             self.script.add(stopped, self.move_project, ident, spec.status)
         at, plan_ids = opened, {}
         for fields, share in shelf.plans:

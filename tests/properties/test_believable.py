@@ -182,6 +182,14 @@ def test_some_bank_slips_are_never_paid_and_no_card_waits(sandbox: Sandbox) -> N
     assert ends["credit_card", "expired"] == 0
 
 
+def test_a_project_is_stopped_in_office_hours() -> None:
+    """Also where the day that a scenario asks for is a Saturday, and the next working day is still to come."""
+    sandbox = world("default", now="2026-11-23T05:00:00Z")
+    stopped = [_there(event.at) for event in sandbox.events if event.type == "project.suspended"]
+    assert stopped
+    assert [at for at in stopped if not (_is_open(at) and 9 <= at.hour < 18)] == []
+
+
 def test_a_limit_of_the_night_stops_payments_at_night(sandbox: Sandbox) -> None:
     for public, _ in _orders(sandbox):
         if public["last_transaction"].get("failure_code") == "payer_limit_exceeded":

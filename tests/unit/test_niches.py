@@ -79,12 +79,21 @@ def test_some_projects_offer_a_trial_of_one_or_two_weeks(blueprints: tuple[Proje
     assert 30 < sum(days > 0 for days in trials) < 100
 
 
+def test_a_trial_lengthens_the_first_month_and_the_plan_says_so(blueprints: tuple[ProjectBlueprint, ...]) -> None:
+    for plan in (plan.fields for blueprint in blueprints for plan in blueprint.plans):
+        if days := plan["trial_period_days"]:
+            assert (plan["interval"], plan["interval_count"]) == ("month", 1)
+        assert ("dias" in plan["description"]) == (days > 0)
+        assert not days or f"{days} dias a mais no primeiro mês" in plan["description"]
+
+
 def test_longer_plans_cost_what_their_multiple_says(catalogue: Catalogue) -> None:
     prices = catalogue.prices
     for monthly, _ in prices.monthly:
         assert longer_price(prices, monthly, "quarterly") == pytest.approx(2.7 * monthly, rel=0.05)
         assert longer_price(prices, monthly, "yearly") == pytest.approx(10 * monthly, rel=0.05)
-        assert lifetime_price(random.Random(1), prices, monthly) > 10 * monthly
+        for seed in range(20):
+            assert 10 * monthly < lifetime_price(random.Random(seed), prices, monthly) <= 30 * monthly
 
 
 @pytest.mark.parametrize(
