@@ -121,7 +121,7 @@ class Edge:
                 await read_late(call, receive)
             await self._send(call, (status, headers, (body,), body), whole, send)
         finally:
-            refusal = None  # its traceback holds this frame
+            refusal = call.after_validation = None  # the one's traceback holds this frame, the other may hold the call
             trace.close()
             if waiting is not None and (call.meant is not None or trace.status >= 400):
                 self._choose.turn_back(call)

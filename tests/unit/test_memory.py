@@ -100,6 +100,8 @@ def test_a_copy_whose_time_is_over_is_gone_when_the_next_one_is_made(monkeypatch
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
+        ("GET", "/s/refused/nowhere", 404),
+        ("GET", "/v2/plans", 200),
         ("GET", "/v2/customers", 200),
         ("HEAD", "/v2/customers", 200),
         ("GET", "/v2/customers/nobody", 404),
@@ -110,10 +112,15 @@ def test_a_copy_whose_time_is_over_is_gone_when_the_next_one_is_made(monkeypatch
     ],
 )
 def test_a_request_that_was_answered_leaves_nothing_to_collect(method: str, path: str, status: int) -> None:
-    """What sends a whole answer knows the scope that it stands in: kept there, each request would stay."""
+    """What sends a whole answer knows the scope that it stands in, and what creates a sandbox knows the call.
+
+    Kept there, each request would stay, and with it the sandbox.
+    """
     with running(FROZEN) as live, httpx2.Client(base_url=live.url, verify=NO_TLS) as client:
         client.headers["Authorization"] = f"Bearer {live.app.sandboxes.default.credentials['private_key']}"
-        answers = [client.request(method, path, json={} if method == "POST" else None) for _ in range(3)]
+        headers = {"X-Sandbox-As-Of": "0"} if path == "/v2/plans" else {}
+        body: dict[str, str] | None = {} if method == "POST" else None
+        answers = [client.request(method, path, json=body, headers=headers) for _ in range(3)]
         left = unreachable("__qualname__")
     assert [status] * 3 == [answer.status_code for answer in answers]
     assert not {"Call", "Trace", "Response"} & left
