@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import sys
+from asyncio import CancelledError
 from collections.abc import Callable
 from dataclasses import replace
 from types import FrameType
@@ -12,13 +13,16 @@ from typing import Any
 
 import uvicorn
 from rich.console import Console
+from starlette.types import Receive, Scope, Send
 
 from . import banner
 from .app import PACKAGE, create_app, data_dir
 from .contract.source import ContractError
+from .delivery.courier import GRACE
 from .files.package import BadFile
 from .files.states import StoreError
 from .http.edge import Edge
+from .http.hangup import hang_up
 from .http.watch import Limits
 from .http.wire import protocol
 from .request_log import RequestLog
@@ -28,7 +32,6 @@ from .settings import Settings
 BACKLOG = 2048
 OWN_FILES = 256  # beside those of connections: webhooks being sent, the contract's files, what came a moment too early
 HANDOVER = 0.001  # seconds that the thread for long work keeps the event loop waiting, each time that both want to run
-GRACE = 3  # seconds that open requests get when the server stops
 
 
 class CannotServe(Exception):
@@ -140,6 +143,7 @@ def run(app: Edge, settings: Settings, listener: socket.socket) -> None:
     finally:
         if log is not None:
             log.close()
+        gc.freeze()  # at its end the interpreter would look through all sandboxes: a second, on a busy machine
 
 
 class _Server(uvicorn.Server):
@@ -169,8 +173,17 @@ def calm_collector() -> None:
 
 def uvicorn_config(app: Callable[..., Any], limits: Limits) -> uvicorn.Config:
     """uvicorn with what the sandbox needs and nothing else. RequestLog writes the access log."""
+
+    async def serving(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await app(scope, receive, send)
+        except CancelledError:  # the server stops, and what this request waits for takes longer
+            if scope["type"] != "http":
+                raise
+            await hang_up(scope, receive, unsent=True)
+
     return uvicorn.Config(
-        app,
+        serving,
         access_log=False,
         backlog=BACKLOG,
         http=protocol(limits),

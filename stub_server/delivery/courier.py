@@ -24,7 +24,7 @@ from ..kernel.timers import SENDING, Timer
 from .posting import Posting
 
 TIMEOUT = 15.0  # seconds of one attempt
-GRACE = 3.0  # seconds that attempts under way get when the server stops
+GRACE = 2  # seconds that open requests and attempts under way get when the server stops
 PER_WEBHOOK = 8  # attempts at once, at most
 AFTER_DEFECT = 30.0  # seconds until what failed by a defect of ours is tried again
 LONGEST_SLEEP = 3600.0

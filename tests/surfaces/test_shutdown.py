@@ -128,10 +128,10 @@ def test_a_server_ends_in_time_whatever_it_waits_for(flags: list[str], tmp_path:
             client.headers["Authorization"] = f"Bearer {token}"
             hook = {"url": "https://silent.stub-server.dev/hook", "events": ["customer.created"]}
             created(client.post("/v2/webhooks", json=hook))
-            requests = ["/_sandbox/stream", "/_sandbox/events/feed?wait_seconds=30", "/"]
+            requests = ["/_sandbox/stream", "/_sandbox/events/feed?wait_seconds=30", "/v2/plans", "/"]
             for path in requests:
                 connection = stack.enter_context(connect(int(url.rpartition(":")[2])))
-                connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+                connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nX-Sandbox-Delay: 30000\r\n\r\n".encode())
             created(client.post("/v2/customers", json=customer_body()))
             asked = 0 if code[1] == "-c" else 2
             while asked < 2:
@@ -142,6 +142,8 @@ def test_a_server_ends_in_time_whatever_it_waits_for(flags: list[str], tmp_path:
             process.send_signal(signal.SIGTERM)
             assert 0 == process.wait(20)
             assert time.monotonic() - began < 5
+            assert process.stderr is not None
+            assert "Traceback" not in process.stderr.read()
     finally:
         process.kill()
         process.communicate()
