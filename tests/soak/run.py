@@ -16,21 +16,21 @@ from .wire import Client
 WARM = 0.2  # of the time; two of ten minutes
 GROWTH = 0.1  # of what it held then the memory may grow by in the end
 SAMPLES = 60
-ALONE = 10.0  # seconds, and a tenth of the time at most, in which nobody but those who behave is there
+QUIET = {GOOD: KINDS[GOOD]._replace(clients=4)}  # who is at another server all the time, where nobody else is
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of it. `memory` are moments in seconds and bytes; `broken` are worlds whose invariants do not hold.
 
-    `alone` are the times in ms of those who behave while nobody else was there, in order.
+    `quiet` are the times in ms of those who behaved at a server where nobody else was, in order.
     """
 
     lasted: float
     tally: Tally
     memory: list[tuple[float, int]]
     broken: list[str]
-    alone: list[float]
+    quiet: list[float]
 
     @property
     def failures(self) -> list[str]:
@@ -57,24 +57,27 @@ def quantile(times: list[float], share: float) -> float:
 
 
 def soak(seconds: float) -> Outcome:
-    """Run everything for so long against a server of its own."""
-    with started() as server:
-        return asyncio.run(_soak(server, seconds))
+    """Run everything for so long against a server of its own, and a few clients against another.
+
+    The machine is as busy for both.
+    """
+    with started() as server, started() as other:
+        return asyncio.run(_soak(server, other, seconds))
 
 
-async def _soak(server: Server, seconds: float) -> Outcome:
-    alone = Scene(server.port, min(ALONE, seconds / 10))
-    await alone.prepare()
-    alone.began = perf_counter()
-    await _together(alone, {GOOD: KINDS[GOOD]})
-    scene = Scene(server.port, seconds, credentials=alone.credentials)
+async def _soak(server: Server, other: Server, seconds: float) -> Outcome:
+    scene, quiet = Scene(server.port, seconds), Scene(other.port, seconds)
+    await scene.prepare()
+    await quiet.prepare()
+    scene.began = quiet.began = perf_counter()
     memory: list[tuple[float, int]] = []
     async with asyncio.TaskGroup() as group:
         group.create_task(_watch(scene, server, memory))
         group.create_task(_together(scene, KINDS))
+        group.create_task(_together(quiet, QUIET))
     broken = await _judge(scene)
-    quiet = sorted(took * 1000 for _, took in alone.tally.times[GOOD])
-    return Outcome(seconds, scene.tally, memory, broken, quiet)
+    times = sorted(took * 1000 for _, took in quiet.tally.times[GOOD])
+    return Outcome(seconds, scene.tally, memory, broken, times)
 
 
 async def _together(scene: Scene, kinds: Mapping[str, Kind]) -> None:
