@@ -8,6 +8,15 @@ from ..support.make import Json, Maker
 from .steps import UNKNOWN, archive, events_of, get_plan, names, refused, restricted_key, update_plan
 
 
+def test_a_seeded_trial_is_days_on_top_of_what_is_paid(api: httpx2.Client) -> None:
+    """No plan promises free days, for a trial is paid in advance."""
+    plans = api.get("/v2/plans", params={"limit": 100}).json()["plans"]
+    promised = [plan for plan in plans if "dias" in plan["description"]]
+    assert promised
+    for plan in promised:
+        assert f"{plan['trial_period_days']} dias a mais no primeiro mês" in plan["description"]
+
+
 class TestCreating:
     """createPlan."""
 

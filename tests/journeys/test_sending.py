@@ -438,6 +438,14 @@ def test_a_server_in_a_private_network_may_send_into_it(serve: Callable[..., Liv
         assert count == len(receiver.requests)
 
 
+@pytest.mark.parametrize(
+    "address", ["fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:c1::a9fe:a9fe", "fd00:42::42"]
+)
+def test_no_server_sends_to_the_metadata_of_a_cloud_in_ipv6(api: httpx2.Client, hook: Hook, address: str) -> None:
+    """Nor does one on loopback, which sends to every other private address."""
+    assert "blocked" == sent(api, hook(url=f"http://[{address}]/latest"))["error"]
+
+
 def test_the_payload_of_every_attempt_is_what_was_stored(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:

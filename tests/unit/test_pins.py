@@ -2,6 +2,7 @@
 
 import hashlib
 import inspect
+import re
 from importlib.metadata import requires
 from types import FunctionType
 from typing import Any
@@ -11,6 +12,8 @@ from jsonschema_rs import Draft4Validator
 from uvicorn import Server
 from uvicorn.protocols.http import httptools_impl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from ..support.processes import ROOT
 
 PARTS = {
     HttpToolsProtocol.__init__: "4f0899941034",
@@ -69,3 +72,9 @@ def test_their_patch_series_is_pinned_where_pip_reads_it(name: str) -> None:
     (pin,) = [line for line in requires("membership-sandbox") or () if line.startswith(name) and "extra" not in line]
     assert "~=0." in pin
     assert pin.count(".") == 2
+
+
+def test_the_base_of_the_image_is_pinned_by_its_digest() -> None:
+    bases = re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert bases
+    assert all(re.search("@sha256:[0-9a-f]{64}$", base) for base in bases)
