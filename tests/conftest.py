@@ -28,6 +28,7 @@ from .support.watched import Watched, watching
 # Files that take longest, longest first: a core that began one of them last would be alone with it at the end.
 LONG = (
     "surfaces/test_docs_schemathesis.py",
+    "unit/test_memory.py",
     "journeys/test_replay.py",
     "properties/test_scenarios.py",
     "contract/test_schemathesis.py",
@@ -39,6 +40,8 @@ LONG = (
     "soak/test_soak.py",
     "contract/test_explained.py",
     "engine/test_folding.py",
+    "surfaces/test_stored_snapshots.py",
+    "surfaces/test_user_files.py",
     "surfaces/test_docs_pytest.py",
     "crash/test_crash.py",
     "contract/test_repeatable.py",

@@ -1,0 +1,38 @@
+"""The short run leaves out what is marked and keeps some cases of each test; a run shows a line for each file."""
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from ..support.short import KEPT, split
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_short_run_keeps_some_cases_of_each_test_and_nothing_that_is_marked(request: pytest.FixtureRequest) -> None:
+    items = request.session.items
+    kept, left = split(items)
+    assert sorted(item.nodeid for item in items) == sorted(item.nodeid for item in [*kept, *left])
+    assert not any(item.get_closest_marker("check") for item in kept)
+    unmarked = Counter(_function(item) for item in items if not item.get_closest_marker("check"))
+    assert {name: min(number, KEPT) for name, number in unmarked.items()} == Counter(_function(item) for item in kept)
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_a_run_shows_a_line_for_each_file(workers: str) -> None:
+    command = [sys.executable, "-m", "pytest", "--short", "-n", workers, "tests/unit/test_qr.py", __file__]
+    command += ["--deselect", "tests/unit/test_short.py::test_a_run_shows_a_line_for_each_file"]
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True).stdout
+    assert re.findall(r"^ +(\d+)/6  (\S+)  (\d+ passed)  \d+\.\d s$", shown, re.MULTILINE) == [
+        ("5", "unit/test_qr.py", "5 passed"),
+        ("6", "unit/test_short.py", "1 passed"),
+    ]
+
+
+def _function(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
