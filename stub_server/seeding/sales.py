@@ -61,6 +61,7 @@ class Sales:
         self._named: list[tuple[int, str]] = []  # when they come, and to which plan
         self._newcomers = self._late = self._waiting = 0  # new buyers and sales of the last days, open orders
         self._wanted = 0
+        self._stops = {offer.project["id"]: offer.stopped for offer in offers if offer.stopped is not None}
 
     @property
     def selling(self) -> bool:
@@ -345,11 +346,17 @@ class Sales:
             script.add(self.rhythm.at(low + (high - low) * self.rng.random()), self._sell)
 
     def _will_order(self, timer: Timer) -> bool:
-        """Whether the clock makes an order: of the next period, or of another attempt at a card."""
-        if timer.job != "subscription.charge":
+        """Whether the clock makes an order: of the next period, or of another attempt at a card.
+
+        It makes none for a project that is stopped by then.
+        """
+        is_charge = timer.job == "subscription.charge"
+        if not is_charge and (timer.job != "subscription.renew" or not self._stops):
             return timer.job == "subscription.renew"
         row = self.script.store.subscriptions.open(timer.subject)
-        return row is not None and row.public["status"] == "past_due"
+        if row is None or timer.due > self._stops.get(row.public["projectId"], timer.due):
+            return False
+        return not is_charge or bool(row.public["status"] == "past_due")
 
     def _sell(self) -> None:
         """One of the last purchases: it is settled by now, for those who wait have been counted."""
