@@ -3,6 +3,7 @@
 import gc
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import Any
@@ -201,13 +202,18 @@ def serve(
 def check(overlays: tuple[Path, ...]) -> None:
     """Check the contract, with overlays, against OpenAPI 3.0 and count its parts.
 
-    Exit code 1 for a fault, or for an event that nothing raises, with which a server still starts.
+    Exit code 1 for what stops the start, and for an event that nothing raises, a link that leads nowhere and the like,
+    with which a server still starts. An example that does not fit its schema is a warning.
     """
-    from .app import data_dir
-    from .contract import bundle, conformity, references
+    from .app import create_app, data_dir
+    from .contract import bundle, conformity, laws, references
     from .contract.document import Document
+    from .contract.formats import formats
     from .contract.source import ContractError, json_path
+    from .domain.documents import is_document_here, is_document_unchecked
+    from .scenarios.scenario import ScenarioError
 
+    doubtful: list[str] = []
     try:
         document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", overlays))
         control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml", names_of=document.raw))
@@ -228,8 +234,16 @@ def check(overlays: tuple[Path, ...]) -> None:
             "resource, or take it out"
             for event in references.unraised(document)
         ]
+        found += [str(bundle.name_overlays(overlays, e, shipped.raw)) for e in laws.faults(document, control)]
+        unfit = laws.unfit_examples(document, formats(is_document_here, is_document_unchecked))
+        doubtful = [str(bundle.name_overlays(overlays, e, shipped.raw)) for e in unfit]
+        if overlays:
+            with suppress(ScenarioError):  # what the data asks for is no fault of the contract
+                create_app(Settings(overlays=overlays))
     except ContractError as error:
         found = [str(error)]
+    for fault in doubtful:
+        click.echo(f"Warning: {fault}", err=True)
     for fault in found:
         click.echo(f"Error: {fault}", err=True)
     if found:

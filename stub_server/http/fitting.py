@@ -55,8 +55,9 @@ def skeleton(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Jso
     if not isinstance(node, dict) or depth > _DEEPEST:
         return {}
     kept: dict[str, Json] = {name: node[name] for name in _KEPT if name in node}
-    # Handlers store names of events and scopes as they come; only event types are looked up, and must exist.
-    if node.get(SOURCE, "event_types") != "event_types":
+    # Handlers store names of events and scopes as they come; only event types and states are looked up, and must exist.
+    source = str(node.get(SOURCE, "event_types"))
+    if source != "event_types" and ":" not in source:
         kept.pop("enum", None)
     if node.get("nullable") is True and isinstance(kept.get("type"), str):
         kept["type"] = [kept["type"], "null"]

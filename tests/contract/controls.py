@@ -22,7 +22,6 @@ _MOVED = {
     "cancelOrder": ("orderId", "orders", "pending"),
     "refundOrder": ("orderId", "orders", "paid"),
     "disputeOrder": ("orderId", "orders", "paid"),
-    "resolveDispute": ("orderId", "orders", "disputed"),
     "cancelSubscription": ("subscriptionId", "subscriptions", "expired"),
     "renewSubscription": ("subscriptionId", "subscriptions", "active"),
     "expireSubscription": ("subscriptionId", "subscriptions", "past_due"),
@@ -62,6 +61,8 @@ class Controls:
             return {**parameters, name: found[0]["id"]} if found else parameters
         if operation == "resumeSubscription" and number % 2:
             return {**parameters, "subscriptionId": self._leaving()}
+        if operation == "resolveDispute" and number % 2:
+            return {**parameters, "orderId": self._disputed()}
         if operation == "deleteSandbox" and not every and not number % 3:
             return {"sandboxName": PROTECTED}
         names = [name for name in parameters if name in self._makers] if every or number % 8 else []
@@ -128,6 +129,12 @@ class Controls:
     def _leaving(self) -> str:
         ident = str(self._records("subscriptions", "active")[0]["id"])
         self._done("POST", f"subscriptions/{ident}/cancel", json={"at_period_end": True})
+        return ident
+
+    def _disputed(self) -> str:
+        paid = self._records("orders", "paid")
+        ident = str(next(order["id"] for order in paid if order["paymentMethod"] == "pix"))
+        self._done("POST", f"orders/{ident}/dispute")
         return ident
 
     def _inbox(self) -> str:

@@ -309,3 +309,71 @@ def test_the_command_refuses_what_the_start_refuses(
     actions, expected = UNFIT[what]
     code, told = check(actions)
     assert (1, f"Error: {tmp_path / 'overlay.yaml'}: {expected}\n") == (code, without_line(told))
+
+
+PAY = "$.paths['/v2/plans'].post.responses['201'].links"
+BROKEN = {
+    "an actor that is no operation": (
+        updated(f"{LIFE}.moves[2].by", "[payOrders]"),
+        f"{LIFE}.moves[2].by[6]: payOrders is no operation: name one, or clock or simulation",
+    ),
+    "a link to no operation": (
+        updated(f"{PAY}.GetPlan", "{ operationId: getPlano }"),
+        f"{PAY}.GetPlan: getPlano is no operation of this contract: link to one",
+    ),
+    "a link by a parameter that is not there": (
+        updated(f"{PAY}.GetPlan.parameters", "{ plano: $request.path.planId }"),
+        f"{PAY}.GetPlan.parameters.plano: getPlan has no parameter plano: name one that it has",
+    ),
+    "a link from nothing": (
+        updated(f"{PAY}.GetPlan.parameters", "{ planId: $response.body#/plano/id }"),
+        f"{PAY}.GetPlan.parameters.planId: $response.body#/plano/id selects no string of the response",
+    ),
+    "a link from no parameter": (
+        updated(f"{PAY}.GetPlan.parameters", "{ planId: $request.path.planId }"),
+        f"{PAY}.GetPlan.parameters.planId: $request.path.planId is no parameter of createPlan",
+    ),
+    "a link without what it needs": (
+        removed(f"{PAY}.GetPlan.parameters.planId"),
+        f"{PAY}.GetPlan: getPlan needs planId: give it in parameters",
+    ),
+    "a code that does not exist": (
+        updated("$.paths['/v2/plans'].post.responses['409']['x-codes']", "[plan_too_dear]"),
+        "$.paths['/v2/plans'].post.responses['409']['x-codes'][5]: plan_too_dear is no error code: take it out, or put "
+        "it into ErrorCode",
+    ),
+    "an order without a name": (
+        updated("$.paths['/v2/orders'].get.parameters[?@.name == 'sort'].schema.enum", "[code]"),
+        "$.paths['/v2/orders'].get.parameters[4].schema: 4 names for 5 values: name each in x-enum-varnames",
+    ),
+    "a record that the server cannot keep": (
+        updated("$.components.schemas.Subscription.properties.code", "{ minLength: 60 }"),
+        "the contract does not fit the records of this server: a stored Subscription does not match",
+    ),
+    "an operation that cannot do without its body": (
+        removed("$.paths['/v2/customers'].post.requestBody"),
+        "$.paths['/v2/customers'].post: createCustomer cannot do without a request body, and here it has none",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("what", BROKEN)
+def test_the_command_tells_which_law_an_overlay_breaks(
+    tmp_path: Path, check: Callable[[str], tuple[int, str]], what: str
+) -> None:
+    """With file, line, JSONPath and reason."""
+    actions, expected = BROKEN[what]
+    code, told = check(actions)
+    assert 1 == code
+    assert f"Error: {tmp_path / 'overlay.yaml'}:4: {expected}" in told, told
+
+
+@pytest.mark.check
+def test_the_command_warns_of_examples_that_do_not_fit_any_more(
+    tmp_path: Path, check: Callable[[str], tuple[int, str]]
+) -> None:
+    code, told = check(updated("$.components.schemas.ProductCreate.properties.name", "{ maxLength: 3 }"))
+    assert 0 == code
+    assert f"Warning: {tmp_path / 'overlay.yaml'}" in told
+    assert "$.paths['/v2/products'].post.requestBody.content" in told

@@ -8,7 +8,10 @@ from typing import Any
 
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
+from stub_server.contract import laws
 from stub_server.contract.document import JSON, Document, Operation
+from stub_server.contract.formats import formats
+from stub_server.domain.documents import is_document
 from stub_server.domain.orders import MAGIC
 from stub_server.http.inbox import inbox_at
 from stub_server.http.maps import CODE, free_maps
@@ -245,48 +248,15 @@ def test_an_event_and_its_operations_name_each_other(event: str) -> None:
     assert by == {name for (_, name), op in OPERATIONS.items() if event in op.emits}
 
 
-# -- links
+# -- what `stub-server check` says too
 
 
-def links() -> Iterator[tuple[str, str, str]]:
-    """(entry, operation, link) of every link."""
-    for (entry, name), operation in OPERATIONS.items():
-        for status, raw in operation.raw["responses"].items():
-            for link in document(entry).resolve(raw).get("links", {}):
-                yield entry, name, f"{status}/{link}"
-
-
-def schema_at(entry: str, schema: Any, pointer: str) -> Any:
-    """The schema of what a JSON Pointer selects; None where nothing can stand."""
-    doc = document(entry)
-    node = doc.resolve(schema)
-    for step in pointer.split("/")[1:]:
-        node = doc.resolve(node["items"] if node.get("type") == "array" else node.get("properties", {}).get(step))
-        if node is None:
-            return None
-    return node
-
-
-@every(list(links()))
-def test_a_link_leads_somewhere(entry: str, name: str, link: str) -> None:
-    doc, operation = document(entry), OPERATIONS[entry, name]
-    status, _, key = link.partition("/")
-    response = doc.resolve(operation.raw["responses"][status])
-    value = doc.resolve(response["links"][key])
-    target = doc.operations[value["operationId"]]
-    known = {p.name: p for p in target.parameters}
-    given = value.get("parameters", {})
-    for parameter, expression in given.items():
-        assert parameter in known, f"{target.id} has no parameter {parameter}"
-        if expression.startswith("$response.body#"):
-            pointed = schema_at(entry, response["content"][JSON]["schema"], expression.partition("#")[2])
-            assert pointed is not None, f"{expression} selects nothing"
-            assert pointed["type"] == doc.resolve(known[parameter].schema).get("type")
-        else:
-            place, _, used = expression.removeprefix("$request.").partition(".")
-            assert used in {p.name for p in operation.parameters if p.place == place}, expression
-    required = {p.name for p in target.parameters if p.required and p.place == "path"}
-    assert required <= set(given)
+@every(list(ENTRIES))
+def test_links_codes_actors_and_examples_fit(entry: str) -> None:
+    """Every link leads somewhere, every code of a refusal is shown, every move names operations, all examples fit."""
+    other = document(next(name for name in ENTRIES if name != entry))
+    assert [] == list(map(str, laws.faults(document(entry), other)))
+    assert [] == list(map(str, laws.unfit_examples(document(entry), formats(is_document, is_document))))
 
 
 def test_every_id_that_an_answer_of_a_creation_shows_is_linked() -> None:

@@ -117,17 +117,14 @@ def bodies(entry: str, name: str) -> Iterator[tuple[str, Any, Any, bool]]:
 
 
 @every(OPERATIONS)
-def test_every_body_has_named_examples_and_every_example_is_valid(entry: str, name: str) -> None:
+def test_every_body_has_named_examples(entry: str, name: str) -> None:
     doc = document(entry)
-    for place, schema, examples, is_request in bodies(entry, name):
+    for place, schema, examples, _ in bodies(entry, name):
         if not examples:
             assert schema.get("format") == "binary" or place.endswith("image/svg+xml"), f"{place} has no example"
             continue
-        validator = schemas(entry).compile(schema, request=is_request)
         for key, raw in examples.items():
-            example = doc.resolve(raw)
-            assert example.get("summary"), f"{place} {key} has no summary"
-            assert violations(validator, example["value"]) == [], f"{place} {key}"
+            assert doc.resolve(raw).get("summary"), f"{place} {key} has no summary"
 
 
 @every(API.events)
