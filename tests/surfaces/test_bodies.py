@@ -8,7 +8,7 @@ import pytest
 from stub_server.files.package import MEDIA
 
 from ..support.make import customer_body
-from ..support.refusal import fields, refused
+from ..support.refusal import fields, refused, says
 from ..support.wire import Door, exchange
 
 MIB = 1_048_576
@@ -59,7 +59,7 @@ def test_what_is_not_json_in_utf_8_is_415(door: Door, path: str, media: str) -> 
 @pytest.mark.parametrize("body", [BODY, gzip.compress(BODY)], ids=["plain", "compressed"])
 def test_a_body_that_is_said_to_be_compressed_is_415(door: Door, path: str, coding: str, body: bytes) -> None:
     answer = refused(door.ask("PUT", path, body, headers=[("Content-Encoding", coding)]), 415, "unsupported_media_type")
-    assert answer["message"] == "Send the body uncompressed, without Content-Encoding."
+    assert says(answer["message"], "Content-Encoding")
 
 
 def test_a_file_that_is_said_to_be_compressed_is_415(door: Door) -> None:
@@ -214,7 +214,7 @@ def test_many_requests_on_one_connection_keep_their_bodies_apart(door: Door) -> 
 def test_a_body_of_very_many_values_is_refused_before_it_is_judged(door: Door, body: bytes) -> None:
     """To hold half a million values to a schema, and to say them back, took a second of everybody's time."""
     told = refused(door.ask("POST", "/v2/orders/pix", body), 422, "validation_error")
-    assert "The body has more than 20,000 values, the most that is read." == told["message"]
+    assert says(told["message"], "20,000")
     assert len(told["details"]) == 1
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ..support.live import FROZEN, Live, running
-from ..support.refusal import refused
+from ..support.refusal import refused, says
 from ..support.wire import Door
 from .conftest import door_to
 
@@ -55,13 +55,13 @@ def test_what_needs_the_file_is_refused_with_the_reason_in_the_log_and_the_world
         file.write_bytes(text)
     anywhere = Door(server.port, "", door.token)
     told = refused(anywhere.ask("POST", "/_sandbox/reset"), 404, "scenario_not_found")
-    assert "The scenario cannot be used any more. The log of the server says why." == told["message"]
-    assert f"sandbox default was not made: {reason}" in caplog.text
+    assert reason in caplog.text
     assert not any(piece in told["message"] for piece in (str(file.parent), file.name, "nothing"))
     made = refused(anywhere.ask("POST", "/_sandbox/sandboxes", b'{"name":"another"}'), 404, "scenario_not_found")
     assert told["message"] == made["message"]
     mentioned = refused(anywhere.ask("GET", "/s/mentioned/v2/customers"), 404, "sandbox_not_found")
-    assert f"There is no sandbox mentioned. {told['message']}" == mentioned["message"]
+    assert says(mentioned["message"], "mentioned")
+    assert mentioned["message"].endswith(told["message"])
     assert before == door.ask("GET", "/v2/customers").body
     assert ["default"] == [one["name"] for one in anywhere.ask("GET", "/_sandbox/sandboxes").json()["sandboxes"]]
     file.write_text(GOOD, encoding="utf-8")

@@ -13,7 +13,7 @@ from stub_server.calls.tokens import Tokens
 from ..support import forge
 from ..support.contract import document
 from ..support.live import Live
-from ..support.refusal import refused
+from ..support.refusal import refused, says
 from ..support.wire import Door
 
 REALM = 'Bearer realm="membership-sandbox"'
@@ -57,29 +57,27 @@ def test_another_scheme_is_no_credential(door: Door, authorization: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("header", "value", "told"),
+    ("header", "value", "wrong"),
     [
-        (
-            "Authorization",
-            "sk_test_abc",
-            "The Authorization header has a credential without the word Bearer before it. ",
-        ),
-        ("Authorization", "eyJx.y.z", "The Authorization header has a credential without the word Bearer before it. "),
-        ("Authorization", "Basic YTpi", "Basic authentication is not known here. "),
-        ("Authorization", "Token abc", "The Authorization header does not begin with Bearer. "),
-        ("Authorization", "", "The Authorization header does not begin with Bearer. "),
-        ("Authorization", "Bearer ", "The Authorization header has nothing after Bearer. "),
-        ("X-API-Key", "sk_test_abc", "X-API-Key is not read here. "),
+        ("Authorization", "sk_test_abc", "without the word Bearer"),
+        ("Authorization", "eyJx.y.z", "without the word Bearer"),
+        ("Authorization", "Basic YTpi", "Basic"),
+        ("Authorization", "Token abc", "begin with Bearer"),
+        ("Authorization", "", "begin with Bearer"),
+        ("Authorization", "Bearer ", "nothing after Bearer"),
+        ("X-API-Key", "sk_test_abc", "X-API-Key"),
         ("X-Other", "sk_test_abc", ""),
     ],
 )
 def test_who_sends_a_credential_in_another_way_is_told_what_was_wrong(
-    door: Door, header: str, value: str, told: str
+    door: Door, header: str, value: str, wrong: str
 ) -> None:
     """And never the credential."""
     answer = door.ask("GET", "/v2/customers", token=None, headers=[(header, value)])
-    expected = "Send a credential: Authorization: Bearer <token or private key>. "
-    assert refused(answer, 401, "missing_credentials")["message"].partition("GET")[0] == told + expected
+    message = refused(answer, 401, "missing_credentials")["message"]
+    assert says(message, "Authorization: Bearer", wrong)
+    secret = value.rpartition(" ")[2]
+    assert not secret or secret not in message
 
 
 @pytest.mark.parametrize(
@@ -93,10 +91,7 @@ def test_an_address_that_is_not_allowed_is_named_with_how_to_try_another(
     key = {"name": "Rede", "scopes": ["orders:read"], "allowed_ips": ["203.0.113.7"]}
     made = door.send("POST", "/api-keys", key).json()["api_key"]["private_key"]
     told = refused(door.ask("GET", "/v2/orders?limit=1", token=made, headers=claimed), 403, "ip_not_allowed")["message"]
-    assert told == (
-        f"This API key may not be used from {seen} (allowed_ips). "
-        "To try another address, send it as X-Sandbox-Client-IP."
-    )
+    assert says(told, seen, "allowed_ips", "X-Sandbox-Client-IP")
     tried = [("X-Sandbox-Client-IP", "203.0.113.7")]
     assert door.ask("GET", "/v2/orders?limit=1", token=made, headers=tried).status == 200
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ..support.refusal import fields, refused
+from ..support.refusal import fields, refused, says
 from ..support.wire import Door
 
 
@@ -44,18 +44,19 @@ def test_an_integer_out_of_range_is_refused(door: Door, query: str, code: str) -
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "shown", "bound"),
     [
-        ("limit=" + "9" * 20, "9" * 20 + " is greater than the maximum of 100."),
-        ("page=-" + "9" * 20, "-" + "9" * 20 + " is less than the minimum of 1."),
-        ("limit=%31" + "0" * 18, "1" + "0" * 18 + " is greater than the maximum of 100."),
-        ("limit=" + "9" * 5_000, "9" * 80 + "… is greater than the maximum of 100."),
+        ("limit=" + "9" * 20, "9" * 20, 100),
+        ("page=-" + "9" * 20, "-" + "9" * 20, 1),
+        ("limit=%31" + "0" * 18, "1" + "0" * 18, 100),
+        ("limit=" + "9" * 5_000, "9" * 80 + "…", 100),
     ],
 )
-def test_a_huge_integer_is_repeated_as_it_was_sent(door: Door, query: str, told: str) -> None:
+def test_a_huge_integer_is_repeated_as_it_was_sent(door: Door, query: str, shown: str, bound: int) -> None:
     """Cut where it is long. It was told as 10^18, which nobody had sent."""
     (detail,) = refused(door.ask("GET", f"/v2/customers?{query}"), 422, "validation_error")["details"]
-    assert told == detail["message"]
+    assert detail["message"].startswith(f"{shown} ")
+    assert says(detail["message"], bound)
 
 
 @pytest.mark.parametrize("page", [10_000, 2**31, 2**53 - 1])
@@ -69,7 +70,8 @@ def test_a_page_past_the_end_is_an_empty_page(door: Door, page: int) -> None:
 def test_a_page_whose_number_a_client_could_not_read_back_is_refused(door: Door, path: str, page: int) -> None:
     """It was answered with another number than was sent."""
     (detail,) = refused(door.ask("GET", f"{path}?page={page}"), 422, "validation_error")["details"]
-    assert (detail["code"], detail["message"]) == ("max", f"{page} is greater than the maximum of {2**53 - 1}.")
+    assert "max" == detail["code"]
+    assert says(detail["message"], page, 2**53 - 1)
 
 
 @pytest.mark.parametrize("text", ["true", "false"])

@@ -6,6 +6,7 @@ import pytest
 from ..support.command import asked, done, run
 from ..support.live import NO_TLS, Live
 from ..support.make import Maker
+from ..support.refusal import says
 
 
 @pytest.fixture
@@ -49,13 +50,9 @@ def test_a_sandbox_is_deleted_by_its_name(live: Live, to: list[str], sandbox_nam
 
 
 def test_what_is_no_one_sandbox_is_not_deleted(live: Live, to: list[str], sandbox_name: str) -> None:
-    for name, says in (
-        (f"{sandbox_name}q", f"There is no sandbox {sandbox_name}q. Did you mean {sandbox_name}?"),
-        (f"{sandbox_name}*", ""),
-        ("default", "The default sandbox stays."),
-    ):
+    for name, suggested in ((f"{sandbox_name}q", sandbox_name), (f"{sandbox_name}*", ""), ("default", "default")):
         said = run("worlds", name, "--delete", *to[:2])
-        assert (1, f"Error: {says}") == (said.exit_code, said.output[: len(says) + 7])
+        assert (1, True) == (said.exit_code, says(said.output, suggested)), said.output
     assert live.app.sandboxes.find(sandbox_name) is not None
 
 
@@ -80,20 +77,20 @@ def test_a_fork_is_told_with_its_address_and_key(
     for world in (name, made["name"]):
         live.app.sandboxes.forget(world)
     refused = run("fork", "--step", "2", *to)
-    assert (1, "Error: The newest step of this sandbox is 1.\n") == (refused.exit_code, refused.stderr)
+    assert (1, True) == (refused.exit_code, says(refused.stderr, 1))
 
 
 def test_snapshots_are_made_listed_restored_and_deleted(
     to: list[str], control: httpx2.Client, make_customer: Maker, sandbox_name: str
 ) -> None:
-    assert "The sandbox has no snapshot.\n" == done("snapshot", *to)
+    assert says(done("snapshot", *to), "no snapshot")
     make_customer()
     said = done("snapshot", "clean", "--description", "One customer more", *to)
-    assert said.startswith("clean is the state after step 1, at 20")
+    assert says(said, "clean", "step 1")
     assert "One customer more" in done("snapshot", *to).splitlines()[1]
     make_customer()
     said = done("snapshot", "clean", "--restore", *to)
-    assert f"`stub-server rewind --to-step 2 {' '.join(to)}` undoes that." in said
+    assert f"`stub-server rewind --to-step 2 {' '.join(to)}`" in said
     assert "1 step is undone" in done("rewind", "--to-step", "2", *to)
     assert 3 == asked("snapshot", "clean", *to)["snapshot"]["step"] - 1
     assert ["clean"] == [entry["name"] for entry in asked("snapshot", *to)["snapshots"]]
@@ -101,7 +98,7 @@ def test_snapshots_are_made_listed_restored_and_deleted(
     assert {"deleted": "clean"} == asked("snapshot", "clean", "--delete", *to)
     for option in ("--restore", "--delete"):
         refused = run("snapshot", "clean", option, *to)
-        assert (1, "Error: There is no snapshot clean in this sandbox.\n") == (refused.exit_code, refused.stderr)
+        assert (1, True) == (refused.exit_code, says(refused.stderr, "clean"))
     assert 1 == run("snapshot", "-", *to).exit_code
     assert 5 == control.get("/steps", params={"limit": 1}).json()["steps"][0]["step"]
 
@@ -141,4 +138,4 @@ def test_what_cannot_be_meant_exits_2(to: list[str]) -> None:
 @pytest.mark.parametrize("verb", [("worlds",), ("fork",), ("snapshot", "a"), ("rewind", "--to-step", "0")])
 def test_where_no_server_answers_they_exit_2_and_say_where(verb: tuple[str, ...]) -> None:
     found = run(*verb, "--server", "http://127.0.0.1:9")
-    assert (2, True) == (found.exit_code, "no sandbox answers at http://127.0.0.1:9" in found.stderr)
+    assert (2, True) == (found.exit_code, says(found.stderr, "http://127.0.0.1:9"))
