@@ -93,14 +93,15 @@ def test_customers_sort_by_name_as_in_a_directory(stage: Stage, sort: str, expec
 
 
 @pytest.mark.parametrize("sort", ["totalAmount", "-totalAmount", "createdAt", "-createdAt"])
-def test_every_page_of_a_list_is_sorted_as_the_first(stage: Stage, sort: str) -> None:
+@pytest.mark.parametrize("filters", [{}, {"status": "pending"}])
+def test_every_page_of_a_list_is_sorted_as_the_first(stage: Stage, sort: str, filters: Json) -> None:
     """The pages of two, one after the other, are the list."""
     plan = make_plan(stage.api)
     amounts = [49.9, 100.0, 9.9, 30.0, 20.0]
     for amount in amounts:
         ordered(stage, plan, amount)
         stage.advance(1)
-    pages = [found(stage, "orders", sort=sort, limit="2", page=str(page)) for page in (1, 2, 3)]
+    pages = [found(stage, "orders", sort=sort, limit="2", page=str(page), **filters) for page in (1, 2, 3)]
     upwards = sorted(amounts) if "Amount" in sort else amounts
     assert (upwards[::-1] if sort.startswith("-") else upwards) == [
         order["totalAmount"] for page in pages for order in page
