@@ -125,7 +125,12 @@ class Enums:
 
     def insert(self, document: dict[str, Json], names: Names) -> None:
         """Generate every enum that no overlay has changed. Raises ContractError."""
-        for place, schema in list(_places(document, SOURCE)):
+        for place, schema in list(_places(document)):
+            if COUNTS in schema:
+                counted, earlier = self._named(place, schema, COUNTS, names)
+                _count(schema, [name for name in counted or () if name not in (earlier or ())])
+            if SOURCE not in schema:
+                continue
             enum, before = self._named(place, schema, SOURCE, names)
             if enum is None:
                 continue
@@ -138,9 +143,6 @@ class Enums:
                 _write(schema, self._written[place])
             else:
                 self._written.pop(place, None)
-        for place, schema in list(_places(document, COUNTS)):
-            counted, before = self._named(place, schema, COUNTS, names)
-            _count(schema, [name for name in counted or () if name not in (before or ())])
         self._names = names
 
     def _named(
@@ -159,9 +161,9 @@ def check(document: dict[str, Json], names: Names) -> None:
 
     Raises ContractError with the JSONPath.
     """
-    for place, schema in _places(document, SOURCE):
+    for place, schema in _places(document):
         unknown = {str(value) for value in schema.get("enum", ()) if value is not None} - set(names.events)
-        if schema[SOURCE] == "event_types" and unknown:
+        if schema.get(SOURCE) == "event_types" and unknown:
             raise ContractError(
                 f"{json_path([*place, 'enum'])}: {min(unknown)} is no event of this contract: "
                 "take it out, or describe the event in x-webhooks"
@@ -180,6 +182,9 @@ def _write(schema: dict[str, Json], enum: list[str] | None) -> None:
 
 def _count(schema: dict[str, Json], names: list[str]) -> None:
     """Add a required integer for each name."""
+    parts = (("properties", dict), ("x-basis", dict), ("required", list))
+    if not all(isinstance(schema.get(part, kind()), kind) for part, kind in parts):
+        return  # an overlay has broken it: the OpenAPI validator says how
     for name in names:
         schema.setdefault("properties", {}).setdefault(name, {"type": "integer"})
         schema.setdefault("x-basis", {}).setdefault(name, "assumed")
@@ -194,8 +199,8 @@ def _schemas(document: dict[str, Json]) -> dict[str, dict[str, Json]]:
     return {name: schema for name, schema in found if isinstance(schema, dict)}
 
 
-def _places(document: dict[str, Json], key: str) -> Iterator[tuple[Place, dict[str, Json]]]:
-    """Every schema of the document that takes names from a table, as its member `key` says."""
+def _places(document: dict[str, Json]) -> Iterator[tuple[Place, dict[str, Json]]]:
+    """Every schema of the document that takes names from a table."""
     components = document.get("components")
     pending: list[tuple[Place, Json]] = [(("paths",), document.get("paths", {}))]
     if isinstance(components, dict):
@@ -203,7 +208,7 @@ def _places(document: dict[str, Json], key: str) -> Iterator[tuple[Place, dict[s
     while pending:
         at, node = pending.pop()
         if isinstance(node, dict):
-            if key in node and len(at) > 2:
+            if (SOURCE in node or COUNTS in node) and len(at) > 2:
                 yield at, node
             members: list[tuple[str | int, Json]] = [*node.items()]
         elif isinstance(node, list):
