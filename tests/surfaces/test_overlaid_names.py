@@ -190,7 +190,7 @@ def test_a_state_may_be_added(at: At) -> None:
 
 def test_a_control_of_an_overlay_is_allowed_where_its_move_begins(at: At) -> None:
     api = at(updated(f"{LIFE}.moves", "[{ from: paid, to: expired, control: void, by: [clock] }]"))
-    assert ["refund", "void"] == paid(api).json()["allowed"]
+    assert ["refund", "dispute", "void"] == paid(api).json()["allowed"]
 
 
 # -- scopes
