@@ -156,6 +156,14 @@ def test_a_sandbox_begins_with_settings_and_a_reset_restores_them(live: Live) ->
     live.app.sandboxes.forget("with-settings")
 
 
+def test_a_reset_keeps_scenario_and_seed_and_sets_the_clock_as_at_the_start(control: httpx2.Client) -> None:
+    start = done(control.post("/reset"))["now"]
+    other = {"scenario": "empty", "seed": 7}
+    for body, now in ((other | {"now": "2027-01-31T15:00:00.000Z"}, "2027-01-31T15:00:00.000Z"), ({}, start)):
+        reset = done(control.post("/reset", json=body))
+        assert other | {"now": now} == {name: reset[name] for name in ("scenario", "seed", "now")}
+
+
 def test_months_are_those_of_the_calendar(control: httpx2.Client) -> None:
     done(control.post("/reset", json={"now": "2027-01-31T15:00:00Z", "scenario": "empty"}))
     assert "2027-02-28T15:00:00.000Z" == done(control.post("/clock/advance", json={"months": 1}))["now"]

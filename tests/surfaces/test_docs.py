@@ -100,6 +100,18 @@ def test_every_flag_has_a_row_and_no_other() -> None:
     assert flags == told
 
 
+def test_the_events_of_the_page_are_those_of_the_contract() -> None:
+    page = (ROOT / "docs" / "webhooks.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`\w+\.\*`.*?) \| (.+) \|$", page, re.MULTILINE)
+    told = [kind + name for kinds, names in rows for kind in words(kinds) for name in words(names)]
+    assert sorted({*document().events} - {"webhook.test"}) == sorted(told)
+
+
+def words(cell: str) -> list[str]:
+    """What stands in backticks in a cell of a table; of `order.*` what precedes the star."""
+    return re.findall(r"`([^`*]+)\*?`", cell)
+
+
 def test_the_overlay_of_the_docs_fits_the_contract(tmp_path: Path) -> None:
     page = ROOT / "docs" / "overlays.md"
     shown = re.findall(r"^```yaml\n(overlay:.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
