@@ -5,6 +5,7 @@ import re
 import resource
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -131,6 +132,25 @@ def test_every_flag_has_its_environment_twin() -> None:
         twin = "STUB_" + option.opts[0].removeprefix("--").replace("-", "_").upper()
         names = option.envvar or f"{context.auto_envvar_prefix}_{(option.name or '').upper()}"
         assert twin == names, option.opts[0]
+
+
+def test_a_repeatable_flag_takes_several_values_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    files = [tmp_path / "one.yaml", tmp_path / "two.yaml"]
+    for file in files:
+        file.touch()
+    monkeypatch.setenv("STUB_CORS_ORIGIN", "https://a.example https://b.example")
+    monkeypatch.setenv("STUB_OVERLAY", os.pathsep.join(map(str, files)))
+    monkeypatch.setenv("STUB_SALVAGE", "1")
+    read = serve.make_context("serve", []).params
+    assert ("https://a.example", "https://b.example") == read["cors_origins"]
+    assert (tuple(files), True) == (read["overlays"], read["salvage"])
+
+
+def test_a_port_in_use_is_refused_with_a_way_out() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert "--port 0" in refused("--port", str(taken.getsockname()[1]))
 
 
 def test_a_broken_overlay_is_one_line_with_file_line_and_reason(tmp_path: Path) -> None:
