@@ -367,7 +367,9 @@ def end_subscription(draft: Draft, row: Row, status: str) -> Record:
 
 
 def end_later(draft: Draft, row: Row) -> Record:
-    """To be canceled when the paid period is over: nothing will be renewed, and no bill stays open."""
+    """To be canceled when the paid period is over, or at once if it is: nothing is renewed, no bill stays open."""
+    if row.public["status"] == "past_due":
+        return end_subscription(draft, row, "canceled")
     call_off_bill(draft, row)
     public = subscriptions.ending(row.public, row.hidden, draft.now)
     if subscriptions.is_held(row.hidden):  # its period may be over already

@@ -155,10 +155,7 @@ def _close_project(draft: Draft, subject: str) -> None:
         if not row.public["cancel_at_period_end"]
     )
     for row in _some(draft, "project.close", subject, [unaware]):
-        if row.public["status"] == "past_due":
-            billing.end_subscription(draft, row, "canceled")
-        else:
-            billing.end_later(draft, row)
+        billing.end_later(draft, row)
 
 
 def _reopen_project(draft: Draft, subject: str) -> None:

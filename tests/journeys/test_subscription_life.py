@@ -97,6 +97,12 @@ def test_to_cancel_at_the_end_of_the_period_changes_no_state_and_is_no_event(sta
     assert told == stage.events(held["id"])
 
 
+def test_what_is_past_due_is_canceled_at_once_even_at_its_end(stage: Stage) -> None:
+    held = stage.subscription("past_due")
+    now = stage.drive("subscriptions", held["id"], "cancel", at_period_end=True)["subscription"]
+    assert ("canceled", stage.now(), False) == (now["status"], now["ended_at"], now["cancel_at_period_end"])
+
+
 def test_what_is_over_cannot_be_canceled_at_its_end(stage: Stage) -> None:
     held = stage.subscription("expired")
     answer = stage.control.post(f"/subscriptions/{held['id']}/cancel", json={"at_period_end": True})

@@ -14,7 +14,7 @@ def cancel_subscription(call: Call, ident: str, body: Body | None) -> Reply:
     """200 with the canceled subscription, or with one that will end with its period."""
     row = _open(call, ident)
     status = row.public["status"]
-    if not (body or {}).get("at_period_end", False) or status == "past_due":  # its period is over already
+    if not (body or {}).get("at_period_end", False):
         billing.end_subscription(call.draft, row, "canceled")
         return _shown(call, ident, None)
     if not billing.is_running(call.draft, row) and status != "canceled":
