@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import sys
-from asyncio import CancelledError
 from collections.abc import Callable
 from dataclasses import replace
 from types import FrameType
@@ -13,7 +12,6 @@ from typing import Any
 
 import uvicorn
 from rich.console import Console
-from starlette.types import Receive, Scope, Send
 
 from . import banner
 from .app import PACKAGE, create_app, data_dir
@@ -22,7 +20,6 @@ from .delivery.courier import GRACE
 from .files.package import BadFile
 from .files.states import StoreError
 from .http.edge import Edge
-from .http.hangup import hang_up
 from .http.watch import Limits
 from .http.wire import protocol
 from .request_log import RequestLog
@@ -167,23 +164,14 @@ def calm_collector() -> None:
     of them held every client for 150 ms.
     """
     gc.freeze()
-    gc.set_threshold(5_000, 500, 100)
+    gc.set_threshold(10_000, 250, 100)
     gc.enable()
 
 
 def uvicorn_config(app: Callable[..., Any], limits: Limits) -> uvicorn.Config:
     """uvicorn with what the sandbox needs and nothing else. RequestLog writes the access log."""
-
-    async def serving(scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await app(scope, receive, send)
-        except CancelledError:  # the server stops, and what this request waits for takes longer
-            if scope["type"] != "http":
-                raise
-            await hang_up(scope, receive, unsent=True)
-
     return uvicorn.Config(
-        serving,
+        app,
         access_log=False,
         backlog=BACKLOG,
         http=protocol(limits),

@@ -1,5 +1,6 @@
 """The outermost layer: the steps that a request passes before it has an operation, and every refusal's answer."""
 
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 
@@ -18,6 +19,7 @@ from .bodies import read_late
 from .choice import Choice
 from .door import OPEN_CONTROL, Bodiless, Door, check_control
 from .errors import Headers, render, warning_headers
+from .hangup import hang_up
 from .heads import DELIVERY, Heads
 from .hosts import Hosts
 from .inbox import inbox_at
@@ -74,7 +76,7 @@ class Edge:
         whole = extensions.pop(WHOLE, None)
         scope["extensions"] = {**extensions}  # Connexion writes into it
         call = self._arrived(scope)
-        refusal: Exception | None = None
+        refusal: BaseException | None = None
         waiting: Awaitable[None] | None = None
         try:
             waiting = self._enter(call, scope)
@@ -87,7 +89,8 @@ class Edge:
                 with self.server.waiting.with_sandbox(call):
                     await pass_on(call.sandbox, self.sandboxes.lane, until)
             _refuse_broken(call)
-        except Exception as error:  # refused, or a defect in seeding or in a due job: both are answered below
+        # Refused, a defect in seeding or in a due job, or the server stops: each is answered below.
+        except (Exception, CancelledError) as error:
             refusal = error
         trace = call.begin()
         path = scope["path"] = call.path or "/"
@@ -109,6 +112,8 @@ class Edge:
             await (self.api if page is None else page)(scope, receive, partial(self._pass_on, call, send))
             if call.answer is not None:
                 await self._send(call, call.answer, whole, send)
+        except CancelledError:  # the server stops, and what this request waits for takes longer
+            await hang_up(scope, receive, unsent=True)
         except Exception as error:
             if trace.status:  # the answer has begun: nothing can be said any more, the server cuts the connection
                 raise

@@ -18,6 +18,7 @@ TAKES = {
     "certify": f"URL --signing-key --event {SANDBOX}",
     "check": "--overlay",
     "clock": SANDBOX,
+    "dispute": f"ORDER --amount --reason --outcome {SANDBOX}",
     "events": SANDBOX,
     "expire": f"ORDER {SANDBOX}",
     "explain": f"ID|last {SANDBOX}",
