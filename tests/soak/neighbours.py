@@ -198,6 +198,20 @@ async def carries(street: Street) -> None:
     assert answer.startswith(b"HTTP/1.1 200 "), answer[:500]
 
 
+async def unread_documents(street: Street) -> None:
+    """A hundred connections ask five times for the contract, one request after another, and read nothing."""
+    await _prepared(street)
+    request = f"GET {HEAVY}/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    writers = []
+    for _ in range(100):
+        _, writer = await asyncio.open_connection("127.0.0.1", street.port, limit=1)
+        writer.write(request * 5)
+        writers.append(writer)
+    await asyncio.sleep(10)
+    for writer in writers:
+        writer.close()
+
+
 async def rewinds(street: Street) -> None:
     """A busy sandbox goes back over some hundred steps."""
     client, ident = Client(street.port), street.sample[HEAVY]["customerId"]
@@ -232,6 +246,7 @@ BURDENS: Mapping[str, tuple[str, Burden]] = MappingProxyType(
         "8,000 orders expire": ("default", expiring_orders),
         "540 tests of a hanging webhook": ("default", hanging_tests),
         "hanging webhooks, deleted again": ("default", hanging_webhooks),
+        "contracts that nobody reads": ("default", unread_documents),
         "invariants of busy": ("busy", _control("GET", "/_sandbox/invariants")),
         "reset of busy": ("busy", _control("POST", "/_sandbox/reset")),
         "another seed of busy": ("busy", _control("POST", "/_sandbox/reset", {"seed": 7})),

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from threading import Event
 from weakref import ref
@@ -93,16 +92,16 @@ class Warned(list[str]):
 
 
 class Slow(io.StringIO):
-    """A terminal that takes its time."""
+    """A terminal that takes what it is given when the test says so."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.begun = Event()
+        self.begun, self.goes_on = Event(), Event()
 
     def write(self, text: str) -> int:
-        """Half a second for whatever comes."""
+        """Wait, then write."""
         self.begun.set()
-        time.sleep(0.5)
+        assert self.goes_on.wait(20)
         return super().write(text)
 
 
@@ -136,6 +135,7 @@ def test_a_slow_terminal_is_not_waited_for() -> None:
     del warned
     assert "" == stream.getvalue()  # the thread is writing, and these have not waited for it
     assert KEPT == sum(each() is not None for each in kept)
+    stream.goes_on.set()
     log.close()
     assert f"… {3 * KEPT - AT_ONCE} more requests" in stream.getvalue()
 
