@@ -164,7 +164,7 @@ def calm_collector() -> None:
     of them held every client for 150 ms.
     """
     gc.freeze()
-    gc.set_threshold(10_000, 250, 100)
+    gc.set_threshold(5_000, 500, 100)
     gc.enable()
 
 
