@@ -68,7 +68,7 @@ def _is_ip_network(text: str) -> bool:
 
 
 STRICT = frozenset(("document", "ip-network"))
-"""Formats that stand in for `pattern` and `not` beside them, which serve generators that ignore the format."""
+"""Formats equivalent to the `pattern` and `not` beside them. Generators that ignore the format use those two."""
 
 
 class Formats(NamedTuple):
