@@ -294,7 +294,6 @@ def warnings(body: Body, price: float, *, strict_amounts: bool) -> tuple[str, ..
     return tuple(found)
 
 
-@lru_cache(maxsize=16)
 def payload_extras(previous: str | None) -> Extras:
     """The members of an event's payload beside the order."""
     return moved_from(previous, "projectId", "planId", "customerId", "subscriptionId", "metadata")
