@@ -356,21 +356,22 @@ def test_what_others_do_while_a_rewind_is_worked_out_is_undone_too(
     step = step_of(control)
     for _ in range(40):
         created(api.post("/v2/customers", json=customer_body()))
-    served = 0
+    served = []
     monkeypatch.setattr(slices.Lane, "in_slices", _one_by_one)
     with ThreadPoolExecutor(1) as pool:
         going = pool.submit(rewind, control, to_step=step)
         with httpx2.Client(base_url=api.base_url, headers=dict(api.headers), timeout=30, verify=NO_TLS) as other:
             while not going.done():
-                created(other.post("/v2/customers", json=customer_body()))
-                served += 1
+                served.append(created(other.post("/v2/customers", json=customer_body()))["customer"]["id"])
         undone = going.result()["undone"]
     assert 40 < undone
-    assert served
     number = step_of(control)
     late = number - (step + undone + 1)  # those that came after it
     rewind(control, to_step=number - late)
     assert before == {p: body for p, body in everything(api, control).items() if p.startswith("/v2/customers")}
+    rewind(control, to_step=step + undone)
+    there = [api.get(f"/v2/customers/{ident}").status_code for ident in served]
+    assert [200] * (undone - 40) + [404] * late == there
 
 
 def test_a_sandbox_that_is_reset_meanwhile_is_not_rewound(

@@ -75,6 +75,10 @@ def test_usage_of_keys_that_no_step_has_recorded_is_in_it(api: httpx2.Client, co
     done(api.get("/v2/customers", headers=headers))
     created(api.post("/v2/customers", json=customer_body()))
     assert 4 == count()
+    newest = step_of(control)
+    restore(control)
+    rewind(control, to_step=newest)
+    assert 4 == count()
 
 
 def test_the_same_name_replaces_it_and_capitals_count(control: httpx2.Client, make_customer: Maker) -> None:
