@@ -33,6 +33,7 @@ def test_a_brazilian_telephone_is_taken_apart(text: str, area_code: str, number:
         ("+351912345678", "351", "912345678"),
         ("+49 (151) 1234-5678", "49", "15112345678"),
         ("+6512345678", "65", "12345678"),
+        ("+431234567890123", "43", "1234567890123"),
     ],
 )
 def test_a_telephone_of_another_country_has_its_country_code(text: str, country_code: str, number: str) -> None:
@@ -42,7 +43,7 @@ def test_a_telephone_of_another_country_has_its_country_code(text: str, country_
     }
 
 
-@pytest.mark.parametrize("text", ["+1212555010012345", "+123", "vizinha", "", "987654321", "+55119876543210", "+551"])
+@pytest.mark.parametrize("text", ["+4312345678901234", "+123", "vizinha", "", "987654321", "+55119876543210", "+551"])
 def test_what_cannot_be_taken_apart_is_left_out_and_named(text: str) -> None:
     """One that does not fit takes the others with it."""
     found = from_flat({"home_phone": "+551133334444", "mobile_phone": text}, {})

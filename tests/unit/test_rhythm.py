@@ -20,6 +20,8 @@ from stub_server.drawing.rhythm import (
     refund_delay_ms,
 )
 
+from ..support.banking import is_banking_day
+
 END = int(datetime(2026, 11, 20, 14, 32, tzinfo=UTC).timestamp() * 1000)
 START = END - 364 * DAY_MS
 BRASILIA = timezone(timedelta(hours=-3))
@@ -134,6 +136,11 @@ def test_office_hours_are_nine_to_six_on_working_days() -> None:
 )  # fmt: skip
 def test_banks_are_closed_on_weekends_and_holidays(day: str, is_open: bool) -> None:
     assert is_open == is_working_day(date.fromisoformat(day).toordinal() - EPOCH_DAY)
+
+
+def test_easter_moves_the_holidays_of_every_year_as_the_full_moon_does() -> None:
+    days = map(date.fromordinal, range(date(2024, 1, 1).toordinal(), date(2200, 1, 1).toordinal()))
+    assert [] == [day for day in days if is_banking_day(day) != is_working_day(day.toordinal() - EPOCH_DAY)]
 
 
 def test_one_seed_gives_the_same_times() -> None:
