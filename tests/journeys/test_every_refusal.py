@@ -201,11 +201,13 @@ def test_every_operation_whose_body_refers_to_a_record_is_tried() -> None:
 
 @pytest.mark.parametrize("operation", REFERENCES)
 def test_a_body_that_names_nothing_is_refused_with_the_field(home: Estate, operation: str) -> None:
-    """With 409: 404 is the target in the path alone."""
+    """With 409: 404 is the target in the path alone. The message names the kind of record."""
     field, change = REFERENCES[operation]
     body = (body_of(OPERATIONS[operation], home.ids) or {}) | change
     answer = ask(home.api, OPERATIONS[operation], home.ids, json=body)
     assert list(refused(answer, 409, "reference_not_found")) == [field]
+    kind = "plan" if field.startswith("plan") else "project"
+    assert kind in answer.json()["message"].split()
 
 
 @pytest.mark.parametrize("why", ["unknown", "inactive", "expired", "deleted"])

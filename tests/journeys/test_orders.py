@@ -32,7 +32,9 @@ def test_every_order_says_when_it_ends_and_ends_then(stage: Stage, method: str) 
     after = stage.get_order(new["id"])
     assert ("expired", end, end) == (after["status"], after["updatedAt"], after["last_transaction"]["expires_at"])
     assert ["order.created", "order.expired"] == stage.events(new["id"])
-    refused(stage.control.post(f"/orders/{new['id']}/pay"), 409, "order_not_payable")
+    answer = stage.control.post(f"/orders/{new['id']}/pay")
+    refused(answer, 409, "order_not_payable")
+    assert (method == "boleto") == ('{"late": true}' in answer.json()["message"])
 
 
 @pytest.mark.parametrize("method", METHODS)
