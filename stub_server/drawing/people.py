@@ -24,7 +24,7 @@ COMPANIES = 0.04
 WOMEN = 0.54
 ALPHANUMERIC = 0.06  # of the companies; Receita Federal has issued alphanumeric CNPJs since July 2026
 ALPHANUMERIC_SINCE_MS = 1_782_874_800_000  # 2026-07-01T00:00:00-03:00
-CNPJ_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+CNPJ_ALPHABET = "0123456789ABCDEGHJKLMNPRSTVWXYZ"  # without F, I, O, Q, U, which some programs reject
 # RFC 2606: no mail to a seeded address may reach a real person.
 DOMAINS = ("example.com",) * 6 + ("example.org",) * 2 + ("example.net",) * 2
 DEPARTMENTS = ("contato", "financeiro", "compras", "adm")

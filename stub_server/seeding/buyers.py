@@ -23,7 +23,8 @@ BUYERS_METADATA: tuple[dict[str, str], ...] = ({},) * 7 + ({"origin": "checkout"
 OTHERS_METADATA: tuple[dict[str, str], ...] = ({},) * 2 + ({"origin": "landing_page"},) * 2 + ({"newsletter": "true"},)
 #: Of so many customers who came last one comes back: each has as good a chance as the others, and is at hand.
 AT_HAND = 512
-RENUMBERED = 0.08
+RENUMBERED = 0.15  # within as long as the world's past
+WAITED = 0.04  # of those who come, while companies with letters in their CNPJ have waited
 
 
 class Prospect(NamedTuple):
@@ -59,6 +60,7 @@ class Buyers:
         self.defaults = script.sandbox.rules.defaults["Customer"]
         self._luck, self._moves = stream(seed, "people"), stream(seed, "people", "moves")
         self._ids, self._idle = stream(seed, "customers"), stream(seed, "idle")
+        self._letters = stream(seed, "people", "letters")
         self._crowd: Iterator[Prospect] = iter(())
         self._too_new: list[Prospect] = []
         self.at_hand: list[Known] = []
@@ -70,8 +72,8 @@ class Buyers:
         self._crowd = _prospects(crowd, self._moves, self._ids, self.taken)
 
     def _coming(self, at: int) -> Prospect | None:
-        """Who comes at an instant: companies with letters in their CNPJ wait until there are such."""
-        if at >= ALPHANUMERIC_SINCE_MS and self._too_new:
+        """Who comes at an instant: companies with letters in their CNPJ wait until there are such, then come singly."""
+        if at >= ALPHANUMERIC_SINCE_MS and self._too_new and self._letters.random() < WAITED:
             return self._too_new.pop()
         for prospect in self._crowd:
             if at >= ALPHANUMERIC_SINCE_MS or not is_alphanumeric(prospect.customer["document"]):
@@ -132,9 +134,10 @@ class Buyers:
         public["id"] = prospect.id
         resources.add_customer(draft, public)
         if prospect.number is not None:
-            low = self.rhythm.share(draft.now)
-            since = max(draft.now + MINUTE, self.rhythm.at(low + (1 - low) * self._moves.random()))
-            self.script.add(min(since, self.script.end), self._renumber, known, prospect.number)
+            share = self.rhythm.share(draft.now) + self._moves.random()
+            if share < 1:
+                since = max(draft.now + MINUTE, self.rhythm.at(share))
+                self.script.add(min(since, self.script.end), self._renumber, known, prospect.number)
 
     def _renumber(self, known: Known, number: str) -> None:
         """A customer has another mobile number from now on; orders keep what they were sent."""
