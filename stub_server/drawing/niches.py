@@ -152,7 +152,9 @@ def _fields(
 def _product(niche: Niche, product: Product, slug: str, number: int, offered: tuple[Plan, ...]) -> ProductBlueprint:
     # Mentorship comes with the more expensive plans only, everything else with all.
     chosen = offered[1:] if product.type == "mentorship" else offered
-    initials = "".join(word[0] for word in slug.split("-")).upper()
+    # Shorter ones are the same for Contas do MEI and Churrasco de Mestre.
+    first, *others = slug.split("-")
+    initials = (first[:3] + "".join(word if word.isdigit() else word[0] for word in others)).upper()
     return ProductBlueprint(
         fields={
             "name": product.name,

@@ -108,10 +108,15 @@ def test_prices_are_printed_with_comma_and_point() -> None:
     assert printed(4_990) == "R$ 49,90"
 
 
-def test_products_name_plans_of_their_project_and_skus_differ(blueprints: tuple[ProjectBlueprint, ...]) -> None:
+def test_no_two_products_have_one_sku(blueprints: tuple[ProjectBlueprint, ...]) -> None:
+    skus = [product.fields["sku"] for blueprint in blueprints for product in blueprint.products]
+    assert len(set(skus)) == len(skus)
+
+
+def test_products_name_plans_of_their_project(blueprints: tuple[ProjectBlueprint, ...]) -> None:
     for blueprint in blueprints:
         names = {plan.name for plan in blueprint.plans}
-        assert len({product.fields["sku"] for product in blueprint.products}) == len(blueprint.products) >= 3
+        assert len(blueprint.products) >= 3
         for product in blueprint.products:
             assert product.plans
             assert set(product.plans) <= names
