@@ -79,6 +79,7 @@ class Niche(NamedTuple):
     key: str
     audience: str
     color: str
+    monthly_up_to: int  # cents
     projects: tuple[Project, ...]
     features: tuple[str, ...]
     bumps: tuple[Bump, ...]
@@ -202,6 +203,7 @@ def _niches(root: Node) -> tuple[Niche, ...]:
                 key=fields["key"],
                 audience=fields["audience"],
                 color=fields["color"],
+                monthly_up_to=_cents(item["monthly_up_to"]),
                 projects=tuple(
                     Project(**project | {"products": tuple(Product(**product) for product in project["products"])})
                     for project in fields["projects"]

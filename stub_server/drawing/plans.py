@@ -36,7 +36,7 @@ class Plan:
 
 def plans(rng: random.Random, prices: Prices, niche: Niche, *, has_trial: bool = False) -> tuple[Plan, ...]:
     """The plans of one project, cheapest first; the monthly one may have a trial, or `has_trial` for sure."""
-    monthly = monthly_price(rng, prices)
+    monthly = monthly_price(rng, prices, niche.monthly_up_to)
     menu = Weighted(MENUS).draw(rng)
     features = sample(rng, niche.features, 5)
     has_trial |= rng.random() < prices.trial_share

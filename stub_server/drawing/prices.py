@@ -8,9 +8,9 @@ from .catalogue import Prices
 from .draw import Weighted
 
 
-def monthly_price(rng: random.Random, prices: Prices) -> int:
-    """Cents."""
-    return Weighted(prices.monthly).draw(rng)
+def monthly_price(rng: random.Random, prices: Prices, up_to: int) -> int:
+    """Cents, at most `up_to`."""
+    return Weighted((cents, weight) for cents, weight in prices.monthly if cents <= up_to).draw(rng)
 
 
 def longer_price(prices: Prices, monthly: int, period: str) -> int:

@@ -52,12 +52,15 @@ def test_settings_and_metadata_are_maps_of_strings(blueprints: tuple[ProjectBlue
             assert all(isinstance(value, str) for value in blueprint.fields[key].values())
 
 
-def test_a_project_has_two_to_four_plans_dearer_with_length(blueprints: tuple[ProjectBlueprint, ...]) -> None:
+def test_a_project_has_two_to_four_plans_dearer_with_length(
+    catalogue: Catalogue, blueprints: tuple[ProjectBlueprint, ...]
+) -> None:
+    dearest = {niche.key: niche.monthly_up_to / 100 for niche in catalogue.niches}
     for blueprint in blueprints:
         amounts = [plan.fields["amount"] for plan in blueprint.plans]
         assert 2 <= len(amounts) <= 4
         assert amounts == sorted(set(amounts))
-        assert 19.90 <= amounts[0] <= 197
+        assert 19.90 <= amounts[0] <= dearest[blueprint.niche]
         assert len({plan.name for plan in blueprint.plans}) == len(amounts)
 
 
@@ -120,6 +123,18 @@ def test_products_name_plans_of_their_project(blueprints: tuple[ProjectBlueprint
         for product in blueprint.products:
             assert product.plans
             assert set(product.plans) <= names
+
+
+def test_no_plan_promises_a_mentor_whom_it_does_not_unlock(blueprints: tuple[ProjectBlueprint, ...]) -> None:
+    mentored = 0
+    for blueprint in blueprints:
+        for product in blueprint.products:
+            text = f"{product.fields['name']}. {product.fields['description']}".casefold()
+            for plan in blueprint.plans:
+                promised = [feature for feature in plan.fields["features"] if feature.casefold() in text]
+                mentored += bool(promised)
+                assert plan.name in product.plans or not promised, (blueprint.slug, plan.name, promised)
+    assert mentored
 
 
 def test_bumps_have_a_price(blueprints: tuple[ProjectBlueprint, ...]) -> None:
