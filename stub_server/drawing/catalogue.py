@@ -48,8 +48,7 @@ class Names(NamedTuple):
     surnames: tuple[Surname, ...]
     regional: tuple[Regional, ...]
     suffixes: tuple[tuple[str, float], ...]
-    given_not_from_faker: tuple[str, ...]
-    surnames_not_from_faker: tuple[str, ...]
+    not_from_faker: tuple[str, ...]
     activities: tuple[str, ...]
     company_forms: tuple[tuple[str, float], ...]
 
@@ -181,8 +180,7 @@ def _names(root: Node) -> Names:
             Regional(tuple(item["states"]), item["share"], tuple(item["surnames"])) for item in fields["regional"]
         ),
         suffixes=tuple(fields["suffixes"].items()),
-        given_not_from_faker=tuple(fields["not_from_faker"]["given"]),
-        surnames_not_from_faker=tuple(fields["not_from_faker"]["surnames"]),
+        not_from_faker=tuple(fields["not_from_faker"]),
         activities=tuple(fields["activities"]),
         company_forms=tuple(fields["company_forms"].items()),
     )

@@ -240,7 +240,7 @@ def _phones(rng: random.Random, ddd: str, landlines: float) -> dict[str, dict[st
     number = f"9{60_000_000 + int(rng.random() * 40_000_000)}"
     phones = {"mobile_phone": {"country_code": "55", "area_code": ddd, "number": number}}
     if luck > 1 - landlines:
-        number = str(20_000_000 + int(rng.random() * 20_000_000))
+        number = str(30_000_000 + int(rng.random() * 10_000_000))
         phones["home_phone"] = {"country_code": "55", "area_code": ddd, "number": number}
     return phones
 

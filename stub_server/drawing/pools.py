@@ -1,4 +1,4 @@
-"""The pools of names that people and companies are drawn from: the catalogue's weights, with Faker's long tail."""
+"""The pools of names that people and companies are drawn from: the catalogue's, and some given names of Faker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .catalogue import Names
 from .draw import Weighted
 
 PARTICLES = ("da", "das", "de", "do", "dos", "e")
-TAIL = 0.06  # share of people whose name comes from Faker's tail
+TAIL = 0.06  # share of people whose given name comes from Faker
 DRAWS = 400
 
 
@@ -55,10 +55,10 @@ def plain_ascii(text: str) -> str:
 
 def name_pools(names: Names, faker: Faker, states: Iterable[str]) -> NamePools:
     """Merge the weighted tables with what a seeded Faker adds. Same seed, same pools."""
-    families = _families(names, faker)
+    families = _families(names)
     return NamePools(
-        female=_given(names.female, faker.first_name_female, names.given_not_from_faker),
-        male=_given(names.male, faker.first_name_male, names.given_not_from_faker),
+        female=_given(names.female, faker.first_name_female, names.not_from_faker),
+        male=_given(names.male, faker.first_name_male, names.not_from_faker),
         middle=Weighted(families),
         last={state: _last(names, families, state) for state in dict.fromkeys(states)},
         suffixes=names.suffixes,
@@ -75,7 +75,7 @@ def _given(table: tuple[tuple[str, float], ...], draw: Callable[[], str], exclud
     return Weighted((Given(name, plain_ascii(name.split()[0])), weight) for name, weight in pairs)
 
 
-def _families(names: Names, faker: Faker) -> list[tuple[Family, float]]:
+def _families(names: Names) -> list[tuple[Family, float]]:
     pairs: list[tuple[Family, float]] = []
     for surname in names.surnames:
         plain = Family(surname.name, surname.name, plain_ascii(surname.name))
@@ -83,14 +83,7 @@ def _families(names: Names, faker: Faker) -> list[tuple[Family, float]]:
         if surname.particle_share:
             bearing = Family(f"{surname.particle} {surname.name}", surname.name, plain.plain)
             pairs.append((bearing, surname.weight * surname.particle_share))
-    known = {surname.name for surname in names.surnames} | set(names.surnames_not_from_faker)
-    tail = []
-    for text in dict.fromkeys(faker.last_name() for _ in range(DRAWS)):
-        base = " ".join(word for word in text.split() if word not in PARTICLES)
-        if base not in known and text not in known:
-            tail.append(Family(text, base, plain_ascii(base)))
-    share = sum(weight for _, weight in pairs) * TAIL / max(len(tail), 1)
-    return [*pairs, *((family, share) for family in tail)]
+    return pairs
 
 
 def _last(names: Names, families: list[tuple[Family, float]], state: str) -> Weighted[Family]:
