@@ -1,9 +1,11 @@
-"""--store on a disk that is full: changes are refused and not done, reads go on, and the server recovers by itself."""
+"""--store that cannot be written, as on a full disk: changes are refused and not done, reads go on, it recovers."""
 
 import re
 import resource
+import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from threading import Event
 from time import sleep
@@ -11,12 +13,14 @@ from time import sleep
 import httpx2
 import pytest
 
+from stub_server.files import directory
+
+from ..conftest import Serve
+from ..journeys.hooks import clients
 from ..support.files import exported
 from ..support.make import created, customer_body
 from ..support.processes import Process
 from ..support.receiver import receiving
-
-pytestmark = pytest.mark.check
 
 FULL = 4096  # bytes: no file grows beyond them
 NOW = ("--now", "2026-11-20T14:32:05.123Z")
@@ -44,6 +48,7 @@ class Disk:
         resource.prlimit(self._server.pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
 
 
+@pytest.mark.check
 def test_changes_are_refused_and_not_done_and_reads_go_on(tmp_path: Path) -> None:
     with Process("--store", str(tmp_path / "store"), *NOW) as server, server.api() as api, server.control() as control:
         disk = Disk(server)
@@ -94,6 +99,7 @@ def test_changes_are_refused_and_not_done_and_reads_go_on(tmp_path: Path) -> Non
     assert "Traceback" not in said, said
 
 
+@pytest.mark.check
 def test_what_was_refused_is_not_done_and_what_was_answered_is(tmp_path: Path) -> None:
     """Many clients at once, while the disk fills and is freed."""
     done: list[str] = []
@@ -135,6 +141,7 @@ def test_what_was_refused_is_not_done_and_what_was_answered_is(tmp_path: Path) -
     assert (True, True) == (bool(done), bool(undone))
 
 
+@pytest.mark.check
 def test_a_full_disk_is_logged_once(tmp_path: Path) -> None:
     with Process("--store", str(tmp_path / "store"), *NOW) as server, server.api() as api:
         disk = Disk(server)
@@ -151,6 +158,7 @@ def test_a_full_disk_is_logged_once(tmp_path: Path) -> None:
     assert "Traceback" not in said
 
 
+@pytest.mark.check
 def test_time_waits_and_deliveries_are_made_again(tmp_path: Path) -> None:
     """A delivery whose outcome cannot be written is made again, once, when it can."""
     with receiving() as receiver, Process("--store", str(tmp_path / "store"), *NOW) as server:
@@ -167,6 +175,7 @@ def test_time_waits_and_deliveries_are_made_again(tmp_path: Path) -> None:
         assert 1 == len(receiver.requests)
 
 
+@pytest.mark.check
 def test_the_start_says_what_is_wrong(tmp_path: Path) -> None:
     bounded = f"import resource, runpy; resource.setrlimit(resource.RLIMIT_FSIZE, ({FULL}, {FULL})); "
     (tmp_path / "bounded.py").write_text(bounded + 'runpy.run_module("stub_server", run_name="__main__")')
@@ -176,3 +185,21 @@ def test_the_start_says_what_is_wrong(tmp_path: Path) -> None:
     assert re.search(r"--store \S+: .*cannot be (used|written)", said), said
     assert "no store of sandboxes" not in said
     assert "Traceback" not in said
+
+
+def test_a_change_for_which_the_store_is_locked_is_not_done(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process has its database for longer than a write waits."""
+    monkeypatch.setattr(directory, "BUSY", 0.5)
+    body = customer_body()
+    with (
+        clients(serve(scenario="empty", store=tmp_path / "store")) as (api, _),
+        closing(sqlite3.connect(tmp_path / "store" / "worlds", isolation_level=None)) as other,
+    ):
+        other.execute("begin immediate")
+        refused(api.post("/v2/customers", json=body))
+        assert [] == api.get("/v2/customers").json()["customers"]
+        other.execute("rollback")
+        created(api.post("/v2/customers", json=body))
+        assert 1 == api.get("/v2/customers").json()["pagination"]["total"]
