@@ -4,6 +4,7 @@ from typing import Any
 
 import httpx2
 
+from ..support.contract import component, violations
 from ..support.live import NO_TLS
 from ..support.make import Json, created
 
@@ -14,6 +15,7 @@ def refused(response: httpx2.Response, status: int, code: str) -> dict[str, str]
     """Hold a response to a status and an error code; answers field to code of each violation."""
     body: Json = response.json()
     assert (status, code) == (response.status_code, body.get("code")), response.text
+    assert [] == [wrong for entry in body["details"] for wrong in violations(component("ErrorDetail"), entry)]
     return {entry["field"]: entry["code"] for entry in body["details"]}
 
 

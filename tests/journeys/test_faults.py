@@ -399,22 +399,22 @@ def test_a_fork_takes_rules_along_and_a_reset_deletes_them(world: World, open_wo
 
 
 @pytest.mark.parametrize(
-    ("body", "says"),
+    ("body", "field", "says"),
     [
-        ({}, "then"),
-        ({"name": "nothing happens"}, "then"),
-        ({"then": {"delay_ms": {"min": 2, "max": 1}}}, "then.delay_ms"),
-        ({"then": {"status": 500, "delay": "after"}}, "delay_ms"),
-        ({"then": {"status": 500}, "match": {"body": {"customer.email": "*"}}}, "$.customer.email"),
-        ({"then": {"headers": {"Content-Length": "3"}}}, "Content-Length"),
-        ({"then": {"headers": {"X Team": "a"}}}, "X Team"),
+        ({}, "then", "preset"),
+        ({"name": "nothing happens"}, "then", "preset"),
+        ({"then": {"delay_ms": {"min": 2, "max": 1}}}, "then.delay_ms", "then.delay_ms"),
+        ({"then": {"status": 500, "delay": "after"}}, "then.delay", "delay_ms"),
+        ({"then": {"status": 500}, "match": {"body": {"customer.email": "*"}}}, "match.body", "$.customer.email"),
+        ({"then": {"headers": {"Content-Length": "3"}}}, "then.headers.Content-Length", "Content-Length"),
+        ({"then": {"headers": {"X Team": "a"}}}, "then.headers.X Team", "X Team"),
     ],
     ids=str,
 )
-def test_a_rule_that_contradicts_itself_is_409(world: World, body: Json, says: str) -> None:
+def test_a_rule_that_contradicts_itself_is_409(world: World, body: Json, field: str, says: str) -> None:
     """The schema has each of its members; nothing is made."""
     answer = world.control.post("/faults", json=body)
-    refused(answer, 409, "fault_conflict")
+    assert {field: "fault_conflict"} == refused(answer, 409, "fault_conflict")
     assert says in answer.json()["message"]
     assert [] == done(world.control.get("/faults"))["faults"]
 

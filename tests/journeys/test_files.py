@@ -96,6 +96,8 @@ def test_the_same_sandbox_gives_the_same_file(here: Side) -> None:
     assert first.content == exported(here.control)
     created(here.api.post("/v2/customers", json=customer_body()))
     assert first.content != exported(here.control)
+    recording = here.control.get("/export", params={"requests": True})
+    assert f'attachment; filename="{here.name}.stub"' == recording.headers["content-disposition"]
 
 
 def test_a_file_says_what_it_is(here: Side) -> None:
