@@ -243,7 +243,6 @@ class Courier:
 
     def resume(self, world: Sandbox) -> None:
         """Send what is held back."""
-        world.held = 0
         world.timers.unhold()
         self.ring(world)
 

@@ -80,12 +80,11 @@ def add_product(draft: Draft, public: Body) -> Record:
     return record
 
 
-def add_key(draft: Draft, public: Body, hidden: Body) -> Record:
+def add_key(draft: Draft, public: Body, hidden: Body) -> None:
     """A new API key, and the timer that ends it."""
     record = draft.create(draft.store.api_keys, public["id"], public, hidden)
     draft.emit_move(draft.store.api_keys, record, lifecycle(draft, "ApiKey").find("new", state(public, draft.now)))
     _expire_later(draft, public)
-    return record
 
 
 def change_key(draft: Draft, row: Row, public: Body, hidden: Body) -> Record:
