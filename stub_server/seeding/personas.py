@@ -9,7 +9,7 @@ from random import Random
 from ..domain.calendar import add_interval
 from ..domain.customers import new_customer
 from ..drawing.carts import cart
-from ..drawing.fates import CANCEL, LAPSE, LATE, PAID, Fate
+from ..drawing.fates import CANCEL, CARD, LAPSE, LATE, PAID, Fate
 from ..drawing.market import Offer
 from ..drawing.rhythm import moment
 from ..drawing.streams import stream
@@ -56,8 +56,12 @@ def enter(script: Script, public: Body) -> None:
 
 def _buy(sales: Sales, spec: PersonaSpec, offer: Offer, buyer: Body, customer_id: str, fate: Fate) -> None:
     shop = sales.shop
+    # PIX takes an account in Brazil; only what is paid once can be left to a card, as no story tells of its renewals.
+    abroad = buyer["address"].get("country") not in (None, "BR")
+    once = fate.outcome == "paid" and offer.plan["interval"] is None and CARD in offer.plan["payment_methods"]
+    method = CARD if abroad and once else "pix"
     try:
-        shop.buy(shop.draft(), cart(shop.luck, offer), buyer, customer_id, "pix", fate)
+        shop.buy(shop.draft(), cart(shop.luck, offer), buyer, customer_id, method, fate)
     except Refusal as refusal:
         raise spec.node.fail(refusal.message) from None
 

@@ -127,6 +127,13 @@ def test_members_renew_mostly_by_card(several: list[Sandbox]) -> None:
         assert methods[False, "pix"] > methods[False, "credit_card"], sandbox.seed
 
 
+def test_nobody_abroad_pays_by_pix() -> None:
+    """It takes an account in Brazil."""
+    orders = [public for public, _ in _orders(world("default"))]
+    abroad = [order for order in orders if order["customer"]["address"].get("country", "BR") != "BR"]
+    assert [order["paymentMethod"] for order in abroad] == ["credit_card"]
+
+
 def test_cards_are_refused_for_different_reasons(sandbox: Sandbox) -> None:
     codes = Counter(
         public["last_transaction"]["failure_code"]
