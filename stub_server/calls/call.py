@@ -149,8 +149,8 @@ class Call:
 
     def sees_customer(self, ident: str) -> bool:
         """Whether the caller sees a customer: a key with `allowed_projects` sees those of its projects."""
-        projects = self.who.projects
-        return projects is None or self.store.sees_customer(projects, ident)
+        caller = self.caller
+        return caller is None or caller.projects is None or self.store.sees_customer(caller.projects, ident)
 
     def allow_project(self, project_id: str | None) -> None:
         """Raises Forbidden for an API key that is restricted to other projects."""

@@ -78,10 +78,9 @@ def with_plain_cep(address: Body) -> Body:
     return address
 
 
-def differences(buyer: Body, known: Body) -> tuple[str, ...]:
-    """`customer_differs` for a buyer whose document is that of a customer with another name or e-mail address."""
-    same = buyer["name"] == known["name"] and buyer["email"] == known["email"]
-    return () if same else ("customer_differs",)
+def differs(buyer: Body, known: Body) -> bool:
+    """Whether a buyer whose document is that of a known customer gives another name or e-mail address."""
+    return bool(buyer["name"] != known["name"] or buyer["email"] != known["email"])
 
 
 _OF_BUYERS = ("name", "email", "document", "document_type", "type")

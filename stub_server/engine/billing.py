@@ -174,8 +174,10 @@ def _renewed_by(draft: Draft, order: Body) -> Row | None:
 
 def held_by(draft: Draft, customer_id: str, plan_id: str) -> Row | None:
     """The running subscription that a customer has of a plan: there are never two."""
-    held = draft.store.subscriptions.rows_of("customerId+planId", (customer_id, plan_id))
-    return next((row for row in held if is_running(draft, row)), None)
+    table, of = draft.store.subscriptions, (customer_id, plan_id)
+    if not table.count("customerId+planId", of):
+        return None
+    return next((row for row in table.rows_of("customerId+planId", of) if is_running(draft, row)), None)
 
 
 def _opened_by(draft: Draft, order: Body, hidden: Body) -> tuple[Body, Body] | None:

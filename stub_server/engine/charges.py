@@ -96,7 +96,7 @@ def _behaviour_of(draft: Draft, customer_id: str) -> str | None:
     """What the customer was set to do with orders, this one of them."""
     table = draft.store.customers
     record = draft.find(table, customer_id)
-    if record is None or b'"behaviour"' not in record.hidden:
+    if record is None or b"behaviour" not in record.hidden:
         return None
     row = draft.open(table, customer_id)
     assert row is not None

@@ -88,7 +88,8 @@ class Edge:
             if until is not None:
                 with self.server.waiting.with_sandbox(call):
                     await pass_on(call.sandbox, self.sandboxes.lane, until)
-            _refuse_broken(call)
+            if call.sandbox.is_broken and call.path not in SERVED_WHEN_BROKEN:
+                raise broken(call.sandbox.name)
         # Refused, a defect in seeding or in a due job, or the server stops: each is answered below.
         except (Exception, CancelledError) as error:
             refusal = error
@@ -236,8 +237,9 @@ class Edge:
 
         Raises Unavailable for one that is not served.
         """
-        if call.path not in SERVED_WHEN_BROKEN:
-            self.sandboxes.keeper.check(call.sandbox)
+        keeper = self.sandboxes.keeper
+        if keeper.unknown and call.path not in SERVED_WHEN_BROKEN:
+            keeper.check(call.sandbox)
         return None if call.sandbox.is_broken else tick(call.sandbox)
 
     def _answer_early(self, call: Call, *, is_control: bool) -> Bodiless | None:
@@ -267,12 +269,6 @@ def _to_the_pages(call: Call) -> Bodiless:
     """The pages of a world stand below `/s/{name}/`, with the slash."""
     location = call.prefix.encode() + b"/" + (b"?" + call.query_string if call.query_string else b"")
     return Bodiless(307, [(b"location", location), cors.VARY])
-
-
-def _refuse_broken(call: Call) -> None:
-    """Raises Unavailable for a sandbox that must be reset."""
-    if call.sandbox.is_broken and call.path not in SERVED_WHEN_BROKEN:
-        raise broken(call.sandbox.name)
 
 
 def _is_open(path: str) -> bool:

@@ -29,18 +29,15 @@ class Response(RequestResponseCycle):
 
     async def send(self, message: Any) -> None:
         """Send a message of a response that comes in pieces."""
-        self._stop_waiting()
-        await super().send(message)
-
-    def _stop_waiting(self) -> None:
-        """Close after the response where the client still waits for 100 Continue: whether its body comes is unknown."""
         if self.waiting_for_100_continue and self.more_body:
-            self.keep_alive = False
+            self.keep_alive = False  # close afterwards: whether the body that was announced comes is unknown
+        await super().send(message)
 
     def send_whole(self, status: int, headers: Pairs, body: bytes) -> bytes | None:
         """Send head and body in one go; None, with nothing sent, where uvicorn has more to do or to refuse."""
-        self._stop_waiting()
         if self.response_started or self.disconnected or self.flow.write_paused or not self.keep_alive or not headers:
+            return None
+        if self.waiting_for_100_continue and self.more_body:
             return None
         names, values = zip(*headers, strict=True)
         form, start = _form(names), _start(status, tuple(self.default_headers))

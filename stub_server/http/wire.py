@@ -47,6 +47,7 @@ _UNREADABLE = {
 _VERSION = "Requests are HTTP/1.1 or HTTP/1.0. Send this one as HTTP/1.1."
 _SPOKEN = frozenset(("1.1", "1.0"))
 _METHODS = frozenset((*HTTPMethod, "QUERY"))
+_PERCENT = ord("%")  # a number is found in bytes much faster than a byte
 _ABSOLUTE = re.compile(rb"[a-z][a-z0-9+.-]*://([^/?]*)(.*)", re.IGNORECASE).fullmatch
 _REQUEST_LINES = re.compile(rb"^([!#$%&'*+.^_`|~0-9A-Za-z-]+) [^ \r\n]+ HTTP/\d\.\d\r?$", re.MULTILINE).findall
 _NO_BODY = "A request with a body cannot ask for another protocol. Send it without the Upgrade header."
@@ -155,7 +156,7 @@ class Wire(HttpToolsProtocol):
         if self.url[:1] != b"/":
             self._take_authority()
         super().on_headers_complete()
-        if b"%" in self.url:
+        if _PERCENT in self.url:
             self._keep_slashes()
         if self.scope["http_version"] not in _SPOKEN:
             self.scope[REFUSED] = NotThisVersion(_VERSION)  # type: ignore[literal-required]

@@ -1,11 +1,11 @@
 """The sandbox clock: UTC in whole milliseconds, running or frozen, never going back."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
+from time import time_ns
 from typing import NamedTuple
 
 SECOND = 1_000
@@ -31,16 +31,13 @@ _MS_OF_SECOND = {text: number * SECOND for number, text in enumerate(_SECONDS)}
 _MS_OF_REST = {text: number for number, text in enumerate(_THOUSANDTHS)}
 
 
-def _of_the_machine() -> int:
-    return time.time_ns() // 1_000_000
-
-
-_source: ContextVar[Callable[[], int]] = ContextVar("_source", default=_of_the_machine)
+_source: ContextVar[Callable[[], int] | None] = ContextVar("_source", default=None)
 
 
 def wall_ms() -> int:
     """The machine's time in milliseconds since 1970. Nowhere else is the wall clock read."""
-    return _source.get()()
+    source = _source.get()
+    return time_ns() // 1_000_000 if source is None else source()
 
 
 @contextmanager

@@ -28,12 +28,16 @@ def folded(text: str) -> str:
 
 
 search_key = lru_cache(maxsize=8192)(folded)
-"""The same, remembered: for names, which recur."""
+"""The same, remembered: for names and e-mail addresses, which recur."""
 
 
 def unmasked(text: str) -> str:
     """Documents and telephones without case and the punctuation in which they are written."""
     return folded(text).translate(_PUNCTUATION)
+
+
+search_numbers = lru_cache(maxsize=8192)(unmasked)
+"""The same, remembered: for those of a customer, which recur with each order."""
 
 
 def finder(wanted: str) -> Callable[[str], bool]:

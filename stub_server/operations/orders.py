@@ -56,12 +56,12 @@ def _create(call: Call, body: Body, method: str) -> Reply:
     customer_id = known or _customer(call, customer, project_id)
     copy_only = known is not None and not call.sees_customer(known)
     stored = None if known is None or copy_only else store.customers.peek(known)
-    if stored is not None:
-        call.warn(*customer_rules.differences(customer, stored))
+    if stored is not None and customer_rules.differs(customer, stored):
+        call.warn("customer_differs")
     record = billing.buy(call.draft, body, customer, customer_id, method, copy_only=copy_only)
     answer = reply.bare(record.public, 201).located(f"{call.prefix}/v2/orders/{record.id}")
-    row = call.draft.open(store.orders, record.id)
-    simulated = None if row is None else rules.simulated_by(row.public, row.hidden)
+    behaviour = store.orders.parse(record).hidden["behaviour"] if b"behaviour" in record.hidden else None
+    simulated = rules.simulated_by(customer["email"], behaviour)
     if simulated is not None:
         answer.headers = (*answer.headers, (SIMULATED, simulated.encode()))
     return answer

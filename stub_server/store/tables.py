@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ..kernel.money import cents
 from ..kernel.record import Body
-from ..kernel.text import NUMBERS_END, folded, search_key, unmasked
+from ..kernel.text import NUMBERS_END, folded, search_key, search_numbers
 from .spec import Check, Distinct, Mirror, Ring, Sum, TableSpec, hidden, public
 
 LOG_ROWS, LOG_BYTES = 10_000, 64 * 1024 * 1024
@@ -57,10 +57,9 @@ def _active_terms(public: Body, hidden: Body) -> tuple[int, str, int] | None:
 
 def _buyer_and_code(public: Body, hidden: Body) -> str:
     customer = public["customer"]
-    numbers = unmasked("\0".join((customer["document"], *customer["phones"].values())))
-    return (
-        f"{numbers}{NUMBERS_END}{folded(public['code'])}\0{folded(customer['email'])}\0{search_key(customer['name'])}"
-    )
+    numbers = search_numbers("\0".join((customer["document"], *customer["phones"].values())))
+    email, name = search_key(customer["email"]), search_key(customer["name"])
+    return f"{numbers}{NUMBERS_END}{folded(public['code'])}\0{email}\0{name}"
 
 
 def _total_cents(public: Body, hidden: Body) -> int:

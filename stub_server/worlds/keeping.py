@@ -54,7 +54,7 @@ class Keeper:
         self.is_behind = False  # whether there are steps that are not written yet: their answers wait
         self.failure: Unavailable | None = None  # why the newest write failed, until one succeeds
         self._unwritten: list[Unwritable] = []
-        self._unknown: list[Unwritable] = []  # of which the store has not told yet whether it has them
+        self.unknown: list[Unwritable] = []  # of which the store has not told yet whether it has them
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_scheduled = False
         self._waiting: list[tuple[Sandbox, asyncio.Future[None]]] = []
@@ -280,7 +280,7 @@ class Keeper:
             for followed in self._followed.values():
                 followed.entry.world.is_halted = True
         self.failure = failure
-        self._unknown += self._unwritten
+        self.unknown += self._unwritten
         undone = {id(unwritten.followed.entry.world) for unwritten in self._unwritten}
         self._unwritten = []
         self._undo_unknown()
@@ -293,14 +293,13 @@ class Keeper:
 
         Raises Unavailable.
         """
-        if self._unknown:
-            failure = self._undo_unknown()
-            if failure is not None and any(followed.entry.world is world for followed, _, _ in self._unknown):
-                raise failure
+        failure = self._undo_unknown()
+        if failure is not None and any(followed.entry.world is world for followed, _, _ in self.unknown):
+            raise failure
 
     def _undo_unknown(self) -> Unavailable | None:
         """Have sandboxes be as the store has them, which is asked how far they have come; answers why it cannot be."""
-        directory, unknown = self._directory, self._unknown
+        directory, unknown = self._directory, self.unknown
         try:
             while directory is not None and unknown:
                 followed, step, held = unknown[-1]
