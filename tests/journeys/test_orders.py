@@ -23,7 +23,8 @@ KNOWN = document().schema("Order")["properties"]["last_transaction"]["properties
 @pytest.mark.parametrize("method", METHODS)
 def test_every_order_says_when_it_ends_and_ends_then(stage: Stage, method: str) -> None:
     """PIX and card after a day, a boleto after three banking days: a millisecond earlier it can be paid."""
-    new = order(stage, plan_of(stage), waiting(method), method)
+    plan = plan_of(stage)
+    new = order(stage, plan, waiting(method), method)
     end, created = new["last_transaction"]["expires_at"], at(new["createdAt"])
     assert (boleto_due(created) if method == "boleto" else created + days(1)) == at(end)
     stage.advance((at(end) - created).total_seconds() - 0.001)
@@ -31,7 +32,10 @@ def test_every_order_says_when_it_ends_and_ends_then(stage: Stage, method: str) 
     stage.advance(0.001)
     after = stage.get_order(new["id"])
     assert ("expired", end, end) == (after["status"], after["updatedAt"], after["last_transaction"]["expires_at"])
-    assert ["order.created", "order.expired"] == stage.events(new["id"])
+    told = done(stage.control.get("/events", params={"resource_id": new["id"]}))["events"]
+    assert [(type_, plan["projectId"], plan["id"]) for type_ in ("order.expired", "order.created")] == [
+        (event["type"], event["data"]["projectId"], event["data"]["planId"]) for event in told
+    ]
     answer = stage.control.post(f"/orders/{new['id']}/pay")
     refused(answer, 409, "order_not_payable")
     assert (method == "boleto") == ('{"late": true}' in answer.json()["message"])
