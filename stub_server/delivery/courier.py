@@ -120,7 +120,7 @@ class Courier:
 
     def _take_stock(self, world: Sandbox) -> float | None:
         """Do what time brings and take on what is to be sent; answers in how many seconds more is due, if it is."""
-        job, now = self._next_job(world), world.clock.read()
+        job, now = world.timers.next_due(), world.clock.read()
         if job is not None and job <= now:
             if id(world) in self._passing:
                 return None
@@ -129,7 +129,7 @@ class Courier:
                 self._passing.add(id(world))
                 self.spawn(self._pass_time(world, rest))
                 return None
-            job = self._next_job(world)
+            job = world.timers.next_due()
         attempt = None
         if not is_silent(world):
             let_go_on(world)
@@ -157,11 +157,6 @@ class Courier:
         world = reference()
         if world is not None:
             self._look(world)
-
-    def _next_job(self, world: Sandbox) -> int | None:
-        """When time next does something in a world that somebody may be told of."""
-        heard = any(store.webhooks.bucket("is_active", True) for store in world.stores.values())
-        return world.timers.next_due() if heard else None
 
     # -- lanes
 
