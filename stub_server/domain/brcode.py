@@ -59,7 +59,7 @@ def crc16(data: bytes | str) -> str:
     return f"{crc_hqx(data.encode() if isinstance(data, str) else data, _CRC_START):04X}"
 
 
-def capitals(text: str, limit: int) -> str:
+def capitals(text: str, limit: int | None = None) -> str:
     """Printable ASCII capitals, accents dropped, runs of blanks joined, at most `limit` characters; may be empty."""
     plain = unicodedata.normalize("NFKD", text.upper()).encode("ascii", "ignore").decode().upper()
     words = "".join(letter if letter.isprintable() else " " for letter in plain).split()
@@ -68,7 +68,7 @@ def capitals(text: str, limit: int) -> str:
 
 def merchant_name(text: str) -> str:
     """The receiver's name for field 59: printable ASCII, at most 25 characters, always ending in SANDBOX."""
-    words = capitals(text, len(text) * 4 + NAME_LIMIT).split()
+    words = capitals(text).split()
     while words and words[-1] == MARK:
         words.pop()
     kept = " ".join(words)[: NAME_LIMIT - len(MARK) - 1].rstrip()

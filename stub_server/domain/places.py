@@ -109,9 +109,7 @@ def _ddd_of(phone: str) -> str:
     """The dialling code of a phone written as one text; empty when it has none, is foreign or ambiguous."""
     digits = _digits(phone)
     if phone.startswith("+") or len(digits) > 11:
-        if not digits.startswith("55"):
-            return ""
-        digits = digits[2:]
+        digits = digits[2:] if digits.startswith("55") else ""
     digits = digits.removeprefix("0")
     return digits[:2] if len(digits) in (10, 11) else ""
 

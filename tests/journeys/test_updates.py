@@ -81,7 +81,7 @@ def test_a_status_that_a_project_has_is_no_update(stage: Stage) -> None:
     project = stage.project("draft")
     path, told = f"/v2/projects/{project['id']}", stage.events(project["id"])
     for status, raised in (("draft", []), ("active", ["project.activated"]), ("active", [])):
-        done(stage.api.put(path, json={"name": project["name"], "status": status}))
+        done(stage.api.put(path, json={"name": project["name"], "business_settings": {}, "status": status}))
         told += raised
         assert told == stage.events(project["id"])
 
