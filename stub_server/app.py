@@ -32,6 +32,7 @@ from .files.directory import Directory
 from .files.package import MOST_BYTES, BadFile
 from .files.states import StoreError
 from .http import cors
+from .http.as_of import TimeTravel
 from .http.auth import Gate, Security
 from .http.console import console_pages
 from .http.edge import Edge
@@ -41,6 +42,7 @@ from .http.pages import Viewers, contract_pages
 from .http.ratelimit import RateLimit
 from .http.rehearsal import Rehearsal
 from .http.router import Router
+from .http.simulation import FaultInjection
 from .http.terminal import Terminal
 from .kernel.clock import wall_ms
 from .kernel.problem import Unavailable
@@ -173,7 +175,9 @@ def _served(
         shipped,
         ignore_unknown=settings.ignore_unknown,
     )
-    api = ConnexionMiddleware(terminal, import_name=__name__, middlewares=[Router, Security])
+    api = ConnexionMiddleware(
+        terminal, import_name=__name__, middlewares=[Router, TimeTravel, FaultInjection, Security]
+    )
     for base, part, package in (
         ("", document, OPERATIONS),
         (CONTROL, control, "stub_server.operations.control"),

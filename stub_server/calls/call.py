@@ -77,8 +77,12 @@ class Call:
     """The sandbox that does not exist yet, until the request is accepted: a request that is refused creates none."""
     made: Entry | None = None
     """The sandbox that this request created: if the request fails after all, it is deleted again."""
-    after_validation: Callable[[Any], Awaitable[None]] | None = None
-    """Applies fault rules on the body, and turns to the past."""
+    body_faults: Callable[[Any], Awaitable[None]] | None = None
+    """Applies the fault rules that read the body."""
+    first_use: Callable[[], Awaitable[None]] | None = None
+    """Creates the sandbox that does not exist yet."""
+    go_back: Callable[[], Awaitable[None]] | None = None
+    """Turns to the past."""
     has_odd_names = False
     """Whether a map in its body may have a key that no map may have."""
     has_recorded = False
@@ -163,6 +167,15 @@ class Call:
             code="project_not_allowed",
             details=[detail("allowed_projects", "project_not_allowed", message, "header")],
         )
+
+    async def accept(self, body: Any) -> None:
+        """The request is valid: do what waits for that. Raises refusals."""
+        if self.body_faults is not None:
+            await self.body_faults(body)
+        if self.first_use is not None:
+            await self.first_use()
+        if self.go_back is not None:
+            await self.go_back()
 
     # -- change
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from functools import partial
 from typing import Any
 from weakref import ref
+
+from connexion.middleware.abstract import ROUTING_CONTEXT
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import Call
 from ..engine.past import check_kept, state_at, step_at
 from ..engine.sandbox import Sandbox
 from ..kernel.clock import parse_iso
 from ..kernel.problem import Malformed, detail
+from .router import CALL
 
 AS_OF = b"x-sandbox-as-of"
 NAME = "X-Sandbox-As-Of"
@@ -19,13 +24,23 @@ KEPT = 4  # states that were reached, of all sandboxes; each may hold tables of 
 _STEP = re.compile(r"[0-9]{1,15}").fullmatch
 
 
-class AsOf:
-    """One per server. It keeps the states that were read last."""
+class TimeTravel:
+    """A layer behind the router. It keeps the states that were read last."""
 
-    def __init__(self) -> None:
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
         self._reached: OrderedDict[tuple[int, int], tuple[ref[Sandbox], Sandbox]] = OrderedDict()
 
-    def prepare(self, call: Call) -> None:
+    # No coroutine of its own: every request passes here.
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        call: Call = scope[CALL]
+        if call.head.is_special and AS_OF in call.headers:
+            if scope["extensions"][ROUTING_CONTEXT]["api_base_path"]:
+                raise _impossible(f"it is for the API, and {call.trace.path[:60]} tells of the sandbox as it is")
+            self._prepare(call)
+        return self._app(scope, receive, send)
+
+    def _prepare(self, call: Call) -> None:
         """Have a call read the past once its caller has been admitted, by what he may do today. Raises Malformed."""
         if call.trace.method not in ("GET", "HEAD"):
             raise _impossible(f"it is for GET alone, and this is {call.trace.method[:20]}: the past cannot be changed")
@@ -38,15 +53,7 @@ class AsOf:
             except ValueError:
                 asked = f"{text[:60]!r} is neither the number of a step nor a date-time such as 2026-11-20T14:32:05Z"
                 raise _impossible(asked) from None
-
-        before = call.after_validation
-
-        async def go_back(body: Any) -> None:
-            if before is not None:
-                await before(body)
-            await self._go_back(call, number, instant)
-
-        call.after_validation = go_back
+        call.go_back = partial(self._go_back, call, number, instant)
 
     async def _go_back(self, call: Call, number: int | None, instant: int | None) -> None:
         world = call.sandbox
@@ -68,11 +75,6 @@ class AsOf:
         then = past[1]
         then.clock.latch(then.recorded_clock.now if instant is None else instant)
         call.sandbox, call.store = then, then.store_of(call.store.merchant.id)
-
-
-def refuse_of_controls(call: Call) -> None:
-    """The control surface speaks of the present. Raises Malformed."""
-    raise _impossible(f"it is for the API, and {call.trace.path[:60]} tells of the sandbox as it is")
 
 
 def _impossible(why: str) -> Malformed:

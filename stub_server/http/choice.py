@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Container
 from functools import partial
-from typing import Any
 
 from ..calls.call import CONTROL, Call
 from ..calls.tokens import Tokens
@@ -95,9 +94,9 @@ class Choice:
         world = await self._sandboxes.meant(name, creates=not only_reads, suggests=suggests)
         _stand(call, world, rest)
         if self._sandboxes.find(world.name) is not world:
-            call.meant, call.after_validation = world, partial(self._let_in, call)
+            call.meant, call.first_use = world, partial(self._let_in, call)
 
-    async def _let_in(self, call: Call, _: Any) -> None:
+    async def _let_in(self, call: Call) -> None:
         """The request is accepted: its sandbox is created."""
         assert call.meant is not None
         world = await self._sandboxes.let_in(call.meant)

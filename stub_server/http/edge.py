@@ -127,7 +127,7 @@ class Edge:
                 await read_late(call, receive)
             await self._send(call, (status, headers, (body,), body), whole, send)
         finally:
-            refusal = call.after_validation = None  # the one's traceback holds this frame, the other may hold the call
+            refusal = call.body_faults = call.first_use = call.go_back = None  # each holds this frame or the call
             trace.close()
             if waiting is not None and (call.meant is not None or trace.status >= 400):
                 self._choose.turn_back(call)

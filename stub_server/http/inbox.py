@@ -42,8 +42,7 @@ class Inboxes:
             raise Missing("The name of an inbox has 1 to 63 of the characters A-Z, a-z, 0-9, -, _ and .")
         call: Call = scope[CALL]
         body = await read_body(receive, call.headers.get(b"content-length"))
-        if call.after_validation is not None:
-            await call.after_validation(None)
+        await call.accept(None)
         headers = _joined(scope["headers"])
         message = call.server.sandboxes.inbox(call.sandbox).receive(call.sandbox, name, headers, body, wall_ms())
         if message.answer.delay_ms:

@@ -13,13 +13,10 @@ from ..calls.call import CONTROL, Call
 from ..contract.bundle import METHODS
 from ..kernel.problem import Missing, NotAllowed
 from ..kernel.text import nearest
-from .as_of import AS_OF, AsOf, refuse_of_controls
-from .simulation import DELAY, PREFER, SIMULATE, Simulator
 
 CALL = "stub_server.call"
 DOCS = "/docs"
 """Below it every operation has a page of its id."""
-_WISHES = frozenset((PREFER, SIMULATE, DELAY))
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
 _DEEPEST = 8
 _SHOWN = 60
@@ -50,13 +47,9 @@ class Router(SpecMiddleware):
         self._static: dict[str, _Node] = {}
         self._below: dict[str, _Node] = {}  # of paths whose last segment alone is templated, by what comes before it
         self._ids: list[str] = []
-        self._simulator: Simulator | None = None
-        self._as_of = AsOf()
 
     def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
         """Register every path of a contract below its base path."""
-        if not base_path:  # faults concern the API, not the control surface
-            self._simulator = Simulator(options["documents"][""])
         base = specification.base_path if base_path is None else base_path
         for path, item in specification["paths"].items():
             node, static = self._root, True
@@ -105,15 +98,6 @@ class Router(SpecMiddleware):
             raise NotAllowed(f"This path answers {node.allow}, not {call.method[:20]}.", headers={"Allow": node.allow})
         call.path_values = values
         scope["extensions"][ROUTING_CONTEXT] = routed
-        if not routed["api_base_path"]:
-            if call.sandbox.faults.rules or call.head.is_special:
-                if AS_OF in call.headers:
-                    self._as_of.prepare(call)
-                if call.sandbox.faults.rules or not _WISHES.isdisjoint(call.headers):
-                    assert self._simulator is not None
-                    return self._simulator.serve(self.app, call, routed["operation_id"], scope, receive, send)
-        elif AS_OF in call.headers:
-            refuse_of_controls(call)
         return self.app(scope, receive, send)
 
     def _no_route(self, method: str, path: str) -> Missing:

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
+from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
+from connexion.spec import Specification
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..calls.call import Call
@@ -21,6 +23,7 @@ from ..kernel.text import nearest, warning_of
 from .bodies import read_late
 from .errors import MOST_WARNINGS, Headers, render, warning_headers
 from .hangup import hang_up, has_left
+from .router import CALL
 
 SIMULATED = b"x-sandbox-simulated"
 PREFER, SIMULATE, DELAY = b"prefer", b"x-sandbox-simulate", b"x-sandbox-delay"
@@ -33,8 +36,33 @@ ANYWHERE = {
 ALWAYS = {429: "rate_limited", 500: "internal_error", 502: "simulated_fault", 503: "simulated_fault",
           504: "simulated_fault"}  # fmt: skip
 """Statuses that Prefer may ask of any operation, and their codes."""
+_WISHES = frozenset((PREFER, SIMULATE, DELAY))
 _DIGITS = 5
 _PREFERENCES = ("code", "example")
+
+
+class FaultInjection(SpecMiddleware):
+    """A layer between the router and the credential, for the API: the control surface has no faults."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self._simulator: Simulator | None = None
+
+    def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
+        """Know the statuses and codes of the API's operations."""
+        if not base_path:
+            self._simulator = Simulator(options["documents"][""])
+
+    # No coroutine of its own: every request passes here.
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        call: Call = scope[CALL]
+        has_rules = bool(call.sandbox.faults.rules)
+        if has_rules or call.head.is_special:
+            routed = scope["extensions"][ROUTING_CONTEXT]
+            if not routed["api_base_path"] and (has_rules or not _WISHES.isdisjoint(call.headers)):
+                assert self._simulator is not None
+                return self._simulator.serve(self.app, call, routed["operation_id"], scope, receive, send)
+        return self.app(scope, receive, send)
 
 
 class Simulator:
@@ -68,14 +96,11 @@ class Simulator:
             if simulation.is_to_be_dropped(BEFORE):
                 return
             if simulation.is_undecided and (late or rules.read_bodies):
-                before = call.after_validation
 
-                async def after_validation(body: Any) -> None:
+                async def body_faults(body: Any) -> None:
                     await simulation.have(chain(late, rules.by_body(request, body, now)))
-                    if before is not None:
-                        await before(body)
 
-                call.after_validation = after_validation
+                call.body_faults = body_faults
             await app(scope, receive, answer)
 
         await simulation.run(go_on, scope, receive, send)

@@ -194,14 +194,13 @@ class Terminal(SpecMiddleware):
             elif bound.operation.upload is not None:
                 values, arguments = requests.read(call)
                 async with self._uploads.taken(call, receive, bound.operation.upload):
-                    if call.after_validation is not None:
-                        await call.after_validation(None)
+                    await call.accept(None)
                     reply = await bound.answer(call, values, arguments)
                 _answer(call, reply, b"".join(reply.parts))
                 return
             values, arguments = requests.read(call)
-            if call.after_validation is not None:
-                await call.after_validation(arguments.get("body"))
+            if call.body_faults or call.first_use or call.go_back:
+                await call.accept(arguments.get("body"))
             key = idempotency.key_of(call) if bound.takes_key else None
             if key is not None:
                 await _once(call, bound, key, values, arguments)
