@@ -380,7 +380,7 @@ def test_what_time_does_is_told_though_nobody_asks(
     serve: Callable[..., Live], receiver: Receiver, is_first: bool
 ) -> None:
     """An order is paid by itself a little later: its webhook, older or newer, hears of it without a request."""
-    server = serve(now=None, autopay=2, scenario="empty")
+    server = serve(now=None, autopay=4, scenario="empty")
     with clients(server) as (api, control):
         assert 200 == control.post("/reset").status_code
         if not is_first:
