@@ -28,8 +28,10 @@ class Recorder:
 
     def __init__(self, root: Path) -> None:
         include = [f"{root}/stub_server/{room}/*" for room in ROOMS]
-        for file in (file for room in ROOMS for file in (root / "stub_server" / room).rglob("*.py")):
-            import_module(".".join(file.relative_to(root).with_suffix("").parts))  # or the first test would do so
+        files = [file for room in ROOMS for file in (root / "stub_server" / room).rglob("*.py")]
+        # Imported now, or the first test would execute what an import does.
+        modules = [import_module(".".join(file.relative_to(root).with_suffix("").parts)) for file in files]
+        self._cached = [part for module in modules for part in vars(module).values() if hasattr(part, "cache_clear")]
         self._coverage = Coverage(str(root / ".coverage"), data_suffix=True, include=include, config_file=False)
         self._coverage.start()
 
@@ -37,6 +39,8 @@ class Recorder:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Name the test; the servers of tests run in threads of this process."""
         self._coverage.switch_context(item.nodeid)
+        for function in self._cached:  # or only the first test would execute its lines
+            function.cache_clear()
         return (yield)
 
     def pytest_unconfigure(self) -> None:
