@@ -14,7 +14,7 @@ from .calls.call import CONTROL
 from .calls.server import Server
 from .calls.tokens import Tokens
 from .calls.waiting import Waiting
-from .contract import bundle, conformity
+from .contract import bundle, conformity, kept
 from .contract.document import Document
 from .contract.formats import Formats, formats
 from .contract.schema import Schemas
@@ -72,12 +72,14 @@ def create_app(settings: Settings | None = None) -> Edge:
     settings = settings or Settings()
     # Connexion logs every operation it adds, which no user needs.
     logging.getLogger("connexion").setLevel(logging.WARNING)
-    read_once = cache(read)  # the two contracts share files
-    document = Document(bundle.load(data_dir("openapi") / "openapi.yaml", settings.overlays, read_once))
-    control = Document(bundle.load(data_dir("openapi") / "sandbox.yaml", (), read_once, document.raw))
-    shipped = None
-    if settings.overlays:
-        shipped = Document(bundle.load(data_dir("openapi") / "openapi.yaml", (), read_once, document.raw))
+    folder, shipped = data_dir("openapi"), None
+    if not settings.overlays:
+        document, control = map(Document, kept.contracts(folder))
+    else:
+        read_once = cache(read)  # the contracts share files
+        document = Document(bundle.load(folder / "openapi.yaml", settings.overlays, read_once))
+        control = Document(bundle.load(folder / "sandbox.yaml", (), read_once, document.raw))
+        shipped = Document(bundle.load(folder / "openapi.yaml", (), read_once, document.raw))
         conformity.check(document, settings.overlays, shipped)
         conformity.check_known(document, shipped, settings.overlays)
         handlers = Handlers(document, OPERATIONS)

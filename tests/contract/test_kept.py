@@ -1,0 +1,86 @@
+"""The bundled contract is kept between starts, and never served for other files than it was made of."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stub_server.contract.kept import contracts
+from tests.support.contract import OPENAPI, document
+
+SHIPPED = (document("openapi.yaml").raw, document("sandbox.yaml").raw)
+LONG_AGO = 1_000_000_000
+
+
+@pytest.fixture(autouse=True)
+def byte_code_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A kept contract, written long ago."""
+    file = tmp_path / "contract.json"
+    contracts(OPENAPI, file)
+    os.utime(file, (LONG_AGO, LONG_AGO))
+    return file
+
+
+def was_used(file: Path) -> bool:
+    """Whether the file was used as it was: any other is written again."""
+    return file.stat().st_mtime == LONG_AGO
+
+
+def order(node: Any) -> Any:
+    """The keys of all objects in their order, which equality does not see."""
+    if isinstance(node, dict):
+        return [(key, order(value)) for key, value in node.items()]
+    return [order(value) for value in node] if isinstance(node, list) else type(node)
+
+
+def test_a_kept_contract_is_the_bundled_one(file: Path) -> None:
+    kept = contracts(OPENAPI, file)
+    assert was_used(file)
+    assert kept == SHIPPED
+    assert order([*kept]) == order([*SHIPPED])
+
+
+@pytest.mark.parametrize("changed", ["content", "name"])
+def test_another_contract_is_bundled_again(file: Path, tmp_path: Path, changed: str) -> None:
+    folder = tmp_path / "openapi"
+    shutil.copytree(OPENAPI, folder)
+    contracts(folder, file)
+    os.utime(file, (LONG_AGO, LONG_AGO))
+    entry = folder / "openapi.yaml"
+    if changed == "content":
+        entry.write_text(
+            entry.read_text(encoding="utf-8").replace("\n  title: ", "\n  title: New ", 1), encoding="utf-8"
+        )
+    else:
+        (folder / ".#openapi.yaml").symlink_to("gone")  # as an editor leaves one beside a file that is open
+    api, _ = contracts(folder, file)
+    assert api["info"]["title"].startswith("New ") is (changed == "content")
+    assert not was_used(file)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda kept: kept[:-1], lambda kept: kept.replace(b"CPF", b"CPX"), lambda kept: b""]
+)
+def test_a_damaged_file_is_not_served(file: Path, damage: Any) -> None:
+    file.write_bytes(damage(file.read_bytes()))
+    os.utime(file, (LONG_AGO, LONG_AGO))
+    assert contracts(OPENAPI, file) == SHIPPED
+    assert not was_used(file)
+
+
+def test_nothing_is_kept_where_nothing_can_be_written(tmp_path: Path) -> None:
+    assert contracts(OPENAPI, tmp_path / "no folder" / "contract.json") == SHIPPED
+
+
+def test_nothing_is_kept_where_python_writes_no_byte_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    assert contracts(OPENAPI, tmp_path / "contract.json") == SHIPPED
+    assert [*tmp_path.iterdir()] == []
