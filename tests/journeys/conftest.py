@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from ..support.estate import emptied
 from ..support.live import NO_TLS, Live
 from ..support.make import Json
 from ..support.receiver import Receiver, receiving
@@ -49,8 +50,14 @@ def restricted(api: httpx2.Client) -> Restricted:
     return client
 
 
+@pytest.fixture(scope="module")
+def empty_stage(live: Live) -> None:
+    """What the merchants of other files have left there would be billed again at every move of the clock."""
+    emptied(live, "stage")
+
+
 @pytest.fixture
-def stage(live: Live, sink: str) -> Iterator[Stage]:
-    """A new merchant in a sandbox whose clock the tests move: it goes on from where the test before left it."""
+def stage(live: Live, sink: str, empty_stage: None) -> Iterator[Stage]:
+    """A new merchant in a sandbox whose clock the tests of a file move: it goes on from where the test before left it."""
     with staged(live, "stage", sink) as made:
         yield made
