@@ -58,6 +58,6 @@ def empty_stage(live: Live) -> None:
 
 @pytest.fixture
 def stage(live: Live, sink: str, empty_stage: None) -> Iterator[Stage]:
-    """A new merchant in a sandbox whose clock the tests of a file move: it goes on from where the test before left it."""
+    """A new merchant in a sandbox whose clock the tests of a file move, each on from where the one before left it."""
     with staged(live, "stage", sink) as made:
         yield made
