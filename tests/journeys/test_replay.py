@@ -41,7 +41,7 @@ def test_a_session_of_five_hundred_requests_replays_byte_for_byte(
         live.app.sandboxes.forget(name)
     assert {200, 201, 400, 401, 403, 404, 409, 503} <= session.statuses
     assert receiver.requests
-    replayed = Replayed(recorded(control, file))
+    replayed = Replayed(recorded(control, file), afresh=True)
     assert (0, True, 0) == (replayed.code, replayed.told["ok"], replayed.told["aside"]), replayed.told["diff"]
     assert REQUESTS <= replayed.told["same"] == replayed.told["requests"]
 

@@ -1,4 +1,4 @@
-"""A session that a recording can be made of: requests of many kinds, and the file replayed in a process of its own."""
+"""A session that a recording can be made of: requests of many kinds, and the file replayed."""
 
 import json
 import subprocess
@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx2
 
+from .command import run
 from .make import Json, customer_body, make_plan, order_body
 from .processes import ROOT
 
@@ -18,13 +19,18 @@ BAD = ("Bearer sk_sandbox_" + "x" * 40, "Bearer nobody", "Basic dTpw", "Bearer p
 
 
 class Replayed:
-    """How `stub-server replay --json` ended in a fresh process."""
+    """How `stub-server replay --json` ended; `afresh` in a process of its own, which has hashes of its own."""
 
-    def __init__(self, file: Path, *flags: str) -> None:
-        command = [sys.executable, "-m", "stub_server", "replay", str(file), "--json", *flags]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
-        self.code, self.error = done.returncode, done.stderr
-        self.told: Json = json.loads(done.stdout) if done.stdout else {}
+    def __init__(self, file: Path, *flags: str, afresh: bool = False) -> None:
+        told = ["replay", str(file), "--json", *flags]
+        if afresh:
+            command = [sys.executable, "-m", "stub_server", *told]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+            self.code, output, self.error = done.returncode, done.stdout, done.stderr
+        else:
+            said = run(*told)
+            self.code, output, self.error = said.exit_code, said.stdout, said.stderr
+        self.told: Json = json.loads(output) if output else {}
 
 
 class Session:
