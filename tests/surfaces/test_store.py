@@ -18,6 +18,8 @@ import orjson
 import pytest
 
 from stub_server.app import create_app
+from stub_server.files.package import BadFile
+from stub_server.files.states import StoreError
 from stub_server.files.steps import StepTables
 from stub_server.http.edge import Edge
 from stub_server.worlds import keeping
@@ -25,8 +27,9 @@ from stub_server.worlds import keeping
 from ..engine.inside import Inside
 from ..engine.state import same
 from ..engine.state import state as facts
+from ..journeys.hooks import clients
 from ..support.files import exported, lines, sealed
-from ..support.live import FROZEN, NO_TLS
+from ..support.live import FROZEN, NO_TLS, running
 from ..support.make import created, customer_body, order_body
 from ..support.overlays import overlay, updated
 from ..support.processes import PATIENCE, ROOT, Process
@@ -42,6 +45,18 @@ LISTS = ("/v2/customers", "/v2/orders", "/v2/subscriptions", "/v2/webhooks", "/v
 def store(folder: Path, *flags: str) -> Process:
     """A server over a directory; its clock stands unless told."""
     return Process("--store", str(folder / "store"), "--base-url", "http://127.0.0.1:4600", *flags)
+
+
+def left(folder: Path) -> None:
+    """What a server leaves in a directory that did nothing but begin."""
+    create_app(replace(FROZEN, store=folder)).sandboxes.keeper.close()
+
+
+def refusal(folder: Path) -> str:
+    """Why a server does not begin with a directory."""
+    with pytest.raises(StoreError) as refused:
+        create_app(replace(FROZEN, store=folder))
+    return str(refused.value)
 
 
 def told(server: Process, sandbox: str = "default") -> dict[str, Any]:
@@ -275,44 +290,39 @@ def test_a_directory_in_use_is_refused_and_free_again_after_a_kill(tmp_path: Pat
     with store(tmp_path, *NOW) as server:
         assert says(store(tmp_path).refused(), "another server")
         server.kill()
-    with store(tmp_path, *NOW) as other:
-        other.stop()
+    left(tmp_path / "store")
 
 
 def test_a_directory_of_the_first_version_is_taken_over(tmp_path: Path) -> None:
     """It had the steps of all worlds in one table."""
-    with store(tmp_path, *NOW) as server, server.api() as api:
+    settings = replace(FROZEN, store=tmp_path)
+    with running(settings) as live, clients(live) as (api, _):
         made = [created(api.post("/v2/customers", json=customer_body()))["customer"]["id"] for _ in range(3)]
-        server.kill()
-        with sqlite3.connect(tmp_path / "store" / "worlds") as rows:
-            tables = StepTables(rows)
-            (world,) = tables.worlds()
-            rows.execute(
-                "create table steps (world integer not null, number integer not null, line blob not null,"
-                " primary key (world, number))"
-            )
-            steps = [(world, number, line) for number, line in enumerate(tables.lines(world), 1)]
-            rows.executemany("insert into steps values (?, ?, ?)", [*steps, (99, 1, b"of a world that is gone")])
-            tables.drop(world)
-            rows.execute("pragma user_version = 1")
-        rows.close()
-        server.start()
-        with server.api() as later:
-            assert [200] * 3 == [later.get(f"/v2/customers/{ident}").status_code for ident in made]
-            made.append(created(later.post("/v2/customers", json=customer_body()))["customer"]["id"])
-        server.kill()
-        server.start()
-        with server.api() as later:
-            assert [200] * 4 == [later.get(f"/v2/customers/{ident}").status_code for ident in made]
+    with sqlite3.connect(tmp_path / "worlds") as rows:
+        tables = StepTables(rows)
+        (world,) = tables.worlds()
+        rows.execute(
+            "create table steps (world integer not null, number integer not null, line blob not null,"
+            " primary key (world, number))"
+        )
+        steps = [(world, number, line) for number, line in enumerate(tables.lines(world), 1)]
+        rows.executemany("insert into steps values (?, ?, ?)", [*steps, (99, 1, b"of a world that is gone")])
+        tables.drop(world)
+        rows.execute("pragma user_version = 1")
+    rows.close()
+    with running(settings) as live, clients(live) as (api, _):
+        assert [200] * 3 == [api.get(f"/v2/customers/{ident}").status_code for ident in made]
+        made.append(created(api.post("/v2/customers", json=customer_body()))["customer"]["id"])
+    with running(settings) as live, clients(live) as (api, _):
+        assert [200] * 4 == [api.get(f"/v2/customers/{ident}").status_code for ident in made]
 
 
 def test_a_directory_of_a_newer_version_is_refused(tmp_path: Path) -> None:
-    with store(tmp_path, *NOW) as server:
-        server.stop()
-    with sqlite3.connect(tmp_path / "store" / "worlds") as database:
+    left(tmp_path)
+    with sqlite3.connect(tmp_path / "worlds") as database:
         database.execute("pragma user_version = 99")
     database.close()
-    assert says(server.refused(), "newer version")
+    assert says(refusal(tmp_path), "newer version")
 
 
 def test_what_is_no_directory_of_ours_is_refused(tmp_path: Path) -> None:
@@ -321,20 +331,20 @@ def test_what_is_no_directory_of_ours_is_refused(tmp_path: Path) -> None:
     (tmp_path / "store").unlink()
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "worlds").write_text("no database at all, but long enough to be looked at" * 40)
-    assert "no store of sandboxes" in store(tmp_path).refused()
+    assert "no store of sandboxes" in refusal(tmp_path / "store")
 
 
 def test_a_state_that_is_damaged_stops_the_start(tmp_path: Path) -> None:
-    with store(tmp_path, *NOW) as server:
-        server.stop()
-    (state,) = (tmp_path / "store" / "states").iterdir()
+    left(tmp_path)
+    (state,) = (tmp_path / "states").iterdir()
     data = state.read_bytes()
     state.write_bytes(data[:5000] + bytes([data[5000] ^ 1]) + data[5001:])
-    assert "damaged" in server.refused() or "cannot be read" in server.refused()
+    said = refusal(tmp_path)
+    assert "damaged" in said or "cannot be read" in said
     state.write_bytes(data[:-100])
-    assert "damaged" in server.refused()
+    assert "damaged" in refusal(tmp_path)
     state.unlink()
-    assert "No such file" in server.refused()
+    assert "No such file" in refusal(tmp_path)
 
 
 def test_a_damaged_directory_is_told_in_a_line_and_what_is_whole_can_be_kept(tmp_path: Path) -> None:
@@ -364,26 +374,23 @@ def test_a_damaged_directory_is_told_in_a_line_and_what_is_whole_can_be_kept(tmp
 
 def test_states_without_their_database_are_not_taken_for_an_empty_directory(tmp_path: Path) -> None:
     """Nor is a directory of somebody else's: nothing in it is deleted."""
-    with store(tmp_path, *NOW) as server:
-        server.stop()
+    left(tmp_path / "store")
     (tmp_path / "store" / "worlds").unlink()
-    assert "there are states, but no database" in server.refused()
+    assert "there are states, but no database" in refusal(tmp_path / "store")
     foreign = tmp_path / "foreign" / "states"
     foreign.mkdir(parents=True)
     (foreign / "letter.txt").write_text("dear")
-    assert "is damaged" in Process("--store", str(foreign.parent)).refused()
+    assert "is damaged" in refusal(foreign.parent)
     assert "dear" == (foreign / "letter.txt").read_text()
 
 
 def test_records_that_do_not_fit_the_served_contract_stop_the_start_with_a_list(tmp_path: Path) -> None:
-    with store(tmp_path, *NOW) as server:
-        server.stop()
+    left(tmp_path / "store")
     strict = overlay(tmp_path, updated("$.components.schemas.Customer.properties.name", "{ maxLength: 12 }"))
     said = store(tmp_path, "--overlay", str(strict)).refused()
     assert says(said, "default")
     assert 50 == said.count("\n  customers ")
-    with server:
-        server.stop()
+    left(tmp_path / "store")
 
 
 def test_a_directory_is_its_owners_alone(tmp_path: Path) -> None:
@@ -432,7 +439,7 @@ def test_every_answer_waits_for_the_disk_where_that_is_asked_for(tmp_path: Path)
 def test_a_file_is_begun_with_once_and_what_is_stored_goes_on(tmp_path: Path) -> None:
     """Each start put the file in the place of what had been done since."""
     path = tmp_path / "my bug.world"
-    with Process(*NOW, "--scenario", "empty") as server, server.control() as control:
+    with running(replace(FROZEN, scenario="empty")) as live, clients(live) as (_, control):
         path.write_bytes(exported(control))
     with Process("--store", str(tmp_path / "store"), "--restore", str(path)) as server:
         assert "--restore" not in server.banner
@@ -455,18 +462,17 @@ def test_a_file_is_begun_with_once_and_what_is_stored_goes_on(tmp_path: Path) ->
 
 
 def test_a_server_begins_with_a_file(tmp_path: Path) -> None:
-    with Process(*NOW) as server:
-        with server.api() as api, server.control() as control:
-            created(api.post("/v2/customers", json=customer_body()))
-            file = exported(control, history=True)
-        server.kill()
+    with running(FROZEN) as live, clients(live) as (api, control):
+        created(api.post("/v2/customers", json=customer_body()))
+        file = exported(control, history=True)
     (tmp_path / "bug.world").write_bytes(file)
     with Process("--restore", str(tmp_path / "bug.world")) as other, other.control() as control:
         shown = control.get("/sandboxes/default").json()["sandbox"]
         assert (1, True) == (shown["step"], shown["frozen"])
         assert file == exported(control, history=True)
     (tmp_path / "bug.world").write_bytes(file[:-20])
-    assert "it breaks off" in other.refused()
+    with pytest.raises(BadFile, match="it breaks off"):
+        create_app(replace(FROZEN, restore=tmp_path / "bug.world"))
     found = lines(file)
     found[3][1]["public"]["surprise"] = 1
     (tmp_path / "bug.world").write_bytes(sealed(found))
