@@ -129,7 +129,7 @@ def _reachable(world: Inspected) -> Iterator[str | None]:
             if not wrong and table == "orders":
                 wrong = order_trace(row, lifecycles["Order"], now)
             elif not wrong and table == "subscriptions":
-                wrong = subscription_trace(world.store, row, lifecycles["Subscription"], now)
+                wrong = subscription_trace(world.store, row, lifecycles, now)
             yield f"{name.lower()} {row.id}: {wrong}" if wrong else ""
 
 

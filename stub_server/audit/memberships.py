@@ -36,8 +36,10 @@ def _ended_without_bills(world: Inspected) -> Iterator[str | None]:
 
 def _pending_in_time(world: Inspected) -> Iterator[str | None]:
     now = world.sandbox.clock.now
-    paused = {row.id for row in world.store.projects.all_rows() if row.public["status"] == "suspended"}
-    for status in world.sandbox.rules.lifecycles["Order"].sets["payable"]:
+    lifecycles = world.sandbox.rules.lifecycles
+    stopped = lifecycles["Project"].sets["paused"]
+    paused = {row.id for row in world.store.projects.all_rows() if row.public["status"] in stopped}
+    for status in lifecycles["Order"].sets["payable"]:
         for row in world.store.orders.rows_of("status", status):
             end = row.public["last_transaction"].get("expires_at")
             if end is None:

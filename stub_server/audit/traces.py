@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..contract.document import Lifecycle
 from ..contract.formats import date_time_ms
 from ..domain.subscriptions import is_held, period_end
@@ -31,11 +33,11 @@ def order_trace(row: Row, lifecycle: Lifecycle, now: int) -> str:
     return ""
 
 
-def subscription_trace(store: Store, row: Row, lifecycle: Lifecycle, now: int) -> str:
+def subscription_trace(store: Store, row: Row, lifecycles: Mapping[str, Lifecycle], now: int) -> str:
     """What contradicts a subscription's status; empty if nothing does."""
     public, hidden = row.public, row.hidden
     status = public["status"]
-    ended = status not in lifecycle.sets["running"]
+    ended = status not in lifecycles["Subscription"].sets["running"]
     if ended != (public["ended_at"] is not None) or (ended and public["next_billing_at"] is not None):
         return f"is {status}, ended at {public['ended_at']}, next billing at {public['next_billing_at']}"
     order = store.orders.open(public["orderId"])
@@ -55,7 +57,7 @@ def subscription_trace(store: Store, row: Row, lifecycle: Lifecycle, now: int) -
         if disputed is None or disputed.public["status"] != "disputed" or disputed.hidden["subscriptionId"] != row.id:
             return f"waits for the dispute of order {ident}, which is none of its disputed ones"
     project = store.projects.peek(public["projectId"])
-    paused = project is not None and project["status"] == "suspended"
+    paused = project is not None and project["status"] in lifecycles["Project"].sets["paused"]
     if status == "trialing" and date_time_ms(public["trial_end"]) < now and not paused:
         return "is trialing after its trial"
     if status == "past_due" and end > now:
