@@ -1,16 +1,16 @@
 """Issues and verifies the server's JWTs, and builds the 401 refusals."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
-
-from joserfc import jwt
-from joserfc.errors import JoseError
-from joserfc.jwk import OctKey
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..contract.formats import is_uuid
 from ..kernel.ids import named_uuid
 from ..kernel.problem import Unauthenticated
 from .call import Caller
+
+if TYPE_CHECKING:
+    from joserfc.jwk import OctKey
 
 ISSUER = "membership-sandbox"
 REALM = 'Bearer realm="membership-sandbox"'
@@ -45,13 +45,21 @@ class Verified(NamedTuple):
 
 
 class Tokens:
-    """Issues and verifies the server's JWTs. HS256 only; verified tokens are cached."""
+    """Issues and verifies the server's JWTs. HS256 only; verified tokens are cached.
+
+    joserfc is imported for the first token: that takes 35 ms, which a start has no use for.
+    """
 
     def __init__(self, secret: bytes, seconds: Callable[[], float]) -> None:
         """`seconds` returns the seconds since 1970 by the wall clock: tokens expire by it, not by the sandbox clock."""
-        self._key = OctKey.import_key(secret)
-        self._seconds = seconds
+        self._secret, self._seconds = secret, seconds
         self._known: dict[bytes, Verified] = {}
+
+    @cached_property
+    def _key(self) -> "OctKey":
+        from joserfc.jwk import OctKey
+
+        return OctKey.import_key(self._secret)
 
     def issue(
         self, sandbox: str, merchant_id: str, user_id: str, scopes: Iterable[str], expires_in: int
@@ -73,6 +81,8 @@ class Tokens:
 
     def signed(self, claims: Mapping[str, Any]) -> str:
         """A token of these claims, whatever they say."""
+        from joserfc import jwt
+
         return jwt.encode({"alg": "HS256", "typ": "at+jwt"}, dict(claims), self._key)
 
     def caller(self, authorization: bytes, sandbox: str) -> Caller:
@@ -106,6 +116,9 @@ class Tokens:
             return None
 
     def _verified(self, authorization: bytes) -> Verified:
+        from joserfc import jwt
+        from joserfc.errors import JoseError
+
         token = authorization[7:].decode("latin-1").strip()
         try:
             claims = jwt.decode(token, self._key, algorithms=["HS256"]).claims
