@@ -3,6 +3,7 @@
 import importlib
 import re
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from connexion.operations import AbstractOperation
@@ -24,6 +25,18 @@ def module_of(package: str, tag: str) -> str:
     return f"{package}.{tag.lower().replace(' ', '_')}"
 
 
+class _Found(Resolution):
+    """Imports the handler's module when somebody asks for the handler: only Terminal does, at its first request."""
+
+    def __init__(self, find: Callable[[], Callable[..., Any]], operation_id: str) -> None:
+        self._find, self.operation_id = find, operation_id
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        """The handler."""
+        return self._find()
+
+
 class Handlers(Resolver):
     """Connexion's resolver for one contract, whose handlers are in one package."""
 
@@ -34,7 +47,7 @@ class Handlers(Resolver):
     def resolve(self, operation: AbstractOperation) -> Resolution:
         """The function behind an operation; one that an overlay added has none and responds with 501."""
         view = self._document.operations[operation.operation_id]
-        return Resolution(self.function(view) or _not_built(view.id), view.id)
+        return _Found(lambda: self.function(view) or _not_built(view.id), view.id)
 
     def function(self, operation: Operation) -> Callable[..., Any] | None:
         """The handler of an operation, or None."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
+from connexion.resolver import Resolver
 from connexion.spec import Specification
 from starlette.types import Receive, Scope, Send
 
@@ -133,7 +134,7 @@ def _place(conflict: Conflict, values: tuple[str, ...], body: Any) -> None:
 
 
 class Terminal(SpecMiddleware):
-    """Binds every operation of every contract to its handler and serves it, inline on the event loop."""
+    """Binds operations of all contracts to their handlers and serves them, inline on the event loop."""
 
     def __init__(
         self,
@@ -147,44 +148,51 @@ class Terminal(SpecMiddleware):
         self._documents, self._schemas, self._ignore_unknown = documents, schemas, ignore_unknown
         self._shipped = shipped
         self._uploads = Uploads()
-        self._bound: dict[str, dict[str, Bound]] = {}
+        self._apis: dict[str, tuple[Specification, Resolver]] = {}
+        self._bound: dict[tuple[str, str], Bound] = {}
 
     def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
-        """Resolve each operation's handler with Connexion's resolver, and compile its request and response schemas."""
+        """Take the operations of an API. Each is bound at its first request: a start has no time for all."""
         base = specification.base_path if base_path is None else base_path
+        self._apis[base] = specification, options["resolver"]
+
+    def _bind(self, base: str, ident: str) -> Bound:
+        """Resolve the operation's handler with Connexion's resolver, and describe its requests and responses."""
         document, schemas = self._documents[base], self._schemas[base]
-        bound = self._bound[base] = {}
-        for operation in document.operations.values():
-            parsed = specification.operation_cls.from_spec(
-                specification,
-                path=operation.path,
-                method=operation.method.lower(),
-                resolver=options["resolver"],
-                uri_parser_class=None,
-            )
-            takes = takes_of(parsed.function)
-            requests = Requests(
-                operation,
-                document,
-                schemas,
-                takes,
-                ignore_unknown=self._ignore_unknown,
-                may_reject_query=not base,
-                further="" if base else _OVERLAYS,
-            )
-            made_for = self._shipped.operations.get(operation.id) if self._shipped is not None and not base else None
-            success = None
-            if self._shipped is not None and made_for is not None:
-                requests.rely_on(Requests(made_for, self._shipped, schemas, takes, ignore_unknown=False))
-                told = success_of(operation, made_for)
-                success = None if told in made_for.responses else told
-            bound[operation.id] = Bound(operation, parsed.function, requests, schemas, success)
+        specification, resolver = self._apis[base]
+        operation = document.operations[ident]
+        parsed = specification.operation_cls.from_spec(
+            specification,
+            path=operation.path,
+            method=operation.method.lower(),
+            resolver=resolver,
+            uri_parser_class=None,
+        )
+        takes = takes_of(parsed.function)
+        requests = Requests(
+            operation,
+            document,
+            schemas,
+            takes,
+            ignore_unknown=self._ignore_unknown,
+            may_reject_query=not base,
+            further="" if base else _OVERLAYS,
+        )
+        made_for = self._shipped.operations.get(ident) if self._shipped is not None and not base else None
+        success = None
+        if self._shipped is not None and made_for is not None:
+            requests.rely_on(Requests(made_for, self._shipped, schemas, takes, ignore_unknown=False))
+            told = success_of(operation, made_for)
+            success = None if told in made_for.responses else told
+        bound = self._bound[base, ident] = Bound(operation, parsed.function, requests, schemas, success)
+        return bound
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             call: Call = scope[CALL]
             routed = scope["extensions"][ROUTING_CONTEXT]
-            bound = self._bound[routed["api_base_path"]][routed["operation_id"]]
+            base, ident = routed["api_base_path"], routed["operation_id"]
+            bound = self._bound.get((base, ident)) or self._bind(base, ident)
             requests, trace = bound.requests, call.trace
             trace.validate_at = perf_counter_ns()
             if checks_digits.get() is not call.sandbox.settings.check_digits:
