@@ -21,11 +21,17 @@ def payable_order(s: Situation) -> Iterator[Attempt]:
 
 
 def refundable_order(s: Situation) -> Iterator[Attempt]:
-    """An open order is paid first."""
-    target = s.target
-    if target is not None and target.public["status"] in s.stage.rules.lifecycles["Order"].sets["payable"]:
-        call = Question("POST", f"{CONTROL}/orders/{target.id}/pay", "", {}, b"")
-        yield from s.after("Only a paid order is refunded.", call)
+    """An open order is paid first, and a dispute won."""
+    target, lifecycle = s.target, s.stage.rules.lifecycles["Order"]
+    if target is None:
+        return
+    path, status = f"{CONTROL}/orders/{target.id}", target.public["status"]
+    if status in lifecycle.sets["payable"]:
+        yield from s.after("Only a paid order is refunded.", Question("POST", f"{path}/pay", "", {}, b""))
+    elif "resolve_dispute" in lifecycle.controls(status):
+        headers = {"content-type": "application/json"}
+        call = Question("POST", f"{path}/dispute/resolve", "", headers, b'{"outcome":"won"}')
+        yield from s.after("A disputed order is refunded once the dispute is won.", call)
 
 
 def smaller_refund(s: Situation) -> Iterator[Attempt]:

@@ -202,6 +202,14 @@ def test_a_subscription_that_cannot_be_moved_is_explained(shop: Estate, action: 
     assert found["nearest"] is None
 
 
+def test_a_disputed_order_is_refunded_once_the_dispute_is_won(shop: Estate, tmp_path: Path) -> None:
+    path = f"/orders/{shop.ids['orderId']}"
+    done(shop.control.post(f"{path}/dispute"))
+    refusal = shop.control.post(f"{path}/refund")
+    nearest_succeeds(refusal, explanation(shop.control, refusal), tmp_path)
+    assert "refunded" == done(shop.control.get(path))["order"]["status"]
+
+
 @pytest.mark.parametrize(("path", "header"), [("/v2/plans", {"X-Sandbox": "?"}), ("/s/-/v2/plans", {})])
 def test_an_unknown_sandbox_is_replaced_by_one_that_exists(
     live: Live, tmp_path: Path, path: str, header: dict[str, str]
