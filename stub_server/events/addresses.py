@@ -1,12 +1,14 @@
 """Where deliveries may go: the guard against using the server as a way into networks that it alone can reach."""
 
 import socket
+from collections.abc import Awaitable, Callable
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from threading import BoundedSemaphore
 
 from ..kernel.slices import Lane
 
 Address = IPv4Address | IPv6Address
+Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 _NAT64 = IPv6Network("64:ff9b::/96")
 _PUBLIC6 = IPv6Network("2000::/3")

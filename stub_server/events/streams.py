@@ -1,10 +1,16 @@
-"""Network streams for the HTTP client: a request goes out in one piece, and looking at a kept one costs nothing."""
+"""Network streams for the HTTP client, opened to checked addresses alone.
+
+A request goes out in one piece, and looking at a kept one costs nothing.
+"""
 
 import asyncio
 import ssl
+from collections.abc import Iterable
 from typing import Any
 
 import httpcore2
+
+from .addresses import Resolve, allowed
 
 PIECE = 8_192  # bytes read at once
 MOST_READS = 64  # of one answer, of whose body little is wanted
@@ -70,3 +76,50 @@ class Stream(httpcore2.AsyncNetworkStream):
         if info == "is_readable":
             return self._reader.at_eof() or self._reader.exception() is not None or self._writer.is_closing()
         return self._writer.get_extra_info(info)
+
+
+class Unreachable(Exception):
+    """There is no address that may be connected to. `error` says why: `dns` or `blocked`."""
+
+    def __init__(self, error: str) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class Guard(httpcore2.AsyncNetworkBackend):
+    """Opens connections. A name is resolved once, checked, and the very address that was checked is connected to.
+
+    So it cannot mean something else a moment later. `local` opens this machine and private networks.
+    """
+
+    def __init__(self, *, local: bool, resolve: Resolve) -> None:
+        self._local, self._resolve = local, resolve
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Connect to the first address that takes a connection. Raises Unreachable, httpcore2.ConnectError."""
+        addresses = await self._addresses(host, port)
+        for address in addresses[:-1]:
+            try:
+                return await Stream.to(address, port)
+            except httpcore2.ConnectError:
+                continue
+        return await Stream.to(addresses[-1], port)
+
+    async def _addresses(self, host: str, port: int) -> list[str]:
+        try:
+            found = await self._resolve(host, port)
+        except TimeoutError as error:
+            raise httpcore2.ConnectTimeout(str(error)) from error
+        except (OSError, ValueError, OverflowError) as error:
+            raise Unreachable("dns") from error
+        open_ones = [address for address in found if allowed(address, local=self._local)]
+        if not open_ones:
+            raise Unreachable("blocked" if found else "dns")
+        return open_ones
