@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from stub_server.cli import main
-from stub_server.contract import bundle, conformity, references
+from stub_server.contract import bundle, conformity, laws, references
 from stub_server.contract.document import Document
 from stub_server.contract.source import ContractError
 
@@ -346,6 +346,8 @@ BROKEN = {
         updated("$.paths['/v2/orders'].get.parameters[?@.name == 'sort'].schema.enum", "[code]"),
         "$.paths['/v2/orders'].get.parameters[4].schema: 4 names for 5 values: name each in x-enum-varnames",
     ),
+}  # fmt: skip
+STOPPED = {
     "a record that the server cannot keep": (
         updated("$.components.schemas.Subscription.properties.code", "{ minLength: 60 }"),
         "the contract does not fit the records of this server: a stored Subscription does not match",
@@ -359,11 +361,23 @@ BROKEN = {
 
 @pytest.mark.check
 @pytest.mark.parametrize("what", BROKEN)
+def test_a_law_that_an_overlay_breaks_is_found(tmp_path: Path, what: str) -> None:
+    """With file, line, JSONPath and reason."""
+    actions, expected = BROKEN[what]
+    file = overlay(tmp_path, actions)
+    contract = Document(bundle.load(OPENAPI / "openapi.yaml", [file], read_once))
+    found = laws.faults(contract, document("sandbox.yaml"))
+    told = [str(bundle.name_overlays([file], fault, document().raw)) for fault in found]
+    assert any(text.startswith(f"{file}:4: {expected}") for text in told), told
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("what", ["a link by a parameter that is not there", *STOPPED])
 def test_the_command_tells_which_law_an_overlay_breaks(
     tmp_path: Path, check: Callable[[str], tuple[int, str]], what: str
 ) -> None:
-    """With file, line, JSONPath and reason."""
-    actions, expected = BROKEN[what]
+    """And what the server cannot do with it."""
+    actions, expected = (BROKEN | STOPPED)[what]
     code, told = check(actions)
     assert 1 == code
     assert f"Error: {tmp_path / 'overlay.yaml'}:4: {expected}" in told, told

@@ -183,6 +183,11 @@ def test_the_sample_can_be_used_at_once(default: Sandbox) -> None:
     assert date_time_ms(order.public["last_transaction"]["expires_at"]) > default.clock.now
 
 
+@pytest.fixture(scope="module", params=[NOW, "2027-03-01T00:30:00.000Z", "2028-02-29T12:00:00.000Z"])
+def some_day(request: pytest.FixtureRequest) -> Sandbox:
+    return world("default", now=request.param)
+
+
 @pytest.mark.parametrize(
     ("persona", "status"),
     [
@@ -190,10 +195,8 @@ def test_the_sample_can_be_used_at_once(default: Sandbox) -> None:
         ("on_trial", "trialing"), ("loyal_member", "active"), ("refunded_buyer", "canceled"), ("company_br", "active"),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("now", [NOW, "2027-03-01T00:30:00.000Z", "2028-02-29T12:00:00.000Z"])
-def test_personas_are_what_their_names_say(persona: str, status: str, now: str) -> None:
-    sandbox = world("default", now=now)
-    held = list(sandbox.store.subscriptions.rows_of("customerId", sandbox.personas[persona]))
+def test_personas_are_what_their_names_say(persona: str, status: str, some_day: Sandbox) -> None:
+    held = list(some_day.store.subscriptions.rows_of("customerId", some_day.personas[persona]))
     assert [row.public["status"] for row in held] == [status]
     assert held[0].public["cancel_at_period_end"] == (persona in ("leaving_soon", "left_early"))
 
