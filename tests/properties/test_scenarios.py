@@ -76,7 +76,7 @@ def test_laws_look_at_something(default: Sandbox) -> None:
 
 @pytest.fixture(scope="module")
 def elsewhere(small_busy: str) -> list[dict[str, str]]:
-    """What three fresh processes, each with a hash seed and a time zone of its own, make of every scenario."""
+    """What two fresh processes, each with a hash seed and a time zone of its own, make of every scenario."""
     names = [small_busy if name == "busy" else name for name in SCENARIOS]
     code = f"from tests.support.worlds import digest, world; print({{n: digest(world(n)) for n in {names!r}}})"
     return [
@@ -87,12 +87,12 @@ def elsewhere(small_busy: str) -> list[dict[str, str]]:
                 env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT), "TZ": zone},
             ).stdout
         )
-        for seed, zone in (("1", "UTC"), ("2", "America/Sao_Paulo"), ("4294967295", "Asia/Tokyo"))
+        for seed, zone in (("1", "America/Sao_Paulo"), ("4294967295", "Asia/Tokyo"))
     ]  # fmt: skip
 
 
 def test_three_processes_make_the_same_world(scenario: str, elsewhere: list[dict[str, str]]) -> None:
-    assert [digest(world(scenario))] * 3 == [made[scenario] for made in elsewhere]
+    assert [digest(world(scenario))] * 2 == [made[scenario] for made in elsewhere]
 
 
 def test_another_seed_makes_another_world_with_the_same_named_ids(default: Sandbox) -> None:

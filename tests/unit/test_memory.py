@@ -14,7 +14,8 @@ from stub_server.engine.step import Cause
 from stub_server.kernel.clock import DAY, wall_ms
 from stub_server.worlds import entries
 
-from ..support.live import FROZEN, NO_TLS, running
+from ..conftest import Serve
+from ..support.live import FROZEN, NO_TLS
 from ..support.worlds import drafted
 
 pytestmark = pytest.mark.check
@@ -111,12 +112,15 @@ def test_a_copy_whose_time_is_over_is_gone_when_the_next_one_is_made(monkeypatch
         ("GET", "/nowhere", 404),
     ],
 )
-def test_a_request_that_was_answered_leaves_nothing_to_collect(method: str, path: str, status: int) -> None:
+def test_a_request_that_was_answered_leaves_nothing_to_collect(
+    serve: Serve, method: str, path: str, status: int
+) -> None:
     """What sends a whole answer knows the scope that it stands in, and what creates a sandbox knows the call.
 
     Kept there, each request would stay, and with it the sandbox.
     """
-    with running(FROZEN) as live, httpx2.Client(base_url=live.url, verify=NO_TLS) as client:
+    live = serve()
+    with httpx2.Client(base_url=live.url, verify=NO_TLS) as client:
         client.headers["Authorization"] = f"Bearer {live.app.sandboxes.default.credentials['private_key']}"
         headers = {"X-Sandbox-As-Of": "0"} if path == "/v2/plans" else {}
         body: dict[str, str] | None = {} if method == "POST" else None
