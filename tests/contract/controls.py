@@ -111,6 +111,14 @@ class Controls:
         elif operation == "listSteps":
             self._done("POST", "clock/advance", json={"seconds": 1})
 
+    def empty_for(self, operation: str, body: Any) -> None:
+        """Let years pass in a world without members, but for the ten that are the most: each takes half a second."""
+        if operation != "advanceClock" or not isinstance(body, Mapping):
+            return
+        days, months = body.get("days", 0), body.get("months", 0)
+        if isinstance(days, int) and isinstance(months, int) and 365 < days + 30 * months < 3650:
+            self._done("POST", "reset", json={"scenario": "empty"})
+
     def _done(self, method: str, path: str, **options: Any) -> httpx2.Response:
         return self._http.request(method, f"/s/{FORK}/_sandbox/{path}", **options).raise_for_status()
 

@@ -77,6 +77,7 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
         query = known.aim_query(name, query)
     else:
         path = controls.aim_path(name, path, every=phase == "coverage")
+        controls.empty_for(name, body)
     body = harmless(name, body)
     if path != case.path_parameters:
         case.path_parameters = path
