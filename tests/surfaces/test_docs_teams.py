@@ -155,6 +155,7 @@ def test_the_steps_of_the_dockerfile_make_a_server_that_is_healthy_and_shut(tmp_
     for instruction, text in instructions((ROOT / "Dockerfile").read_text(encoding="utf-8")):
         container.step(instruction, text)
     assert f"{container.exposed}:{container.env['STUB_PORT']}" == run[run.index("-p") + 1]
+    assert len([*tmp_path.rglob("site-packages/stub_server/contract/__pycache__/contract.json")]) == 1
     # The port of the container is its own; here it is one of this machine's.
     key, _, value = run[run.index("-e") + 1].partition("=")
     container.env |= {key: value, "STUB_PORT": free_port()}
