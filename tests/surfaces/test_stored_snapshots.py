@@ -2,13 +2,19 @@
 
 import sqlite3
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from stub_server.app import create_app
+from stub_server.files.states import StoreError
+
+from ..journeys.hooks import clients
 from ..journeys.past import everything
 from ..support.files import exported, imported
+from ..support.live import FROZEN, running
 from ..support.make import Json, created, customer_body
 from ..support.overlays import overlay, updated
 from ..support.processes import Process
@@ -119,7 +125,7 @@ def test_reset_import_and_deletion_drop_the_stored_snapshots(tmp_path: Path) -> 
 
 
 def test_a_server_begins_with_the_snapshots_of_a_file_and_keeps_them(tmp_path: Path) -> None:
-    with Process(*NOW) as server, server.control() as control:
+    with running(FROZEN) as live, clients(live) as (_, control):
         snapshot(control)
         before = listed(control)
         (tmp_path / "bug.world").write_bytes(exported(control))
@@ -132,35 +138,35 @@ def test_a_server_begins_with_the_snapshots_of_a_file_and_keeps_them(tmp_path: P
 
 
 def test_a_damaged_snapshot_stops_the_start(tmp_path: Path) -> None:
-    with store(tmp_path, *NOW) as server:
-        with server.control() as control:
-            snapshot(control)
-        server.stop()
-    state = max((tmp_path / "store" / "states").iterdir(), key=lambda path: int(path.name))
+    settings = replace(FROZEN, store=tmp_path)
+    with running(settings) as live, clients(live) as (_, control):
+        snapshot(control)
+    state = max((tmp_path / "states").iterdir(), key=lambda path: int(path.name))
     data = state.read_bytes()
     for spoilt in (data[:5000] + bytes([data[5000] ^ 1]) + data[5001:], data[:-100], b""):
         state.write_bytes(spoilt)
-        said = server.refused()
+        with pytest.raises(StoreError) as refused:
+            create_app(settings)
+        said = str(refused.value)
         assert f"states/{state.name} is damaged" in said or "the snapshot clean of the sandbox default" in said
     state.unlink()
-    assert "No such file" in server.refused()
+    with pytest.raises(StoreError, match="No such file"):
+        create_app(settings)
 
 
 def test_a_snapshot_that_does_not_fit_the_served_contract_stops_the_start_with_a_list(tmp_path: Path) -> None:
     """Also where the sandbox itself fits, which has gone back to before the record."""
-    with store(tmp_path, *NOW, "--scenario", "empty", "--history", "0") as server:
-        with server.api() as api, server.control() as control:
-            snapshot(control, "before")
-            created(api.post("/v2/customers", json=customer_body()))
-            snapshot(control)
-            assert 200 == control.post("/snapshots/before/restore").status_code
-        server.stop()
+    settings = replace(FROZEN, store=tmp_path / "store", scenario="empty", history=0)
+    with running(settings) as live, clients(live) as (api, control):
+        snapshot(control, "before")
+        created(api.post("/v2/customers", json=customer_body()))
+        snapshot(control)
+        assert 200 == control.post("/snapshots/before/restore").status_code
     strict = overlay(tmp_path, updated("$.components.schemas.Customer.properties.name", "{ maxLength: 12 }"))
     said = store(tmp_path, "--history", "0", "--overlay", str(strict)).refused()
     assert says(said, "snapshot clean", "sandbox default")
     assert ":\n  customers " in said
-    with server:
-        server.stop()
+    create_app(settings).sandboxes.keeper.close()
 
 
 def test_a_snapshot_that_cannot_be_written_leaves_the_one_of_its_name(tmp_path: Path) -> None:
