@@ -149,12 +149,12 @@ class Terminal(SpecMiddleware):
         self._shipped = shipped
         self._uploads = Uploads()
         self._apis: dict[str, tuple[Specification, Resolver]] = {}
-        self._bound: dict[tuple[str, str], Bound] = {}
+        self._bound: dict[str, dict[str, Bound]] = {}
 
     def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
         """Take the operations of an API. Each is bound at its first request: a start has no time for all."""
         base = specification.base_path if base_path is None else base_path
-        self._apis[base] = specification, options["resolver"]
+        self._apis[base], self._bound[base] = (specification, options["resolver"]), {}
 
     def _bind(self, base: str, ident: str) -> Bound:
         """Resolve the operation's handler with Connexion's resolver, and describe its requests and responses."""
@@ -184,7 +184,7 @@ class Terminal(SpecMiddleware):
             requests.rely_on(Requests(made_for, self._shipped, schemas, takes, ignore_unknown=False))
             told = success_of(operation, made_for)
             success = None if told in made_for.responses else told
-        bound = self._bound[base, ident] = Bound(operation, parsed.function, requests, schemas, success)
+        bound = self._bound[base][ident] = Bound(operation, parsed.function, requests, schemas, success)
         return bound
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -192,7 +192,7 @@ class Terminal(SpecMiddleware):
             call: Call = scope[CALL]
             routed = scope["extensions"][ROUTING_CONTEXT]
             base, ident = routed["api_base_path"], routed["operation_id"]
-            bound = self._bound.get((base, ident)) or self._bind(base, ident)
+            bound = self._bound[base].get(ident) or self._bind(base, ident)
             requests, trace = bound.requests, call.trace
             trace.validate_at = perf_counter_ns()
             if checks_digits.get() is not call.sandbox.settings.check_digits:
