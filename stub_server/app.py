@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from connexion.middleware import ConnexionMiddleware
 
 from .calls.call import CONTROL
 from .calls.server import Server
@@ -31,23 +30,28 @@ from .explain.mending import Mender
 from .files.directory import Directory
 from .files.package import MOST_BYTES, BadFile
 from .files.states import StoreError
-from .http import cors
-from .http.as_of import TimeTravel
-from .http.auth import Gate, Security
+from .http.access import AccessPolicy, Origins
+from .http.application import Application
 from .http.console import console_pages
-from .http.edge import Edge
-from .http.fitting import check_fit
-from .http.inbox import Inboxes
-from .http.pages import Viewers, contract_pages
-from .http.ratelimit import RateLimit
+from .http.context import RequestContext
+from .http.contract_files import Viewers, contract_pages
+from .http.dispatch import Dispatch
+from .http.due_jobs import DueJobs
+from .http.fault_injection import BodyFaults, FaultInjection
+from .http.hosts import HostPolicy, Hosts
+from .http.idempotency import Idempotency
+from .http.pages import Pages
+from .http.rate_limit import RateLimit
 from .http.rehearsal import Rehearsal
-from .http.router import Router
-from .http.simulation import FaultInjection
-from .http.terminal import Terminal
+from .http.routing import Routing
+from .http.security import Gate, Security
+from .http.selection import FirstUse, SandboxSelection
+from .http.time_travel import TimeTravel
+from .http.validation import Validation
 from .kernel.clock import wall_ms
 from .kernel.problem import Unavailable
 from .kernel.record import Body
-from .resolver import Handlers
+from .resolver import Handlers, check_fit
 from .seeding.world import Seeding
 from .settings import Settings
 from .store.spec import Check
@@ -67,7 +71,7 @@ def data_dir(name: str) -> Path:
     return inside if inside.is_dir() else PACKAGE.parent / name
 
 
-def create_app(settings: Settings | None = None) -> Edge:
+def create_app(settings: Settings | None = None) -> Application:
     """The whole server. Raises ContractError, ScenarioError, StoreError or BadFile for what cannot be used."""
     settings = settings or Settings()
     # Connexion logs every operation it adds, which no user needs.
@@ -114,7 +118,7 @@ def _served(
     schemas: Schemas,
     known: Formats,
     directory: Directory | None,
-) -> Edge:
+) -> Application:
     """The server of these contracts, and of the worlds in a directory."""
     fresh = secrets.token_bytes(32)
     random = fresh if directory is None else directory.secret(fresh)
@@ -171,21 +175,8 @@ def _served(
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback)
     documents = {"": document, CONTROL: control}
     compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
-    terminal = Terminal(
-        documents,
-        compiled,
-        shipped,
-        ignore_unknown=settings.ignore_unknown,
-    )
-    api = ConnexionMiddleware(
-        terminal, import_name=__name__, middlewares=[Router, TimeTravel, FaultInjection, Security]
-    )
-    for base, part, package in (
-        ("", document, OPERATIONS),
-        (CONTROL, control, "stub_server.operations.control"),
-    ):
-        api.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), gate=gate, documents=documents)
-    rehearsal = Rehearsal(api)
+    app = Application(Dispatch(documents, compiled, shipped))
+    rehearsal = Rehearsal(lambda: app.layer(Routing))
     server = Server(
         __version__,
         settings.url,
@@ -203,7 +194,8 @@ def _served(
         waiting=Waiting(settings.max_connections),
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty key would admit everybody
     )
-    origins = cors.Origins(settings.cors_origins, loopback=settings.loopback)
+    hosts = Hosts(settings.allow_hosts, loopback=settings.loopback)
+    origins = Origins(settings.cors_origins, loopback=settings.loopback)
     examples = LiveExamples(document, Mender(document, schemas), rehearsal)
     files = contract_pages(document.raw, control.raw, CONTROL, Viewers(gate, origins), examples.fill)
     contracts = dict.fromkeys(document.operations, files["/openapi.json"])
@@ -213,14 +205,33 @@ def _served(
         contracts,
         (file.name for file in (PACKAGE / "console" / "static").iterdir()),
     )
-    return Edge(
-        Inboxes(api),
-        pages,
+    limit = () if settings.rate_limit is None else (partial(RateLimit, rule=settings.rate_limit),)
+    app.serve(
         server,
-        origins=origins,
-        hosts=settings.allow_hosts,
-        rate_limit=None if settings.rate_limit is None else RateLimit(*settings.rate_limit),
+        [
+            partial(RequestContext, server=server, hosts=hosts, origins=origins),
+            partial(HostPolicy, hosts=hosts),
+            partial(SandboxSelection, server=server, hosts=hosts, pages=pages),
+            partial(AccessPolicy, origins=origins),
+            partial(DueJobs, server=server),
+            *limit,
+            partial(Pages, pages=pages),
+            Routing,
+            FaultInjection,
+            Security,
+            partial(Validation, schemas=compiled, shipped=shipped, ignore_unknown=settings.ignore_unknown),
+            BodyFaults,
+            FirstUse,
+            TimeTravel,
+            Idempotency,
+        ],
     )
+    for base, part, package in (
+        ("", document, OPERATIONS),
+        (CONTROL, control, "stub_server.operations.control"),
+    ):
+        app.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), gate=gate, documents=documents)
+    return app
 
 
 def _file(path: Path) -> bytes:

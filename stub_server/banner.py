@@ -9,18 +9,18 @@ from .calls.call import CONTROL
 from .calls.server import Server
 from .commands.options import LOCAL, aimed, command
 from .engine.sandbox import DEFAULT, Sandbox
-from .http.edge import Edge
+from .http.application import Application
 from .kernel.clock import iso
 from .settings import Settings
 
 
-def show(app: Edge, settings: Settings, console: Console) -> None:
+def show(app: Application, settings: Settings, console: Console) -> None:
     """Print the banner. No line is wrapped: a command broken by the terminal's width would not paste."""
     for line in lines(app, settings):
         console.print(line, soft_wrap=True, highlight=False)
 
 
-def lines(app: Edge, settings: Settings) -> list[Text]:
+def lines(app: Application, settings: Settings) -> list[Text]:
     """The banner, line by line."""
     server: Server = app.server
     sandbox = app.sandboxes.default

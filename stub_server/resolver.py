@@ -10,6 +10,8 @@ from connexion.operations import AbstractOperation
 from connexion.resolver import Resolution, Resolver
 
 from .contract.document import Document, Operation
+from .contract.source import ContractError, json_path
+from .http.requests import takes_of
 from .kernel.problem import NotBuilt
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -47,7 +49,11 @@ class Handlers(Resolver):
     def resolve(self, operation: AbstractOperation) -> Resolution:
         """The function behind an operation; one that an overlay added has none and responds with 501."""
         view = self._document.operations[operation.operation_id]
-        return _Found(lambda: self.function(view) or _not_built(view.id), view.id)
+        return _Found(lambda: self.handler(view), view.id)
+
+    def handler(self, operation: Operation) -> Callable[..., Any]:
+        """The handler of an operation; the one that refuses where there is no behaviour."""
+        return self.function(operation) or _not_built(operation.id)
 
     def function(self, operation: Operation) -> Callable[..., Any] | None:
         """The handler of an operation, or None."""
@@ -67,3 +73,14 @@ def _not_built(ident: str) -> Callable[..., Any]:
         raise NotBuilt(f"The contract lists {ident}, but this sandbox has no behaviour for it.")
 
     return handler
+
+
+def check_fit(operation: Operation, handler: Callable[..., Any]) -> None:
+    """Raises ContractError for an operation that its handler can never serve."""
+    takes = takes_of(handler)
+    where = f"{json_path(['paths', operation.path, operation.method.lower()])}: {operation.id}"
+    ids = operation.path.count("{")
+    if not takes.anything and ids != takes.ids:
+        raise ContractError(f"{where} works with {takes.ids} ids in its path, and here the path has {ids}")
+    if takes.body_needed and operation.body is None:
+        raise ContractError(f"{where} cannot do without a request body, and here it has none")

@@ -19,9 +19,9 @@ from .contract.source import ContractError
 from .delivery.courier import GRACE
 from .files.package import BadFile
 from .files.states import StoreError
-from .http.edge import Edge
-from .http.watch import Limits
-from .http.wire import protocol
+from .http.application import Application
+from .http.monitor import Limits
+from .http.protocol import protocol
 from .request_log import RequestLog
 from .scenarios.scenario import ScenarioError
 from .settings import Settings
@@ -111,7 +111,7 @@ def with_port(settings: Settings, listener: socket.socket) -> Settings:
     return replace(settings, port=listener.getsockname()[1])
 
 
-def build(settings: Settings) -> Edge:
+def build(settings: Settings) -> Application:
     """The application. Raises CannotServe for a contract, overlay, scenario, store or file that cannot be used."""
     try:
         return create_app(settings)
@@ -123,14 +123,15 @@ def build(settings: Settings) -> Edge:
         raise CannotServe("\n  ".join((f"--restore {settings.restore}: it cannot be used.", *error.reasons))) from None
 
 
-def run(app: Edge, settings: Settings, listener: socket.socket) -> None:
+def run(app: Application, settings: Settings, listener: socket.socket) -> None:
     """Print the banner and serve until a signal comes."""
     banner.show(app, settings, Console())
     calm_collector()
     sys.setswitchinterval(HANDOVER)
     server = _Server(app, uvicorn_config(app, Limits(connections=settings.max_connections)))
     log = None if settings.log == "quiet" else RequestLog(settings.log).start()
-    app.listener = log
+    if log is not None:
+        app.server.listeners.append(log)
     # uvicorn shuts down in order and then raises the signal again: a stop on request is not a failure.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
@@ -146,7 +147,7 @@ def run(app: Edge, settings: Settings, listener: socket.socket) -> None:
 class _Server(uvicorn.Server):
     """uvicorn, which tells the application at once when it is to stop."""
 
-    def __init__(self, app: Edge, config: uvicorn.Config) -> None:
+    def __init__(self, app: Application, config: uvicorn.Config) -> None:
         super().__init__(config)
         self._app = app
 

@@ -1,9 +1,12 @@
-"""One call of an operation: its caller, its sandbox, and the methods that handlers use."""
+"""One request: its headers, its caller, its sandbox, and the methods that handlers use."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
-from typing import Any, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..contract.document import Lifecycle, Operation
 from ..engine.draft import Draft
@@ -16,13 +19,18 @@ from ..kernel.trace import Trace
 from ..store.memory import Store
 from ..store.table import Table
 from ..worlds.entry import Entry
-from .head import Head
 
+if TYPE_CHECKING:
+    from .reply import Streamed
+
+CALL = "stub_server.call"
+"""Where the scope of a request has its Call."""
 CONTROL = "/_sandbox"
 Answer: TypeAlias = tuple[int, list[tuple[bytes, bytes]], Sequence[bytes], bytes]
 """Status, headers, and the body in parts and joined: the journal keeps the parts, which the store has anyway."""
 LARGEST_BODY = 1_048_576  # bytes
-_MOST_WARNINGS = 50
+_MOST_KEPT = 50  # warnings of one request
+MOST_WARNINGS = 20  # of one answer
 _GONE = "The sandbox was reset or deleted while this request waited, and nothing was changed. Send it again."
 
 
@@ -48,43 +56,96 @@ class Caller:
         return scope in scopes or "*" in scopes or scope.partition(":")[0] + ":*" in scopes
 
 
+@dataclass(slots=True, eq=False)
+class Head:
+    """The headers of a request, and what follows from them alone.
+
+    It is worked out once and shared by the requests that send the same headers: nothing may change it.
+
+    `by_name` has the names in lower case. `sandbox` is the one that X-Sandbox names. A `repeated` header came more than
+    once and must not. `has_host` is False where there is no Host, and `coding` is a transfer coding that is not known.
+    `warnings` are those that follow from the headers alone. `origin` is the page that sent the request, as its browser
+    says, and `is_foreign` whether that page is of another machine. `is_ordinary` is False where something about the
+    host, a webhook's delivery, a coding or a repeated header is to be looked at, `is_special` True where a header asks
+    for a failure, a delay or the past, `is_coded` where the body is compressed.
+
+    `packed` is how the journal keeps the headers: names, then values, without credentials. Where it `is_suspect` a
+    value may hold a secret all the same.
+    """
+
+    by_name: Mapping[bytes, bytes]
+    sandbox: str | None = None
+    repeated: str | None = None
+    has_host: bool = True
+    coding: bytes = b""
+    warnings: tuple[str, ...] = ()
+    origin: bytes | None = None
+    is_foreign: bool = False
+    is_ordinary: bool = True
+    is_special: bool = False
+    is_coded: bool = False
+    is_suspect: bool = False
+    packed: bytes = b""
+
+
 class Call:
     """The first argument of every handler, which reads through `store` and writes to `draft` only.
 
-    It is made when a request arrives, and every layer adds what it knows: the edge `sandbox` and `prefix`, then `trace`
-    and `store`; the router `operation` and `path_values`; the gate `caller`.
+    It is made when a request arrives. What a layer of `http/` adds is set once, by that layer, which is named below.
     """
 
+    # SandboxSelection
     trace: Trace
     store: Store
+    has_begun = False
+    """Whether there is a trace: not in a request that was refused before a sandbox was chosen."""
     prefix = ""
     """The `/s/{name}` that was taken off the path, or empty."""
-    client: tuple[str, int] | None = None
+    pending: Sandbox | None = None
+    """The sandbox that does not exist yet, until the request is accepted: a request that is refused creates none."""
+    # RateLimit
+    limits: Sequence[tuple[bytes, bytes]] = ()
+    """Headers of its answer about the rate limit."""
+    # Pages
+    is_kept = True
+    """Whether the journal keeps it: no pages and no preflights."""
+    # Routing
+    path_values: tuple[str, ...] = ()
+    # FaultInjection
+    faults: Any = None
+    """What is done to this request on demand: an `http.fault_injection.Injection`, or None."""
+    # Security
     caller: Caller | None = None
     operation: Operation | None = None
-    path_values: tuple[str, ...] = ()
+    # Validation
     body_bytes = b""
     upload: bytes | bytearray = b""
     """The file that came as its body, while it is dealt with."""
-    answer: Answer | None = None
-    """What the operation answers, until the edge sends it. What comes in pieces is sent by who makes them."""
-    sent_headers: Sequence[tuple[bytes, bytes]] = ()
-    """Those of its answer, until the journal has packed them."""
-    limits: Sequence[tuple[bytes, bytes]] = ()
-    """Headers of its answer that tell of the rate limit."""
-    warnings: tuple[str, ...] = ()
-    meant: Sandbox | None = None
-    """The sandbox that does not exist yet, until the request is accepted: a request that is refused creates none."""
-    made: Entry | None = None
-    """The sandbox that this request created: if the request fails after all, it is deleted again."""
-    body_faults: Callable[[Any], Awaitable[None]] | None = None
-    """Applies the fault rules that read the body."""
-    first_use: Callable[[], Awaitable[None]] | None = None
-    """Creates the sandbox that does not exist yet."""
-    go_back: Callable[[], Awaitable[None]] | None = None
-    """Turns to the past."""
+    values: tuple[str, ...] = ()
+    """The ids in its path, checked."""
+    arguments: Mapping[str, Any] = MappingProxyType({})
+    """Its query and body, as far as its handler takes them."""
     has_odd_names = False
     """Whether a map in its body may have a key that no map may have."""
+    # FirstUse
+    created: Entry | None = None
+    """The sandbox that this request created: if the request fails after all, it is deleted again."""
+    # Idempotency
+    reply_key: tuple[ReplyKey, bytes] | None = None
+    """Under which key its reply is saved, and the fingerprint of the request."""
+    # Whoever answers: a page, Idempotency or Dispatch
+    answer: Answer = (0, [], (), b"")
+    """What is sent, by RequestContext alone."""
+    stream: Streamed | None = None
+    """What is sent instead, piece by piece."""
+    is_preflight = False
+    """Whether the answer is a preflight's, which has no further headers."""
+    # RequestContext
+    sent_headers: Sequence[tuple[bytes, bytes]] = ()
+    """Those of its answer, until the journal has packed them."""
+
+    client: tuple[str, int] | None = None
+    warnings: tuple[str, ...] = ()
     has_recorded = False
     """Whether something was done already, whatever becomes of the rest."""
     _draft: Draft | None = None
@@ -100,7 +161,7 @@ class Call:
     def begin(self) -> Trace:
         """The world has been chosen: from here on there is a trace of the request in it."""
         sandbox = self.sandbox
-        self.store = sandbox.store
+        self.store, self.has_begun = sandbox.store, True
         path = self.path or "/"
         ident, now, step = sandbox.ids.request(), sandbox.clock.now, sandbox.log.number
         self.trace = Trace(ident, now, self.method, path, self.query_string, sandbox.name, step)
@@ -129,7 +190,7 @@ class Call:
 
     def warn(self, *codes: str) -> None:
         """Add codes to X-Sandbox-Warnings, for what is accepted but may be a mistake."""
-        if codes and len(self.warnings) < _MOST_WARNINGS:  # bounded, as each new one is compared with all
+        if codes and len(self.warnings) < _MOST_KEPT:  # bounded, as each new one is compared with all
             self.warnings = tuple(dict.fromkeys(self.warnings + codes))
 
     def lifecycle(self, resource: str) -> Lifecycle:
@@ -167,15 +228,6 @@ class Call:
             code="project_not_allowed",
             details=[detail("allowed_projects", "project_not_allowed", message, "header")],
         )
-
-    async def accept(self, body: Any) -> None:
-        """The request is valid: do what waits for that. Raises refusals."""
-        if self.body_faults is not None:
-            await self.body_faults(body)
-        if self.first_use is not None:
-            await self.first_use()
-        if self.go_back is not None:
-            await self.go_back()
 
     # -- change
 

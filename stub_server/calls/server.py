@@ -1,7 +1,7 @@
 """What handlers can use of the server: its address, contracts, sandboxes and tokens."""
 
 import hmac
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from time import monotonic
@@ -13,6 +13,7 @@ from ..contract.schema import Schemas
 from ..delivery.courier import Courier
 from ..engine.sandbox import Sandbox
 from ..events.sender import Sender
+from ..kernel.trace import Trace
 from ..worlds.sandboxes import Sandboxes
 from .tokens import Tokens
 from .waiting import Waiting
@@ -62,6 +63,8 @@ class Server:
     """Set when the server stops: a request that waits for something waits no longer."""
     certifying: set[str] = field(default_factory=set)
     """The sandboxes in which a receiver is being certified."""
+    listeners: list[Callable[[Trace, Sequence[str]], None]] = field(default_factory=list)
+    """Called with every request once it is answered, and its warnings."""
     followers: set[Any] = field(default_factory=set)
     """The readers of streams."""
     downloads: WeakSet[Any] = field(default_factory=WeakSet)

@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 from ..calls.call import CONTROL
 from ..contract.document import Document, Operation
 from ..http.console import WORLD
-from ..http.router import DOCS
+from ..http.routing import DOCS
 from .sheet import Sheet, sources
 
 # Everything a page needs comes from this server: no font, script or picture from elsewhere, and no inline script.

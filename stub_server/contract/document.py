@@ -32,7 +32,7 @@ class Response(NamedTuple):
 class Operation(NamedTuple):
     """One operation as the contract describes it. `scheme` is None if it needs no credential.
 
-    `upload` is the media type of a body that is a file and no JSON.
+    `upload` is the media type of a body that is a file and no JSON. One that `takes_key` has an Idempotency-Key.
     """
 
     id: str
@@ -46,6 +46,7 @@ class Operation(NamedTuple):
     body: Json | None
     body_required: bool
     upload: str | None
+    takes_key: bool
     responses: Mapping[int, Response]
     raw: Json
 
@@ -144,6 +145,7 @@ class Document:
         if len(names) > 1:
             raise ContractError(f"{where}: one security scheme per operation, not {', '.join(names)}")
         body = self.resolve(raw.get("requestBody"))
+        parameters = tuple(self._parameter(p) for p in raw.get("parameters", ()))
         return Operation(
             id=raw["operationId"],
             method=method.upper(),
@@ -152,10 +154,11 @@ class Document:
             scheme=names[0] if names else None,
             scopes=frozenset(raw.get("x-scopes", ())),
             emits=tuple(raw.get("x-emits", ())),
-            parameters=tuple(self._parameter(p) for p in raw.get("parameters", ())),
+            parameters=parameters,
             body=body["content"][JSON].get("schema", {}) if body and JSON in body["content"] else None,
             body_required=bool(body and body.get("required") and JSON in body["content"]),
             upload=next(iter(body["content"]), None) if body and JSON not in body["content"] else None,
+            takes_key=any(p.place == "header" and p.name.lower() == "idempotency-key" for p in parameters),
             responses={code: self._response(code, r) for code, r in _by_status(raw["responses"], where)},
             raw=raw,
         )

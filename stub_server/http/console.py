@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 from a2wsgi.wsgi import build_environ
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.beginning import credentials_of
-from ..calls.call import CONTROL, Call
+from ..calls.call import CONTROL, Answer, Call
 from ..contract.document import Document
 from ..kernel.problem import Forbidden
 from ..kernel.slices import Lane
-from .door import check_control
-from .errors import Headers
-from .pages import File, refuse_method
-from .router import CALL, DOCS
+from .access import check_control
+from .contract_files import File
+from .pages import Page
+from .refusals import Headers
+from .routing import DOCS
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -48,7 +48,7 @@ class World:
     private_key: str | None = None
 
 
-class Pages:
+class Console:
     """A WSGI application as an ASGI application, imported and created at the first request.
 
     Its thread waits for nobody, and nobody for it when the server stops: one that waited for the event loop, which had
@@ -61,21 +61,20 @@ class Pages:
         self._app: WSGIApplication | None = None
         self._lane = Lane()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] not in ("GET", "HEAD"):
-            await refuse_method(scope["method"], send)
-            return
+    async def answer(self, call: Call) -> Answer:
+        """What the application answers."""
         if self._app is None:
             made = await self._lane.beside(self._make)  # importing Flask takes time; others are served meanwhile
             self._app = self._app or made  # two first requests may have come at once
-        call: Call = scope[CALL]
-        file = self._contracts.get(scope["path"].removeprefix(f"{DOCS}/"))
+        file = self._contracts.get(call.path.removeprefix(f"{DOCS}/"))
         further = {} if file is None else {WORLD: self._world(call, (await file.served(call)).body)}
+        scope = {
+            "type": "http", "http_version": "1.1", "method": call.method, "scheme": "http", "path": call.path,
+            "query_string": call.query_string, "root_path": call.prefix, "headers": call.headers.items(),
+        }  # fmt: skip
         # a2wsgi declares ASGI's types again.
-        environ = build_environ(cast(Any, {**scope, **further, "root_path": call.prefix}), cast(Any, BytesIO()))
-        status, headers, body = await self._lane.beside(partial(copy_context().run, _answer, self._app, environ))
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        environ = build_environ(cast(Any, {**scope, **further}), cast(Any, BytesIO()))
+        return await self._lane.beside(partial(copy_context().run, _answer, self._app, environ))
 
     def _world(self, call: Call, contract: bytes) -> World:
         """The world of a call; its credentials for those whom the control surface would tell them."""
@@ -89,7 +88,7 @@ class Pages:
         return World(name, url, shown, has_admin_key, told["jwt"], told["private_key"])
 
 
-def _answer(app: WSGIApplication, environ: Any) -> tuple[int, Headers, bytes]:
+def _answer(app: WSGIApplication, environ: Any) -> Answer:
     """The whole answer of a WSGI application."""
     begun: list[tuple[str, list[tuple[str, str]]]] = []
 
@@ -103,25 +102,23 @@ def _answer(app: WSGIApplication, environ: Any) -> tuple[int, Headers, bytes]:
     finally:
         getattr(parts, "close", lambda: None)()
     status, headers = begun[-1]
-    return int(status[:3]), [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers], body
+    encoded: Headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+    return int(status[:3]), encoded, (body,), body
 
 
-async def _to_the_front(scope: Scope, receive: Receive, send: Send) -> None:
+class _ToTheFront:
     """The front page lists every operation."""
-    if scope["method"] not in ("GET", "HEAD"):
-        await refuse_method(scope["method"], send)
-        return
-    call: Call = scope[CALL]
-    headers = [(b"location", call.prefix.encode() + b"/"), (b"content-length", b"0")]
-    await send({"type": "http.response.start", "status": 307, "headers": headers})
-    await send({"type": "http.response.body", "body": b""})
+
+    async def answer(self, call: Call) -> Answer:
+        return 307, [(b"location", call.prefix.encode() + b"/"), (b"content-length", b"0")], (b"",), b""
 
 
-def console_pages(make: Callable[[], Any], contracts: Mapping[str, File], files: Iterable[str]) -> dict[str, ASGIApp]:
+def console_pages(make: Callable[[], Any], contracts: Mapping[str, File], files: Iterable[str]) -> dict[str, Page]:
     """The front page, the page of each operation, and what they load; `make` creates the WSGI application.
 
     `contracts` are the files of the contract by the ids of their operations.
     """
-    console = Pages(make, contracts)
+    console = Console(make, contracts)
     paths = ["/", "/favicon.ico", *(f"/static/{name}" for name in files), *(f"{DOCS}/{ident}" for ident in contracts)]
-    return dict.fromkeys(paths, console) | dict.fromkeys(_USUAL, _to_the_front)
+    pages: dict[str, Page] = dict.fromkeys(paths, console)
+    return pages | dict.fromkeys(_USUAL, _ToTheFront())

@@ -1,57 +1,36 @@
 """The address of an inbox: takes whatever is posted to it, as a receiver would, and answers as it was told."""
 
 import asyncio
-from collections.abc import Awaitable
 
 import orjson
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope
 
-from ..calls.call import Call
-from ..engine.deliveries import INBOX
+from ..calls.call import CALL, Call
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Missing
 from ..worlds.inbox import Answer, Message, is_name
 from .bodies import read_body
-from .errors import Headers
-from .router import CALL
+from .refusals import Headers
+from .selection import create_pending
 
 _BODILESS = (204, 205, 304)
 
 
-def inbox_at(method: str, path: str) -> str | None:
-    """The name of the inbox that a request posts to; None for every other request."""
-    if method != "POST" or not path.startswith(INBOX):
-        return None
-    name = path[len(INBOX) :]
-    return name if name and "/" not in name else None
-
-
-class Inboxes:
-    """Stands before the API. It is no operation: senders decide what they post, and users what it answers."""
-
-    def __init__(self, api: ASGIApp) -> None:
-        self._api = api
-
-    # No coroutine of its own: every request to the API passes here.
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        name = inbox_at(scope["method"], scope["path"])
-        return self._api(scope, receive, send) if name is None else self._receive(name, scope, receive, send)
-
-    async def _receive(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
-        if is_name(name) is None:
-            raise Missing("The name of an inbox has 1 to 63 of the characters A-Z, a-z, 0-9, -, _ and .")
-        call: Call = scope[CALL]
-        body = await read_body(receive, call.headers.get(b"content-length"))
-        await call.accept(None)
-        headers = _joined(scope["headers"])
-        message = call.server.sandboxes.inbox(call.sandbox).receive(call.sandbox, name, headers, body, wall_ms())
-        if message.answer.delay_ms:
-            with call.server.waiting.of(call):
-                await asyncio.sleep(message.answer.delay_ms / 1000)
-        answer = b"" if message.answer.status in _BODILESS else _body(message)
-        head: Headers = [(key.encode(), value.encode()) for key, value in _headers(message.answer, len(answer)).items()]
-        await send({"type": "http.response.start", "status": message.answer.status, "headers": head})
-        await send({"type": "http.response.body", "body": answer})
+async def answer_delivery(name: str, scope: Scope, receive: Receive) -> None:
+    """Keep a request in the inbox of this name. It is no operation: senders decide what they post. Raises Missing."""
+    if is_name(name) is None:
+        raise Missing("The name of an inbox has 1 to 63 of the characters A-Z, a-z, 0-9, -, _ and .")
+    call: Call = scope[CALL]
+    body = await read_body(receive, call.headers.get(b"content-length"))
+    await create_pending(call)
+    headers = _joined(scope["headers"])
+    message = call.server.sandboxes.inbox(call.sandbox).receive(call.sandbox, name, headers, body, wall_ms())
+    if message.answer.delay_ms:
+        with call.server.waiting.of(call):
+            await asyncio.sleep(message.answer.delay_ms / 1000)
+    answer = b"" if message.answer.status in _BODILESS else _body(message)
+    head: Headers = [(key.encode(), value.encode()) for key, value in _headers(message.answer, len(answer)).items()]
+    call.answer = message.answer.status, head, (answer,), answer
 
 
 def _body(message: Message) -> bytes:

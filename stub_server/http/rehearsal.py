@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import orjson
 from starlette.types import ASGIApp, Message
 
-from ..calls.call import Answer as Sent
-from ..calls.call import Call
-from ..calls.head import Head
+from ..calls.call import CALL, Call, Head
 from ..calls.server import Server
 from ..delivery.courier import Courier
 from ..domain.deliveries import AttemptOutcome
@@ -22,10 +20,8 @@ from ..engine.scheduler import tick_through
 from ..events.sender import Delivery, Sender
 from ..faults.rules import Faults
 from ..kernel.problem import Detail, Refusal
-from .router import CALL
 
 _PEER = ("127.0.0.1", 0)
-_IN_PIECES: Sent = 200, [], (), b""
 
 
 class Question(NamedTuple):
@@ -56,9 +52,9 @@ class Answer(NamedTuple):
 class Rehearsal:
     """One per server."""
 
-    def __init__(self, api: ASGIApp) -> None:
-        """`api` is what serves the operations, below the steps at the edge."""
-        self._api = api
+    def __init__(self, routing: Callable[[], ASGIApp]) -> None:
+        """`routing` returns the layer of the server at which requests enter."""
+        self._routing = routing
         self._silent: Server | None = None
 
     def stage(self, world: Sandbox) -> Sandbox:
@@ -79,7 +75,7 @@ class Rehearsal:
             return {"type": "http.request", "body": asked.body, "more_body": False}
 
         async def send(message: Message) -> None:
-            """Ignore an answer that comes in messages: a rehearsal only asks whether the request is accepted."""
+            """Nothing is sent: the answer is left in the call."""
 
         headers = {name.encode(): value.encode("latin-1", "replace") for name, value in asked.headers.items()}
         query = asked.query.encode("latin-1", "replace")
@@ -102,12 +98,18 @@ class Rehearsal:
         }
         try:
             tick_through(stage)
-            await self._api(scope, receive, send)
+            await self._routing()(scope, receive, send)
         except Refusal as refusal:
             return Answer(refusal.status, b"", refusal.code, str(refusal), refusal.details)
         except Exception:  # a defect: the request itself has told of it, and a rehearsal tells nobody anything
             return Answer(500)
-        status, _, _, body = call.answer or _IN_PIECES
+        finally:
+            if call.faults is not None:
+                call.faults.end()
+        if call.stream is not None:
+            await call.stream.chunks.aclose()  # type: ignore[attr-defined]  # a generator is one in all but name
+            return Answer(200)
+        status, _, _, body = call.answer
         return Answer(status, body) if status < 400 else _refused(status, body)
 
 

@@ -1,10 +1,11 @@
-"""Validates requests: parameters and body as one value, against one compiled schema, with every violation at once."""
+"""What the requests of one operation look like: parameters and body as one value, against one compiled schema."""
 
+import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
-from urllib.parse import unquote_plus
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, unquote_plus
 
 import orjson
 from jsonschema_rs import Draft4Validator
@@ -12,15 +13,14 @@ from jsonschema_rs import Draft4Validator
 from ..calls.call import Call
 from ..contract.document import Document, Operation
 from ..contract.formats import is_uuid
+from ..contract.names import SOURCE
 from ..contract.schema import Schemas, Validator, prune
 from ..contract.source import Json
 from ..kernel.problem import Detail, Invalid, Malformed, Missing, NotBuilt, Unsupported, detail
 from ..kernel.sizes import has_more_values, is_deeper_than
 from ..kernel.text import nearest, warning_of
 from .bodies import compressed
-from .casting import as_sent, cast_of
-from .fitting import Takes, skeleton
-from .maps import check_names, kept_maps
+from .maps import kept_maps
 from .violations import MOST_GUESSED, details_of, schema_of, shown, unread
 
 DEEPEST = 32
@@ -33,9 +33,42 @@ _JSON_TYPE = re.compile(rb"application/json\s*(?:;.*)?", re.IGNORECASE | re.DOTA
 _CHARSET = re.compile(rb";\s*charset\s*=\s*\"?([^\";\s]+)", re.IGNORECASE)
 # Headers that the middleware reads; handlers do not get them.
 _FRAME_HEADERS = frozenset(("authorization", "x-sandbox-admin-key"))
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?").fullmatch
+# Larger integers of a query are read as this, which is refused as they would be: no maximum is that large.
+_LARGEST = 10**18
+_SHOWN = 80  # characters of a number
+_RELIED_ON = ("type", "required", "enum")
+_DEEPEST_SCHEMA = 12
 
 
-class Requests:
+class Takes(NamedTuple):
+    """What a handler is called with: number of path ids, query, body; `body_needed` if the body cannot be None.
+
+    `anything` is a handler with any arguments: the one of an operation without behaviour.
+    """
+
+    ids: int = 0
+    query: bool = False
+    body: bool = False
+    body_needed: bool = False
+    anything: bool = False
+
+
+def takes_of(handler: Callable[..., Any]) -> Takes:
+    """The parameters in a handler's signature."""
+    parameters = list(inspect.signature(handler).parameters.values())
+    if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters):
+        return Takes(anything=True)
+    named = {parameter.name: parameter for parameter in parameters[1:]}
+    body = named.pop("body", None)
+    query = named.pop("query", None)
+    return Takes(
+        len(named), query is not None, body is not None, body is not None and "None" not in str(body.annotation)
+    )
+
+
+class OperationRequests:
     """The compiled validation of one operation's requests."""
 
     def __init__(
@@ -58,7 +91,7 @@ class Requests:
         self._document, self._schemas, self._takes = document, schemas, takes
         self._may_reject_query, self._further = may_reject_query, further
         self._relied_on: Draft4Validator | None = None
-        self.has_body = operation.body is not None
+        self.has_body, self.upload = operation.body is not None, operation.upload
         self._gives_body = takes.body or (self.has_body and takes.anything)
         self.body_required = operation.body_required
         self._id_names = [p.name for p in self._in_path_order(operation)]
@@ -73,7 +106,7 @@ class Requests:
         self._gives_query = takes.query or (takes.anything and self.takes_query)
         asked = {p.name: document.resolve(p.schema) for p in query}
         self._defaults = {name: schema["default"] for name, schema in asked.items() if "default" in schema}
-        self._casts = {name: cast_of(schema) for name, schema in asked.items()}
+        self._casts = {name: _cast_of(schema) for name, schema in asked.items()}
         self._header_names = {p.name: p.name.lower().encode() for p in headers}
         self._media: dict[bytes, bool] = {}
         self._body_schema = operation.body if ignore_unknown else None
@@ -107,10 +140,10 @@ class Requests:
         """The compiled schema, made at the first request."""
         return self._schemas.compile(self._shape, request=True, names=bool(self._maps))
 
-    def rely_on(self, shipped: "Requests") -> None:
+    def rely_on(self, shipped: "OperationRequests") -> None:
         """Also refuse what overlays allow but the handler, made for the shipped contract, cannot process."""
-        relied_on = skeleton(shipped._shape, shipped._document.resolve)
-        if relied_on != skeleton(self._shape, self._document.resolve):
+        relied_on = _relied_on(shipped._shape, shipped._document.resolve)
+        if relied_on != _relied_on(self._shape, self._document.resolve):
             self._relied_on = Draft4Validator(relied_on)
 
     def read(self, call: Call) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -138,11 +171,6 @@ class Requests:
             arguments["body"] = body
         values = call.path_values
         return (self._ids(values) if values else values), arguments
-
-    def check_names(self, body: Any) -> None:
-        """Check the keys of maps in a body that has no other violation. Raises Conflict."""
-        if isinstance(body, dict):
-            check_names(body, self._maps)
 
     def _value(self, call: Call) -> dict[str, Any]:
         value: dict[str, Any] = {}
@@ -235,7 +263,7 @@ class Requests:
             errors = self.validator.iter_errors(value)
         unchecked = _UNCHECKED if call.server.loopback else ""
         found = [d for error in errors for d in details_of(error, self._schema_at, self._further, unchecked, value)]
-        details = [as_sent(entry, call.query_string) for entry in {tuple(d.values()): d for d in found}.values()]
+        details = [_as_sent(entry, call.query_string) for entry in {tuple(d.values()): d for d in found}.values()]
         if len(details) == 1:
             raise Invalid(f"{details[0]['field']}: {details[0]['message']}", details=details)
         if details:
@@ -276,3 +304,58 @@ def _check_known(relied_on: Draft4Validator, value: dict[str, Any]) -> None:
 
 def _unsupported() -> Unsupported:
     return Unsupported("Send the body as JSON, with Content-Type: application/json (UTF-8).")
+
+
+def _cast_of(schema: Json) -> Callable[[str], Any] | None:
+    """How to convert a query text to its schema's type. Text that cannot be converted is kept, and refused later."""
+    kind = schema.get("type")
+    if kind == "integer":
+        return _integer
+    if kind == "number":
+        return lambda text: float(text) if _NUMBER(text) else text
+    if kind == "boolean":
+        return lambda text: {"true": True, "false": False}.get(text, text)
+    return None
+
+
+def _integer(text: str) -> int | str:
+    if _INTEGER(text) is None:
+        return text
+    if len(text) > 18:
+        return -_LARGEST if text[0] == "-" else _LARGEST
+    return int(text)
+
+
+def _as_sent(entry: Detail, query: bytes) -> Detail:
+    """A violation that repeats a number as the query has it, if it was read as another."""
+    number, _, rest = entry["message"].partition(" ")
+    if entry["in"] != "query" or number not in (str(_LARGEST), str(-_LARGEST)):
+        return entry
+    sent = dict(parse_qsl(query.decode("latin-1"))).get(entry["field"], number)
+    return entry | {"message": f"{sent if len(sent) <= _SHOWN else sent[:_SHOWN] + '…'} {rest}"}
+
+
+def _relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Json:
+    """What a handler relies on in a request: required members, their types and their enums, as a schema."""
+    node = resolve(node)
+    if not isinstance(node, dict) or depth > _DEEPEST_SCHEMA:
+        return {}
+    kept: dict[str, Json] = {name: node[name] for name in _RELIED_ON if name in node}
+    # Handlers store names of events and scopes as they come; only event types and states are looked up, and must exist.
+    source = str(node.get(SOURCE, "event_types"))
+    if source != "event_types" and ":" not in source:
+        kept.pop("enum", None)
+    if node.get("nullable") is True and isinstance(kept.get("type"), str):
+        kept["type"] = [kept["type"], "null"]
+        if "enum" in kept:
+            kept["enum"] = [*kept["enum"], None]
+    properties = node.get("properties")
+    if isinstance(properties, dict):
+        kept["properties"] = {name: _relied_on(member, resolve, depth + 1) for name, member in properties.items()}
+    for name in ("items", "additionalProperties"):
+        if isinstance(node.get(name), dict):
+            kept[name] = _relied_on(node[name], resolve, depth + 1)
+    for name in ("allOf", "anyOf", "oneOf"):
+        if name in node:
+            kept[name] = [_relied_on(member, resolve, depth + 1) for member in node[name]]
+    return kept

@@ -7,19 +7,18 @@ import asyncio
 from starlette.types import Receive, Scope, Send
 
 from ..calls.reply import Streamed
-from .errors import Headers
-from .hangup import hang_up
+from .connection import hang_up
+from .refusals import Headers
 
 PATIENCE = 5.0  # seconds that a reader may take none of what is sent
 
 
-async def send_stream(reply: Streamed, further: Headers, scope: Scope, receive: Receive, send: Send) -> None:
+async def send_pieces(reply: Streamed, headers: Headers, scope: Scope, receive: Receive, send: Send) -> None:
     """Send what comes until it ends or the reader leaves. One who does not read is cut off.
 
-    `further` are headers besides its own. An empty chunk is not sent: it gives the chance to notice that the reader has
+    An empty chunk is not sent: it gives the chance to notice that the reader has
     left.
     """
-    headers = [*reply.headers, *further, (b"content-type", reply.media)]
     left: asyncio.Future[None] = asyncio.ensure_future(_left(receive))
     try:
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})

@@ -19,7 +19,7 @@ from ..files.carrying import settle
 from ..files.fitting import Shapes
 from ..files.package import BadFile
 from ..files.recording import Recording, read_recording
-from ..http.door import CONTROL_KEY, opens
+from ..http.access import CONTROL_KEY, opens
 from ..journal.recorded import line
 from ..kernel.clock import wall_from
 from ..kernel.record import Body

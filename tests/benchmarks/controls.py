@@ -21,7 +21,7 @@ from rich.table import Table
 
 from stub_server.app import create_app
 from stub_server.engine import log as logs
-from stub_server.http.watch import Limits
+from stub_server.http.monitor import Limits
 from stub_server.serving import calm_collector, listen, uvicorn_config, with_port
 
 from ..support.live import FROZEN, NO_TLS

@@ -19,20 +19,20 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stub_server.app import create_app
 from stub_server.calls.reply import Reply
-from stub_server.http.edge import Edge
-from stub_server.http.watch import Limits
+from stub_server.http.application import Application
+from stub_server.http.monitor import Limits
 from stub_server.serving import calm_collector, listen, uvicorn_config, with_port
 from stub_server.settings import Settings
 
 from .world import Handlers, Shot, shots, token
 
 
-def ours(app: Edge) -> ASGIApp:
+def ours(app: Application) -> ASGIApp:
     """The product as it is."""
     return app
 
 
-def bare(app: Edge) -> ASGIApp:
+def bare(app: Application) -> ASGIApp:
     """Starlette alone: routes to the same handlers, orjson for bodies, no authentication and no validation."""
     handlers = Handlers(app)
 
@@ -63,7 +63,7 @@ def _plain(reply: Reply) -> Response:
     return Response(b"".join(reply.parts), reply.status, media_type="application/json")
 
 
-def stock(app: Edge) -> ASGIApp:
+def stock(app: Application) -> ASGIApp:
     """Connexion's AsyncApp as it comes: the same contract and handlers, its own security and validation both ways."""
     import connexion
     from connexion.lifecycle import ConnexionResponse
@@ -113,7 +113,7 @@ def stock(app: Edge) -> ASGIApp:
     return found  # type: ignore[no-any-return]
 
 
-def floor(app: Edge) -> ASGIApp:
+def floor(app: Application) -> ASGIApp:
     """No application at all: the bytes that the product would answer, written by hand to uvicorn."""
     handlers = Handlers(app)
     one, _, put, post = shots(app.sandboxes.default)
@@ -137,7 +137,7 @@ def floor(app: Edge) -> ASGIApp:
     return canned_bytes
 
 
-SERVERS: dict[str, Callable[[Edge], ASGIApp]] = {
+SERVERS: dict[str, Callable[[Application], ASGIApp]] = {
     "ours": ours,
     "stock Connexion": stock,
     "bare Starlette": bare,

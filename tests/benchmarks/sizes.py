@@ -17,7 +17,7 @@ import click
 from rich.table import Table
 
 from stub_server.app import create_app
-from stub_server.http.edge import Edge
+from stub_server.http.application import Application
 from stub_server.settings import Settings
 from stub_server.store.memory import Store
 
@@ -82,7 +82,7 @@ def reads(store: Store) -> dict[str, str]:
     }
 
 
-async def ask(app: Edge, path: str, bearer: str, times: int) -> float:
+async def ask(app: Application, path: str, bearer: str, times: int) -> float:
     """CPU µs per request, in process, through everything but the socket."""
     plain, _, query = path.partition("?")
     scope = {"type": "http", "method": "GET", "path": plain, "query_string": query.encode(), "client": ("127.0.0.1", 1),

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-from stub_server.calls.call import Call, Caller
-from stub_server.calls.head import Head
+from stub_server.calls.call import Call, Caller, Head
 from stub_server.calls.reply import Reply
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.scheduler import tick_through
-from stub_server.http.edge import Edge
+from stub_server.http.application import Application
 from stub_server.kernel.record import Body
 from stub_server.kernel.trace import Trace
 from stub_server.operations import customers, orders
@@ -45,7 +44,7 @@ def shots(sandbox: Sandbox) -> list[Shot]:
     ]
 
 
-def token(app: Edge) -> str:
+def token(app: Application) -> str:
     """A token with every scope."""
     return str(app.server.ready_token(app.sandboxes.default))
 
@@ -53,7 +52,7 @@ def token(app: Edge) -> str:
 class Handlers:
     """Our handlers without our frame: nothing authenticated, nothing validated, not even what is stored."""
 
-    def __init__(self, app: Edge) -> None:
+    def __init__(self, app: Application) -> None:
         """Takes the contract's check of written records off: other servers do their own or none."""
         self._sandbox, self._server = app.sandboxes.default, app.server
         for table in self._sandbox.store.tables.values():

@@ -18,7 +18,7 @@ from stub_server.files import syncing
 from stub_server.files.package import MEDIA
 from stub_server.files.state import capture
 from stub_server.files.writing import state_lines
-from stub_server.http.edge import Edge
+from stub_server.http.application import Application
 from stub_server.kernel.clock import parse_iso
 from stub_server.kernel.slices import at_once
 from stub_server.settings import Settings
@@ -47,7 +47,7 @@ def digest(world: Sandbox) -> str:
     return seal.hexdigest()
 
 
-def facts(app: Edge) -> Facts:
+def facts(app: Application) -> Facts:
     """What every world of a server is."""
     return {
         entry.world.name: (entry.incarnation, entry.world.log.number, digest(entry.world))
@@ -79,7 +79,7 @@ def live(folder: Path, told: int, seed: int, place: str | None, count: int) -> N
             _tell(told, {"facts": facts(app)})
 
 
-async def started(app: Edge) -> None:
+async def started(app: Application) -> None:
     """Have what is written brought to the disk, as a server that was started does."""
     app.sandboxes.keeper.start(app.sandboxes.lane)
 
@@ -91,20 +91,20 @@ def _tell(told: int, what: Any) -> None:
 # -- what it does
 
 
-def _token(app: Edge, inside: Inside, name: str) -> str:
+def _token(app: Application, inside: Inside, name: str) -> str:
     inside.ask("GET", f"/s/{name}/_sandbox/credentials")
     world = app.sandboxes.find(name)
     assert world is not None
     return app.server.ready_token(world)
 
 
-def _customer(inside: Inside, app: Edge, name: str, random: Random, files: dict[str, bytes]) -> None:
+def _customer(inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]) -> None:
     document = cpf_with_check_digits(f"{random.randrange(10**9):09d}")
     answer = inside.ask("POST", f"/s/{name}/v2/customers", customer_body(document=document), _token(app, inside, name))
     assert answer.status == 201, answer
 
 
-def _rename(inside: Inside, app: Edge, name: str, random: Random, files: dict[str, bytes]) -> None:
+def _rename(inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]) -> None:
     token = _token(app, inside, name)
     found = inside.ask("GET", f"/s/{name}/v2/customers?limit=5", token=token).json()["customers"]
     if found:
@@ -112,26 +112,26 @@ def _rename(inside: Inside, app: Edge, name: str, random: Random, files: dict[st
         assert 200 == inside.ask("PUT", f"/s/{name}/v2/customers/{found[0]['id']}", body, token).status
 
 
-def _advance(inside: Inside, app: Edge, name: str, random: Random, files: dict[str, bytes]) -> None:
+def _advance(inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]) -> None:
     inside.ask("POST", f"/s/{name}/_sandbox/clock/advance", {"days": random.randrange(1, 40)})
 
 
-def _reset(inside: Inside, app: Edge, name: str, random: Random, files: dict[str, bytes]) -> None:
+def _reset(inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]) -> None:
     assert 200 == inside.ask("POST", f"/s/{name}/_sandbox/reset", {"seed": random.randrange(100)}).status
 
 
-def _fork(inside: Inside, app: Edge, name: str, random: Random, files: dict[str, bytes]) -> None:
+def _fork(inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]) -> None:
     if app.sandboxes.find(name) is None:
         return
     to = random.choice(NAMES[1:])
     inside.ask("POST", f"/_sandbox/sandboxes/{name}/fork", {"name": to})
 
 
-def _delete(inside: Inside, app: Edge, name: str, random: Random, files: dict[str, bytes]) -> None:
+def _delete(inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]) -> None:
     inside.ask("DELETE", f"/_sandbox/sandboxes/{name}")
 
 
-def _rewind(inside: Inside, app: Edge, name: str, random: Random, files: dict[str, bytes]) -> None:
+def _rewind(inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]) -> None:
     _token(app, inside, name)
     world = app.sandboxes.find(name)
     assert world is not None
@@ -139,7 +139,7 @@ def _rewind(inside: Inside, app: Edge, name: str, random: Random, files: dict[st
     inside.ask("POST", f"/s/{name}/_sandbox/rewind", {"to_step": to})
 
 
-def _carry(inside: Inside, app: Edge, name: str, random: Random, files: dict[str, bytes]) -> None:
+def _carry(inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]) -> None:
     origin = random.choice(NAMES)
     _token(app, inside, origin)
     file = inside.ask("GET", f"/s/{origin}/_sandbox/export").body
@@ -177,7 +177,7 @@ def reopened(folder: Path, acknowledged: Facts, begun: list[Any] | None) -> list
         app.sandboxes.keeper.close()
 
 
-def _continued(app: Edge, name: str, was: tuple[str, int, str], now: tuple[str, int, str]) -> list[str]:
+def _continued(app: Application, name: str, was: tuple[str, int, str], now: tuple[str, int, str]) -> list[str]:
     """A world that has gone on since must have been what was acknowledged."""
     if now[1] <= was[1]:
         return [f"{name} was {was} and is {now}"]

@@ -12,7 +12,7 @@ from stub_server.app import create_app
 from stub_server.files.directory import Directory
 from stub_server.files.states import StoreError
 from stub_server.files.survey import survey
-from stub_server.http.edge import Edge
+from stub_server.http.application import Application
 from stub_server.worlds import keeping
 
 from ..engine.inside import Inside
@@ -62,7 +62,7 @@ def intact(folder: Path, seed: int, *, killed: bool) -> Intact:
     return Intact(folder / "intact", told)
 
 
-def _facts(app: Edge) -> Any:
+def _facts(app: Application) -> Any:
     """What must not be lost."""
     snapshots = {
         (entry.world.name, snapshot.name): digest(snapshot.pinned)

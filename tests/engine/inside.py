@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 import orjson
 from starlette.types import Message
 
-from stub_server.http.edge import Edge
+from stub_server.http.application import Application
 
 Json = dict[str, Any]
 
@@ -29,7 +29,7 @@ class Answer(NamedTuple):
 class Inside:
     """A caller with an event loop of its own; to be closed."""
 
-    def __init__(self, app: Edge) -> None:
+    def __init__(self, app: Application) -> None:
         """Nothing is sent yet."""
         self.app = app
         self._loop = asyncio.new_event_loop()

@@ -10,8 +10,8 @@ from stub_server.engine.replies import Replies
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
 from stub_server.events.log import Event, EventLog
-from stub_server.http import idempotency
-from stub_server.http.terminal import Bound
+from stub_server.http import dispatch
+from stub_server.http.dispatch import OperationHandler
 from stub_server.kernel.clock import Clock
 from stub_server.kernel.ids import Cutter
 from stub_server.kernel.timers import Timers
@@ -45,8 +45,8 @@ DECIDING: Mapping[Place, Callable[[str], Exception]] = {
     Place(Event, "payload"): Planted,
     Place(Event, "__new__"): Planted,
     Place(EventLog, "outgoing"): Planted,
-    Place(Bound, "answer_at_once", True): ContractViolation,
-    Place(idempotency, "saved"): Planted,
+    Place(OperationHandler, "checked", True): ContractViolation,
+    Place(dispatch, "saved_reply"): Planted,
     Place(Step, "__new__"): Planted,
     Place(Sandbox, "take"): Planted,
     Place(Log, "append"): Planted,

@@ -10,7 +10,7 @@ from stub_server.engine import jobs, replies
 from stub_server.engine import log as logs
 from stub_server.engine.sandbox import Sandbox
 from stub_server.events import log as events
-from stub_server.http.edge import Edge
+from stub_server.http.application import Application
 from stub_server.kernel.clock import Clock
 from stub_server.store import ordered, query, tables
 
@@ -31,7 +31,7 @@ BOUNDS = (
 
 
 @contextmanager
-def small_server(scenario: str = "empty") -> Iterator[Edge]:
+def small_server(scenario: str = "empty") -> Iterator[Application]:
     """The application over worlds of a scenario, with small bounds for as long as the block runs."""
     undo = [patch.object(module, name, value) for module, name, value in BOUNDS]
     for each in undo:
@@ -45,13 +45,13 @@ def small_server(scenario: str = "empty") -> Iterator[Edge]:
             each.stop()
 
 
-def origin(app: Edge) -> Sandbox:
+def origin(app: Application) -> Sandbox:
     """The world as it is seeded, apart from the server; `serve` has the server answer from it."""
     sandboxes = app.sandboxes
     return sandboxes.maker.make(NAME, sandboxes.scenario, sandboxes.seed, None)
 
 
-def serve(app: Edge, world: Sandbox) -> None:
+def serve(app: Application, world: Sandbox) -> None:
     """Have the server answer from a world."""
     sandboxes = app.sandboxes
     entry = sandboxes.entry(NAME)

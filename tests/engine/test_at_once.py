@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from stub_server.engine.usage import flush_usage
-from stub_server.http.watch import Limits
+from stub_server.http.monitor import Limits
 
 from ..support.live import NO_TLS, serving
 from ..support.make import customer_body

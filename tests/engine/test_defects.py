@@ -14,7 +14,7 @@ from stub_server.engine.jobs import JOBS, Job
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Cause
 from stub_server.events.sender import Sender
-from stub_server.http.terminal import Bound
+from stub_server.http.dispatch import OperationHandler
 from stub_server.kernel.clock import DAY, HOUR
 from stub_server.kernel.ids import Cutter
 from stub_server.kernel.problem import Unavailable
@@ -153,7 +153,7 @@ def test_a_draft_that_spans_another_step_is_void(shop: Shop) -> None:
 def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world, answer_at_once = shop.world, Bound.answer_at_once
+    world, checked = shop.world, OperationHandler.checked
     twin = world.fork(world.name)
 
     def meddle(somewhere: Sandbox) -> None:
@@ -162,12 +162,12 @@ def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
         draft.record()
 
     def meddled(*given: Any) -> Any:
-        reply = answer_at_once(*given)
+        reply = checked(*given)
         meddle(world)
         return reply
 
     with monkeypatch.context() as patched:
-        patched.setattr(Bound, "answer_at_once", meddled)
+        patched.setattr(OperationHandler, "checked", meddled)
         is_a_defect(create(shop, "once"))
     meddle(twin)
     same(state(twin), state(world))

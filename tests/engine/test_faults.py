@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 
 from stub_server.engine.usage import flush_usage
-from stub_server.http.terminal import Bound
+from stub_server.http.dispatch import OperationHandler
 from stub_server.store import table
 
 from .faults import NEVER, Fault, Place
@@ -71,7 +71,7 @@ class TestPlanted:
     ) -> None:
         """The answer is 500; the same request again is done, once."""
         expected = self.outcome(base, request_name)
-        is_recorded = place.owner is Bound and request_name in SETTING  # by its handler, before it answers
+        is_recorded = place.owner is OperationHandler and request_name in SETTING  # by its handler, before it answers
         for turn in range(MOST):
             trial = Trial(base, request_name)
             with Fault(place, turn, DECIDING[place]) as fault:

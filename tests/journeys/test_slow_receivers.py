@@ -12,7 +12,7 @@ import pytest
 from stub_server.calls import waiting
 from stub_server.delivery import courier, places
 from stub_server.delivery.places import IN_ALL, SLOW, Places
-from stub_server.http.watch import Limits
+from stub_server.http.monitor import Limits
 from stub_server.operations import webhooks
 
 from ..support.live import FROZEN, running

@@ -12,8 +12,8 @@ from typing import Any
 import uvicorn
 
 from stub_server.app import create_app
-from stub_server.http.edge import Edge
-from stub_server.http.watch import Limits
+from stub_server.http.application import Application
+from stub_server.http.monitor import Limits
 from stub_server.kernel.clock import parse_iso
 from stub_server.serving import uvicorn_config, with_port
 from stub_server.settings import Settings
@@ -29,7 +29,7 @@ NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 class Live:
     """A server that answers. `app` is for looking inside; requests go to `url`."""
 
-    app: Edge
+    app: Application
     settings: Settings
     port: int
 

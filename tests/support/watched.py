@@ -13,8 +13,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from stub_server.app import create_app
 from stub_server.engine.scheduler import tick_through
-from stub_server.http.edge import Edge
-from stub_server.http.watch import Limits
+from stub_server.http.application import Application
+from stub_server.http.monitor import Limits
 from stub_server.serving import with_port
 
 from ..engine.state import Facts, differences, state
@@ -30,7 +30,7 @@ class Watched:
 
     live: Live
 
-    def __init__(self, app: Edge) -> None:
+    def __init__(self, app: Application) -> None:
         self.app = app
         self.codes: Counter[str] = Counter()
         self.wrong: list[str] = []
@@ -62,7 +62,7 @@ class Watched:
             await send(message)
 
 
-def sandboxes_of(app: Edge) -> Facts:
+def sandboxes_of(app: Application) -> Facts:
     """Which sandboxes there are, each with what the server knows of it; that one was asked for is counted."""
     return {
         f"sandbox {entry.world.name}": (

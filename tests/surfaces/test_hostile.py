@@ -16,7 +16,7 @@ from stub_server.engine.step import Saved
 from stub_server.events.addresses import allowed
 from stub_server.events.sender import Delivery
 from stub_server.http import requests
-from stub_server.http.errors import as_refusal
+from stub_server.http.refusals import as_refusal
 from stub_server.kernel.trace import Trace
 from stub_server.settings import Settings
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from stub_server.http import ratelimit
-from stub_server.http.ratelimit import MOST_CALLERS, RateLimit
+from stub_server.http import rate_limit
+from stub_server.http.rate_limit import MOST_CALLERS, RateLimit
 from stub_server.kernel.problem import Limited
 
 from ..conftest import Serve
@@ -28,7 +28,7 @@ class Time:
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     """A clock that stands still until it is moved."""
     made = Time()
-    monkeypatch.setattr(ratelimit, "monotonic", made)
+    monkeypatch.setattr(rate_limit, "monotonic", made)
     return made
 
 
@@ -95,9 +95,13 @@ def test_the_api_tells_its_limit(server: Live) -> None:
     assert {"requests": 3, "window_seconds": 60} == info.json()["info"]["limits"]["rate_limit"]
 
 
+async def nothing(*_: object) -> None:
+    """The next layer of one that is asked directly."""
+
+
 def test_callers_are_bounded(time: Time) -> None:
     """Past so many the one that was silent longest is forgotten, and begins anew."""
-    limit = RateLimit(1, 60)
+    limit = RateLimit(nothing, (1, 60))
     for number in range(MOST_CALLERS):
         limit.take("default", b"Bearer %d" % number, None)
     with pytest.raises(Limited):

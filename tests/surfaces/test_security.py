@@ -11,9 +11,9 @@ from stub_server.contract import user_file
 from stub_server.engine import journal, log, replies
 from stub_server.events import log as events
 from stub_server.files import package
+from stub_server.http.monitor import Limits
+from stub_server.http.protocol import LARGEST_HEAD
 from stub_server.http.requests import DEEPEST, MOST_VALUES
-from stub_server.http.watch import Limits
-from stub_server.http.wire import LARGEST_HEAD
 from stub_server.operations.control.sandbox import MOST_MERCHANTS
 from stub_server.settings import Settings
 from stub_server.store import tables

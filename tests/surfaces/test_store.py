@@ -21,7 +21,7 @@ from stub_server.app import create_app
 from stub_server.files.package import BadFile
 from stub_server.files.states import StoreError
 from stub_server.files.steps import StepTables
-from stub_server.http.edge import Edge
+from stub_server.http.application import Application
 from stub_server.worlds import keeping
 
 from ..engine.inside import Inside
@@ -178,7 +178,7 @@ def test_a_whole_state_is_written_now_and_then_and_its_steps_go(tmp_path: Path) 
     """Of the steps that it holds none is left, so that the directory is bounded and starts are fast."""
     settings = replace(FROZEN, scenario="empty", history=100, store=tmp_path / "store")
 
-    async def start(app: Edge) -> None:
+    async def start(app: Application) -> None:
         app.sandboxes.keeper.start(app.sandboxes.lane)
 
     with patch.object(keeping, "LEAST", 100_000):

@@ -9,7 +9,7 @@ import pytest
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from stub_server.http.response import Response
+from stub_server.http.protocol import Response
 
 Headers = list[tuple[bytes, bytes]]
 JSON = (b"content-type", b"application/json")

@@ -1,15 +1,16 @@
-"""uvicorn's HTTP protocol, with limits on how much a client sends and how slowly."""
+"""uvicorn's HTTP protocol, with limits on how much a client sends and how slowly, and answers in one packet."""
 
 import asyncio
 import re
 import secrets
+from functools import lru_cache
 from http import HTTPMethod, HTTPStatus
 from time import monotonic
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import unquote
 
 from httptools import HttpParserError, HttpParserInvalidMethodError, HttpParserInvalidURLError, HttpParserUpgrade
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HEADER_RE, STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from ..kernel.problem import (
     Busy,
@@ -22,11 +23,9 @@ from ..kernel.problem import (
     TimedOut,
 )
 from ..kernel.trace import Trace
-from .edge import REFUSED
-from .errors import render
-from .hangup import TRANSPORT
-from .response import WHOLE, Response
-from .watch import Limits, Wait, Watch
+from .connection import REFUSED, TRANSPORT, WHOLE, Pairs, sent_lines
+from .monitor import ConnectionMonitor, Limits, Wait
+from .refusals import render
 
 LARGEST_HEAD = 65_536
 """The most bytes before a request's headers are complete, and again between two pieces of its body (trailers)."""
@@ -50,18 +49,21 @@ _METHODS = frozenset((*HTTPMethod, "QUERY"))
 _PERCENT = ord("%")  # a number is found in bytes much faster than a byte
 _ABSOLUTE = re.compile(rb"[a-z][a-z0-9+.-]*://([^/?]*)(.*)", re.IGNORECASE).fullmatch
 _REQUEST_LINES = re.compile(rb"^([!#$%&'*+.^_`|~0-9A-Za-z-]+) [^ \r\n]+ HTTP/\d\.\d\r?$", re.MULTILINE).findall
+_CONTROLS = bytes({*range(0x20), 0x7F} - {0x09})  # what no value of a header may hold
+_LINE_END = len(b"\r\n")
+_FRAMING = frozenset((b"connection", b"transfer-encoding"))
 _NO_BODY = "A request with a body cannot ask for another protocol. Send it without the Upgrade header."
 
 
 def protocol(limits: Limits) -> type[HttpToolsProtocol]:
     """The protocol class of one server: its connections share the limits."""
-    return type("BoundedWire", (Wire,), {"watch": Watch(limits)})
+    return type("BoundedHttpProtocol", (HttpProtocol,), {"watch": ConnectionMonitor(limits)})
 
 
-class Wire(HttpToolsProtocol):
+class HttpProtocol(HttpToolsProtocol):
     """One connection. What does not become a request is refused here, in the shape of every refusal."""
 
-    watch: ClassVar[Watch]
+    watch: ClassVar[ConnectionMonitor]
 
     rested = 0.0
     _refused = False
@@ -302,3 +304,60 @@ def _what_is_wrong(error: HttpParserError, data: bytes) -> Refusal:
         return NotThisVersion(_VERSION)
     text = _UNREADABLE.get(str(error), f"This cannot be read as HTTP/1.1: {error}.")
     return Malformed(text, code="malformed_request")
+
+
+class _Form(NamedTuple):
+    """Headers without their values: where content-length stands among them, and how many control characters it has."""
+
+    text: bytes
+    length: int
+    controls: int
+
+
+class Response(RequestResponseCycle):
+    """One request and its response. Pieces, HEAD, a connection's last response and what is wrong are uvicorn's."""
+
+    async def send(self, message: Any) -> None:
+        """Send a message of a response that comes in pieces."""
+        if self.waiting_for_100_continue and self.more_body:
+            self.keep_alive = False  # close afterwards: whether the body that was announced comes is unknown
+        await super().send(message)
+
+    def send_whole(self, status: int, headers: Pairs, body: bytes) -> bytes | None:
+        """Send head and body in one go; None, with nothing sent, where uvicorn has more to do or to refuse."""
+        if self.response_started or self.disconnected or self.flow.write_paused or not self.keep_alive or not headers:
+            return None
+        if self.waiting_for_100_continue and self.more_body:
+            return None
+        names, values = zip(*headers, strict=True)
+        form, start = _form(names), _start(status, tuple(self.default_headers))
+        if form is None or start is None or values[form.length] != b"%d" % len(body) or self.scope["method"] == "HEAD":
+            return None
+        lines = form.text % values
+        if len(lines.translate(None, _CONTROLS)) != len(lines) - form.controls:
+            return None
+        self.response_started = self.response_complete = True
+        self.waiting_for_100_continue = False
+        self.transport.writelines((start, lines, b"\r\n", body))
+        self.message_event.set()
+        self.on_response()
+        return lines
+
+
+@lru_cache(maxsize=256)
+def _form(names: tuple[bytes, ...]) -> _Form | None:
+    """The form of these headers; None where their names say that uvicorn has more to do."""
+    if _FRAMING.intersection(names) or names.count(b"content-length") != 1:
+        return None
+    if any(HEADER_RE.search(name) or name != name.lower() for name in names):
+        return None
+    text = b"".join([name.replace(b"%", b"%%") + b": %b\r\n" for name in names])
+    return _Form(text, names.index(b"content-length"), _LINE_END * len(names))
+
+
+@lru_cache(maxsize=64)
+def _start(status: int, headers: tuple[tuple[bytes, bytes], ...]) -> bytes | None:
+    """The status line and the headers of every response; None where these frame the body."""
+    if any(name in _FRAMING or name == b"content-length" for name, _ in headers):
+        return None
+    return STATUS_LINE[status] + sent_lines([(name.lower(), value) for name, value in headers])

@@ -74,7 +74,7 @@ class _Seen:
     lasted: float = 0.0
 
 
-class Watch:
+class ConnectionMonitor:
     """The connections of one server."""
 
     def __init__(self, limits: Limits) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from stub_server.contract.redaction import REDACTED
 from stub_server.contract.secrets import Secrets
-from stub_server.http.heads import Heads
+from stub_server.http.headers import HeaderReader
 from stub_server.http.hosts import Hosts
 
 Headers = list[tuple[bytes, bytes]]
@@ -13,9 +13,9 @@ HOST = (b"host", b"localhost:4600")
 KEY = (b"authorization", b"Bearer sk_test_" + b"a" * 48)
 
 
-def heads() -> Heads:
+def heads() -> HeaderReader:
     """Those of a server on loopback."""
-    return Heads(Hosts((), loopback=True), Secrets())
+    return HeaderReader(Hosts((), loopback=True), Secrets())
 
 
 def test_the_same_headers_are_read_once() -> None:

@@ -1,4 +1,4 @@
-"""Finds the operation of a path and method, and sets the routing context that Connexion's middleware reads."""
+"""Routing: the operation of a path and method, as the routing context that Connexion's middleware reads."""
 
 import re
 from collections.abc import Sequence
@@ -9,12 +9,11 @@ from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
 from connexion.spec import Specification
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..calls.call import CONTROL, Call
+from ..calls.call import CALL, CONTROL, Call
 from ..contract.bundle import METHODS
 from ..kernel.problem import Missing, NotAllowed
 from ..kernel.text import nearest
 
-CALL = "stub_server.call"
 DOCS = "/docs"
 """Below it every operation has a page of its id."""
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
@@ -35,7 +34,7 @@ class _Node:
         self.allow = ""
 
 
-class Router(SpecMiddleware):
+class Routing(SpecMiddleware):
     """A tree of path segments. A literal segment wins over a templated one, whatever the document's order.
 
     405 and OPTIONS name every method of the path; a trailing slash is another path; HEAD is routed like GET.
@@ -76,7 +75,6 @@ class Router(SpecMiddleware):
             if last.startswith("{") and "{" not in start:
                 self._below[start] = node
 
-    # No coroutine of its own: every request passes here.
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         path = scope["path"]
         node: _Node | None = self._static.get(path)

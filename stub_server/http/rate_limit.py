@@ -1,15 +1,18 @@
-"""The rate limit of callers (`--rate-limit`), by the machine's clock."""
+"""RateLimit: how many requests a caller may send (`--rate-limit`), by the machine's clock."""
 
 from __future__ import annotations
 
 from hashlib import blake2b
 from math import ceil
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ..calls.call import CALL, CONTROL, Call
 from ..kernel.problem import Limited
 from ..kernel.text import counted
-from .errors import Headers
+from .refusals import Headers
 
 MOST_CALLERS = 10_000
 
@@ -22,13 +25,20 @@ class Window(NamedTuple):
 
 
 class RateLimit:
-    """One per server. A caller is a credential, or an address without one, in one sandbox."""
+    """A caller is a credential, or an address without one, in one sandbox. The control surface has no limit."""
 
-    def __init__(self, most: int, seconds: int) -> None:
-        """At most `most` requests in a window of so many seconds, which begins with a caller's first request."""
-        self.most, self.seconds = most, seconds
+    def __init__(self, app: ASGIApp, rule: tuple[int, int]) -> None:
+        """`rule`: so many requests in a window of so many seconds, which begins with a caller's first request."""
+        most, seconds = rule
+        self.app, self.most, self.seconds = app, most, seconds
         self._policy = f'"default";q={most};w={seconds}'
         self._windows: dict[bytes, Window] = {}
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        call: Call = scope[CALL]
+        if not call.path.startswith(CONTROL):
+            call.limits = self.take(call.sandbox.name, call.headers.get(b"authorization"), call.peer)
+        return self.app(scope, receive, send)
 
     def take(self, sandbox: str, authorization: bytes | None, peer: str | None) -> Headers:
         """Count a request and return the RateLimit headers. Raises Limited, with them and Retry-After."""

@@ -1,13 +1,13 @@
-"""Ends a request's trace: takes what came and went, by reference and without secrets, into the journal."""
+"""Keeps a request and its answer in the journal, by reference and without secrets."""
 
 from __future__ import annotations
 
 from ..calls.call import Call
 from ..contract.redaction import LEFT_OUT
 from ..contract.secrets import Secrets
-from .auth import recognised
-from .inbox import inbox_at
-from .response import sent_lines
+from .connection import sent_lines
+from .hosts import inbox_at
+from .security import recognised
 
 OVERHEAD, EACH = 1_000, 80  # bytes of a request besides what came and went, and of an id
 _READING = ("GET", "HEAD", "OPTIONS")
@@ -18,7 +18,7 @@ def changes_something(call: Call) -> bool:
     return call.method not in _READING and inbox_at(call.method, call.path) is None
 
 
-class Recorder:
+class JournalWriter:
     """One per server."""
 
     def __init__(self, secrets: Secrets) -> None:
@@ -33,7 +33,7 @@ class Recorder:
         if self._secrets.suspects(trace.path, trace.query, b""):
             self._redact_line(call)
 
-    def record(self, call: Call) -> None:
+    def write(self, call: Call) -> None:
         """Keep a request that has ended."""
         trace, journal = call.trace, call.sandbox.journal
         if call.warnings:

@@ -1,17 +1,20 @@
-"""Failure on demand: what a request's own headers and the sandbox's fault rules have happen to it."""
+"""FaultInjection: what a request's own headers and the sandbox's fault rules have happen to it.
+
+BodyFaults: the rules that read the body, once it has been validated.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
 from connexion.middleware.abstract import ROUTING_CONTEXT, SpecMiddleware
 from connexion.spec import Specification
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..calls.call import Call
+from ..calls.call import CALL, MOST_WARNINGS, Answer, Call
 from ..calls.tokens import REALM
 from ..calls.waiting import Place
 from ..contract.document import JSON, Document, Operation
@@ -20,10 +23,8 @@ from ..faults.rule import AFTER, BEFORE, Effect
 from ..faults.rules import LONGEST_DELAY
 from ..kernel.problem import Malformed, Refusal, detail
 from ..kernel.text import nearest, warning_of
-from .bodies import read_late
-from .errors import MOST_WARNINGS, Headers, render, warning_headers
-from .hangup import hang_up, has_left
-from .router import CALL
+from .connection import has_left
+from .refusals import Headers
 
 SIMULATED = b"x-sandbox-simulated"
 PREFER, SIMULATE, DELAY = b"prefer", b"x-sandbox-simulate", b"x-sandbox-delay"
@@ -42,31 +43,68 @@ _PREFERENCES = ("code", "example")
 
 
 class FaultInjection(SpecMiddleware):
-    """A layer between the router and the credential, for the API: the control surface has no faults."""
+    """Acts before the credential is looked at, and on the API alone: the control surface has no faults."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self._simulator: Simulator | None = None
+        self._effects: Effects | None = None
 
     def add_api(self, specification: Specification, base_path: str | None = None, **options: Any) -> None:
         """Know the statuses and codes of the API's operations."""
         if not base_path:
-            self._simulator = Simulator(options["documents"][""])
+            self._effects = Effects(options["documents"][""])
 
-    # No coroutine of its own: every request passes here.
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
         has_rules = bool(call.sandbox.faults.rules)
         if has_rules or call.head.is_special:
             routed = scope["extensions"][ROUTING_CONTEXT]
             if not routed["api_base_path"] and (has_rules or not _WISHES.isdisjoint(call.headers)):
-                assert self._simulator is not None
-                return self._simulator.serve(self.app, call, routed["operation_id"], scope, receive, send)
+                return self._inject(routed["operation_id"], scope, receive, send)
         return self.app(scope, receive, send)
 
+    async def _inject(self, operation_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+        assert self._effects is not None
+        call: Call = scope[CALL]
+        call.trace.operation = operation_id
+        injection = call.faults = Injection(self._effects, call, operation_id, scope)
+        request = Request(operation_id, call.method, call.trace.path, call.headers)
+        rules, now = call.sandbox.faults, call.sandbox.clock.now
+        wishes = list(self._effects.asked(scope["headers"], call, operation_id))
+        # Strangers must not make a server that others can reach wait: there it waits for callers that it has admitted.
+        late = [] if call.server.loopback else [wish for wish in wishes if wish.only_waits]
+        await injection.have(wish for wish in wishes if wish not in late)
+        if injection.is_undecided:
+            await injection.have(rules.by_request(request, now))
+        if injection.drops(BEFORE):
+            return
+        if injection.is_undecided and (late or rules.read_bodies):
+            injection.of_body = lambda body: chain(late, rules.by_body(request, body, now))
+        await self.app(scope, receive, send)
 
-class Simulator:
-    """One per API: it knows which statuses and codes each operation has."""
+
+class BodyFaults:
+    """Acts on requests that are valid."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        injection: Injection | None = scope[CALL].faults
+        if injection is None or injection.of_body is None:
+            return self.app(scope, receive, send)
+        return self._inject(injection.of_body, scope, receive, send)
+
+    async def _inject(
+        self, of_body: Callable[[Any], Iterable[Effect]], scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        call: Call = scope[CALL]
+        await call.faults.have(of_body(call.arguments.get("body")))
+        await self.app(scope, receive, send)
+
+
+class Effects:
+    """What headers may ask of the operations of an API: it knows their statuses and codes."""
 
     def __init__(self, document: Document) -> None:
         self._operations, self._document = document.operations, document
@@ -75,35 +113,6 @@ class Simulator:
             for status, response in operation.responses.items():
                 for code in response.codes:
                     self._statuses.setdefault(code, status)
-
-    async def serve(
-        self, app: ASGIApp, call: Call, operation_id: str, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        """Serve a request that something may happen to."""
-        call.trace.operation = operation_id
-        simulation = Simulation(self, call, operation_id, scope)
-        request = Request(operation_id, call.trace.method, call.trace.path, call.headers)
-        rules, now = call.sandbox.faults, call.sandbox.clock.now
-
-        wishes = list(self._asked(scope["headers"], call, self._operations[operation_id]))
-        # Strangers must not make a server that others can reach wait: there it waits for callers that it has admitted.
-        late = [] if call.server.loopback else [wish for wish in wishes if wish.only_waits]
-
-        async def go_on(answer: Send) -> None:
-            await simulation.have(wish for wish in wishes if wish not in late)
-            if simulation.is_undecided:
-                await simulation.have(rules.by_request(request, now))
-            if simulation.is_to_be_dropped(BEFORE):
-                return
-            if simulation.is_undecided and (late or rules.read_bodies):
-
-                async def body_faults(body: Any) -> None:
-                    await simulation.have(chain(late, rules.by_body(request, body, now)))
-
-                call.body_faults = body_faults
-            await app(scope, receive, answer)
-
-        await simulation.run(go_on, scope, receive, send)
 
     def refusal(self, effect: Effect, operation_id: str) -> Refusal:
         """The answer of an operation that an effect asks for."""
@@ -125,9 +134,12 @@ class Simulator:
         values = (resolve(example).get("value") for example in examples.values())
         return next((value for value in values if isinstance(value, dict) and value.get("code") == code), {})
 
-    def _asked(self, sent: Headers, call: Call, operation: Operation) -> Iterable[Effect]:
-        """What the request's own headers ask for; `sent` are all of them, for preferences may stand in several."""
-        headers = call.headers
+    def asked(self, sent: Headers, call: Call, operation_id: str) -> Iterator[Effect]:
+        """What a request's own headers ask for; `sent` are all of them, for preferences may be in several.
+
+        Raises Malformed for what the operation cannot answer.
+        """
+        headers, operation = call.headers, self._operations[operation_id]
         if DELAY in headers:
             yield _delay(headers[DELAY])
         if SIMULATE in headers:
@@ -168,23 +180,25 @@ class Simulator:
         raise _impossible(header, code, operation, sorted(own | ANYWHERE.keys()))
 
 
-class Simulation:
+class Injection:
     """What happens to one request."""
 
-    def __init__(self, simulator: Simulator, call: Call, operation_id: str, scope: Scope) -> None:
-        self._simulator, self._call, self._operation_id, self._scope = simulator, call, operation_id, scope
+    of_body: Callable[[Any], Iterable[Effect]] | None = None
+    """The effects that depend on its body, if any do."""
+
+    def __init__(self, effects: Effects, call: Call, operation_id: str, scope: Scope) -> None:
+        self._effects, self._call, self._operation_id, self._scope = effects, call, operation_id, scope
         self._effect: Effect | None = None
         self._labels: list[str] = []
         self._delay_after = 0
         self._place: Place | None = None
-        self._status, self._headers, self._body = 0, Headers(), b""
 
     @property
     def is_undecided(self) -> bool:
         """Whether nothing but waiting has happened yet."""
         return self._effect is None
 
-    def is_to_be_dropped(self, when: str) -> bool:
+    def drops(self, when: str) -> bool:
         """Whether the connection ends `before` or `after` the change."""
         return self._effect is not None and self._effect.drop == when
 
@@ -209,7 +223,7 @@ class Simulation:
         if not await self._wait(delay):
             raise Malformed("The client left while the request was delayed: it is not done.", code="malformed_request")
         if self._effect is not None and self._effect.is_answer:
-            raise self._simulator.refusal(self._effect, self._operation_id)
+            raise self._effects.refusal(self._effect, self._operation_id)
 
     async def _wait(self, delay: int) -> bool:
         """Wait some milliseconds, and return whether the client is still there."""
@@ -222,52 +236,30 @@ class Simulation:
                     return False
         return True
 
-    async def run(self, serve: Callable[[Send], Awaitable[None]], scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the request, and do to its answer what is to be done."""
-        try:
-            await self._run(serve, scope, receive, send)
-        finally:
-            if self._place is not None:
-                self._call.server.waiting.give_back(self._place)
-
-    async def _run(self, serve: Callable[[Send], Awaitable[None]], scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await serve(self._collect)
-            if self._call.answer is not None:
-                self._status, self._headers, _, self._body = self._call.answer
-                self._call.answer = None
-        except ConnectionResetError:
-            raise
-        except Exception as error:
-            self._status, self._headers, self._body = render(error, self._call.trace)
-            self._headers += warning_headers(self._call)
-            await read_late(self._call, receive)
-        effect, headers, body = self._effect, self._headers, self._body
+    async def damage(self, answer: Answer) -> tuple[Answer, int | None] | None:
+        """The answer as it is sent, after its delay, and how many bytes of its body, if not all; None for no answer."""
         await self._wait(self._delay_after)
+        effect, (status, headers, parts, body) = self._effect, answer
         if self._labels:
             headers.append((SIMULATED, ", ".join(self._labels).encode()))
-        if effect is not None:
-            given = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in effect.headers]
-            names = {name for name, _ in given}
-            headers = [*(header for header in headers if header[0].lower() not in names), *given]
-            if effect.drop is not None:
-                await hang_up(scope, receive, unsent=True)
-                return
-            if effect.corrupt and body:
-                body = body[:-1] + b","  # of the same length, and no JSON any more
-        await send({"type": "http.response.start", "status": self._status, "headers": headers})
-        if effect is not None and effect.keep is not None and body:
-            part = body[: min(int(len(body) * effect.keep), len(body) - 1)]
-            await send({"type": "http.response.body", "body": part, "more_body": True})
-            await hang_up(scope, receive, unsent=False)
-            return
-        await send({"type": "http.response.body", "body": b"" if self._call.trace.method == "HEAD" else body})
+        if effect is None:
+            return (status, headers, parts, body), None
+        if effect.drop is not None:
+            return None
+        given = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in effect.headers]
+        names = {name for name, _ in given}
+        headers = [*(header for header in headers if header[0].lower() not in names), *given]
+        if effect.corrupt and body:
+            body = body[:-1] + b","  # of the same length, and no JSON any more
+        kept = None
+        if effect.keep is not None and body:
+            kept = min(int(len(body) * effect.keep), len(body) - 1)
+        return (status, headers, (body,), body), kept
 
-    async def _collect(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._status, self._headers = message["status"], list(message["headers"])
-        else:
-            self._body += message.get("body", b"")
+    def end(self) -> None:
+        """Give the place of a request that waited back."""
+        if self._place is not None:
+            self._call.server.waiting.give_back(self._place)
 
 
 def _delay(header: bytes) -> Effect:

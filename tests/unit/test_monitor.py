@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from stub_server.http.watch import Limits, Wait, Watch
+from stub_server.http.monitor import ConnectionMonitor, Limits, Wait
 
 
 class Loop:
@@ -53,7 +53,7 @@ class Client:
         self.told.append("turned away")
 
 
-def opened(watch: Watch, loop: Loop, *clients: Client) -> None:
+def opened(watch: ConnectionMonitor, loop: Loop, *clients: Client) -> None:
     for client in clients:
         watch.opened(client, cast(asyncio.AbstractEventLoop, loop))
 
@@ -63,7 +63,7 @@ def opened(watch: Watch, loop: Loop, *clients: Client) -> None:
     [(Wait.REQUEST, 10), (Wait.HEAD, 10), (Wait.BODY, 30), (Wait.NEXT, 60), (Wait.READER, 30), (Wait.END, 2)],
 )
 def test_a_deadline_is_kept_to_within_two_sweeps(wait: Wait, seconds: float) -> None:
-    watch, loop, client = Watch(Limits()), Loop(), Client()
+    watch, loop, client = ConnectionMonitor(Limits()), Loop(), Client()
     client.state = (wait, "mark")
     opened(watch, loop, client)
     loop.pass_(seconds - 0.6)
@@ -74,7 +74,7 @@ def test_a_deadline_is_kept_to_within_two_sweeps(wait: Wait, seconds: float) -> 
 
 def test_a_time_in_which_the_server_stood_still_is_not_the_clients() -> None:
     """What they sent meanwhile is read after the sweep that comes first."""
-    watch, loop, client = Watch(Limits()), Loop(), Client()
+    watch, loop, client = ConnectionMonitor(Limits()), Loop(), Client()
     client.state = (Wait.HEAD, "mark")
     opened(watch, loop, client)
     loop.pass_(3)
@@ -85,7 +85,7 @@ def test_a_time_in_which_the_server_stood_still_is_not_the_clients() -> None:
 
 @pytest.mark.check
 def test_an_answer_has_no_deadline() -> None:
-    watch, loop, client = Watch(Limits()), Loop(), Client()
+    watch, loop, client = ConnectionMonitor(Limits()), Loop(), Client()
     client.state = (Wait.ANSWER, client)
     opened(watch, loop, client)
     loop.pass_(100_000)
@@ -94,7 +94,7 @@ def test_an_answer_has_no_deadline() -> None:
 
 def test_whoever_moves_on_has_his_time_anew() -> None:
     """A mark is the same only if it is the same object: the headers of two requests may be equal."""
-    watch, loop, client = Watch(Limits()), Loop(), Client()
+    watch, loop, client = ConnectionMonitor(Limits()), Loop(), Client()
     opened(watch, loop, client)
     for _ in range(10):
         client.state = (Wait.HEAD, {"path": "/"})
@@ -105,7 +105,7 @@ def test_whoever_moves_on_has_his_time_anew() -> None:
 
 
 def test_an_answer_that_is_read_slowly_moves_on_and_one_that_is_not_read_does_not() -> None:
-    watch, loop, slow, deaf = Watch(Limits()), Loop(), Client(), Client()
+    watch, loop, slow, deaf = ConnectionMonitor(Limits()), Loop(), Client(), Client()
     opened(watch, loop, slow, deaf)
     for size in range(10_000_000, 10_000_010):
         slow.state, deaf.state = (Wait.READER, size), (Wait.READER, int("10000000"))
@@ -114,7 +114,7 @@ def test_an_answer_that_is_read_slowly_moves_on_and_one_that_is_not_read_does_no
 
 
 def test_without_connections_nothing_is_looked_at() -> None:
-    watch, loop, client = Watch(Limits()), Loop(), Client()
+    watch, loop, client = ConnectionMonitor(Limits()), Loop(), Client()
     opened(watch, loop, client)
     watch.closed(client)
     loop.pass_(5)
@@ -124,7 +124,7 @@ def test_without_connections_nothing_is_looked_at() -> None:
 
 
 def test_the_oldest_idle_connection_makes_room() -> None:
-    watch, loop = Watch(Limits(connections=3)), Loop()
+    watch, loop = ConnectionMonitor(Limits(connections=3)), Loop()
     clients = [Client(rested) for rested in (3, 1, 2, 4, 5, 6)]
     opened(watch, loop, *clients)
     assert [["dropped"], ["dropped"], ["dropped"], [], [], []] == [client.told for client in clients]
@@ -132,7 +132,7 @@ def test_the_oldest_idle_connection_makes_room() -> None:
 
 
 def test_what_has_become_busy_since_it_was_the_oldest_stays() -> None:
-    watch, loop = Watch(Limits(connections=3)), Loop()
+    watch, loop = ConnectionMonitor(Limits(connections=3)), Loop()
     first, second, third, *more = (Client(rested) for rested in range(6))
     opened(watch, loop, first, second, third, more[0])  # first goes; second is the next in the queue
     second.state = (Wait.ANSWER, second)
@@ -145,7 +145,7 @@ def test_what_has_become_busy_since_it_was_the_oldest_stays() -> None:
 
 
 def test_where_none_is_idle_one_that_keeps_the_server_waiting_goes() -> None:
-    watch, loop = Watch(Limits(connections=2)), Loop()
+    watch, loop = ConnectionMonitor(Limits(connections=2)), Loop()
     busy, slow, newcomer = Client(1), Client(2), Client(3)
     busy.state, slow.state = (Wait.ANSWER, busy), (Wait.BODY, slow)
     opened(watch, loop, busy, slow, newcomer)
@@ -154,7 +154,7 @@ def test_where_none_is_idle_one_that_keeps_the_server_waiting_goes() -> None:
 
 def test_where_all_are_being_answered_newcomers_are_turned_away() -> None:
     """Those that were turned away count as well: however many come, few are kept."""
-    watch, loop = Watch(Limits(connections=2)), Loop()
+    watch, loop = ConnectionMonitor(Limits(connections=2)), Loop()
     busy = [Client(1), Client(2)]
     opened(watch, loop, *busy)
     for client in busy:

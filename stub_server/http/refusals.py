@@ -6,7 +6,6 @@ from http import HTTPStatus
 import orjson
 from starlette.exceptions import HTTPException
 
-from ..calls.call import Call
 from ..engine.sandbox import DEFAULT
 from ..kernel.problem import Refusal
 from ..kernel.trace import Trace
@@ -15,7 +14,6 @@ log = logging.getLogger("stub_server")
 
 Headers = list[tuple[bytes, bytes]]
 JSON = (b"content-type", b"application/json")
-MOST_WARNINGS = 20  # of one answer
 
 
 def as_refusal(error: Exception, trace: Trace) -> Refusal:
@@ -41,13 +39,6 @@ def render(error: Exception, trace: Trace, sandbox: str | None = None) -> tuple[
     headers: Headers = [JSON, (b"content-length", b"%d" % len(body))]
     headers.extend((name.lower().encode(), text.encode("latin-1", "replace")) for name, text in refusal.headers.items())
     return refusal.status, headers, body
-
-
-def warning_headers(call: Call) -> Headers:
-    """The header that says what was odd about a request."""
-    if not call.warnings:
-        return []
-    return [(b"x-sandbox-warnings", ", ".join(call.warnings[:MOST_WARNINGS]).encode("latin-1", "replace"))]
 
 
 def _envelope(refusal: Refusal, trace: Trace, sandbox: str) -> bytes:

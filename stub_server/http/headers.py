@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..calls.head import Head
+from ..calls.call import MOST_WARNINGS, Head
 from ..contract.redaction import REDACTED
 from ..contract.secrets import SECRET_HEADERS, Secrets
 from ..kernel.text import nearest, warning_of
-from . import cors
-from .as_of import AS_OF
-from .errors import MOST_WARNINGS, Headers
-from .hosts import Hosts
-from .simulation import DELAY, PREFER, SIMULATE
+from .access import is_local_origin
+from .fault_injection import DELAY, PREFER, SIMULATE
+from .hosts import DELIVERY, Hosts
+from .refusals import Headers
+from .time_travel import AS_OF
 
-DELIVERY = b"webhook-id"
 # Headers that decide what happens. Of two, this server and a proxy before it might each believe another one.
 _ONCE = frozenset(
     (
@@ -30,7 +29,7 @@ _REDACTED = REDACTED.encode()
 _MOST, _MOST_HEADERS, _LONGEST = 512, 40, 2_048  # heads that are remembered; headers and bytes of one
 
 
-class Heads:
+class HeaderReader:
     """One per server."""
 
     def __init__(self, hosts: Hosts, secrets: Secrets) -> None:
@@ -57,7 +56,7 @@ class Heads:
             b"" if coding == b"chunked" else coding,
             (*(("if_match_ignored",) if b"if-match" in by_name else ()), *_unknown(by_name)),
             origin,
-            origin is not None and not cors.is_local_origin(origin),
+            origin is not None and not is_local_origin(origin),
             repeated is None and admitted and has_host and coding == b"chunked" and DELIVERY not in by_name,
             not _SPECIAL.isdisjoint(by_name),
             by_name.get(b"content-encoding", b"").strip().lower() not in (b"", b"identity"),

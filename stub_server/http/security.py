@@ -1,8 +1,8 @@
-"""Authentication and scopes: Connexion's security middleware with one plain check per operation."""
+"""Security: credential → caller, scopes. Connexion's security middleware with one plain check per operation."""
 
 from dataclasses import replace
 from functools import lru_cache
-from ipaddress import ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from time import perf_counter_ns
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from connexion.middleware.security import SecurityAPI, SecurityMiddleware, Secur
 from connexion.operations import AbstractOperation
 from starlette.types import Receive, Scope, Send
 
-from ..calls.call import Call, Caller
+from ..calls.call import CALL, Call, Caller
 from ..calls.tokens import REALM, Tokens, bad_credentials, no_credentials
 from ..contract.document import Document, Operation
 from ..domain.api_keys import digest
@@ -22,11 +22,10 @@ from ..kernel.hosts import unmapped
 from ..kernel.problem import Forbidden, Refusal, Unauthenticated, detail
 from ..kernel.record import Record
 from ..store.memory import Store
-from .hosts import network_of
-from .router import CALL
 
 _API_KEY_HEADER = "X-API-Key is not read here. "
 _LONGEST_ADDRESS = 45  # characters
+_MAPPED = IPv6Network("::ffff:0:0/96")
 
 
 class Gate:
@@ -150,6 +149,14 @@ class Gate:
                 code="ip_not_allowed",
                 details=[detail("allowed_ips", "ip_not_allowed", "The address is not in the key's list.", "header")],
             )
+
+
+def network_of(text: str) -> IPv4Network | IPv6Network:
+    """A network or a single address, host bits ignored, as IPv4 where it is IPv4 written as IPv6."""
+    network = ip_network(text, strict=False)
+    if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
+        return IPv4Network((unmapped(network.network_address), network.prefixlen - 96))
+    return network
 
 
 def _not_bearer(kind: str, token: str) -> str:
@@ -278,7 +285,7 @@ class Security(SecurityMiddleware):
 
     api_cls = _API
 
-    # No coroutine of its own, and nothing looked up that the router has found: every request passes here.
+    # Nothing is looked up that Routing has found.
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         routed = scope["extensions"][ROUTING_CONTEXT]
         (api,) = self.apis[routed["api_base_path"]]

@@ -1,0 +1,188 @@
+"""AccessPolicy: who may use the control surface, and which pages may read what this server answers (CORS).
+
+On loopback the credentials derive from the seed, so every web page could know them: only pages of this machine, and of
+origins that the user names, may read responses. Elsewhere every origin may, and the credential decides.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ..calls.call import CALL, CONTROL, Call
+from ..kernel.hosts import is_local
+from ..kernel.problem import Forbidden, Malformed
+from .hosts import OPEN_CONTROL, host_name, inbox_at
+from .refusals import Headers
+
+_PREFLIGHT = b"access-control-request-method"
+_READ_BY_ALL = OPEN_CONTROL | {"/openapi.json", "/openapi.yaml"}
+"""What pages of every origin may read."""
+_LONGEST_ORIGIN = 200
+_PAGES = "The control surface answers pages of this machine alone. Start with --admin-key for others."
+
+CONTROL_KEY = b"x-sandbox-control-key"
+_KEYS = frozenset((b"x-sandbox-admin-key", CONTROL_KEY))
+_NOT_BY_CONTROL_KEY = frozenset(("sandboxes", "import", "certify"))
+_EXPOSED = (
+    b"access-control-expose-headers",
+    b"X-Request-Id, Location, WWW-Authenticate, Retry-After, Idempotent-Replayed, X-Sandbox-Warnings, "
+    b"X-Sandbox-Simulated, RateLimit, RateLimit-Policy, ETag",
+)
+_METHODS = (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
+_COMMON = (
+    b"Authorization, Content-Type, Accept, Idempotency-Key, Prefer, X-Sandbox, X-Sandbox-Admin-Key, "
+    b"X-Sandbox-Control-Key, "
+    b"X-Sandbox-Client-IP, X-Sandbox-Simulate, X-Sandbox-Delay"
+)
+_ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(.+)").fullmatch
+VARY = (b"vary", b"Origin")
+"""On every response, with or without an Origin: a cache must not give one origin's response to another."""
+
+
+def opens(path: str) -> bool:
+    """Whether a control key opens this: not other sandboxes, files of others, and addresses that no webhook has."""
+    return next(filter(None, path.removeprefix(CONTROL).split("/")), "") not in _NOT_BY_CONTROL_KEY
+
+
+class Origins:
+    """The origins that may read the API's responses."""
+
+    def __init__(self, listed: Iterable[str], *, loopback: bool) -> None:
+        """`listed` are origins such as `https://app.example.com`; `*` is every one."""
+        self._listed = frozenset(origin.rstrip("/").lower().encode() for origin in listed)
+        self._everyone = b"*" in self._listed or not loopback
+
+    def may_read(self, origin: bytes) -> bool:
+        """Whether a page of this origin may read the API."""
+        return self._everyone or origin.lower() in self._listed or is_local_origin(origin)
+
+
+class AccessPolicy:
+    """Answers preflights, and refuses callers to whom the control surface is closed."""
+
+    def __init__(self, app: ASGIApp, origins: Origins) -> None:
+        """`origins` are the pages that may read the API."""
+        self.app, self._origins = app, origins
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        call: Call = scope[CALL]
+        origin = call.head.origin
+        if origin is not None and call.method == "OPTIONS" and _PREFLIGHT in call.headers:
+            return self._preflight(call, origin)
+        if call.path.startswith(CONTROL):
+            check_control(call, call.path, call.sandbox.name)
+        return self.app(scope, receive, send)
+
+    async def _preflight(self, call: Call, origin: bytes) -> None:
+        """Tell a browser what it may send. Raises Forbidden for a foreign page and the control surface."""
+        guarded = call.path.startswith(CONTROL) and call.path not in OPEN_CONTROL
+        if guarded and call.server.admin_key is None and not is_local_origin(origin):
+            call.trace.refused_origin = _refused(origin, "--admin-key")
+            raise _closed(_PAGES)
+        allowed: Headers = [VARY]  # nothing is allowed, and the browser keeps the page from it
+        if not guarded and call.path not in _READ_BY_ALL and not self._origins.may_read(origin):
+            call.trace.refused_origin = _refused(origin, "--cors-origin")
+        else:
+            allowed = preflight_headers(origin, call.headers.get(b"access-control-request-headers"))
+        call.answer, call.is_preflight, call.is_kept = (204, allowed, (b"",), b""), True, False
+
+
+def lets_read(call: Call, origin: bytes, origins: Origins) -> bool:
+    """Whether a page of this origin may read the answer. Where it may not, the terminal's line says so."""
+    if call.path in _READ_BY_ALL:
+        return True
+    is_control = call.path.startswith(CONTROL)
+    has_key = not _KEYS.isdisjoint(call.headers)
+    may = is_local_origin(origin) or has_key if is_control else origins.may_read(origin)
+    if not may:
+        call.trace.refused_origin = _refused(origin, "--admin-key" if is_control else "--cors-origin")
+    return may
+
+
+def _refused(origin: bytes, flag: str) -> str:
+    """What the terminal says of an origin that may not read an answer."""
+    shown = origin[:_LONGEST_ORIGIN].decode("latin-1").encode("unicode_escape").decode()
+    return f"origin {shown} was refused, {flag} {'KEY' if flag == '--admin-key' else shown} allows it"
+
+
+def check_control(call: Call, path: str, sandbox: str | None) -> None:
+    """The control surface asks for a key where the admin's is set, else for a caller on this machine.
+
+    `sandbox` is the one that is asked, None if there is none of the name. An inbox takes deliveries, on loopback from
+    every process of this machine. Raises Forbidden, and Malformed for two keys.
+    """
+    if path in OPEN_CONTROL:
+        return
+    headers, server = call.headers, call.server
+    control_key = headers.get(CONTROL_KEY)
+    if control_key is not None:
+        if b"x-sandbox-admin-key" in headers:
+            raise Malformed("Send X-Sandbox-Control-Key or X-Sandbox-Admin-Key, not both.", code="malformed_request")
+        own = "" if sandbox is None else server.sandboxes.control_key(sandbox)
+        if not (own and hmac.compare_digest(control_key, own.encode())):
+            raise _closed("This X-Sandbox-Control-Key does not open the controls of this sandbox.")
+        if not opens(path):
+            raise _closed("A control key does not open this. Send the server's admin key as X-Sandbox-Admin-Key.")
+        return
+    is_inbox = inbox_at(call.method, path) is not None
+    if server.admin_key is not None and not (is_inbox and server.loopback):
+        if server.knows_admin(headers.get(b"x-sandbox-admin-key")):
+            return
+        own = ", or the sandbox's own as X-Sandbox-Control-Key" if opens(path) else ""
+        raise _closed(f"Send the server's admin key as X-Sandbox-Admin-Key{own}.")
+    if not server.loopback:
+        raise _closed("The control surface is closed: the server is reachable from outside and has no --admin-key.")
+    if not is_local_host(headers.get(b"host")) or is_from_elsewhere(headers):
+        raise _closed(_PAGES)
+
+
+def _closed(message: str) -> Forbidden:
+    return Forbidden(message, code="admin_key_required")
+
+
+def answer_headers(origin: bytes) -> Headers:
+    """The headers with which a browser lets a page of this origin read a response, credentials included."""
+    return [
+        (b"access-control-allow-origin", origin),
+        (b"access-control-allow-credentials", b"true"),
+        _EXPOSED,
+    ]
+
+
+def preflight_headers(origin: bytes, requested: bytes | None) -> Headers:
+    """The headers of a preflight's response: the requested headers are allowed, for ten minutes."""
+    return [
+        (b"access-control-allow-origin", origin),
+        (b"access-control-allow-credentials", b"true"),
+        _METHODS,
+        (b"access-control-allow-headers", requested or _COMMON),
+        (b"access-control-max-age", b"600"),
+        (b"vary", b"Origin, Access-Control-Request-Headers"),
+        (b"content-length", b"0"),
+    ]
+
+
+def is_local_origin(origin: bytes) -> bool:
+    """Whether a page's origin is on this machine: any port, any scheme, for apps in a shell have one of their own."""
+    found = _ORIGIN(origin.decode("latin-1"))
+    return found is not None and is_local(host_name(found[1]))
+
+
+def is_local_host(host: bytes | None) -> bool:
+    """Whether a Host header names this machine. Another name that resolves to it does not."""
+    if host is None:
+        return True
+    return is_local(host_name(host.decode("latin-1").strip()))
+
+
+def is_from_elsewhere(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a browser sent this for a page that is not of this machine, by Origin or Sec-Fetch-Site."""
+    origin = headers.get(b"origin")
+    if origin is None and headers.get(b"sec-fetch-site") == b"cross-site":  # such as an image or a script of a page
+        return True
+    return origin is not None and not is_local_origin(origin)

@@ -1,0 +1,33 @@
+"""The server as an ASGI application: Connexion's stack, with the layers that a request meets one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from connexion.middleware import ConnexionMiddleware
+from starlette.types import ASGIApp
+
+from ..calls.server import Server
+from ..worlds.sandboxes import Sandboxes
+
+Layer = TypeVar("Layer")
+
+
+class Application(ConnexionMiddleware):
+    """One per server. `middlewares` are its layers, outermost first, until the first request."""
+
+    server: Server
+    sandboxes: Sandboxes
+
+    def __init__(self, dispatch: ASGIApp) -> None:
+        """`dispatch` is the innermost layer."""
+        super().__init__(dispatch, import_name=__name__, middlewares=[])
+
+    def serve(self, server: Server, layers: Sequence[Any]) -> None:
+        """Have these layers around Dispatch: classes, or partials of them, that take the next one."""
+        self.server, self.sandboxes, self.middlewares = server, server.sandboxes, [*layers]
+
+    def layer(self, kind: type[Layer]) -> Layer:
+        """The layer of a kind, once the first request has come."""
+        return next(layer for layer in self.middleware_stack or () if isinstance(layer, kind))

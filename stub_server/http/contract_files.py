@@ -1,0 +1,204 @@
+"""Serves the contract as JSON and YAML, with the server and record ids of the requested sandbox, and an ETag."""
+
+import asyncio
+import hashlib
+import weakref
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping
+from functools import lru_cache, partial
+from textwrap import indent
+from typing import NamedTuple, TypeAlias
+
+import orjson
+import yaml
+
+from ..calls.call import CONTROL, Answer, Call
+from ..contract.path_examples import with_path_examples
+from ..contract.source import Json
+from ..kernel.problem import Refusal
+from .access import CONTROL_KEY, Origins, check_control, is_local_host
+from .examples import replacements, stand_ins
+from .security import Gate
+
+NAMED = "x-example-records"
+# Placeholder for the URLs of other sandboxes, which keep their own names; no text holds a NUL.
+_OTHERS = b"\0"
+_MOST = 64  # files that are kept
+_SPLIT = 4  # levels of the contract that are written to YAML one by one: it is too much for one go
+
+Key: TypeAlias = tuple[Hashable, ...]
+Fill: TypeAlias = Callable[..., Awaitable[None]]
+"""Puts the records of a sandbox into the examples of a contract: see `LiveExamples.fill`."""
+
+
+class Viewers:
+    """Who sees a sandbox's own records in the contract's examples; everybody else sees those of the contract."""
+
+    def __init__(self, gate: Gate, origins: Origins) -> None:
+        """`origins` are the pages that may read the API."""
+        self._gate, self._origins = gate, origins
+
+    def see_records(self, call: Call) -> bool:
+        """Whether a request is of a program here or of a page of this server, or has a credential that may read all.
+
+        A credential is no help to a page that may not read the API: on loopback every page could know it.
+        """
+        headers, origin, server = call.headers, call.head.origin, call.server
+        host = headers.get(b"host")
+        if origin is None:
+            is_same = headers.get(b"sec-fetch-site") not in (b"cross-site", b"same-site")
+        else:
+            is_same = origin.partition(b"://")[2] == host
+        if is_same and server.loopback and is_local_host(host):
+            return True
+        if not is_same and not (origin is not None and self._origins.may_read(origin)):
+            return False
+        if CONTROL_KEY in headers or b"x-sandbox-admin-key" in headers:
+            try:
+                check_control(call, f"{CONTROL}/credentials", call.sandbox.name)
+            except Refusal:
+                return False
+            return True
+        return self._gate.sees_everything(call)
+
+
+class Served(NamedTuple):
+    """A file as it is served."""
+
+    body: bytes
+    etag: bytes
+
+
+class Shelf:
+    """The files of a server: each is made once for a state of a sandbox, and once for strangers.
+
+    One is made at a time. They are handed out one after the other, with others served between: it takes a millisecond
+    to send one.
+    """
+
+    def __init__(self) -> None:
+        self._making, self._turn = asyncio.Lock(), asyncio.Lock()
+        self._served: OrderedDict[Key, Served] = OrderedDict()
+
+    async def take(self, key: Key, make: Callable[[], Awaitable[bytes]]) -> Served:
+        """The file of a key, made unless it is kept."""
+        if key not in self._served:
+            async with self._making:
+                if key not in self._served:
+                    body = await make()
+                    if len(self._served) >= _MOST:
+                        self._served.popitem(last=False)
+                    self._served[key] = Served(body, b'"%b"' % hashlib.sha256(body).hexdigest()[:32].encode())
+        found = self._served[key]
+        self._served.move_to_end(key)
+        async with self._turn:
+            await asyncio.sleep(0)
+        return found
+
+
+class File:
+    """One file: the contract as JSON or YAML."""
+
+    def __init__(
+        self,
+        data: Json,
+        media: bytes,
+        named: Mapping[str, list[str]],
+        viewers: Viewers,
+        shelf: Shelf,
+        fill: Fill,
+        *,
+        absolute: bool,
+    ) -> None:
+        """`named` are the values of examples by kind of record; `absolute` shows the server's URL with its host."""
+        self._data, self._media, self._named, self._absolute = data, media, named, absolute
+        self._viewers, self._shelf, self._fill = viewers, shelf, fill
+        self._whole: bytes | None = None
+
+    async def served(self, call: Call) -> Served:
+        """The file as a request may see it."""
+        log, key = call.sandbox.log, (id(self), call.prefix)
+        if not self._viewers.see_records(call):
+            return await self._shelf.take(key, partial(self._fixed, call))
+        state = weakref.ref(log), log.number
+        return await self._shelf.take((*key, *state), partial(self._live, call))
+
+    async def _fixed(self, call: Call) -> bytes:
+        """The file with the examples of the contract."""
+        return await self._written(call, self._contract(call, {}))
+
+    async def _live(self, call: Call) -> bytes:
+        """The file with the records of a sandbox."""
+        data = self._contract(call, stand_ins(call.sandbox, call.server.url + call.prefix))
+        await self._fill(call, data, is_control=self._absolute)
+        return await self._written(call, data)
+
+    def _contract(self, call: Call, found: Mapping[str, str]) -> Json:
+        """The contract of a sandbox's server, with the ids that were found in place of its own."""
+        if self._whole is None:
+            self._whole = orjson.dumps({key: value for key, value in self._data.items() if key != NAMED})
+        body, others = self._whole, call.server.url.encode() + b"/s/"
+        changes = {example.encode() + b"/s/": _OTHERS for example in self._named.get("baseUrl", ())}
+        for old, new in (changes | replacements(self._named, found) | {_OTHERS: others}).items():
+            body = body.replace(old, new)
+        data = with_path_examples(orjson.loads(body))
+        here = (call.server.url if self._absolute else "") + call.prefix
+        for server in data.get("servers", ()):
+            if server["url"][:1] == "/":  # an overlay may name servers elsewhere
+                server["url"] = (here + server["url"].rstrip("/")) or "/"
+        return data
+
+    async def _written(self, call: Call, data: Json) -> bytes:
+        if self._media == b"application/json":
+            return orjson.dumps(data)
+        text: bytes = await call.server.sandboxes.lane.in_slices(_as_yaml(data))
+        return text
+
+    async def answer(self, call: Call) -> Answer:
+        """The file, or 304."""
+        body, etag = await self.served(call)
+        asked = call.headers.get(b"if-none-match", b"")
+        headers = [(b"etag", etag), (b"cache-control", b"no-cache")]
+        if etag in [part.strip().removeprefix(b"W/") for part in asked.split(b",")] or asked == b"*":
+            return 304, headers, (b"",), b""
+        headers += [(b"content-type", self._media), (b"content-length", b"%d" % len(body))]
+        return 200, headers, (body,), body
+
+
+def _as_yaml(data: Json) -> Generator[None, None, bytes]:
+    """The contract as YAML, in slices."""
+    parts: list[str] = []
+    pending: list[tuple[int, str, Json]] = [(0, key, value) for key, value in reversed(data.items())]
+    while pending:
+        depth, key, value = pending.pop()
+        if depth < _SPLIT and isinstance(value, dict) and value:
+            parts.append("  " * depth + _yaml_of(key, b"{}").replace(" {}", ""))
+            pending += [(depth + 1, inner, item) for inner, item in reversed(value.items())]
+        else:
+            text = _yaml_of(key, orjson.dumps(value))
+            parts.append(indent(text, "  " * depth))
+            yield
+    return "".join(parts).encode()
+
+
+@lru_cache(maxsize=4_096)  # what is of no sandbox is the same every time
+def _yaml_of(key: str, value: bytes) -> str:
+    return str(yaml.dump({key: orjson.loads(value)}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
+
+
+class _Dumper(yaml.CSafeDumper):
+    """YAML without anchors: every value is written where it is used."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def contract_pages(api: Json, control: Json, base: str, viewers: Viewers, fill: Fill) -> dict[str, File]:
+    """`/openapi.json` and `/openapi.yaml`, and those of the control surface below its base path."""
+    named, shelf = api.get(NAMED, {}), Shelf()
+    pages: dict[str, File] = {}
+    for stem, raw in (("/openapi", api), (f"{base}/openapi", control)):
+        for ending, media in (("json", b"application/json"), ("yaml", b"application/yaml")):
+            # Clients generated from the control contract take the host from it; users of the API choose the host.
+            pages[f"{stem}.{ending}"] = File(raw, media, named, viewers, shelf, fill, absolute=raw is control)
+    return pages

@@ -1,0 +1,54 @@
+"""DueJobs: what fell due in the sandbox happens before the request, in slices of time."""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+from typing import Any
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ..calls.call import CALL, CONTROL, Call
+from ..calls.server import Server
+from ..engine.scheduler import pass_on, tick
+from ..kernel.problem import broken
+
+SERVED_WHEN_BROKEN = frozenset((f"{CONTROL}/health", f"{CONTROL}/reset"))
+
+
+class DueJobs:
+    """Refuses a sandbox that cannot be served."""
+
+    def __init__(self, app: ASGIApp, server: Server) -> None:
+        self.app, self._waiting, self._lane = app, server.waiting, server.sandboxes.lane
+        self._keeper = server.sandboxes.keeper
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        call: Call = scope[CALL]
+        sandbox, trace = call.sandbox, call.trace
+        if self._keeper.unknown and call.path not in SERVED_WHEN_BROKEN:
+            self._keeper.check(sandbox)
+        if sandbox.is_broken:
+            _refuse_broken(call)
+        else:
+            until = tick(sandbox)
+            if until is not None:
+                return self._later(until, scope, receive, send)
+            trace.at, trace.before = sandbox.clock.now, sandbox.log.number
+        return self.app(scope, receive, send)
+
+    async def _later(self, until: int, scope: Scope, receive: Receive, send: Send) -> None:
+        """Do what takes longer first: this request waits, and those to other sandboxes do not."""
+        call: Call = scope[CALL]
+        sandbox, trace = call.sandbox, call.trace
+        with self._waiting.with_sandbox(call):
+            await pass_on(sandbox, self._lane, until)
+        trace.at, trace.before, trace.began = sandbox.clock.now, sandbox.log.number, perf_counter_ns()
+        if sandbox.is_broken:
+            _refuse_broken(call)
+        await self.app(scope, receive, send)
+
+
+def _refuse_broken(call: Call) -> None:
+    """Raises Unavailable, but for what ends that state."""
+    if call.path not in SERVED_WHEN_BROKEN:
+        raise broken(call.sandbox.name)

@@ -1,0 +1,157 @@
+"""SandboxSelection: the sandbox of a request, by its path's prefix, its header, its credential, else the default one.
+
+FirstUse: the sandbox that does not exist yet is created once the request has been accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Any
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ..calls.call import CALL, CONTROL, Call
+from ..calls.server import Server
+from ..domain.api_keys import digest
+from ..engine.sandbox import DEFAULT, Sandbox
+from ..kernel.problem import Missing, Unavailable
+from ..worlds.names import folded
+from .access import check_control, is_from_elsewhere
+from .connection import REFUSED
+from .hosts import Hosts
+
+CREDENTIALS = f"{CONTROL}/credentials"
+
+
+class SandboxSelection:
+    """Chooses the sandbox, takes its prefix off the path, and has the request's trace begin."""
+
+    def __init__(self, app: ASGIApp, server: Server, hosts: Hosts, pages: Container[str]) -> None:
+        """`pages` are paths for everybody."""
+        self.app, self._hosts, self._pages = app, hosts, pages
+        self._sandboxes, self._tokens, self._loopback = server.sandboxes, server.tokens, server.loopback
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        call: Call = scope[CALL]
+        head, rest = call.head, None
+        name: str | None = head.sandbox
+        if call.path.startswith("/s/"):
+            name, slash, rest = call.path[3:].partition("/")
+            rest = slash + rest
+        elif name is None:
+            authorization = head.by_name.get(b"authorization")
+            name = None if authorization is None else self._sandbox_of(authorization)
+            if name == DEFAULT:
+                name = None
+        if name is not None:
+            sandbox = self._sandboxes.choose(name)
+            if sandbox is None:
+                return self._first(name, rest, scope, receive, send)
+            _select(call, sandbox, rest)
+        return self._go_on(call, scope, receive, send)
+
+    def _go_on(self, call: Call, scope: Scope, receive: Receive, send: Send) -> Any:
+        call.begin()
+        if REFUSED in scope:
+            raise scope.pop(REFUSED)  # left in it, the refusal's traceback and the scope would hold each other
+        scope["path"] = call.path
+        if not call.path:
+            return _to_the_pages(call)
+        return self.app(scope, receive, send)
+
+    def _sandbox_of(self, authorization: bytes) -> str | None:
+        """The sandbox that a credential is of. That admits nobody: Security checks the credential itself."""
+        named = self._tokens.sandbox_named(authorization)
+        if named is not None:
+            return named
+        start = authorization[:9].lower()
+        if start == b"bearer sk":
+            return self._sandboxes.keyring.world_of(digest(authorization[7:].decode("latin-1").strip()))
+        if start == b"bearer pk":
+            return self._sandboxes.keyring.world_of(authorization[7:].decode("latin-1").strip())
+        return None
+
+    async def _first(self, name: str, rest: str | None, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request to a sandbox that does not exist. Raises Missing for what only reads the control surface."""
+        call: Call = scope[CALL]
+        headers = call.headers
+        # A page from elsewhere must not make sandboxes in a developer's server: their number is limited.
+        if self._loopback and (is_from_elsewhere(headers) or not self._hosts.admits(headers.get(b"host"))):
+            raise Missing("There is no such sandbox.", code="sandbox_not_found")
+        path = call.path if rest is None else rest
+        is_control = path.startswith(CONTROL)
+        if is_control and call.method != "OPTIONS":
+            check_control(call, path, None)
+        if call.method in ("GET", "HEAD") and (not path or path in self._pages):
+            _select(call, await self._sandboxes.mention(name), rest)
+        else:
+            only_reads = is_control and call.method in ("GET", "HEAD") and path != CREDENTIALS
+            suggests = self._loopback or call.server.knows_admin(headers.get(b"x-sandbox-admin-key"))
+            sandbox = await self._sandboxes.meant(name, creates=not only_reads, suggests=suggests)
+            _select(call, sandbox, rest)
+            if self._sandboxes.find(sandbox.name) is not sandbox:
+                call.pending = sandbox
+        await self._go_on(call, scope, receive, send)
+
+
+def _select(call: Call, sandbox: Sandbox, rest: str | None) -> None:
+    """Have the request be for a sandbox; `rest` is the path below its prefix, if it was named by one."""
+    call.sandbox = sandbox
+    if rest is not None:
+        call.prefix, call.path = f"/s/{sandbox.name}", rest
+        if call.head.sandbox is not None and folded(call.head.sandbox) != sandbox.name:
+            call.warn("x_sandbox_ignored")
+
+
+async def _to_the_pages(call: Call) -> None:
+    """The pages of a sandbox are below `/s/{name}/`, with the slash."""
+    location = call.prefix.encode() + b"/" + (b"?" + call.query_string if call.query_string else b"")
+    call.answer, call.is_kept = (307, [(b"location", location)], (b"",), b""), False
+
+
+class FirstUse:
+    """Creates the sandbox of a request that has been accepted."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        if scope[CALL].pending is None:
+            return self.app(scope, receive, send)
+        return self._create(scope, receive, send)
+
+    async def _create(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await create_pending(scope[CALL])
+        await self.app(scope, receive, send)
+
+
+async def create_pending(call: Call) -> None:
+    """Create the sandbox of an accepted request, if it does not exist. Raises Unavailable."""
+    pending, sandboxes = call.pending, call.server.sandboxes
+    if pending is None:
+        return
+    sandbox = await sandboxes.let_in(pending)
+    if sandbox is pending:
+        call.created = sandboxes.entry(sandbox.name)
+    else:  # another request created it first
+        store = sandbox.stores.get(call.store.merchant.id)
+        if store is None:
+            raise Unavailable("The sandbox has just been made. Send the request again.", headers={"Retry-After": "0"})
+        call.sandbox, call.store, call.trace.id = sandbox, store, sandbox.ids.request()
+    call.pending = None
+
+
+def turn_back(call: Call) -> None:
+    """A request failed: the sandbox that it created, if any, is deleted again, unless others used it meanwhile.
+
+    A request whose sandbox does not exist is kept in the default one's journal, with its whole path and an id of the
+    default one.
+    """
+    sandboxes = call.server.sandboxes
+    if call.pending is None and (call.created is None or not sandboxes.take_back(call.created)):
+        return
+    trace, default = call.trace, sandboxes.default
+    call.sandbox, call.pending, call.created = default, None, None
+    trace.after = None
+    trace.id, trace.at, trace.before = default.ids.request(), default.clock.read(), default.log.number
+    trace.sandbox, trace.path, call.prefix = DEFAULT, call.prefix + trace.path, ""
