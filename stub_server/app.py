@@ -10,9 +10,8 @@ from typing import Any
 import orjson
 
 from .calls.call import CONTROL
-from .calls.server import Server
+from .calls.server import Server, Waiting
 from .calls.tokens import Tokens
-from .calls.waiting import Waiting
 from .contract import bundle, conformity, kept
 from .contract.document import Document
 from .contract.formats import Formats, formats

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 import orjson
 from a2wsgi.wsgi import build_environ
 
-from ..calls.beginning import credentials_of
 from ..calls.call import CONTROL, Answer, Call
+from ..calls.sandboxes import credentials_of
 from ..contract.document import Document
 from ..kernel.problem import Forbidden
 from ..kernel.slices import Lane

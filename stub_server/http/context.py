@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 from asyncio import CancelledError
+from collections.abc import Iterable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..calls.call import CALL, CONTROL, MOST_WARNINGS, Call
+from ..calls.call import CALL, CONTROL, MOST_WARNINGS, Call, Head
 from ..calls.server import Server
-from ..contract.secrets import Secrets
+from ..contract.redaction import LEFT_OUT, REDACTED
+from ..contract.secrets import SECRET_HEADERS, Secrets
 from ..kernel.problem import Unavailable
+from ..kernel.text import nearest, warning_of
 from ..worlds.catching_up import catch_up
 from ..worlds.keeping import unwritten
-from .access import VARY, Origins, answer_headers, lets_read
-from .bodies import read_late
-from .connection import WHOLE, SendWhole, hang_up
-from .headers import HeaderReader
-from .hosts import Hosts
-from .journal_entry import JournalWriter, changes_something
+from .access import VARY, Origins, answer_headers, is_local_origin, lets_read
+from .connection import WHOLE, SendWhole, hang_up, read_late, send_pieces, sent_lines
+from .fault_injection import DELAY, PREFER, SIMULATE
+from .hosts import DELIVERY, Hosts, inbox_at
 from .refusals import Headers, render
+from .security import recognised
 from .selection import turn_back
-from .streaming import send_pieces
+from .time_travel import AS_OF
+
+# Headers that decide what happens. Of two, this server and a proxy before it might each believe another one.
+_ONCE = frozenset(
+    (
+        b"host", b"origin", b"authorization", b"content-type", b"transfer-encoding", b"idempotency-key",
+        b"sec-fetch-site", b"webhook-id",
+    )
+)  # fmt: skip
+_OURS = b"x-sandbox"
+_KNOWN = ("", "-admin-key", "-as-of", "-client-ip", "-control-key", "-delay", "-simulate")
+_SPECIAL = frozenset((PREFER, SIMULATE, DELAY, AS_OF))
+_SECRET = frozenset(name.encode() for name in SECRET_HEADERS)
+_REDACTED = REDACTED.encode()
+_MOST, _MOST_HEADERS, _LONGEST = 512, 40, 2_048  # heads that are remembered; headers and bytes of one
+OVERHEAD, EACH = 1_000, 80  # bytes of a request besides what came and went, and of an id
+_READING = ("GET", "HEAD", "OPTIONS")
 
 
 class RequestContext:
@@ -192,3 +210,146 @@ async def _close(send: Send) -> None:
 def _warnings(call: Call) -> tuple[bytes, bytes]:
     """The header that says what was odd about a request."""
     return b"x-sandbox-warnings", ", ".join(call.warnings[:MOST_WARNINGS]).encode("latin-1", "replace")
+
+
+class HeaderReader:
+    """One per server."""
+
+    def __init__(self, hosts: Hosts, secrets: Secrets) -> None:
+        self._hosts, self._secrets = hosts, secrets
+        self._known: dict[tuple[tuple[bytes, bytes], ...], Head] = {}
+
+    def __call__(self, sent: Headers) -> Head:
+        """The head with these headers; names are in lower case."""
+        key = tuple(sent)
+        return self._known.get(key) or self._read(key)
+
+    def _read(self, sent: tuple[tuple[bytes, bytes], ...]) -> Head:
+        by_name = dict(sent)
+        origin, named = by_name.get(b"origin"), by_name.get(b"x-sandbox")
+        repeated = None if len(by_name) == len(sent) else _repeated(sent)
+        admitted, has_host = self._hosts.admits(by_name.get(b"host")), b"host" in by_name
+        coding = by_name.get(b"transfer-encoding", b"chunked").strip().lower()
+        packed = _packed(sent)
+        head = Head(
+            by_name,
+            None if named is None else named.decode("latin-1"),
+            repeated,
+            has_host,
+            b"" if coding == b"chunked" else coding,
+            (*(("if_match_ignored",) if b"if-match" in by_name else ()), *_unknown(by_name)),
+            origin,
+            origin is not None and not is_local_origin(origin),
+            repeated is None and admitted and has_host and coding == b"chunked" and DELIVERY not in by_name,
+            not _SPECIAL.isdisjoint(by_name),
+            by_name.get(b"content-encoding", b"").strip().lower() not in (b"", b"identity"),
+            self._secrets.may_be_in(packed),
+            packed,
+        )
+        # Of what was sent: a header that stands a thousand times is one by name.
+        if len(sent) <= _MOST_HEADERS and sum([len(name) + len(value) for name, value in sent]) <= _LONGEST:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[sent] = head
+        return head
+
+
+def _repeated(sent: tuple[tuple[bytes, bytes], ...]) -> str | None:
+    """The header that stands more than once and must not."""
+    names = [name for name, _ in sent]
+    twice = (name for name in names if (name in _ONCE or name.startswith(_OURS)) and names.count(name) > 1)
+    return next((name.decode("latin-1").title() for name in twice), None)
+
+
+def _unknown(names: Iterable[bytes]) -> Iterable[str]:
+    """Warnings of X-Sandbox headers that this server does not know, which may be misspelt."""
+    ours = [name[len(_OURS) :].decode("latin-1") for name in names if name.startswith(_OURS)]
+    for name in [name for name in ours if name not in _KNOWN][:MOST_WARNINGS]:
+        meant = nearest(name, _KNOWN)
+        yield warning_of("unknown_sandbox_header", f"x-sandbox{name}", meant and f"x-sandbox{meant}")
+
+
+def _packed(sent: tuple[tuple[bytes, bytes], ...]) -> bytes:
+    """Headers as the journal keeps them: of one that stands twice the values together, credentials left out."""
+    found: dict[bytes, bytes] = {}
+    for name, value in sent:
+        if name in _SECRET:
+            found[name] = _REDACTED
+        else:
+            found[name] = found[name] + b", " + value if name in found else value
+    return b"\n".join((*found, *found.values()))
+
+
+def changes_something(call: Call) -> bool:
+    """Whether a request to the control surface may change something. What is posted to an inbox is in the inbox."""
+    return call.method not in _READING and inbox_at(call.method, call.path) is None
+
+
+class JournalWriter:
+    """One per server."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+        self._carriers: frozenset[str] | None = None  # operations with secrets, found out with the first request
+
+    def pass_by(self, call: Call) -> None:
+        """Leave secrets out of what the log tells of a request that is not kept."""
+        trace = call.trace
+        if call.warnings:
+            trace.warnings = call.warnings
+        if self._secrets.suspects(trace.path, trace.query, b""):
+            self._redact_line(call)
+
+    def write(self, call: Call) -> None:
+        """Keep a request that has ended."""
+        trace, journal = call.trace, call.sandbox.journal
+        if call.warnings:
+            trace.warnings = call.warnings
+        if call.prefix:
+            trace.is_prefixed = True
+        if not journal.keeps_bodies:
+            self.pass_by(call)
+            trace.answer, trace.sent = None, b""
+            trace.size = OVERHEAD + 4 * len(trace.path) + len(trace.query)
+            journal.append(trace)
+            return
+        head, body, query = call.head, call.body_bytes, trace.query
+        if trace.status == 401 or trace.code == "jwt_required":
+            authorization = head.by_name.get(b"authorization")
+            if authorization is not None:
+                trace.caller = recognised(call, authorization)
+        if self._carriers is None:
+            self._carriers = self._secrets.operations
+        packed = head.packed
+        if head.is_suspect or trace.operation in self._carriers or self._secrets.suspects(trace.path, query, body):
+            self._redact_line(call)
+            query, lines = trace.query, packed.split(b"\n")
+            half = len(lines) // 2
+            packed = b"\n".join((*lines[:half], *map(self._secrets.line, lines[half:])))
+            trace.sent = sent_lines([(name, self._secrets.line(value)) for name, value in call.sent_headers])
+            kept, trace.answer = self._secrets.without(body, trace.answer)
+            body = kept or b""
+        elif not trace.sent:
+            trace.sent = sent_lines(call.sent_headers)
+        trace.packed = packed
+        size = OVERHEAD + 4 * len(trace.path) + len(query) + len(packed) + trace.length
+        if body:
+            media = head.by_name.get(b"content-type")
+            if media is not None and b"=" in media and self._secrets.suspects_encoded(media, body):
+                body = LEFT_OUT
+            trace.body = body
+            size += len(body)
+        if call.has_recorded:
+            size += EACH * (len(trace.events) + len(trace.deliveries))
+        if trace.simulated is not None:  # with headers of a rule, which clients choose
+            size += len(trace.sent)
+        trace.size = size
+        journal.append(trace)
+
+    def _redact_line(self, call: Call) -> None:
+        """Leave secrets out of what came in the first line of a request, and of what repeats it."""
+        trace, secrets = call.trace, self._secrets
+        trace.path = secrets.line(trace.path.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+        trace.query = secrets.query(trace.query.decode("latin-1")).encode("latin-1")
+        if call.warnings:
+            trace.warnings = [secrets.text(warning) for warning in call.warnings]

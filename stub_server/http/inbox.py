@@ -9,7 +9,7 @@ from ..calls.call import CALL, Call
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Missing
 from ..worlds.inbox import Answer, Message, is_name
-from .bodies import read_body
+from .connection import read_body
 from .refusals import Headers
 from .selection import create_pending
 

@@ -2,8 +2,7 @@
 
 from ..calls import reply
 from ..calls.call import LARGEST_BODY, Call
-from ..calls.listing import list_reply
-from ..calls.reply import Reply
+from ..calls.reply import Reply, list_reply
 from ..domain import api_keys as rules
 from ..engine import resources
 from ..kernel.problem import Missing

@@ -2,8 +2,7 @@
 
 from ..calls import reply
 from ..calls.call import Call
-from ..calls.listing import list_reply
-from ..calls.reply import Reply
+from ..calls.reply import Reply, list_reply
 from ..domain import customers as customer_rules
 from ..domain import orders as rules
 from ..domain.documents import normalise

@@ -2,8 +2,7 @@
 
 from ..calls import reply
 from ..calls.call import Call
-from ..calls.listing import list_reply
-from ..calls.reply import Reply
+from ..calls.reply import Reply, list_reply
 from ..domain import plans as rules
 from ..domain.products import without_plan
 from ..domain.projects import check_open

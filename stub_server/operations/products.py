@@ -4,8 +4,7 @@ from functools import partial
 
 from ..calls import reply
 from ..calls.call import Call
-from ..calls.listing import list_reply, page_of, query_of
-from ..calls.reply import Reply, listed
+from ..calls.reply import Reply, list_reply, listed, page_of, query_of
 from ..domain import products as rules
 from ..domain.projects import check_open
 from ..engine import resources

@@ -4,8 +4,7 @@ from collections.abc import Generator, Hashable, Iterable
 
 from ..calls import reply
 from ..calls.call import Call
-from ..calls.listing import page_of, query_of
-from ..calls.reply import Reply
+from ..calls.reply import Reply, page_of, query_of
 from ..contract.document import Lifecycle
 from ..contract.formats import range_end_ms
 from ..domain import projects as rules

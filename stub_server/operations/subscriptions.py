@@ -1,8 +1,7 @@
 """Subscriptions: running memberships. Paid orders open them and time changes them; the API only lists them."""
 
 from ..calls.call import Call
-from ..calls.listing import page_of, query_of
-from ..calls.reply import Reply, listed
+from ..calls.reply import Reply, listed, page_of, query_of
 from ..contract.formats import range_end_ms
 from ..kernel.clock import iso
 from ..kernel.record import Body

@@ -2,8 +2,7 @@
 
 from ..calls import reply
 from ..calls.call import Call
-from ..calls.listing import list_reply, page_of, query_of
-from ..calls.reply import Reply
+from ..calls.reply import Reply, list_reply, page_of, query_of
 from ..delivery import disturbed as disturbing
 from ..domain import deliveries
 from ..domain import webhooks as rules

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from stub_server.calls import waiting
+from stub_server.calls import server as places
 from stub_server.contract.document import Operation
 from stub_server.faults.rules import MOST, PRESETS
 from stub_server.kernel.globs import LONGEST
@@ -629,14 +629,14 @@ def test_a_stranger_does_not_make_a_public_server_wait(serve: Serve) -> None:
 
 def test_only_so_many_requests_wait_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them holds a connection."""
-    monkeypatch.setattr(waiting, "IN_ALL", 0)
+    monkeypatch.setattr(places, "IN_ALL", 0)
     refused(world.api.get("/v2/customers", headers={"X-Sandbox-Delay": "1"}), 429, "rate_limited")
 
 
 @pytest.mark.parametrize("way", ["rule", "header"])
 def test_an_answer_waits_after_the_change(world: World, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     """A client that gives up has an order all the same, and its retry with the same key is replayed."""
-    monkeypatch.setattr(waiting, "IN_ALL", 1)
+    monkeypatch.setattr(places, "IN_ALL", 1)
     key = {"Idempotency-Key": "a-checkout"}
     if way == "rule":
         then = {"delay_ms": 10_000, "delay": "after"}
@@ -674,7 +674,7 @@ def test_a_slow_answer_comes_late_and_whole(world: World) -> None:
 
 
 def test_a_slow_answer_that_has_no_place_changes_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "IN_ALL", 0)
+    monkeypatch.setattr(places, "IN_ALL", 0)
     body = order_body(world)
     refused(world.api.post("/v2/orders/pix", json=body, headers={"X-Sandbox-Delay": "1; after"}), 429, "rate_limited")
     assert "order.created" not in world.control.get("/steps").text
@@ -685,7 +685,7 @@ def test_one_caller_takes_only_some_of_the_places_of_requests_that_wait(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A public server lets its callers wait once it knows them: one of them must leave places for the others."""
-    monkeypatch.setattr(waiting, "OF_ONE", 1)
+    monkeypatch.setattr(places, "OF_ONE", 1)
     other = {"Authorization": f"Bearer {done(world.control.get('/credentials'))['jwt']}"}
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(world.api.get, "/v2/plans", headers={"X-Sandbox-Delay": "1500"})
@@ -700,7 +700,7 @@ def test_a_request_whose_client_has_left_waits_no_longer_and_is_not_done(
     world: World, server: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its place among those that wait is free again."""
-    monkeypatch.setattr(waiting, "IN_ALL", 1)
+    monkeypatch.setattr(places, "IN_ALL", 1)
     body = json.dumps(customer_body()).encode()
     key = world.api.headers["Authorization"]
     lines = (

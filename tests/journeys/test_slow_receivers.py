@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from stub_server.calls import waiting
+from stub_server.calls import server as calls_server
 from stub_server.delivery import courier, places
 from stub_server.delivery.places import IN_ALL, SLOW, Places
 from stub_server.http.monitor import Limits
@@ -152,7 +152,7 @@ def test_a_receiver_is_told_while_others_that_were_slow_have_many_on_the_way(
 
 def test_tests_of_a_silent_receiver_leave_connections_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """One token had 540 requests wait, which was every connection there is; now so many wait, and others are served."""
-    monkeypatch.setattr(waiting, "OF_ONE", 3)
+    monkeypatch.setattr(calls_server, "OF_ONE", 3)
     monkeypatch.setattr(webhooks, "PATIENCE", 2.0)
     with ExitStack() as stack:
         live = stack.enter_context(running(EMPTY, Limits(connections=8)))

@@ -15,7 +15,7 @@ from stub_server.contract.formats import is_ip_network
 from stub_server.engine.step import Saved
 from stub_server.events.addresses import allowed
 from stub_server.events.sender import Delivery
-from stub_server.http import requests
+from stub_server.http import validation
 from stub_server.http.refusals import as_refusal
 from stub_server.kernel.trace import Trace
 from stub_server.settings import Settings
@@ -120,7 +120,7 @@ def test_an_ordinary_body_is_told_all_its_violations(door: Door) -> None:
     """The bound is far above what a client sends by mistake."""
     item = {"description": "", "quantity": 0, "amount": -1}
     body = {"projectId": "x", "planId": "y", "totalAmount": -1, "customer": {}, "items": [item] * 5}
-    assert json.dumps(body).count(",") < requests.WIDEST
+    assert json.dumps(body).count(",") < validation.WIDEST
     told = refused(post(door, "/v2/orders/pix", body), 422, "validation_error")
     assert {"projectId", "planId", "totalAmount", "items[0].quantity", "items[4].amount"} <= set(fields(told))
 

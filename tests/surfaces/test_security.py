@@ -13,7 +13,7 @@ from stub_server.events import log as events
 from stub_server.files import package
 from stub_server.http.monitor import Limits
 from stub_server.http.protocol import LARGEST_HEAD
-from stub_server.http.requests import DEEPEST, MOST_VALUES
+from stub_server.http.validation import DEEPEST, MOST_VALUES
 from stub_server.operations.control.sandbox import MOST_MERCHANTS
 from stub_server.settings import Settings
 from stub_server.store import tables

@@ -4,7 +4,7 @@ import pytest
 
 from stub_server.contract.redaction import REDACTED
 from stub_server.contract.secrets import Secrets
-from stub_server.http.headers import HeaderReader
+from stub_server.http.context import HeaderReader
 from stub_server.http.hosts import Hosts
 
 Headers = list[tuple[bytes, bytes]]

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stub_server.calls.reply import Page
 from stub_server.kernel import money
 from stub_server.kernel.clock import LATEST, LATEST_START, Clock, ClockState, iso, parse_iso
 from stub_server.kernel.ids import Cutter, Ids, derived_text, named_uuid
-from stub_server.kernel.page import Page
 from stub_server.kernel.timers import Timer, Timers
 
 INSTANTS = st.integers(-62_135_596_800_000, 253_402_300_799_999)

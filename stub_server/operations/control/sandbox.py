@@ -5,9 +5,9 @@ from pathlib import PurePath
 
 from ...audit.invariants import Finding, checking
 from ...calls import reply
-from ...calls.beginning import checked_scenario, checked_start, credentials_of
 from ...calls.call import Call
 from ...calls.reply import Reply
+from ...calls.sandboxes import checked_scenario, checked_start, credentials_of
 from ...contract.assumptions import assumptions_of
 from ...engine.sandbox import Sandbox
 from ...kernel.clock import iso

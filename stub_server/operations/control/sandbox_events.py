@@ -10,13 +10,12 @@ import orjson
 
 from ...calls import reply
 from ...calls.call import Call
-from ...calls.reply import Reply
+from ...calls.reply import Page, Reply
 from ...contract.document import Document
 from ...contract.schema import Schemas, Validator
 from ...engine import samples
 from ...engine.scheduler import caught_up
 from ...events.log import TOLD_BYTES, Event
-from ...kernel.page import Page
 from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body, Record
 from ...worlds.entry import Entry

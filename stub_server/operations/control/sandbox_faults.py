@@ -4,10 +4,9 @@ import re
 
 from ...calls import reply
 from ...calls.call import Call
-from ...calls.reply import Reply
+from ...calls.reply import Page, Reply
 from ...faults.rule import Fault
 from ...kernel.clock import iso
-from ...kernel.page import Page
 from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body
 

@@ -4,15 +4,14 @@ from itertools import chain, islice
 
 from ...calls import reply
 from ...calls.call import Call
-from ...calls.reply import Reply
+from ...calls.reply import Page, Reply
+from ...calls.sandboxes import shown
 from ...calls.steps import parts_of, shown_step
-from ...calls.worlds import shown
 from ...contract.formats import date_time_ms
 from ...engine.past import check_kept, step_at, step_before
 from ...engine.rewinding import rewind
 from ...engine.scheduler import check_standing
 from ...engine.step import Step
-from ...kernel.page import Page
 from ...kernel.record import Body
 from ...worlds.history import go_back
 

@@ -2,9 +2,8 @@
 
 from ...calls import reply
 from ...calls.call import Call
-from ...calls.reply import Reply
+from ...calls.reply import Page, Reply
 from ...kernel.clock import iso
-from ...kernel.page import Page
 from ...kernel.problem import Missing
 from ...kernel.record import Body
 from ...worlds.inbox import SHOWN_BODY, Answer, Box, Inbox, Message

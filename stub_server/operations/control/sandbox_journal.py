@@ -2,12 +2,11 @@
 
 from ...calls import reply
 from ...calls.call import CONTROL, Call
-from ...calls.reply import Reply, Streamed
+from ...calls.reply import Page, Reply, Streamed
 from ...journal import har, matching
 from ...journal.doubts import doubts, is_of, unknown
 from ...journal.filters import Filter, chosen
 from ...journal.showing import curl, row, whole
-from ...kernel.page import Page
 from ...kernel.problem import Missing
 from ...kernel.record import Body
 from ...kernel.trace import Trace

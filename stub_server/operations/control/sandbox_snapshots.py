@@ -2,13 +2,12 @@
 
 from ...calls import reply
 from ...calls.call import Call
-from ...calls.reply import Reply
-from ...calls.worlds import shown
+from ...calls.reply import Page, Reply
+from ...calls.sandboxes import shown
 from ...contract.secrets import Secrets
 from ...engine.rewinding import restore
 from ...engine.scheduler import check_standing
 from ...kernel.clock import iso
-from ...kernel.page import Page
 from ...kernel.record import Body
 from ...worlds.history import go_back
 from ...worlds.prepared import keep_snapshot

@@ -1,11 +1,9 @@
 """The sandboxes of this server: list, create, show, fork and delete them."""
 
 from ...calls import reply
-from ...calls.beginning import checked_scenario, checked_start
 from ...calls.call import Call
-from ...calls.reply import Reply
-from ...calls.worlds import shown, summary_of
-from ...kernel.page import Page
+from ...calls.reply import Page, Reply
+from ...calls.sandboxes import checked_scenario, checked_start, shown, summary_of
 from ...kernel.record import Body
 from ...worlds.entry import Entry
 

@@ -1,12 +1,13 @@
-"""Checks with what a sandbox is to begin, and renders the credentials for first requests to it."""
+"""A sandbox as the control surface shows it, and checks of what one may begin with."""
 
 from json import dumps
 
 from ..contract.formats import date_time_ms
 from ..engine.sandbox import Sandbox
-from ..kernel.clock import EARLIEST_START, LATEST_START
+from ..kernel.clock import EARLIEST_START, LATEST_START, iso
 from ..kernel.problem import Conflict, Missing, detail
 from ..kernel.record import Body
+from ..worlds.entry import Entry
 from .call import Call
 
 
@@ -46,3 +47,28 @@ def checked_start(text: str) -> int:
         message = "A world begins between 1970 and 8999."
         raise Conflict(message, code="clock_too_far", details=[detail("now", "clock_too_far", message)])
     return now
+
+
+def summary_of(call: Call, entry: Entry) -> Body:
+    """A sandbox without its credentials."""
+    world = entry.world
+    now = world.clock.read()
+    return {
+        "name": world.name,
+        "scenario": world.scenario,
+        "seed": world.seed,
+        "parent": entry.parent,
+        "step": world.log.number,
+        "now": iso(now),
+        "frozen": world.clock.frozen,
+        "records": sum(sum(store.counts().values()) for store in world.stores.values()),
+        "base_url": f"{call.server.url}/s/{world.name}",
+        "created_at": iso(entry.created_at),
+        "last_used_at": iso(entry.last_used_at),
+        "expires_at": None if entry.expires_at is None else iso(entry.expires_at),
+    }
+
+
+def shown(call: Call, entry: Entry) -> Body:
+    """A sandbox with its credentials."""
+    return {**summary_of(call, entry), "credentials": credentials_of(call, entry.world, f"/s/{entry.world.name}")}
