@@ -12,6 +12,8 @@ import orjson
 from .calls.call import CONTROL
 from .calls.server import Server, Waiting
 from .calls.tokens import Tokens
+from .console.contract_files import Viewers, contract_pages
+from .console.pages import console_pages
 from .contract import bundle, conformity, kept
 from .contract.document import Document
 from .contract.formats import Formats, formats
@@ -26,14 +28,13 @@ from .events.sender import Sender
 from .explain.explaining import Explainer
 from .explain.live_examples import LiveExamples
 from .explain.mending import Mender
+from .explain.rehearsal import Rehearsal
 from .files.directory import Directory
 from .files.package import MOST_BYTES, BadFile
 from .files.states import StoreError
 from .http.access import AccessPolicy, Origins
 from .http.application import Application
-from .http.console import console_pages
 from .http.context import RequestContext
-from .http.contract_files import Viewers, contract_pages
 from .http.dispatch import Dispatch
 from .http.due_jobs import DueJobs
 from .http.fault_injection import BodyFaults, FaultInjection
@@ -41,7 +42,6 @@ from .http.hosts import HostPolicy, Hosts
 from .http.idempotency import Idempotency
 from .http.pages import Pages
 from .http.rate_limit import RateLimit
-from .http.rehearsal import Rehearsal
 from .http.routing import Routing
 from .http.security import Gate, Security
 from .http.selection import FirstUse, SandboxSelection
@@ -249,7 +249,7 @@ def _fingerprint(document: Document) -> str:
 
 
 def _console(document: Document, control: Document, settings: Settings) -> Any:
-    from .console import create_console  # Flask is imported for the first page, not at every start
+    from .console.application import create_console  # Flask is imported for the first page, not at every start
 
     return create_console(
         document, control, __version__, settings.url, settings.worlds_are_made, drops=settings.ignore_unknown

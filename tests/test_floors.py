@@ -34,7 +34,7 @@ OWNERS = {
     "httpx2": ("commands/server.py", "events/exchange", "events/connections", "testing/"),
     "httpcore2": ("events/exchange", "events/connections", "events/streams"),
     "flask": ("console/",),
-    "uvicorn": ("cli.py", "__main__.py", "testing/", "serving.py", "http/wire.py", "http/response.py"),
+    "uvicorn": ("cli.py", "__main__.py", "testing/", "serving.py", "http/protocol.py"),
     "click": ("cli.py", "__main__.py", "commands/"),
     "joserfc": ("calls/tokens.py",),
     "sqlalchemy": ("store/",),

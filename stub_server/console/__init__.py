@@ -1,3 +1,1 @@
-"""Floor 10: the Flask application with the pages for people. It reads the contract, never the store."""
-
-from .application import create_console as create_console
+"""Floor 10: the pages for people, made by Flask, and the contract as files. They read the contract, never the store."""

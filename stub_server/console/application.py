@@ -10,8 +10,8 @@ from markupsafe import Markup, escape
 
 from ..calls.call import CONTROL
 from ..contract.document import Document, Operation
-from ..http.console import WORLD
 from ..http.routing import DOCS
+from .pages import WORLD
 from .sheet import Sheet, sources
 
 # Everything a page needs comes from this server: no font, script or picture from elsewhere, and no inline script.

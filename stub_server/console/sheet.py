@@ -14,8 +14,8 @@ import orjson
 from ..calls.curl import command
 from ..contract.document import JSON, Document, Lifecycle, Move, Operation
 from ..contract.source import Json
-from ..http.console import World
 from .fields import Row, row, rows, text
+from .pages import World
 
 _WORLD_NAME = "sandboxName"
 

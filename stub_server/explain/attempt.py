@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ..http.rehearsal import Question
+from .rehearsal import Question
 
 BEFORE = "before"
 NOTHING = object()  # as a body: none is sent

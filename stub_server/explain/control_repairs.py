@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ..calls.call import CONTROL
 from ..domain.orders import DEFAULT_FAILURE
 from ..domain.payments import can_be_late
-from ..http.rehearsal import Question
 from .attempt import Attempt
+from .rehearsal import Question
 from .situation import Situation
 
 

@@ -13,7 +13,6 @@ from ..calls.server import READY_FOR, Server
 from ..contract.document import Document, Operation
 from ..contract.schema import Schemas
 from ..engine.sandbox import DEFAULT, Sandbox
-from ..http.rehearsal import Answer, Question, Rehearsal
 from ..kernel.record import Body
 from ..store.memory import Merchant
 from .attempt import BEFORE, Attempt, Change
@@ -23,6 +22,7 @@ from .harmless import said
 from .kinds import AUTH, CONTRACT, FAULT, KINDS, RULE, Kind
 from .mending import ABSENT, Mender
 from .places import place_of
+from .rehearsal import Answer, Question, Rehearsal
 from .routes import routed
 from .search import Search
 from .sent import Recorded, Sent, sent_of

@@ -23,11 +23,11 @@ from ..contract.bundle import METHODS
 from ..contract.document import JSON, Document
 from ..contract.source import Json
 from ..engine.sandbox import Sandbox
-from ..http.rehearsal import Question, Rehearsal
 from ..store.memory import Store
 from .attempt import NOTHING, Attempt
 from .harmless import said
 from .mending import Mender
+from .rehearsal import Question, Rehearsal
 from .search import Search
 from .situation import TABLES
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..http.rehearsal import Question
 from ..kernel.ids import Cutter
 from ..kernel.record import Row
 from ..store.table import Table
@@ -14,6 +13,7 @@ from . import free
 from .attempt import Attempt
 from .contract_repairs import example_of
 from .mending import Mending, Unmendable
+from .rehearsal import Question
 from .situation import LOOKED_AT, Situation
 
 _TRIED = 4  # records

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from ..calls.server import Server
 from ..contract.document import Document
 from ..engine.sandbox import Sandbox
-from ..http.rehearsal import Answer, Rehearsal
 from .attempt import Attempt
 from .harmless import harmless
 from .kinds import KINDS
 from .mending import Mender
+from .rehearsal import Answer, Rehearsal
 from .situation import Situation
 
 MOST = 48  # attempts for one explanation

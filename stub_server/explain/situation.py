@@ -12,7 +12,6 @@ import orjson
 
 from ..contract.document import Document, Operation
 from ..engine.sandbox import Sandbox
-from ..http.rehearsal import Answer, Question
 from ..kernel.clock import iso
 from ..kernel.record import Row
 from ..store.memory import Store
@@ -20,6 +19,7 @@ from ..store.query import Query, select
 from ..store.table import Table
 from .attempt import Attempt
 from .mending import Mender
+from .rehearsal import Answer, Question
 from .routes import Routed, filled, routed
 
 LOOKED_AT = 50  # records of a table, the newest first

@@ -7,10 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 from ..domain.lifecycle import path as way
-from ..http.rehearsal import Question
 from ..kernel.record import Row
 from .attempt import Attempt, Change
 from .reference_repairs import made, sold
+from .rehearsal import Question
 from .situation import TABLES, Situation
 
 _TRIED = 4

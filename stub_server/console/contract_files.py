@@ -15,10 +15,10 @@ import yaml
 from ..calls.call import CONTROL, Answer, Call
 from ..contract.path_examples import with_path_examples
 from ..contract.source import Json
+from ..http.access import CONTROL_KEY, Origins, check_control, is_local_host
+from ..http.security import Gate
 from ..kernel.problem import Refusal
-from .access import CONTROL_KEY, Origins, check_control, is_local_host
 from .examples import replacements, stand_ins
-from .security import Gate
 
 NAMED = "x-example-records"
 # Placeholder for the URLs of other sandboxes, which keep their own names; no text holds a NUL.

@@ -15,13 +15,13 @@ from a2wsgi.wsgi import build_environ
 from ..calls.call import CONTROL, Answer, Call
 from ..calls.sandboxes import credentials_of
 from ..contract.document import Document
+from ..http.access import check_control
+from ..http.pages import Page
+from ..http.refusals import Headers
+from ..http.routing import DOCS
 from ..kernel.problem import Forbidden
 from ..kernel.slices import Lane
-from .access import check_control
 from .contract_files import File
-from .pages import Page
-from .refusals import Headers
-from .routing import DOCS
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
 
 import orjson
-from starlette.types import ASGIApp, Message
 
 from ..calls.call import CALL, Call, Head
 from ..calls.server import Server
@@ -52,7 +51,7 @@ class Answer(NamedTuple):
 class Rehearsal:
     """One per server."""
 
-    def __init__(self, routing: Callable[[], ASGIApp]) -> None:
+    def __init__(self, routing: Callable[[], Callable[..., Awaitable[None]]]) -> None:
         """`routing` returns the layer of the server at which requests enter."""
         self._routing = routing
         self._silent: Server | None = None
@@ -71,10 +70,10 @@ class Rehearsal:
         `prefix` is the one of the sandbox that its own URLs begin with.
         """
 
-        async def receive() -> Message:
+        async def receive() -> dict[str, Any]:
             return {"type": "http.request", "body": asked.body, "more_body": False}
 
-        async def send(message: Message) -> None:
+        async def send(message: dict[str, Any]) -> None:
             """Nothing is sent: the answer is left in the call."""
 
         headers = {name.encode(): value.encode("latin-1", "replace") for name, value in asked.headers.items()}
