@@ -27,13 +27,13 @@ class DueJobs:
         sandbox, trace = call.sandbox, call.trace
         if self._keeper.unknown and call.path not in SERVED_WHEN_BROKEN:
             self._keeper.check(sandbox)
-        if sandbox.is_broken:
-            _refuse_broken(call)
-        else:
+        if not sandbox.is_broken:
             until = tick(sandbox)
             if until is not None:
                 return self._later(until, scope, receive, send)
             trace.at, trace.before = sandbox.clock.now, sandbox.log.number
+        if sandbox.is_broken:
+            _refuse_broken(call)
         return self.app(scope, receive, send)
 
     async def _later(self, until: int, scope: Scope, receive: Receive, send: Send) -> None:
