@@ -10,9 +10,9 @@ from typing import TextIO
 
 import orjson
 
+from .engine.journal import Trace
 from .engine.sandbox import DEFAULT
 from .kernel.clock import iso
-from .kernel.trace import Trace
 
 KEPT = 2_000  # requests that wait to be written; older ones are dropped
 AT_ONCE = 200  # lines per write: with more the server would slow down

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..contract.document import Lifecycle, Operation
 from ..engine.draft import Draft
+from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, ReplyKey, Saved, Step
 from ..kernel.clock import iso
 from ..kernel.problem import Forbidden, Missing, Unavailable, detail
 from ..kernel.record import Body, Record, Row
-from ..kernel.trace import Trace
 from ..store.memory import Store
 from ..store.table import Table
 from ..worlds.entry import Entry

@@ -15,10 +15,10 @@ from weakref import WeakSet
 from ..contract.document import Document
 from ..contract.schema import Schemas
 from ..delivery.courier import Courier
+from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..events.sender import Sender
 from ..kernel.problem import Limited
-from ..kernel.trace import Trace
 from ..worlds.sandboxes import Sandboxes
 from .tokens import Tokens
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import NamedTuple
 
+from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..events.raw import Route, send_half, send_together
 from ..events.sender import Delivery, Sender
 from ..kernel.clock import SECOND, wall_ms
-from ..kernel.trace import Trace
 from .samples import Sample, Samples
 
 ANSWER_TIME = 4.0  # seconds that a receiver has

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ..engine.journal import Trace
 from ..engine.step import Step
 from ..kernel.record import Body
-from ..kernel.trace import Trace
 
 _OVERHEAD = 1_000  # bytes of a request besides what came and went
 _AT_THE_GATE = (401, 403)

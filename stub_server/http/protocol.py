@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from httptools import HttpParserError, HttpParserInvalidMethodError, HttpParserInvalidURLError, HttpParserUpgrade
 from uvicorn.protocols.http.httptools_impl import HEADER_RE, STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from ..engine.journal import Trace
 from ..kernel.problem import (
     Busy,
     HeadTooLarge,
@@ -22,7 +23,6 @@ from ..kernel.problem import (
     TargetTooLong,
     TimedOut,
 )
-from ..kernel.trace import Trace
 from .connection import REFUSED, TRANSPORT, WHOLE, Pairs, sent_lines
 from .monitor import ConnectionMonitor, Limits, Wait
 from .refusals import render

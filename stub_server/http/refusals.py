@@ -6,9 +6,9 @@ from http import HTTPStatus
 import orjson
 from starlette.exceptions import HTTPException
 
+from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT
 from ..kernel.problem import Refusal
-from ..kernel.trace import Trace
 
 log = logging.getLogger("stub_server")
 

@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl, quote
 
 import orjson
 
+from ..engine.journal import Trace
 from ..kernel.clock import iso
 from ..kernel.slices import SLICE
-from ..kernel.trace import Trace
 from .showing import plain
 
 CHUNK = 64 * 1024  # bytes

@@ -10,10 +10,10 @@ import orjson
 
 from ..calls.call import CONTROL
 from ..contract.formats import range_end_ms
+from ..engine.journal import Trace
 from ..kernel.globs import glob
 from ..kernel.problem import Invalid, detail
 from ..kernel.record import Body
-from ..kernel.trace import Trace
 from .filters import has_status
 from .showing import body_of, joined, plain
 

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from ..calls.call import Caller
 from ..contract.redaction import LEFT_OUT
+from ..engine.journal import LONGEST, Trace
 from ..engine.past import unkept
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step
 from ..kernel.clock import ClockState
 from ..kernel.record import Body
-from ..kernel.trace import LONGEST, Trace
 from .reach import Asked, beginning
 from .showing import plain
 

@@ -11,10 +11,10 @@ from ..calls.call import Caller
 from ..calls.curl import command
 from ..calls.server import Server
 from ..contract.redaction import LEFT_OUT, REDACTED
+from ..engine.journal import LONGEST, Trace
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import iso
 from ..kernel.record import Body
-from ..kernel.trace import LONGEST, Trace
 
 # What belongs to a connection or is made anew when a request is sent again.
 _OF_THE_CONNECTION = frozenset(

@@ -13,6 +13,7 @@ import orjson
 
 from ..app import create_app, data_dir
 from ..contract.redaction import REDACTED
+from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
 from ..faults.rules import Faults
 from ..files.carrying import settle
@@ -23,7 +24,6 @@ from ..http.access import CONTROL_KEY, opens
 from ..journal.recorded import line
 from ..kernel.clock import wall_from
 from ..kernel.record import Body
-from ..kernel.trace import Trace
 from ..scenarios.scenario import known_scenarios
 from ..settings import Settings
 from ..version import __version__

@@ -10,8 +10,7 @@ import orjson
 import pytest
 
 from stub_server.contract.redaction import LEFT_OUT, REDACTED
-from stub_server.engine.journal import Journal
-from stub_server.kernel.trace import Trace
+from stub_server.engine.journal import Journal, Trace
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live

@@ -15,7 +15,7 @@ from weakref import ref
 
 import pytest
 
-from stub_server.kernel.trace import Trace
+from stub_server.engine.journal import Trace
 from stub_server.request_log import AT_ONCE, KEPT, RequestLog
 
 pytestmark = pytest.mark.check

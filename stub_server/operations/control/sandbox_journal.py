@@ -3,13 +3,13 @@
 from ...calls import reply
 from ...calls.call import CONTROL, Call
 from ...calls.reply import Page, Reply, Streamed
+from ...engine.journal import Trace
 from ...journal import har, matching
 from ...journal.doubts import doubts, is_of, unknown
 from ...journal.filters import Filter, chosen
 from ...journal.showing import curl, row, whole
 from ...kernel.problem import Missing
 from ...kernel.record import Body
-from ...kernel.trace import Trace
 
 
 async def _chosen(call: Call, query: Body) -> list[Trace]:
