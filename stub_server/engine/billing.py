@@ -1,63 +1,44 @@
-"""The course of orders and subscriptions, for operations, controls, the clock and magic values alike.
+"""The course of orders, and of the subscriptions that they open and renew.
 
-Each function adds to a draft: the order, the subscription that it moves, their events and timers.
+Operations, controls, the clock and magic values call these alike. Each function adds to a draft: the order, the
+subscription that it moves, their events and timers.
 """
 
 from __future__ import annotations
 
-from ..contract.document import Move
+from collections.abc import Collection
+from zlib import crc32
+
+from ..contract.document import Lifecycle, Move
 from ..contract.formats import date_time_ms
 from ..domain import orders, payments, subscriptions
-from ..domain.customers import as_buyer
 from ..domain.lifecycle import move, refused
 from ..domain.payments import Payer
-from ..kernel.clock import iso
+from ..kernel.clock import SECOND, iso
 from ..kernel.record import Body, Record, Row
-from .charges import (
-    cancel,
-    expire,
-    fail,
-    is_payable,
-    is_refundable,
-    lifecycle,
-    payer_of,
-    place,
-    states,
-    tell_order,
-)
 from .draft import Draft
 
-__all__ = [
-    "activate_subscription",
-    "buy",
-    "call_off_bill",
-    "cancel",
-    "charge_again",
-    "end_later",
-    "end_subscription",
-    "expire",
-    "expire_subscription",
-    "fail",
-    "fall_past_due",
-    "give_back",
-    "held_by",
-    "is_open",
-    "is_payable",
-    "is_refundable",
-    "is_running",
-    "lifecycle",
-    "pay",
-    "payer_of",
-    "place",
-    "postpone",
-    "refund",
-    "renewal_due",
-    "renewal_order",
-    "resume",
-    "roll",
-    "schedule",
-    "states",
-]
+# -- what the contract says of states
+
+
+def lifecycle(draft: Draft, resource: str) -> Lifecycle:
+    """The contract's states and moves of a resource."""
+    return draft.sandbox.rules.lifecycles[resource]
+
+
+def states(draft: Draft, resource: str, name: str) -> Collection[str]:
+    """A named set of states, such as the `payable` ones of Order."""
+    return lifecycle(draft, resource).sets[name]
+
+
+def is_payable(draft: Draft, row: Row) -> bool:
+    """Whether an order can be paid."""
+    return row.public["status"] in states(draft, "Order", "payable")
+
+
+def is_refundable(draft: Draft, row: Row) -> bool:
+    """Whether money of an order can be given back."""
+    return row.public["status"] in states(draft, "Order", "refundable")
 
 
 def is_running(draft: Draft, row: Row) -> bool:
@@ -65,7 +46,13 @@ def is_running(draft: Draft, row: Row) -> bool:
     return row.public["status"] in states(draft, "Subscription", "running")
 
 
-# -- payments
+def is_open(draft: Draft, project_id: str) -> bool:
+    """Whether a project has not been archived: only then subscriptions are renewed."""
+    project = draft.store.projects.peek(project_id)
+    return project is not None and project["status"] in states(draft, "Project", "open")
+
+
+# -- orders
 
 
 def buy(
@@ -88,6 +75,129 @@ def buy(
         if orders.is_prompt(orders.token_of(row.public, row.hidden)) and is_payable(draft, row):
             return pay(draft, row)
     return record
+
+
+def place(
+    draft: Draft,
+    body: Body,
+    customer: Body,
+    customer_id: str,
+    method: str,
+    subscription_id: str | None,
+    life: int,
+    ident: str | None = None,
+    *,
+    refused: str | None = None,
+    is_ordinary: bool = False,
+    copy_only: bool = False,
+) -> Record:
+    """A new order, with the timers that end or pay it. `life` is how long it can be paid, in ms.
+
+    An order that a scenario names has the id `ident`; one that fails at once has the failure code `refused`. To an
+    ordinary one a magic value does nothing. By one that is `copy_only` the keys of its project see what it says of its
+    customer, and not the customer.
+    """
+    rules, store, now = draft.sandbox.rules, draft.store, draft.now
+    code = draft.code_for(store.orders)
+    behaviour = _behaviour_of(draft, customer_id)
+    magic = None if is_ordinary else orders.magic_of(customer["email"])
+    if behaviour is not None:
+        magic = orders.BEHAVIOURS[behaviour]
+    outcome = orders.NOTHING if magic is None else orders.MAGIC[magic]
+    if outcome.fails:
+        refused = orders.DEFAULT_FAILURE[method]
+    expires = now + (life if outcome.life is None else outcome.life)
+    ident = ident or draft.ids.uuid()
+    names = (ident, code, draft.ids.uuid())
+    seller = (store.merchant.name, store.merchant.city, rules.base_url)
+    public, hidden = orders.new_order(
+        names, body, customer, customer_id, method, seller, now, expires, refused, subscription_id
+    )
+    if behaviour is not None:
+        hidden["behaviour"] = behaviour
+    if copy_only:
+        hidden["copy_only"] = True
+    record = draft.create(store.orders, ident, public, hidden)
+    tell_order(draft, record, hidden, lifecycle(draft, "Order").find("new", public["status"]))
+    if public["status"] == "failed":
+        return record
+    draft.at(expires, "order.expire", ident)
+    for job, delay in outcome.jobs:
+        draft.at(now + delay, job, ident)
+    autopay = draft.sandbox.settings.autopay
+    if magic is None and autopay is not None and method in AUTOPAID:
+        draft.at(now + autopay * SECOND, "order.pay", ident)
+    return record
+
+
+def _behaviour_of(draft: Draft, customer_id: str) -> str | None:
+    """What the customer was set to do with orders, this one of them."""
+    table = draft.store.customers
+    record = draft.find(table, customer_id)
+    if record is None or b"behaviour" not in record.hidden:
+        return None
+    row = draft.open(table, customer_id)
+    assert row is not None
+    hidden = orders.used_up(row.hidden)
+    if hidden is not row.hidden:
+        draft.update(table, row, row.public, hidden)
+    payment: str = row.hidden["behaviour"]["payment"]
+    return payment
+
+
+AUTOPAID = ("pix", "boleto")  # what `autopay` pays: cards are charged, not paid
+
+
+def payer_of(draft: Draft, row: Row, sent: Body | None = None) -> Payer:
+    """Who pays: what was said of the payer, the order's customer for the rest, and one of the banks."""
+    sent = sent or {}
+    customer, banks = row.public["customer"], draft.sandbox.rules.banks
+    # Everybody has one account: the document decides the bank.
+    ispb, bank = banks[crc32(customer["document"].encode()) % len(banks)]
+    if "bank" in sent:
+        ispb = next((code for code, name in banks if name == sent["bank"]), ispb)
+    return Payer(
+        sent.get("name", customer["name"]), sent.get("document", customer["document"]), ispb, sent.get("bank", bank)
+    )
+
+
+def fail(draft: Draft, row: Row, code: str) -> Record:
+    """The payment is refused. Raises Conflict."""
+    return _close(draft, row, "failed", orders.failure(code))
+
+
+def expire(draft: Draft, row: Row) -> Record:
+    """The order's time is over. Raises Conflict."""
+    return _close(draft, row, "expired", {"status": "expired", "success": "false"})
+
+
+def cancel(draft: Draft, row: Row) -> Record:
+    """Nobody wants the order any more. Raises Conflict."""
+    return _close(draft, row, "canceled", {"status": "canceled", "success": "false"})
+
+
+def _close(draft: Draft, row: Row, status: str, transaction: dict[str, str]) -> Record:
+    moved = move(lifecycle(draft, "Order"), row.public["status"], status)
+    if moved is None:
+        return row.record
+    public = orders.closed(row.public, status, iso(draft.now), transaction)
+    if status == "expired":
+        # Expired by hand: its time ends now, so that expires_at and updatedAt agree.
+        public["last_transaction"] = public["last_transaction"] | {"expires_at": public["updatedAt"]}
+    record = draft.update(draft.store.orders, row, public)
+    tell_order(draft, record, row.hidden, moved)
+    return record
+
+
+def tell_order(draft: Draft, record: Record, hidden: Body, moved: Move | None) -> None:
+    """The events of an order's move."""
+    if moved is not None and not moved.events:
+        return
+    previous = None if moved is None or moved.from_ == "new" else moved.from_
+    draft.emit_move(draft.store.orders, record, moved, hidden["projectId"], orders.payload_extras(previous))
+
+
+# -- payments
 
 
 def pay(
@@ -159,7 +269,15 @@ def _take_back(draft: Draft, ident: str, order_id: str) -> None:
         schedule(draft, ident, public, hidden)
 
 
-# -- subscriptions
+# -- subscriptions, as orders open and renew them
+
+
+def held_by(draft: Draft, customer_id: str, plan_id: str) -> Row | None:
+    """The running subscription that a customer has of a plan: there are never two."""
+    table, of = draft.store.subscriptions, (customer_id, plan_id)
+    if not table.count("customerId+planId", of):
+        return None
+    return next((row for row in table.rows_of("customerId+planId", of) if is_running(draft, row)), None)
 
 
 def _renewed_by(draft: Draft, order: Body) -> Row | None:
@@ -170,14 +288,6 @@ def _renewed_by(draft: Draft, order: Body) -> Row | None:
         if row is not None and is_running(draft, row):
             return row
     return held_by(draft, order["customerId"], order["planId"])
-
-
-def held_by(draft: Draft, customer_id: str, plan_id: str) -> Row | None:
-    """The running subscription that a customer has of a plan: there are never two."""
-    table, of = draft.store.subscriptions, (customer_id, plan_id)
-    if not table.count("customerId+planId", of):
-        return None
-    return next((row for row in table.rows_of("customerId+planId", of) if is_running(draft, row)), None)
 
 
 def _opened_by(draft: Draft, order: Body, hidden: Body) -> tuple[Body, Body] | None:
@@ -205,19 +315,10 @@ def _opened_by(draft: Draft, order: Body, hidden: Body) -> tuple[Body, Body] | N
 
 def _open(draft: Draft, public: Body, hidden: Body) -> None:
     record = draft.create(draft.store.subscriptions, public["id"], public, hidden)
-    _tell(draft, record, public, "new")
+    tell_subscription(draft, record, public, "new")
     schedule(draft, record.id, public, hidden)
     if not is_open(draft, public["projectId"]):  # its order was paid late
         end_later(draft, Row(record, public, hidden))
-
-
-def activate_subscription(draft: Draft, row: Row) -> None:
-    """The trial is over, and the first paid period begins. Raises Conflict."""
-    move(lifecycle(draft, "Subscription"), row.public["status"], "active")
-    public = subscriptions.activated(row.public, row.hidden, draft.now)
-    record = draft.update(draft.store.subscriptions, row, public)
-    _tell(draft, record, public, row.public["status"])
-    schedule(draft, row.id, public, row.hidden)
 
 
 def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
@@ -229,15 +330,9 @@ def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
         public = subscriptions.resumed(public, row.hidden, draft.now)
     public, hidden = subscriptions.renewed(public, row.hidden, draft.now, order_id, method)
     record = draft.update(draft.store.subscriptions, row, public, hidden)
-    _tell(draft, record, public, row.public["status"], "renewed")
+    tell_subscription(draft, record, public, row.public["status"], "renewed")
     # What was due in a dispute was not done: a period that is paid now may have begun already.
     schedule(draft, row.id, public, hidden, None if subscriptions.is_held(hidden) else 1)
-
-
-def roll(draft: Draft, row: Row) -> None:
-    """The running period is over and the next one was paid early: it begins."""
-    public, hidden = subscriptions.rolled(row.public, row.hidden, draft.now)
-    draft.update(draft.store.subscriptions, row, public, hidden)
 
 
 def schedule(draft: Draft, ident: str, public: Body, hidden: Body, paid: int | None = None) -> None:
@@ -258,103 +353,12 @@ def schedule(draft: Draft, ident: str, public: Body, hidden: Body, paid: int | N
     draft.at(subscriptions.period_end(public, hidden), "subscription.end", ident)
 
 
-def renewal_due(draft: Draft, row: Row) -> None:
-    """The next period is to be paid: its order is made, and a card is charged."""
-    order, public = renewal_order(draft, row)
-    record = draft.find(draft.store.subscriptions, row.id)
-    assert record is not None
-    _tell(draft, record, public, row.public["status"], "renewal_due")
-    if public["paymentMethod"] == subscriptions.CHARGED:
-        _charge(draft, order)
-
-
-def _charge(draft: Draft, order: Record) -> None:
-    """A card pays its renewal order, unless a magic value refuses it."""
-    charged = draft.open(draft.store.orders, order.id)
-    assert charged is not None
-    if is_payable(draft, charged) and not orders.is_refusing(orders.token_of(charged.public, charged.hidden)):
-        pay(draft, charged)
-
-
-def charge_again(draft: Draft, row: Row) -> None:
-    """A card was declined: another renewal order is charged, if an attempt is due now and the last order is closed."""
-    last = draft.open(draft.store.orders, row.hidden["renewal_order"])
-    assert last is not None  # past due since it was not paid
-    is_new = date_time_ms(last.public["createdAt"]) == draft.now
-    if draft.now in subscriptions.attempts(row.public, row.hidden) and not is_payable(draft, last) and not is_new:
-        _charge(draft, renewal_order(draft, row)[0])
-
-
-def renewal_order(draft: Draft, row: Row) -> tuple[Record, Body]:
-    """The order of a subscription's next period, and the subscription that waits for it.
-
-    It is addressed to the customer as he is now, unless keys of the project do not see him, and can be paid until the
-    grace is over.
-    """
-    store = draft.store
-    first, customer = store.orders.open(row.public["orderId"]), store.customers.open(row.public["customerId"])
-    assert first is not None
-    assert customer is not None
-    life = max(0, subscriptions.grace_end(row.public, row.hidden) - draft.now)
-    body = subscriptions.renewal_body(row.public, first.public, first.hidden["metadata"])
-    method = row.public["paymentMethod"]
-    copy_only = first.hidden["copy_only"] and store.has_copy_only(row.public)
-    buyer = first.public["customer"] if copy_only else as_buyer(customer.public)
-    again = _was_refunded(draft, row, buyer["email"])
-    refused = draft.sandbox.declining.get(row.id)
-    order = place(
-        draft, body, buyer, customer.id, method, row.id, life, refused=refused, is_ordinary=again, copy_only=copy_only
-    )
-    public, hidden = subscriptions.awaiting(row.public, row.hidden, order.id, draft.now)
-    draft.update(store.subscriptions, row, public, hidden)
-    return order, public
-
-
-def _was_refunded(draft: Draft, row: Row, email: str) -> bool:
-    """Whether a magic value has just given the money of a renewal back.
-
-    The bill that follows is due at once: to pay and refund it too would bring the next one a minute later.
-    """
-    if not orders.is_refunding(email):
-        return False
-    last = draft.open(draft.store.orders, row.public["lastOrderId"])
-    return last is not None and last.public["status"] == "refunded"
-
-
-def fall_past_due(draft: Draft, row: Row) -> None:
-    """The paid period is over and the next one is not paid. Raises Conflict."""
-    move(lifecycle(draft, "Subscription"), row.public["status"], "past_due")
-    public = subscriptions.past_due(row.public, draft.now)
-    record = draft.update(draft.store.subscriptions, row, public)
-    _tell(draft, record, public, row.public["status"])
-    schedule(draft, row.id, public, row.hidden)
-
-
-def postpone(draft: Draft, row: Row, wait: int) -> None:
-    """Nothing was due for `wait` ms: all that lay ahead comes so much later, the end of the open bill too."""
-    public, hidden = row.public, row.hidden
-    if wait:
-        public, hidden = subscriptions.postponed(public, hidden, draft.now, wait)
-        draft.update(draft.store.subscriptions, row, public, hidden)
-        bill = None if hidden["renewal_order"] is None else draft.open(draft.store.orders, hidden["renewal_order"])
-        if bill is not None and is_payable(draft, bill):
-            ends = orders.expires_at(bill.public) + wait
-            draft.update(draft.store.orders, bill, orders.postponed(bill.public, iso(ends), iso(draft.now)))
-            draft.at(ends, "order.expire", bill.id)
-    schedule(draft, row.id, public, hidden)
-
-
 def call_off_bill(draft: Draft, row: Row) -> None:
     """The open bill of a subscription, if there is one, is canceled."""
     ident = row.hidden["renewal_order"]
     bill = None if ident is None else draft.open(draft.store.orders, ident)
     if bill is not None and is_payable(draft, bill):
         cancel(draft, bill)
-
-
-def expire_subscription(draft: Draft, row: Row) -> None:
-    """The grace is over, or is ended by hand."""
-    end_subscription(draft, row, "expired")
 
 
 def end_subscription(draft: Draft, row: Row, status: str) -> Record:
@@ -364,7 +368,7 @@ def end_subscription(draft: Draft, row: Row, status: str) -> Record:
     call_off_bill(draft, row)
     public = subscriptions.ended(row.public, status, draft.now)
     record = draft.update(draft.store.subscriptions, row, public, row.hidden | {"renewal_order": None})
-    _tell(draft, record, public, row.public["status"])
+    tell_subscription(draft, record, public, row.public["status"])
     return record
 
 
@@ -379,20 +383,7 @@ def end_later(draft: Draft, row: Row) -> Record:
     return draft.update(draft.store.subscriptions, row, public, row.hidden | {"renewal_order": None})
 
 
-def is_open(draft: Draft, project_id: str) -> bool:
-    """Whether a project has not been archived: only then subscriptions are renewed."""
-    project = draft.store.projects.peek(project_id)
-    return project is not None and project["status"] in states(draft, "Project", "open")
-
-
-def resume(draft: Draft, row: Row) -> None:
-    """Not to be canceled any more: its timers are set anew, that of the renewal order too."""
-    public = subscriptions.resumed(row.public, row.hidden, draft.now)
-    draft.update(draft.store.subscriptions, row, public)
-    schedule(draft, row.id, public, row.hidden)
-
-
-def _tell(draft: Draft, record: Record, public: Body, previous: str, name: str | None = None) -> None:
+def tell_subscription(draft: Draft, record: Record, public: Body, previous: str, name: str | None = None) -> None:
     """The events of a subscription's move from its previous state to the one it has."""
     status = public["status"]
     moved = lifecycle(draft, "Subscription").find(previous, status, name if previous == status else None)

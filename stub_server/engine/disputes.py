@@ -8,20 +8,19 @@ from __future__ import annotations
 from ..domain import disputes, payments, subscriptions
 from ..domain.lifecycle import refused
 from ..kernel.record import Record, Row
-from . import billing, standstill
-from .charges import lifecycle, tell_order
+from . import billing, renewals
 from .draft import Draft
 
 
 def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> Record:
     """The payer takes the payment back, in full or part (cents), until it is decided. Raises Conflict."""
-    table, status = lifecycle(draft, "Order"), row.public["status"]
+    table, status = billing.lifecycle(draft, "Order"), row.public["status"]
     moved = table.find(status, "disputed")
     if moved is None:
         raise refused(table, status, "disputed")
     public = disputes.opened(row.public, row.hidden, amount, reason, draft.now)
     record = draft.update(draft.store.orders, row, public)
-    tell_order(draft, record, row.hidden, moved)
+    billing.tell_order(draft, record, row.hidden, moved)
     held = _subscription_of(draft, row)
     if held is not None and billing.is_running(draft, held):
         hidden = subscriptions.held(held.hidden, row.id, draft.now)
@@ -32,12 +31,12 @@ def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> R
 def win(draft: Draft, row: Row) -> Record:
     """The merchant keeps the money, and the order is paid as before. Raises Conflict."""
     disputes.check_disputed(row.public)
-    table, status = lifecycle(draft, "Order"), row.public["status"]
+    table, status = billing.lifecycle(draft, "Order"), row.public["status"]
     moved = table.find(status, "paid", "won")
     if moved is None:
         raise refused(table, status, "paid")
     record = draft.update(draft.store.orders, row, disputes.won(row.public, row.hidden, draft.now))
-    tell_order(draft, record, row.hidden, moved)
+    billing.tell_order(draft, record, row.hidden, moved)
     _release(draft, row)
     return record
 
@@ -45,7 +44,7 @@ def win(draft: Draft, row: Row) -> Record:
 def lose(draft: Draft, row: Row) -> Record:
     """The disputed amount goes back as by a refund, however long ago it was paid. Raises Conflict."""
     disputes.check_disputed(row.public)
-    table, status = lifecycle(draft, "Order"), row.public["status"]
+    table, status = billing.lifecycle(draft, "Order"), row.public["status"]
     amount = disputes.amount_of(row.public)
     full = amount == payments.left(row.hidden)
     moved = table.find(status, "refunded") if full else table.find(status, "paid", "lost")
@@ -72,5 +71,5 @@ def _release(draft: Draft, order: Row) -> None:
     if subscriptions.is_held(hidden) or not billing.is_running(draft, row):
         return
     begins = max(since, subscriptions.period_end(row.public, hidden))
-    until = standstill.stopped_at(draft, row.public["projectId"])
-    billing.postpone(draft, Row(record, row.public, hidden), max(0, (draft.now if until is None else until) - begins))
+    until = renewals.stopped_at(draft, row.public["projectId"])
+    renewals.postpone(draft, Row(record, row.public, hidden), max(0, (draft.now if until is None else until) - begins))

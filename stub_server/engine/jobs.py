@@ -15,7 +15,7 @@ from ..kernel.problem import Conflict
 from ..kernel.record import Row
 from ..kernel.timers import Timer
 from ..store.memory import Store
-from . import attempts, billing, standstill
+from . import attempts, billing, renewals
 from .draft import Draft
 from .sandbox import Sandbox
 
@@ -47,7 +47,7 @@ def has_moved_on(sandbox: Sandbox, store: Store, timer: Timer) -> bool:
 def _on_subscription(step: Callable[[Draft, Row], None]) -> Job:
     def job(draft: Draft, subject: str) -> None:
         row = draft.open(draft.store.subscriptions, subject)
-        if row is not None and not standstill.stands_still(draft, row.public["projectId"]):
+        if row is not None and not renewals.stands_still(draft, row.public["projectId"]):
             step(draft, row)
 
     return job
@@ -68,7 +68,7 @@ def _waits(draft: Draft, bill: Row) -> bool:
     """Whether the subscription of a renewal order stands still, so that the order waits with it."""
     held = draft.open(draft.store.subscriptions, bill.hidden["subscriptionId"])
     is_held = held is not None and subscriptions.is_held(held.hidden)
-    return is_held or standstill.stands_still(draft, bill.hidden["projectId"])
+    return is_held or renewals.stands_still(draft, bill.hidden["projectId"])
 
 
 def _refund(draft: Draft, row: Row) -> None:
@@ -78,7 +78,7 @@ def _refund(draft: Draft, row: Row) -> None:
 def _activate(draft: Draft, row: Row) -> None:
     """The trial is over."""
     if row.public["status"] == "trialing" and date_time_ms(row.public["trial_end"]) <= draft.now:
-        billing.activate_subscription(draft, row)
+        renewals.activate_subscription(draft, row)
 
 
 def _renew(draft: Draft, row: Row) -> None:
@@ -89,7 +89,7 @@ def _renew(draft: Draft, row: Row) -> None:
     if subscriptions.is_held(hidden):
         return
     if subscriptions.renewal_at(public, hidden) <= draft.now:
-        billing.renewal_due(draft, row)
+        renewals.renewal_due(draft, row)
 
 
 def _end(draft: Draft, row: Row) -> None:
@@ -100,24 +100,24 @@ def _end(draft: Draft, row: Row) -> None:
     is_held = subscriptions.is_held(hidden) and not public["cancel_at_period_end"]
     if subscriptions.period_end(public, hidden) > draft.now or is_held:
         if len(hidden["paid_by"]) > 1 and subscriptions.running_end(public, hidden) <= draft.now:
-            billing.roll(draft, row)
+            renewals.roll(draft, row)
     elif public["cancel_at_period_end"]:
         billing.end_subscription(draft, row, "canceled")
     else:
-        billing.fall_past_due(draft, row)
+        renewals.fall_past_due(draft, row)
 
 
 def _give_up(draft: Draft, row: Row) -> None:
     """The grace is over too."""
     is_late = row.public["status"] == "past_due" and not subscriptions.is_held(row.hidden)
     if is_late and subscriptions.grace_end(row.public, row.hidden) <= draft.now:
-        billing.expire_subscription(draft, row)
+        billing.end_subscription(draft, row, "expired")
 
 
 def _charge_again(draft: Draft, row: Row) -> None:
     is_late = row.public["status"] == "past_due" and not subscriptions.is_held(row.hidden)
     if is_late and row.public["paymentMethod"] == subscriptions.CHARGED:
-        billing.charge_again(draft, row)
+        renewals.charge_again(draft, row)
 
 
 def _expire_key(draft: Draft, subject: str) -> None:
@@ -195,7 +195,7 @@ JOBS: Mapping[str, Job] = MappingProxyType(
             "order.refund": _on_order(ON_ORDERS["order.refund"], _refund),
             "subscription.activate": _on_subscription(_activate),
             "subscription.renew": _on_subscription(_renew),
-            "subscription.resume": _on_subscription(standstill.resume),
+            "subscription.resume": _on_subscription(renewals.end_suspension),
             "subscription.end": _on_subscription(_end),
             "subscription.charge": _on_subscription(_charge_again),
             "subscription.expire": _on_subscription(_give_up),

@@ -7,7 +7,7 @@ from ..contract.formats import date_time_ms
 from ..domain.api_keys import state
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..store.table import Table
-from .charges import lifecycle
+from .billing import lifecycle
 from .draft import Draft
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from stub_server.domain import calendar, subscriptions
-from stub_server.engine import billing, standstill
+from stub_server.engine import billing, renewals
 from stub_server.store.memory import Store
 
 from .client import Disagreement
@@ -41,7 +41,7 @@ def who_pays_again_has_two(patch: Patch) -> None:
 
 def time_goes_on_while_suspended(patch: Patch) -> None:
     """A suspended project's subscriptions are billed and end."""
-    patch.setattr(standstill, "stands_still", lambda draft, row: False)
+    patch.setattr(renewals, "stands_still", lambda draft, row: False)
 
 
 def early_payment_moves_the_start(patch: Patch) -> None:
@@ -61,15 +61,15 @@ def cards_wait(patch: Patch) -> None:
 
 def bills_go_to_nobody_new(patch: Patch) -> None:
     """A renewal is addressed to the customer as the first order was."""
-    right: Any = billing.renewal_order
+    right: Any = renewals.renewal_order
 
     def renewal_order(draft: Any, row: Any) -> Any:
         first = draft.store.orders.open(row.public["orderId"]).public["customer"]
         with Patch.context() as inner:
-            inner.setattr(billing, "as_buyer", lambda customer: first)
+            inner.setattr(renewals, "as_buyer", lambda customer: first)
             return right(draft, row)
 
-    patch.setattr(billing, "renewal_order", renewal_order)
+    patch.setattr(renewals, "renewal_order", renewal_order)
 
 
 def any_refund_ends_it(patch: Patch) -> None:

@@ -5,7 +5,7 @@ from ...calls.call import Call
 from ...calls.reply import Reply
 from ...domain.lifecycle import refused
 from ...domain.subscriptions import is_held
-from ...engine import billing, standstill
+from ...engine import billing, renewals
 from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body, Row
 
@@ -35,7 +35,7 @@ def resume_subscription(call: Call, ident: str) -> Reply:
         raise Conflict(
             message, code="project_archived", details=[detail("projectId", "project_archived", message, "path")]
         )
-    billing.resume(call.draft, row)
+    renewals.resume(call.draft, row)
     return _shown(call, ident, None)
 
 
@@ -44,7 +44,7 @@ def renew_subscription(call: Call, ident: str) -> Reply:
     row, draft = _open(call, ident), call.draft
     if row.public["status"] not in billing.states(draft, "Subscription", "renewable"):
         raise refused(call.lifecycle("Subscription"), row.public["status"], "active")
-    if standstill.stands_still(draft, row.public["projectId"]):
+    if renewals.stands_still(draft, row.public["projectId"]):
         message = "The project is suspended: nothing is renewed until it is active again."
         raise Conflict(message, code="project_not_active", details=[detail("projectId", "project_not_active", message)])
     if is_held(row.hidden):
@@ -53,7 +53,7 @@ def renew_subscription(call: Call, ident: str) -> Reply:
     order_id = row.hidden["renewal_order"]
     order = None if order_id is None else draft.open(call.store.orders, order_id)
     if order is None or not billing.is_payable(draft, order):
-        order_id = billing.renewal_order(draft, row)[0].id
+        order_id = renewals.renewal_order(draft, row)[0].id
         order = draft.open(call.store.orders, order_id)
         assert order is not None
     if billing.is_payable(draft, order):  # a magic e-mail may have failed it at once
@@ -68,7 +68,7 @@ def expire_subscription(call: Call, ident: str) -> Reply:
         return _shown(call, ident, None)
     if row.public["status"] != "past_due":
         raise refused(call.lifecycle("Subscription"), row.public["status"], "expired")
-    billing.expire_subscription(call.draft, row)
+    billing.end_subscription(call.draft, row, "expired")
     return _shown(call, ident, row.hidden["renewal_order"])
 
 
