@@ -1,11 +1,9 @@
 """The timers of a world: jobs that the clock will run, in the order of their time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from itertools import chain
 from typing import NamedTuple, TypeAlias
-
-from .agenda import Agenda
 
 SENDING = "webhook.attempt"
 """The one job that waits for another machine. It is claimed by whoever sends; the clock does not do it by itself."""
@@ -26,19 +24,19 @@ TimerData: TypeAlias = tuple[int, int, str, str, str]
 
 
 class Timers:
-    """An agenda of plain tuples, so that a copy of a world has its own timers.
+    """Two heaps of plain tuples, one of jobs and one of attempts to send.
 
     No rule cancels a job: a job looks at the record when it is due and does nothing if the moment has passed. A timer
-    that is taken out before its time stays in the agenda until it is the first; what is not in `_live` is not there.
+    that is taken out before its time stays in its heap until it is the first; what is not in `_live` is not there.
     `_live` holds timers by number, not numbers alone: after a step was undone, another one gives its numbers again.
-    Attempts to send stand in a heap of their own, from which they are claimed. `claimed` ones are under way or wait for
+    Attempts are claimed from their heap. `claimed` ones are under way or wait for
     their turn, `held` ones are kept back, and `parked` ones, by merchant and webhook, wait for an earlier one there.
     """
 
-    __slots__ = ("_attempts", "_jobs", "_live", "aside", "claimed", "held", "is_quiet", "last", "parked")
+    __slots__ = ("_attempts", "_jobs", "_live", "aside", "claimed", "held", "last", "parked")
 
     def __init__(self) -> None:
-        self._have(Agenda())
+        self._jobs: list[TimerData] = []
         self._attempts: list[TimerData] = []
         self.claimed: dict[int, TimerData] = {}
         self.held: dict[int, TimerData] = {}
@@ -47,28 +45,19 @@ class Timers:
         self.aside: dict[int, Timer] = {}  # skipped, and not yet removed by a step
         self.last = 0  # the number of the newest timer ever set
 
-    def _have(self, jobs: Agenda[TimerData]) -> None:
-        self._jobs = jobs
-        # Whether no job is due at an instant or before, as far as a glance tells: asked for every request.
-        self.is_quiet: Callable[[int], bool] = jobs.is_quiet
+    def is_quiet(self, until: int) -> bool:
+        """Whether no job is due at `until` or before, as far as a glance tells: asked for every request."""
+        jobs = self._jobs
+        return not jobs or jobs[0][0] > until
 
     def put(self, timer: TimerData) -> None:
         """Add a timer, be it new or one that was removed before."""
         number = timer[1]
         if number not in self._live:
             self._live[number] = timer
-            if timer[2] == SENDING:
-                heappush(self._attempts, timer)
-            else:
-                self._jobs.add(timer)
+            heappush(self._attempts if timer[2] == SENDING else self._jobs, timer)
             if number > self.last:
                 self.last = number
-
-    def _enter(self, timer: TimerData) -> None:
-        if timer[2] == SENDING:
-            heappush(self._attempts, timer)
-        else:
-            self._jobs.add(timer)
 
     def discard(self, timer: TimerData) -> None:
         """Remove a timer, if it is there."""
@@ -82,10 +71,10 @@ class Timers:
     def first(self) -> TimerData | None:
         """The job that is due first, None without jobs."""
         jobs, live = self._jobs, self._live
-        while (first := jobs.first()) is not None:
-            if live.get(first[1]) == first:
-                return first
-            jobs.pop()
+        while jobs:
+            if live.get(jobs[0][1]) == jobs[0]:
+                return jobs[0]
+            heappop(jobs)
         return None
 
     def next_due(self) -> int | None:
@@ -102,13 +91,13 @@ class Timers:
 
     def set_aside(self, timer: Timer) -> None:
         """Skip the next timer."""
-        self._jobs.pop()
+        heappop(self._jobs)
         self.aside[timer.seq] = timer
 
     def put_back(self) -> None:
-        """Put the skipped timers back into the agenda."""
+        """Put the skipped timers back."""
         for timer in self.aside.values():
-            self._enter(timer)
+            heappush(self._attempts if timer.job == SENDING else self._jobs, timer)
         self.aside.clear()
 
     # -- attempts to send
@@ -209,12 +198,12 @@ class Timers:
     def copy(self) -> "Timers":
         """An independent copy."""
         twin = Timers()
-        twin._have(self._jobs.copy())
+        twin._jobs = self._jobs.copy()
         twin.last = self.last
         twin._live = dict(self._live)
         parked = chain.from_iterable(group.values() for group in self.parked.values())
         twin._attempts = [*self._attempts, *self.claimed.values(), *self.held.values(), *parked]
         heapify(twin._attempts)
-        for skipped in self.aside.values():
-            twin._enter(skipped)
+        for timer in self.aside.values():
+            heappush(twin._attempts if timer.job == SENDING else twin._jobs, timer)
         return twin

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import heappop, heappush
 from typing import Any
 
 from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import run
 from ..engine.step import Cause, Step
-from ..kernel.agenda import Agenda
 from ..kernel.record import Record
 from ..kernel.timers import Timer
 from ..store.memory import Store
@@ -28,14 +28,14 @@ class Script:
     def __init__(self, sandbox: Sandbox, store: Store, begin: int, end: int) -> None:
         self.sandbox, self.store, self.now, self.end = sandbox, store, begin, end
         self.on_renewal: Callable[[Record, Record], None] = _ignore
-        self._queue: Agenda[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = Agenda()
+        self._queue: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []  # a heap
         self._added = 0
 
     def add(self, at: int, action: Callable[..., None], *args: Any) -> None:
         """Have something done at an instant (ms); what is due after the end never happens."""
         if at <= self.end:
             self._added += 1
-            self._queue.add((max(at, self.now), self._added, action, args))
+            heappush(self._queue, (max(at, self.now), self._added, action, args))
 
     def draft(self) -> Draft:
         """A step of somebody's at the present instant."""
@@ -54,16 +54,16 @@ class Script:
         sandbox, queue, end = self.sandbox, self._queue, self.end
         timers = sandbox.timers
         while True:
-            first, planned = timers.first(), queue.first()
-            if first is not None and first[0] <= (end if planned is None else planned[0]):
+            first = timers.first()
+            if first is not None and first[0] <= (queue[0][0] if queue else end):
                 timer = new(Timer, first)
                 if timer[0] > self.now:
                     self.now = timer[0]
                 step = run(sandbox, timer, self.now)
                 if step is not None:
                     self._look(step)
-            elif planned is not None:
-                self.now, _, action, args = queue.pop()
+            elif queue:
+                self.now, _, action, args = heappop(queue)
                 action(*args)
             else:
                 break

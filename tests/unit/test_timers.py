@@ -1,5 +1,8 @@
 """Timers alone: in the order of time, taken out before their time, put back, and never another's under one number."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from stub_server.kernel.timers import SENDING, Timer, Timers
 
 
@@ -27,6 +30,22 @@ def test_timers_come_in_the_order_of_time_and_then_of_setting() -> None:
         timers.discard(following)
     assert wanted[:3] == found
     assert (9, 1, 4) == (timers.next_due(), len(timers), timers.last)
+
+
+@given(st.lists(st.one_of(st.integers(0, 10), st.integers(0, 400 * 86_400_000), st.none()), max_size=60))
+def test_what_is_due_first_comes_first_however_timers_are_set_and_taken(moves: list[int | None]) -> None:
+    """None takes out what is first, a number sets a timer of that instant."""
+    timers, model = Timers(), list[Timer]()
+    for seq, due in enumerate(moves, 1):
+        if due is not None:
+            timers.put(timer(due, seq))
+            model.append(timer(due, seq))
+        elif model:
+            first = min(model)
+            model.remove(first)
+            timers.discard(first)
+        assert (min(model).due if model else None, sorted(model)) == (timers.next_due(), timers.copy().pending())
+        assert [timers.is_quiet(at) for at in (0, 10)] == [all(each.due > at for each in model) for at in (0, 10)]
 
 
 def test_putting_and_taking_out_twice_does_it_once() -> None:
