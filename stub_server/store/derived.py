@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from ..kernel.record import Record, Row
-from . import ordered
+from . import indexes
 from .apart import Weight
 from .spec import Parts, plain
 from .table import Table
@@ -42,9 +42,9 @@ def add(table: Table, rows: Iterable[Row]) -> None:
         keys, parts = [row.record.key for row in some], [(row.public, row.hidden) for row in some]
         columns = _columns(table, parts)
         for index, column in zip(table.indexes.values(), columns, strict=True):
-            ordered.fill(index, column, keys)
+            indexes.fill(index, column, keys)
         table.sorts.fill(keys, parts)
-        table.tallies.fill(columns, parts)
+        table.counters.fill(columns, parts)
         for name, extract in table.spec.search.items():
             table.texts[name].update(zip(keys, [extract(*part) for part in parts], strict=True))
 
@@ -76,14 +76,14 @@ def replace(table: Table, changes: Sequence[tuple[Row, Row]]) -> None:
             if before != after:
                 if before is not None:
                     gone.setdefault(before, set()).add(key)
-                ordered.fill(index, (after,), (key,))
+                indexes.fill(index, (after,), (key,))
         for value, some in gone.items():
             index[value] = [key for key in index[value] if key not in some]
             if not index[value]:
                 del index[value]
     values = zip(zip(*was, strict=True), zip(*now, strict=True), strict=True) if was else (((), ()) for _ in keys)
     for key, old, new, (before_values, after_values) in zip(keys, old_parts, new_parts, values, strict=True):
-        table.tallies.move(before_values, old, after_values, new)
+        table.counters.move(before_values, old, after_values, new)
         table.sorts.move(key, old, new)
         for name, extract in table.spec.search.items():
             table.texts[name][key] = extract(*new)

@@ -10,9 +10,10 @@ import orjson
 
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
-from . import ordered
+from . import indexes
 from .apart import written
 from .derived import AT_ONCE, add, replace, settle
+from .indexes import Keys
 from .spec import Extract, plain, public_values
 from .table import Table
 
@@ -21,7 +22,7 @@ TIMES = 4  # and so many times more of records that rules look up at every turn,
 AT_THE_END = 16_384  # so many changed records are looked through together
 new = tuple.__new__  # makes a named tuple in half the time
 #: What a Table derives from its records and a LivedTable does not have until somebody asks for any of it.
-DERIVED = ("_buckets", "_searches", "indexes", "order", "sorts", "tallies", "texts", "views")
+DERIVED = ("_buckets", "_searches", "counters", "indexes", "order", "sorts", "texts", "views")
 
 
 _Parts: TypeAlias = tuple[str, int, int, Body, tuple[Body, Callable[[Body], Body] | None], str | None]
@@ -170,7 +171,7 @@ class LivedTable(Table):
         row = self._newest.get(record.id) or self._older.get(record.id)
         return row if row is not None and row.record is record else super().parse(record)
 
-    def bucket(self, index: str, value: Hashable) -> ordered.Keys:
+    def bucket(self, index: str, value: Hashable) -> Keys:
         """The places of the records with this value in an index, oldest first; not to be changed."""
         lived = self._lived.get(index)
         return super().bucket(index, value) if lived is None else lived[0].get(value) or []
@@ -209,7 +210,7 @@ class LivedTable(Table):
             for index, extract in self._lived.values():
                 value = extract(public, hidden)
                 if value is not None:
-                    index[value] = ordered.add(index.get(value) or [], key)
+                    index[value] = indexes.add(index.get(value) or [], key)
         else:
             super().enter(record, public, hidden)
         self._keep(ident, new(Row, (record, public, self._defaults | hidden if self._defaults else hidden)))
@@ -292,9 +293,9 @@ def _pair(table: Table, name: str) -> Extract:
     return both
 
 
-def _shift(index: dict[Hashable, ordered.Keys], was: Hashable, now: Hashable, key: int) -> None:
+def _shift(index: dict[Hashable, Keys], was: Hashable, now: Hashable, key: int) -> None:
     """Move a key between two buckets of an index."""
     if was is not None:
-        index[was] = ordered.remove(index[was], key)
+        index[was] = indexes.remove(index[was], key)
     if now is not None:
-        index[now] = ordered.add(index.get(now) or [], key)
+        index[now] = indexes.add(index.get(now) or [], key)

@@ -10,7 +10,7 @@ import orjson
 
 from ..kernel.money import reais
 from ..kernel.record import Body, Record, Row, exact
-from . import ordered
+from . import indexes
 from .derived import rebuilt
 from .lived import LivedTable
 from .table import Table
@@ -124,7 +124,7 @@ class Store:
         orders, customers = self.orders, self.customers
         return any(ident in orders.tally("customers", project) for project in projects) or (
             ident in customers.keys
-            and ordered.holds(customers.bucket("made_by", restriction(projects)), customers.keys[ident])
+            and indexes.holds(customers.bucket("made_by", restriction(projects)), customers.keys[ident])
         )
 
     def customers_of(self, projects: Collection[str]) -> Iterable[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from ..kernel.record import Record, Row
-from . import ordered
+from . import indexes
+from .indexes import Conditions, Keys
 from .table import Table
-from .views import Conditions
 
 SMALL = 512  # up to here the keys of a list are looked up in the others one by one; past it a view is kept
 FEW = 64  # the same for a further sort order, which takes opening every record
@@ -49,29 +50,29 @@ def select(table: Table, query: Query) -> tuple[list[Record], int]:
         return [], total
     count = min(query.limit, total - first)
     if query.sort is not None and ranked is None:
-        part = ordered.cut(keys, start, stop, newest_first=False)
+        part = indexes.cut(keys, start, stop, newest_first=False)
         chosen: list[Any] = _sorted_page(table, query, query.sort, part, first, count)
     elif query.newest_first:
-        chosen = ordered.cut(keys, stop - first - count, stop - first, newest_first=True)
+        chosen = indexes.cut(keys, stop - first - count, stop - first, newest_first=True)
     else:
-        chosen = ordered.cut(keys, start + first, start + first + count, newest_first=False)
-    rows = table.rows
-    return [rows[key] for key in chosen] if ranked is None else [rows[pair[1]] for pair in chosen], total
+        chosen = indexes.cut(keys, start + first, start + first + count, newest_first=False)
+    keys_of = chosen if ranked is None else map(itemgetter(1), chosen)
+    return list(map(table.rows.__getitem__, keys_of)), total
 
 
-def _candidates(table: Table, query: Query) -> tuple[ordered.Keys, int, int]:
+def _candidates(table: Table, query: Query) -> tuple[Keys, int, int]:
     """The keys that match, in order of creation, and the positions between which they stand."""
     keys = _matching(table, query)
-    start = 0 if query.since is None else ordered.position(keys, max(query.since, 0) << 128)
-    stop = len(keys) if query.until is None else ordered.position(keys, max(query.until, 0) << 128)
+    start = 0 if query.since is None else indexes.position(keys, max(query.since, 0) << 128)
+    stop = len(keys) if query.until is None else indexes.position(keys, max(query.until, 0) << 128)
     stop = max(start, stop)
     if query.contains or query.where is not None:
-        found = [key for key in ordered.cut(keys, start, stop, newest_first=False) if _fits(table, query, key)]
+        found = [key for key in indexes.cut(keys, start, stop, newest_first=False) if _fits(table, query, key)]
         return found, 0, len(found)
     return keys, start, stop
 
 
-def _matching(table: Table, query: Query) -> ordered.Keys:
+def _matching(table: Table, query: Query) -> Keys:
     """The keys that satisfy what indexes know."""
     conditions, named = _conditions(table, query), _named(table, query)
     if not named:
@@ -86,16 +87,15 @@ def _matching(table: Table, query: Query) -> ordered.Keys:
     conditions.sort(key=lambda condition: _size(table, condition))
     if not named:
         name, values = conditions.pop(0)
-        named.append(ordered.union(table.bucket(name, value) for value in values))
-    named.sort(key=len)
-    kept = ordered.intersection(named[0], named[1:])
+        named.append(sorted(_found(table, name, values)))
+    kept = named[0] if len(named) == 1 else sorted(set(named[0]).intersection(*named[1:]))
     for name, values in conditions:
         buckets = [table.bucket(name, value) for value in values]
-        kept = [key for key in kept if any(ordered.holds(bucket, key) for bucket in buckets)]
+        kept = [key for key in kept if any(indexes.holds(bucket, key) for bucket in buckets)]
     return kept
 
 
-def _ranked(table: Table, query: Query, sort: str) -> ordered.Keys | None:
+def _ranked(table: Table, query: Query, sort: str) -> Keys | None:
     """The matching (value, key) in the asked sort order, where a list of them is kept or is worth keeping."""
     shortened = query.contains or query.where is not None or query.since is not None or query.until is not None
     if shortened or _named(table, query):
@@ -108,17 +108,23 @@ def _ranked(table: Table, query: Query, sort: str) -> ordered.Keys | None:
     return _view(table, frozenset(conditions), sort)
 
 
-def _view(table: Table, conditions: Conditions, sort: str | None) -> ordered.Keys:
+def _view(table: Table, conditions: Conditions, sort: str | None) -> Keys:
     kept = table.views.find(conditions, sort)
     if kept is not None:
         return kept
     first, *others = sorted(conditions, key=lambda condition: _size(table, condition))
-    found: set[int] = set().union(*(table.bucket(first[0], value) for value in first[1]))
+    found = _found(table, *first)
     for name, values in others:
-        found &= set().union(*(table.bucket(name, value) for value in values))
+        found &= _found(table, name, values)
     if sort is None:
         return table.views.keep(conditions, None, sorted(found))
     return table.views.keep(conditions, sort, [pair for pair in table.sorts.read(sort) if pair[1] in found])
+
+
+def _found(table: Table, name: str, values: Iterable[Hashable]) -> set[int]:
+    """The keys with one of these values in an index."""
+    none: set[int] = set()
+    return none.union(*(table.bucket(name, value) for value in values))
 
 
 def _size(table: Table, condition: tuple[str, frozenset[Hashable]]) -> int:
@@ -127,6 +133,8 @@ def _size(table: Table, condition: tuple[str, frozenset[Hashable]]) -> int:
 
 def _conditions(table: Table, query: Query) -> list[tuple[str, frozenset[Hashable]]]:
     """Names of indexes with the values that each allows; two filters become one where a pair is indexed."""
+    if not query.equal and query.within is None:
+        return []
     equal = {name: value for name, value in query.equal.items() if name in table.indexes}
     if query.within is not None:
         name, several = query.within
@@ -155,9 +163,9 @@ def _named(table: Table, query: Query) -> list[list[int]]:
         sets.append(sorted(table.keys[ident] for ident in query.ids if ident in table.keys))
     for name, (low, high) in query.between.items():
         order = table.sorts.read(name)
-        start = 0 if low is None else ordered.position(order, (low,))
-        stop = len(order) if high is None else ordered.position(order, (high,))
-        sets.append(sorted(key for _, key in ordered.cut(order, start, max(start, stop), newest_first=False)))
+        start = 0 if low is None else indexes.position(order, (low,))
+        stop = len(order) if high is None else indexes.position(order, (high,))
+        sets.append(sorted(key for _, key in indexes.cut(order, start, max(start, stop), newest_first=False)))
     return sets
 
 
@@ -176,7 +184,8 @@ def _sorted_page(table: Table, query: Query, name: str, part: list[int], first: 
             part.reverse()
         return part[first : first + count]
     wanted, page, skipped = set(part), [], 0
-    for _, key in ordered.walk(table.sorts.read(name), newest_first=query.newest_first):
+    order = table.sorts.read(name)
+    for _, key in reversed(order) if query.newest_first else order:
         if key in wanted:
             if skipped < first:
                 skipped += 1

@@ -8,11 +8,9 @@ import orjson
 
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
-from . import apart, ordered
-from .sorts import Sorts
+from . import apart, indexes
+from .indexes import Counters, Keys, Noted, Sorts, Views
 from .spec import Check, Parts, TableSpec, UniqueViolation, plain
-from .tallies import Tallies
-from .views import Noted, Views
 
 PEEKED = 256  # so many records of a table stay parsed
 COPIED = 2_000  # so many records' lists of indexes are copied at once: to look who owns them costs every write
@@ -32,14 +30,14 @@ class Table:
         self.name, self.spec, self.check = name, spec, check
         self.rows: dict[int, Record] = {}
         self.keys: dict[str, int] = {}
-        self.order: ordered.Keys = []
+        self.order: Keys = []
         self.unique: dict[str, dict[Hashable, str]] = {key: {} for key in spec.unique}
-        self.indexes: dict[str, dict[Hashable, ordered.Keys]] = {key: {} for key in (*spec.indexes, *spec.pairs)}
+        self.indexes: dict[str, dict[Hashable, Keys]] = {key: {} for key in (*spec.indexes, *spec.pairs)}
         self.sorts = Sorts(spec)
         self.texts: dict[str, dict[int, str]] = {key: {} for key in spec.search}
         positions = {name: number for number, name in enumerate(self.indexes)}
-        self.tallies = Tallies(spec, positions)
-        self.is_ring, self._tallied = spec.ring is not None, bool(spec.sums or spec.distinct)
+        self.counters = Counters(spec, positions)
+        self.is_ring, self._counts = spec.ring is not None, bool(spec.sums or spec.distinct)
         self.weight = apart.Weight()  # of the records of a ring; of other tables nobody asks
         self.views = Views(positions)
         self._peeked: dict[str, tuple[Record, Body]] = {}
@@ -111,7 +109,7 @@ class Table:
         """Whether a version has the unique values of the one before."""
         return all(extract(public, hidden) == extract(before.public, before.hidden) for _, extract in self._uniques)
 
-    def bucket(self, index: str, value: Hashable) -> ordered.Keys:
+    def bucket(self, index: str, value: Hashable) -> Keys:
         """The places of the records with this value in an index, oldest first; not to be changed."""
         return self.indexes[index].get(value) or []
 
@@ -131,15 +129,15 @@ class Table:
 
     def total(self, name: str, group: Hashable) -> int:
         """A running sum."""
-        return self.tallies.sums[name].get(group, 0)
+        return self.counters.sums[name].get(group, 0)
 
     def members(self, name: str, group: Hashable) -> int:
         """How many different members a group has."""
-        return len(self.tallies.distinct[name].get(group, ()))
+        return len(self.counters.distinct[name].get(group, ()))
 
     def tally(self, name: str, group: Hashable) -> Mapping[Any, int]:
         """How many records each member of a group has; not to be changed."""
-        return self.tallies.distinct[name].get(group, {})
+        return self.counters.distinct[name].get(group, {})
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -186,7 +184,7 @@ class Table:
         if self.is_ring:
             self.weight.remove(self.rows[key])
         del self.rows[key], self.keys[row.id]
-        self.order = ordered.remove(self.order, key)
+        self.order = indexes.remove(self.order, key)
         self._move(key, row.id, (row.public, row.hidden), None)
 
     def _values(self, public: Body, hidden: Body) -> list[Any]:
@@ -207,11 +205,9 @@ class Table:
         values = self._values(public, hidden)
         if self._own is not None:
             self._take_over(values)
-        later = ordered.larger(self.order, key)
-        if self.views:
+        if self.views.held:
             self.views.note(Noted(key, None, values, ({}, self._ranks((public, hidden)))))
-        self.order = ordered.add_late(self.order, key, later)
-        ordered.enter(self._buckets, values, key, later)
+        self.order = indexes.enter(self.order, self._buckets, values, key)
         self.sorts.enter(key, public, hidden)
         for held, extract in self._uniques:
             value = extract(public, hidden)
@@ -219,16 +215,18 @@ class Table:
                 held[value] = ident
         for texts, extract in self._searches:
             texts[key] = extract(public, hidden)
-        if self._tallied:
-            self.tallies.count(values, public, hidden, +1)
+        if self._counts:
+            self.counters.enter(values, public, hidden)
 
     def _move(self, key: int, ident: str, old: Parts, new: Parts | None) -> None:
         """The indexes of a record that changes or, without a new version, goes."""
-        was, now = self._values(*old), None if new is None else self._values(*new)
-        if self.views:
-            self.views.note(Noted(key, was, now, (self._ranks(old), self._ranks(new))))
+        was = self._values(*old)
+        now = [None] * len(was) if new is None else self._values(*new)
+        if self.views.held:
+            after = None if new is None else now
+            self.views.note(Noted(key, was, after, (self._ranks(old), self._ranks(new))))
         if was != now:
-            self._reindex(key, was, now or [None] * len(was))
+            self._reindex(key, was, now)
         self.sorts.move(key, old, new)
         for held, extract in self._uniques:
             value, claimed = extract(*old), None if new is None else extract(*new)
@@ -242,11 +240,8 @@ class Table:
                 texts.pop(key, None)
             else:
                 texts[key] = extract(*new)
-        if self._tallied:
-            if new is None or now is None:
-                self.tallies.count(was, *old, -1)
-            else:
-                self.tallies.move(was, old, now, new)
+        if self._counts:
+            self.counters.move(was, old, now, new)
 
     def _take_over(self, values: Sequence[Any]) -> None:
         """Have lists of one's own for these values, before one of them is changed."""
@@ -255,7 +250,7 @@ class Table:
                 own.add(value)
                 bucket = index.get(value)
                 if bucket is not None:
-                    index[value] = ordered.duplicate(bucket)
+                    index[value] = bucket.copy()
 
     def _reindex(self, key: int, was: list[Any], now: list[Any]) -> None:
         if self._own is not None:
@@ -265,13 +260,13 @@ class Table:
             if before == after:
                 continue
             if before is not None:
-                bucket = ordered.remove(index[before], key)
+                bucket = indexes.remove(index[before], key)
                 if bucket:
                     index[before] = bucket
                 else:
                     del index[before]
             if after is not None:
-                index[after] = ordered.add(index.get(after) or [], key)
+                index[after] = indexes.add(index.get(after) or [], key)
 
     def _ranks(self, parts: Parts | None) -> dict[str, Any]:
         """A record's values in the further sort orders, where a view asks for them."""
@@ -287,14 +282,12 @@ class Table:
         if is_large:
             self._own, twin._own = [set() for _ in self._buckets], [set() for _ in self._buckets]
         for name, index in self.indexes.items():
-            twin.indexes[name].update(
-                index if is_large else {value: ordered.duplicate(bucket) for value, bucket in index.items()}
-            )
-        twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), ordered.duplicate(self.order)
+            twin.indexes[name].update(index if is_large else {value: bucket.copy() for value, bucket in index.items()})
+        twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), self.order.copy()
         twin.sorts, twin.weight = self.sorts.copy(), self.weight.copy()
         for name, held in self.unique.items():
             twin.unique[name].update(held)
         for name, texts in self.texts.items():
             twin.texts[name].update(texts)
-        self.tallies.copy_to(twin.tallies)
+        self.counters.copy_to(twin.counters)
         return twin

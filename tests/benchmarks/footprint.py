@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from stub_server.store.ordered import Keys
+from stub_server.store.indexes import Keys
 from stub_server.store.table import Table
 
 _TRACKED = 16  # what the collector keeps before a container
@@ -35,8 +35,8 @@ def table_bytes(table: Table) -> int:
     for order in map(table.sorts.read, table.spec.sorts):
         total += _keys(order) + sum(_TRACKED + size(pair) + size(pair[0]) for pair in order)
     kept: list[dict[Any, Any]] = [
-        *table.tallies.sums.values(),
-        *table.tallies.distinct.values(),
+        *table.counters.sums.values(),
+        *table.counters.distinct.values(),
         *table.texts.values(),
     ]
     return total + sum(size(groups) + sum(_value(value) for value in groups.values()) for groups in kept)

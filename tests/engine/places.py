@@ -15,12 +15,10 @@ from stub_server.http.dispatch import OperationHandler
 from stub_server.kernel.clock import Clock
 from stub_server.kernel.ids import Cutter
 from stub_server.kernel.timers import Timers
-from stub_server.store import ordered
+from stub_server.store import indexes
+from stub_server.store.indexes import Counters, Sorts, Views
 from stub_server.store.memory import Store
-from stub_server.store.sorts import Sorts
 from stub_server.store.table import Table
-from stub_server.store.tallies import Tallies
-from stub_server.store.views import Views
 
 from .faults import Place, Planted
 
@@ -59,9 +57,9 @@ FOLDING = tuple(
         (Store, ("put", "drop", "set_usage")),
         (Table, ("enter", "put", "drop")),
         (Sorts, ("enter", "move", "values")),
-        (Tallies, ("count",)),
+        (Counters, ("enter", "move")),
         (Views, ("note",)),
-        (ordered, ("enter", "add", "add_late", "remove", "larger")),
+        (indexes, ("enter", "add", "remove")),
         (Timers, ("put", "discard")),
         (EventLog, ("append",)),
         (Replies, ("put", "drop")),
@@ -78,8 +76,7 @@ COPYING = tuple(
         (Store, ("put", "drop")),
         (Table, ("copy", "enter", "put", "drop")),
         (Sorts, ("copy",)),
-        (Tallies, ("copy_to",)),
-        (ordered, ("duplicate",)),
+        (Counters, ("copy_to",)),
     )
     for name in names
     for late in (False, True)

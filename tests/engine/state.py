@@ -9,9 +9,9 @@ from stub_server.http import due_jobs
 from stub_server.kernel.clock import Clock
 from stub_server.kernel.ids import Cutter
 from stub_server.store.derived import rebuilt
+from stub_server.store.indexes import Conditions
 from stub_server.store.memory import Store
 from stub_server.store.table import Table
-from stub_server.store.views import Conditions
 
 from .inside import Inside
 from .small import Wall, serve
@@ -93,11 +93,11 @@ def derived(table: Table) -> Facts:
         # A sum that has come back to nothing may stand there as 0.
         "sums": {
             name: {group: amount for group, amount in sums.items() if amount}
-            for name, sums in table.tallies.sums.items()
+            for name, sums in table.counters.sums.items()
         },
         "distinct": {
             name: {group: dict(members) for group, members in groups.items() if members}
-            for name, groups in table.tallies.distinct.items()
+            for name, groups in table.counters.distinct.items()
         },
     }
 

@@ -12,13 +12,13 @@ from stub_server.kernel.clock import iso
 from stub_server.kernel.ids import uuid_text
 from stub_server.kernel.record import Body
 from stub_server.kernel.text import finder
-from stub_server.store import ordered
+from stub_server.store import indexes
 from stub_server.store import query as query_module
 from stub_server.store.derived import rebuilt
+from stub_server.store.indexes import MOST, MOST_NOTED, Keys, Noted, Views
 from stub_server.store.query import Query, select
 from stub_server.store.spec import Distinct, Sum, TableSpec, hidden, public
 from stub_server.store.table import Table
-from stub_server.store.views import MOST, MOST_NOTED, Noted, Views
 
 SPEC = TableSpec(
     "Thing",
@@ -171,18 +171,18 @@ def test_what_joins_a_sort_order_is_in_its_place(
     monkeypatch: pytest.MonkeyPatch, long: int, held: int, fresh: int
 ) -> None:
     """Few or many, into a short list or a long one, and once more into what that has made of it."""
-    monkeypatch.setattr(ordered, "LONG", long)
+    monkeypatch.setattr(indexes, "LONG", long)
     luck = Random(f"{long}/{held}/{fresh}")
 
     def pairs(count: int) -> list[tuple[int, int]]:
         return [(luck.randrange(20), luck.getrandbits(32)) for _ in range(count)]
 
     expected = sorted(pairs(held))
-    keys: ordered.Keys = list(expected)
+    keys: Keys = list(expected)
     for _ in range(3):
         new = pairs(fresh)
         expected = sorted([*expected, *new])
-        keys = ordered.joined(keys, new)
+        keys = indexes.joined(keys, new)
         assert list(keys) == expected
 
 
@@ -218,7 +218,7 @@ def test_a_view_takes_over_what_has_changed_when_it_is_read() -> None:
 
 def _counted(table: Table, name: str) -> dict[str, dict[Any, Any]]:
     """What a table has counted and is not nothing."""
-    counted = getattr(table.tallies, name)
+    counted = getattr(table.counters, name)
     return {rule: {group: value for group, value in groups.items() if value} for rule, groups in counted.items()}
 
 
@@ -268,7 +268,7 @@ def test_copies_share_nothing_that_changes(
         anew = rebuilt(one)
         for name in ("rows", "keys", "unique", "texts"):
             assert getattr(anew, name) == getattr(one, name), name
-        assert anew.tallies.sums == one.tallies.sums
+        assert anew.counters.sums == one.counters.sums
         assert {n: {v: list(k) for v, k in i.items()} for n, i in anew.indexes.items()} == {
             n: {v: list(k) for v, k in i.items()} for n, i in one.indexes.items()
         }
@@ -325,40 +325,40 @@ def test_sums_and_distinct_counts_are_folds_over_the_records(moves: list[tuple[s
 def test_a_copy_goes_its_own_way(first: list[tuple[str, Body, int]], then: list[tuple[str, Body, int]]) -> None:
     """Writing to a copy leaves the original's records, indexes and sums as they were."""
     table, plain = play(first)
-    before = select(table, Query(limit=100)), dict(table.tallies.sums["weight"])
+    before = select(table, Query(limit=100)), dict(table.counters.sums["weight"])
     twin = table.copy()
     for record in select(twin, Query(limit=100))[0]:
         twin.drop(twin.parse(record))
-    assert before == (select(table, Query(limit=100)), table.tallies.sums["weight"])
+    assert before == (select(table, Query(limit=100)), table.counters.sums["weight"])
     assert len(plain) == len(table)
     assert len(twin) == 0
 
 
 def test_a_long_index_answers_as_a_short_one() -> None:
     """A list that is changed far from its end moves into another container; nobody notices."""
-    keys: ordered.Keys = []
-    wanted = list(range(0, 6 * ordered.LONG, 2))
+    keys: Keys = []
+    wanted = list(range(0, 6 * indexes.LONG, 2))
     for key in [*wanted[1::2], *wanted[::2]]:
-        keys = ordered.add(keys, key)
+        keys = indexes.add(keys, key)
     assert type(keys) is not list
     assert wanted == list(keys)
-    assert wanted[5000:5020][::-1] == ordered.cut(keys, 5000, 5020, newest_first=True)
-    assert 2500 == ordered.position(keys, 5000)
-    keys = ordered.remove(keys, 5000)
-    assert not ordered.holds(keys, 5000)
+    assert wanted[5000:5020][::-1] == indexes.cut(keys, 5000, 5020, newest_first=True)
+    assert 2500 == indexes.position(keys, 5000)
+    keys = indexes.remove(keys, 5000)
+    assert not indexes.holds(keys, 5000)
 
 
 def test_a_list_that_changes_at_its_end_stays_a_list() -> None:
     """However long: that is what an index of new records does, and nothing is faster."""
-    keys: ordered.Keys = []
-    for key in range(0, 4 * ordered.LONG, 2):  # pairs that come in the wrong order, as those of one millisecond may
-        keys = ordered.add(ordered.add(keys, key + 1), key)
+    keys: Keys = []
+    for key in range(0, 4 * indexes.LONG, 2):  # pairs that come in the wrong order, as those of one millisecond may
+        keys = indexes.add(indexes.add(keys, key + 1), key)
     assert type(keys) is list
-    keys = ordered.remove(ordered.add(keys, keys[-ordered.LONG] + 0.5), keys[-ordered.LONG])
+    keys = indexes.remove(indexes.add(keys, keys[-indexes.LONG] + 0.5), keys[-indexes.LONG])
     assert type(keys) is list
-    assert 4 * ordered.LONG == len(keys)
-    keys = ordered.remove(keys, 7)
+    assert 4 * indexes.LONG == len(keys)
+    keys = indexes.remove(keys, 7)
     assert type(keys) is not list
-    assert [*range(7), *range(8, 20)] == ordered.cut(keys, 0, 19, newest_first=False)
+    assert [*range(7), *range(8, 20)] == indexes.cut(keys, 0, 19, newest_first=False)
     with pytest.raises((KeyError, ValueError)):
-        ordered.remove(keys, 7)
+        indexes.remove(keys, 7)
