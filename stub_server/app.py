@@ -53,8 +53,7 @@ from .kernel.record import Body
 from .resolver import Handlers, check_fit
 from .seeding.world import Seeding
 from .settings import Settings
-from .store.spec import Check
-from .store.tables import Layout, table_specs
+from .store.tables import Check, Layout, table_specs
 from .version import __version__
 from .worlds.entry import Origin
 from .worlds.keeping import Keeper

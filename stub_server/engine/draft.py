@@ -15,8 +15,8 @@ from ..kernel.timers import Timer, TimerData
 from ..store.apart import size_of
 from ..store.memory import Store
 from ..store.ring import outgoing
-from ..store.spec import UniqueViolation
 from ..store.table import Table
+from ..store.tables import UniqueViolation
 from .deliveries import job_for, subscribers_to
 from .sandbox import Opened, Sandbox
 from .settings import SandboxSettings

@@ -7,8 +7,8 @@ from typing import Any
 from ..kernel.record import Record, Row
 from . import indexes
 from .apart import Weight
-from .spec import Parts, plain
 from .table import Table
+from .tables import Parts, plain
 
 AT_ONCE = 64  # so many rows are looked through index by index, which is cheaper than row by row
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 from sortedcontainers import SortedList
 
 from ..kernel.record import Body
-from .spec import Member, Parts, TableSpec, plain
+from .tables import Member, Parts, TableSpec, plain
 
 LONG = 32_768  # a change so far from the end moves a quarter of a megabyte: some microseconds, and no more
 _FEW = 16  # so many keys at the end are looked through first

@@ -14,8 +14,8 @@ from . import indexes
 from .apart import written
 from .derived import AT_ONCE, add, replace, settle
 from .indexes import Keys
-from .spec import Extract, plain, public_values
 from .table import Table
+from .tables import Extract, plain, public_values
 
 MOST = 4_096  # so many of a table's newest rows stay parsed, and as many again that were the newest before them,
 TIMES = 4  # and so many times more of records that rules look up at every turn, for these change as long as they live

@@ -10,7 +10,7 @@ from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row, exact, place
 from . import apart, indexes
 from .indexes import Counters, Keys, Noted, Sorts, Views
-from .spec import Check, Parts, TableSpec, UniqueViolation, plain
+from .tables import Check, Parts, TableSpec, UniqueViolation, plain
 
 PEEKED = 256  # so many records of a table stay parsed
 COPIED = 2_000  # so many records' lists of indexes are copied at once: to look who owns them costs every write

@@ -14,8 +14,8 @@ from stub_server.store import lived
 from stub_server.store.derived import rebuilt
 from stub_server.store.lived import LivedTable
 from stub_server.store.memory import Store
-from stub_server.store.spec import TableSpec, UniqueViolation, public
 from stub_server.store.table import Table
+from stub_server.store.tables import TableSpec, UniqueViolation, public
 
 from ..engine.state import derived, differences, stale
 from ..support.worlds import lines, world

@@ -8,8 +8,8 @@ from stub_server.engine.draft import Draft
 from stub_server.engine.sandbox import Sandbox
 from stub_server.kernel.ids import Cutter
 from stub_server.kernel.record import Body, Record
-from stub_server.store.spec import UniqueViolation
 from stub_server.store.table import Table
+from stub_server.store.tables import UniqueViolation
 
 from ..support.live import FROZEN
 from ..support.worlds import drafted

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from stub_server.kernel.clock import iso
 from stub_server.kernel.ids import uuid_text
 from stub_server.kernel.record import Body
-from stub_server.kernel.text import finder
 from stub_server.store import indexes
 from stub_server.store import query as query_module
 from stub_server.store.derived import rebuilt
 from stub_server.store.indexes import MOST, MOST_NOTED, Keys, Noted, Views
 from stub_server.store.query import Query, select
-from stub_server.store.spec import Distinct, Sum, TableSpec, hidden, public
 from stub_server.store.table import Table
+from stub_server.store.tables import Distinct, Sum, TableSpec, finder, hidden, public
 
 SPEC = TableSpec(
     "Thing",
