@@ -8,7 +8,6 @@ from itertools import islice
 from typing import TypeAlias
 
 from ..kernel.record import Record
-from ..store.apart import size_of
 from ..store.memory import Merchant, Store, Usage
 from .log import Log
 from .sandbox import Sandbox
@@ -182,4 +181,4 @@ def _now(versions: Versions, key: int, now: Record | None, then: Record | None) 
 
 
 def _size(record: Record | None) -> int:
-    return 0 if record is None else size_of(record)
+    return 0 if record is None else record.size

@@ -12,7 +12,6 @@ from ..kernel.clock import ClockState, iso
 from ..kernel.ids import Cutter
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..kernel.timers import Timer, TimerData
-from ..store.apart import size_of
 from ..store.memory import Store
 from ..store.ring import outgoing
 from ..store.table import Table
@@ -116,7 +115,7 @@ class Draft:
         if self._drops is None:
             self._drops = []
         self._drops.append(Drop(table.name, record))
-        self._size += size_of(record)
+        self._size += record.size
 
     def at(self, due: int, job: str, subject: str) -> None:
         """Have a job done for a record at a time (ms)."""

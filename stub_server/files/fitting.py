@@ -23,10 +23,9 @@ from ..engine.step import Step
 from ..events.signing import new_key
 from ..kernel.clock import parse_iso
 from ..kernel.ids import derived_text
-from ..kernel.record import Record, place
+from ..kernel.record import Record
 from ..kernel.timers import SENDING
-from ..store.apart import whole
-from ..store.table import Table
+from ..store.table import Table, place, whole
 from .package import BadFile
 from .state import WorldState
 

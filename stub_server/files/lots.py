@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 import orjson
 
 from ..events.log import Event
-from ..kernel.record import NO_EXTRAS, Body, Extras, Record, place
-from ..store.apart import APART, parted, whole
+from ..kernel.record import NO_EXTRAS, Body, Extras, Record
+from ..store.table import parted, place, whole
+from ..store.tables import APART
 from .parts import Unreadable
 from .state import WorldState
 from .writing import CREATED, merchant_line, reply_line, world_line

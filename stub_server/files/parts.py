@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import orjson
-
 from ..engine.step import ReplyKey, Saved
 from ..events.log import Event
 from ..kernel.ends import Ends
-from ..kernel.record import NO_EXTRAS, Body, Extras, exact, place
+from ..kernel.record import NO_EXTRAS, Body, Extras
 from ..kernel.timers import TimerData
 from ..store.memory import Usage
+from ..store.table import encoded, place
 
 
 class Unreadable(ValueError):
@@ -47,7 +46,7 @@ def part_of(value: Any) -> bytes:
     """JSON that stands in a line as itself, or as text."""
     if isinstance(value, str):
         return value.encode()
-    return b"" if value is None else exact(orjson.dumps(value))
+    return b"" if value is None else encoded(value)
 
 
 def event_of(body: Body, resource: bytes, hidden: bytes) -> Event:

@@ -9,8 +9,8 @@ from ..engine.settings import SandboxSettings
 from ..engine.step import Cause, Drop, Part, Put, Restored, Step, Used
 from ..kernel.clock import ClockState
 from ..kernel.record import Body, Record
-from ..store.apart import parted
 from ..store.memory import Merchant
+from ..store.table import parted
 from .lots import events_in, records_in
 from .parts import Unreadable, ends, event_of, key_in, part_of, reply_key, reply_of, timer_of, use_of, whole_event
 from .state import Owned, WorldState

@@ -10,9 +10,9 @@ import orjson
 from ..domain.api_keys import digest
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, Step, Used
-from ..kernel.record import Body, Record, exact, place
+from ..kernel.record import Body, Record
 from ..seeding.keys import pair_of
-from ..store.apart import parted
+from ..store.table import encoded, parted, place
 from .carrying import Carried, without_replies, world_lines
 from .package import RECORDING, BadFile, is_readable, pack, unpack
 from .parts import Unreadable
@@ -167,8 +167,8 @@ def step_for(world: Sandbox, told: Body) -> Step:
             own = orjson.loads(before.public)
             public, hidden = public | {"headers": own["headers"]}, orjson.loads(before.hidden)
         known = {} if before is None else {before.apart: before.apart}
-        parts = parted(put["table"], exact(orjson.dumps(hidden)), known)
-        record = Record(put["id"], key, put["version"], exact(orjson.dumps(public)), *parts)
+        parts = parted(put["table"], encoded(hidden), known)
+        record = Record(put["id"], key, put["version"], encoded(public), *parts)
         puts.append((put["table"], record, before))
     timers = world.timers.by_number()
     clock = world.recorded_clock

@@ -9,8 +9,9 @@ import orjson
 from ..domain.api_keys import digest
 from ..events.signing import new_key
 from ..kernel.ids import derived_text
-from ..kernel.record import Body, Record, exact
+from ..kernel.record import Body, Record
 from ..seeding.keys import pair_of
+from ..store.table import encoded
 from .reading import Rewrite
 from .state import WorldState
 
@@ -67,4 +68,4 @@ def changed(record: Record, public: Body, hidden: Body) -> Record:
 
 
 def _with(part: bytes, changes: Body) -> bytes:
-    return exact(orjson.dumps(orjson.loads(part) | changes)) if changes else part
+    return encoded(orjson.loads(part) | changes) if changes else part

@@ -20,7 +20,7 @@ from ..engine.step import Put, ReplyKey, Restored, Saved, Step
 from ..events.log import Event
 from ..kernel.record import Body, Record
 from ..kernel.timers import TimerData
-from ..store.apart import whole
+from ..store.table import whole
 from .state import Owned, WorldState
 
 CREATED = 128  # bits of a record's place before the time of its creation

@@ -6,16 +6,6 @@ from typing import Any, NamedTuple
 Body = dict[str, Any]
 
 
-def exact(data: bytes) -> bytes:
-    """A copy without spare memory: orjson returns its whole working buffer, kilobytes for a small record."""
-    return b"%b" % data  # the fastest way to copy
-
-
-def place(created: int, ident: str) -> int:
-    """The sort key of a record: creation in ms, then id."""
-    return created << 128 | int(ident.replace("-", ""), 16)
-
-
 class Record(NamedTuple):
     """One version of a resource, never changed: `public` is the JSON that callers get, `hidden` is internal JSON.
 
@@ -34,6 +24,11 @@ class Record(NamedTuple):
     def created(self) -> int:
         """When the record was created, in ms."""
         return self.key >> 128
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has, with all that it shares."""
+        return len(self.public) + len(self.hidden) + len(self.apart)
 
 
 class Row(NamedTuple):

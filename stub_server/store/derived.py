@@ -6,7 +6,7 @@ from typing import Any
 
 from ..kernel.record import Record, Row
 from . import indexes
-from .apart import Weight
+from .ring import Weight
 from .table import Table
 from .tables import Parts, plain
 

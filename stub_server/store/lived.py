@@ -6,15 +6,12 @@ from collections.abc import Callable, Hashable
 from itertools import islice
 from typing import Any, TypeAlias, cast
 
-import orjson
-
 from ..kernel.clock import parse_iso
-from ..kernel.record import Body, Record, Row, exact, place
+from ..kernel.record import Body, Record, Row
 from . import indexes
-from .apart import written
 from .derived import AT_ONCE, add, replace, settle
 from .indexes import Keys
-from .table import Table
+from .table import Table, encoded, place, written
 from .tables import Extract, plain, public_values
 
 MOST = 4_096  # so many of a table's newest rows stay parsed, and as many again that were the newest before them,
@@ -56,7 +53,7 @@ class Unwritten(Record):
             ident, key, version, public, (hidden, shortened), member = cast("_Parts", tuple(self))
             if shortened is not None:
                 hidden = shortened(hidden)
-            made = Record(ident, key, version, exact(orjson.dumps(public)), *written(hidden, member))
+            made = Record(ident, key, version, encoded(public), *written(hidden, member))
             self.__dict__["_made"] = made
         return made
 

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 import orjson
 
 from ..kernel.money import reais
-from ..kernel.record import Body, Record, Row, exact
+from ..kernel.record import Body, Record, Row
 from . import indexes
 from .derived import rebuilt
 from .lived import LivedTable
-from .table import Table
+from .table import Table, encoded
 from .tables import Layout
 
 Usage: TypeAlias = tuple[int, str]
@@ -90,7 +90,7 @@ class Store:
         public = orjson.loads(record.public)
         public |= self.counters(table.name, record.id, public)
         self._layout.checks[table.spec.schema](public)
-        return exact(orjson.dumps(public))
+        return encoded(public)
 
     def shown_row(self, table: Table, row: Row) -> Body:
         """A row's public part with its live members."""
@@ -102,7 +102,7 @@ class Store:
         """A record's public bytes with its mirrors as they are now."""
         public = orjson.loads(record.public)
         now = self._reflected(table, public)
-        return record.public if now is public else exact(orjson.dumps(now))
+        return record.public if now is public else encoded(now)
 
     def _reflected(self, table: Table, public: Body) -> Body:
         """A public part with its mirrors as they are now; of a record that was deleted, as it was last written."""
@@ -195,16 +195,16 @@ class Store:
 
     def put(self, table: Table, record: Record, public: Body, hidden: Body, before: Row | None) -> None:
         """Store a version in place of the one before."""
-        if self._shared:
-            table = self._own(table)
+        name = table.name  # a caller may still hold the table of which this store has its own copy by now
+        table = self._own(name) if name in self._shared else self.tables[name]
         if before is None:
             table.enter(record, public, hidden)
         else:
             table.put(record, public, hidden, before)
         if table.spec.live:
-            self.remembered[table.name].pop(record.id, None)
-        for name, ident_of in table.invalidates:
-            remembered = self.remembered[name]
+            self.remembered[name].pop(record.id, None)
+        for fed, ident_of in table.invalidates:
+            remembered = self.remembered[fed]
             if remembered:  # of records that this one feeds, and is out of date now
                 remembered.pop(ident_of(public, hidden), None)
                 if before is not None:
@@ -212,21 +212,19 @@ class Store:
 
     def drop(self, table: Table, row: Row) -> None:
         """Take a record out."""
-        if self._shared:
-            table = self._own(table)
+        name = table.name  # a caller may still hold the table of which this store has its own copy by now
+        table = self._own(name) if name in self._shared else self.tables[name]
         table.drop(row)
-        self.remembered[table.name].pop(row.id, None)
-        for name, ident_of in table.invalidates:
-            self.remembered[name].pop(ident_of(row.public, row.hidden), None)
+        self.remembered[name].pop(row.id, None)
+        for fed, ident_of in table.invalidates:
+            self.remembered[fed].pop(ident_of(row.public, row.hidden), None)
 
-    def _own(self, table: Table) -> Table:
-        """The table that this store alone writes: a copy of one that it shares."""
-        name = table.name
-        if name in self._shared:
-            self._shared.discard(name)
-            self.tables[name] = self.tables[name].copy()
-            self._name_tables()
-        return self.tables[name]
+    def _own(self, name: str) -> Table:
+        """A copy, which this store alone writes, of a table that it shares."""
+        self._shared.discard(name)
+        own = self.tables[name] = self.tables[name].copy()
+        self._name_tables()
+        return own
 
     def set_usage(self, ident: str, usage: Usage | None) -> None:
         """Have a key been used so often; None forgets it."""

@@ -7,10 +7,11 @@ from typing import Any
 import orjson
 
 from ..kernel.clock import parse_iso
-from ..kernel.record import Body, Record, Row, exact, place
-from . import apart, indexes
+from ..kernel.record import Body, Record, Row
+from . import indexes
 from .indexes import Counters, Keys, Noted, Sorts, Views
-from .tables import Check, Parts, TableSpec, UniqueViolation, plain
+from .ring import Weight
+from .tables import APART, Check, Parts, TableSpec, UniqueViolation, plain
 
 PEEKED = 256  # so many records of a table stay parsed
 COPIED = 2_000  # so many records' lists of indexes are copied at once: to look who owns them costs every write
@@ -20,6 +21,46 @@ COPIED = 2_000  # so many records' lists of indexes are copied at once: to look 
 def _marks(states: tuple[str, ...]) -> tuple[bytes, ...]:
     """How a record in one of these states shows it."""
     return tuple(b'"status":"%b"' % state.encode() for state in states)
+
+
+def encoded(value: Any) -> bytes:
+    """JSON without spare memory: orjson returns its whole working buffer, kilobytes for a small record."""
+    return b"%b" % orjson.dumps(value)  # the fastest way to copy
+
+
+def place(created: int, ident: str) -> int:
+    """The sort key of a record: creation in ms, then id."""
+    return created << 128 | int(ident.replace("-", ""), 16)
+
+
+def written(hidden: Body, member: str | None) -> tuple[bytes, bytes]:
+    """A hidden part as it is stored: the JSON, and the member that is kept apart from it, the very bytes given."""
+    apart = b""
+    if member is not None and member in hidden:
+        apart = hidden[member]
+        hidden = {name: value for name, value in hidden.items() if name != member}
+    return encoded(hidden) if hidden else b"{}", apart
+
+
+def whole(table: str, record: Record) -> bytes:
+    """The hidden part of a record as one JSON."""
+    if table not in APART:
+        return record.hidden
+    others = record.hidden[1:-1]
+    text = orjson.dumps({APART[table]: record.apart.decode()})
+    return b"{%b,%b" % (others, text[1:]) if others else text
+
+
+def parted(table: str, hidden: bytes, known: dict[bytes, bytes]) -> tuple[bytes, bytes]:
+    """A hidden part that is one JSON as it is stored. `known` are the members read so far: equal ones are shared.
+
+    Raises KeyError and AttributeError where the member is no text.
+    """
+    if table not in APART:
+        return hidden, b""
+    member, parsed = APART[table], orjson.loads(hidden)
+    apart = parsed[member].encode()
+    return written(parsed | {member: known.setdefault(apart, apart)}, member)
 
 
 class Table:
@@ -38,12 +79,12 @@ class Table:
         positions = {name: number for number, name in enumerate(self.indexes)}
         self.counters = Counters(spec, positions)
         self.is_ring, self._counts = spec.ring is not None, bool(spec.sums or spec.distinct)
-        self.weight = apart.Weight()  # of the records of a ring; of other tables nobody asks
+        self.weight = Weight()  # of the records of a ring; of other tables nobody asks
         self.views = Views(positions)
         self._peeked: dict[str, tuple[Record, Body]] = {}
         # Of a table that was copied: the values whose lists are its own by now, by index. The others are shared.
         self._own: list[set[Hashable]] | None = None
-        self._defaults, self.apart = dict(spec.defaults), apart.APART.get(name)
+        self._defaults, self.apart = dict(spec.defaults), APART.get(name)
         # What every write walks through, side by side with the containers that it fills.
         self._buckets = list(self.indexes.values())
         self._uniques = [(self.unique[name], plain(extract)) for name, extract in spec.unique.items()]
@@ -67,10 +108,10 @@ class Table:
 
     def peek(self, ident: str) -> Body | None:
         """A record's public part for reading alone: parsed once for each version, never to be changed."""
-        record = self.find(ident)
-        if record is None:
+        key = self.keys.get(ident)
+        if key is None:
             return None
-        known = self._peeked.get(ident)
+        record, known = self.rows[key], self._peeked.get(ident)
         if known is None or known[0] is not record:
             if len(self._peeked) >= PEEKED:
                 self._peeked.clear()
@@ -153,7 +194,7 @@ class Table:
         else:
             key, version = before.record.key, before.record.version + 1
             hidden = self._shortened(hidden)
-        return Record(ident, key, version, exact(orjson.dumps(public)), *apart.written(hidden, self.apart))
+        return Record(ident, key, version, encoded(public), *written(hidden, self.apart))
 
     def _claim(self, ident: str, public: Body, hidden: Body) -> None:
         """Whether the unique values of a version are nobody else's. Raises UniqueViolation."""

@@ -20,6 +20,10 @@ Parts: TypeAlias = tuple[Body, Body]
 
 LOG_ROWS, LOG_BYTES = 10_000, 64 * 1024 * 1024
 MOST_LOG_ROWS, MOST_LOG_BYTES = 5 * LOG_ROWS, 2 * LOG_BYTES  # where that many deliveries are still open
+APART: Mapping[str, str] = MappingProxyType({"webhook_logs": "request_body"})
+"""By table a long member of the hidden part that several records share, so that it is kept apart from the JSON around
+it, once for all: bytes in a parsed row, text in JSON.
+"""
 _PUNCTUATION = str.maketrans("", "", " ()+-./")
 NUMBERS_END = "\0\0"  # no text that is searched for may contain NUL
 

@@ -13,7 +13,6 @@ from ..files.pinned import Pinned
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Conflict, Missing, detail
 from ..kernel.slices import at_once
-from ..store.apart import size_of
 
 MOST = MOST_SNAPSHOTS  # what is made here can be imported elsewhere
 MOST_BYTES = 256 * 1024 * 1024
@@ -138,7 +137,7 @@ def _measured(pinned: Sandbox) -> Generator[None, None, int]:
         for table in store.tables.values():
             records = iter(table.rows.values())
             while lot := list(islice(records, _LOT)):
-                size += sum([size_of(record) + OVERHEAD for record in lot])
+                size += sum([record.size + OVERHEAD for record in lot])
                 yield
     return size
 

@@ -4,7 +4,8 @@ import orjson
 import pytest
 
 from stub_server.kernel.record import Record
-from stub_server.store.apart import Weight, parted, size_of, whole, written
+from stub_server.store.ring import Weight
+from stub_server.store.table import parted, whole, written
 
 PAYLOAD = '{"type":"order.paid","name":"Conceição"}'.encode()
 
@@ -44,7 +45,7 @@ def test_what_records_share_counts_once() -> None:
     weight = Weight()
     for record in (one, other):
         weight.add(record)
-    assert 10 + len(PAYLOAD) == weight.size < size_of(one) + size_of(other)
+    assert 10 + len(PAYLOAD) == weight.size < one.size + other.size
     trial = Weight(weight)
     trial.add(alone)
     assert 15 + 2 * len(PAYLOAD) == trial.size
