@@ -11,11 +11,12 @@ from ..contract.document import Lifecycle
 from ..contract.formats import date_time_ms
 from ..domain.brcode import BrCodeError, parse
 from ..domain.documents import cpf_region, kind
+from ..domain.orders import items_cents
 from ..domain.places import warnings_for
 from ..domain.stats import OrderFold
 from ..domain.webhooks import subscriber_of
 from ..kernel.clock import iso
-from ..kernel.money import cents, items_cents, reais
+from ..kernel.money import cents, reais
 from ..kernel.record import Row
 from ..store.ring import may_have_dropped
 from .inspection import PAUSE, Inspected, Law

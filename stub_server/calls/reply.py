@@ -10,9 +10,9 @@ import orjson
 from ..contract.formats import range_end_ms
 from ..domain.documents import normalise
 from ..kernel.record import Body
-from ..kernel.text import finder
 from ..store.query import Query, select
 from ..store.table import Table
+from ..store.tables import finder
 from .call import Call
 
 _SHAPING = frozenset(("page", "limit", "sort", "created_since", "created_until"))

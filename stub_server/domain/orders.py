@@ -1,11 +1,13 @@
 """Rules of orders: what can be bought, what a new order contains, and magic values in e-mail addresses."""
 
+from collections.abc import Iterable
+from decimal import ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from ..contract.formats import date_time_ms
 from ..kernel.clock import DAY, SECOND, iso
-from ..kernel.money import cents, items_cents, text
+from ..kernel.money import cents, text
 from ..kernel.problem import Conflict, detail, reference_missing
 from ..kernel.record import Body, Extras, moved_from
 from . import boleto
@@ -17,6 +19,8 @@ Names: TypeAlias = tuple[str, str, str]
 """The identifiers of a new order: its id, its code and its transaction's id."""
 Seller: TypeAlias = tuple[str, str, str]
 """The receiver of a PIX code (name and city), and the base URL of its image."""
+_CENT = Decimal("0.01")
+_EXACT = 10**13  # reais; below this, floats of any two amounts in whole cents differ
 
 
 def life(method: str, now: int) -> int:
@@ -275,6 +279,23 @@ def postponed(public: Body, ends: str, at: str) -> Body:
 def expires_at(public: Body) -> int:
     """Until when the order can be paid, in ms."""
     return date_time_ms(public["last_transaction"]["expires_at"])
+
+
+def items_cents(items: Iterable[Body]) -> int:
+    """The total of order items in cents: each amount x quantity, rounded half to even."""
+    whole, fractions = 0, None
+    for item in items:
+        amount, quantity = item["amount"], item["quantity"]
+        near = round(amount * 100) if abs(amount) < _EXACT else 0
+        if near / 100 == amount and type(quantity) is int:
+            whole += near * quantity
+            continue
+        line = Decimal(repr(amount))
+        if quantity != 1:
+            line *= Decimal(repr(quantity))
+        line = line.quantize(_CENT, ROUND_HALF_EVEN) if abs(line) < 10**20 else line
+        fractions = line if fractions is None else fractions + line
+    return whole if fractions is None else whole + int(fractions * 100)
 
 
 def warnings(body: Body, price: float, *, strict_amounts: bool) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..domain.documents import infer
+from ..domain.orders import items_cents
 from ..kernel.clock import DAY, iso
-from ..kernel.money import items_cents
 from . import free
 from .attempt import Attempt
 from .situation import Situation

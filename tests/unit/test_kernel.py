@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stub_server.calls.reply import Page
+from stub_server.domain.orders import items_cents
 from stub_server.kernel import money
 from stub_server.kernel.clock import LATEST, LATEST_START, Clock, ClockState, iso, parse_iso
 from stub_server.kernel.ids import Cutter, Ids, derived_text, named_uuid
@@ -160,7 +161,7 @@ def test_money_keeps_its_cents(amount: Decimal) -> None:
 def test_items_are_rounded_half_to_even_one_by_one() -> None:
     """0.125 rounds to 0.12, 0.375 to 0.38."""
     items = [{"amount": 0.25, "quantity": 0.5}, {"amount": 0.75, "quantity": 0.5}]
-    assert 50 == money.items_cents(items)
+    assert 50 == items_cents(items)
 
 
 @pytest.mark.parametrize(
