@@ -11,8 +11,7 @@ import orjson
 from ..kernel.money import reais
 from ..kernel.record import Body, Record, Row
 from . import indexes
-from .derived import rebuilt
-from .lived import LivedTable
+from .bulk import BulkTable, rebuilt
 from .table import Table, encoded
 from .tables import Layout
 
@@ -61,12 +60,12 @@ class Store:
 
     @contextmanager
     def in_bulk(self) -> Iterator[None]:
-        """Writes that nobody watches: see LivedTable. When it fails the store is of no use any more."""
-        self.tables = {name: LivedTable(table) for name, table in self.tables.items()}
+        """Writes that nobody watches: see BulkTable. When it fails the store is of no use any more."""
+        self.tables = {name: BulkTable(table) for name, table in self.tables.items()}
         self._name_tables()
         yield
         for name, table in self.tables.items():
-            if isinstance(table, LivedTable):
+            if isinstance(table, BulkTable):
                 self.tables[name] = table.finished()
                 table.end()
         self._name_tables()

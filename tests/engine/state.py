@@ -8,7 +8,7 @@ from stub_server.engine.sandbox import Sandbox
 from stub_server.http import due_jobs
 from stub_server.kernel.clock import Clock
 from stub_server.kernel.ids import Cutter
-from stub_server.store.derived import rebuilt
+from stub_server.store.bulk import rebuilt
 from stub_server.store.indexes import Conditions
 from stub_server.store.memory import Store
 from stub_server.store.table import Table

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 
 from stub_server.kernel.ids import uuid_text
 from stub_server.kernel.record import Body
-from stub_server.store import lived
-from stub_server.store.derived import rebuilt
-from stub_server.store.lived import LivedTable
+from stub_server.store import bulk
+from stub_server.store.bulk import BulkTable, rebuilt
 from stub_server.store.memory import Store
 from stub_server.store.table import Table
 from stub_server.store.tables import TableSpec, UniqueViolation, public
@@ -41,7 +40,7 @@ def test_a_past_lived_in_bulk_leaves_the_world_of_one_lived_step_by_step(
     It is all the same how many of them are kept at hand.
     """
     in_bulk = world(scenario)
-    monkeypatch.setattr(lived, "MOST", 8)
+    monkeypatch.setattr(bulk, "MOST", 8)
     with_few = world(scenario)
     monkeypatch.setattr(Store, "in_bulk", one_by_one)
     expected = list(lines(world(scenario)))
@@ -62,8 +61,8 @@ def test_what_was_written_in_bulk_is_what_was_written_one_by_one(
     spec = replace(SPEC, lived=kept)
     expected, plain = play(moves)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(lived, "MOST", at_hand)
-        unread, read = LivedTable(Table("things", spec, accept)), LivedTable(Table("things", spec, accept))
+        patched.setattr(bulk, "MOST", at_hand)
+        unread, read = BulkTable(Table("things", spec, accept)), BulkTable(Table("things", spec, accept))
         run(moves, unread, {})
         some = len(moves) // 2
         known: dict[str, tuple[Body, Body]] = {}
@@ -101,7 +100,7 @@ def write(table: Table, name: str, ident: str = IDENT) -> None:
 
 def written_in_bulk(*names: str) -> Table:
     """A table after several versions of one record were written while a past was lived."""
-    table = LivedTable(Table("things", TableSpec("Thing"), short))
+    table = BulkTable(Table("things", TableSpec("Thing"), short))
     for name in names:
         write(table, name)
     return table.finished()
@@ -109,8 +108,8 @@ def written_in_bulk(*names: str) -> Table:
 
 def test_a_unique_value_goes_from_one_record_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever had it when the records were written for the first time."""
-    monkeypatch.setattr(lived, "MOST", 2)
-    table = LivedTable(Table("things", TableSpec("Thing", unique={"name": public("name")}), short))
+    monkeypatch.setattr(bulk, "MOST", 2)
+    table = BulkTable(Table("things", TableSpec("Thing", unique={"name": public("name")}), short))
     for number, name in ((1, "a"), (2, "b"), (3, "c"), (1, "d"), (4, "a"), (5, "e"), (6, "f"), (7, "g")):
         write(table, name, uuid_text(number))
     with pytest.raises(UniqueViolation):
@@ -122,8 +121,8 @@ def test_a_unique_value_goes_from_one_record_to_another(monkeypatch: pytest.Monk
 
 def test_a_version_that_was_written_broken_and_mended_is_none_of_its_record(monkeypatch: pytest.MonkeyPatch) -> None:
     """What counts is how it stands at the end, however early it left those at hand."""
-    monkeypatch.setattr(lived, "MOST", 2)
-    table = LivedTable(Table("things", TableSpec("Thing"), short))
+    monkeypatch.setattr(bulk, "MOST", 2)
+    table = BulkTable(Table("things", TableSpec("Thing"), short))
     for number in range(1, 6):
         write(table, "too long", uuid_text(number))
     for number in range(1, 5):
@@ -136,14 +135,14 @@ def test_a_version_that_was_written_broken_and_mended_is_none_of_its_record(monk
 
 def test_records_that_keep_moving_are_not_looked_at_again_at_every_write(monkeypatch: pytest.MonkeyPatch) -> None:
     """More of them than are kept at hand: each is looked at once while so many others are written."""
-    monkeypatch.setattr(lived, "MOST", 8)
+    monkeypatch.setattr(bulk, "MOST", 8)
     asked: list[str] = []
 
     def is_moving(public: Body, hidden: Body) -> bool:
         asked.append(public["id"])
         return True
 
-    table = LivedTable(Table("things", TableSpec("Thing", is_moving=is_moving), short))
+    table = BulkTable(Table("things", TableSpec("Thing", is_moving=is_moving), short))
     for number in range(64):
         write(table, "short", uuid_text(number))
     assert len(asked) <= 64 * 64 // 8

@@ -13,7 +13,7 @@ from stub_server.kernel.ids import uuid_text
 from stub_server.kernel.record import Body
 from stub_server.store import indexes
 from stub_server.store import query as query_module
-from stub_server.store.derived import rebuilt
+from stub_server.store.bulk import rebuilt
 from stub_server.store.indexes import MOST, MOST_NOTED, Keys, Noted, Views
 from stub_server.store.query import Query, select
 from stub_server.store.table import Table

@@ -1,28 +1,128 @@
-"""A table while a past is lived: what nobody reads meanwhile is made at the end, of the records as they are then."""
+"""Many records at once: a table while a past is lived, and what is derived from many records.
+
+What nobody reads meanwhile is made at the end, of the records as they are then.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeAlias, cast
 
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row
 from . import indexes
-from .derived import AT_ONCE, add, replace, settle
 from .indexes import Keys
+from .ring import Weight
 from .table import Table, encoded, place, written
-from .tables import Extract, plain, public_values
+from .tables import Extract, Parts, plain, public_values
 
+AT_ONCE = 64  # so many rows are looked through index by index, which is cheaper than row by row
 MOST = 4_096  # so many of a table's newest rows stay parsed, and as many again that were the newest before them,
 TIMES = 4  # and so many times more of records that rules look up at every turn, for these change as long as they live
 AT_THE_END = 16_384  # so many changed records are looked through together
 new = tuple.__new__  # makes a named tuple in half the time
-#: What a Table derives from its records and a LivedTable does not have until somebody asks for any of it.
+#: What a Table derives from its records and a BulkTable does not have until somebody asks for any of it.
 DERIVED = ("_buckets", "_searches", "counters", "indexes", "order", "sorts", "texts", "views")
 
+_Unwritten: TypeAlias = tuple[str, int, int, Body, tuple[Body, Callable[[Body], Body] | None], str | None]
 
-_Parts: TypeAlias = tuple[str, int, int, Body, tuple[Body, Callable[[Body], Body] | None], str | None]
+
+# -- what is derived from many records
+
+
+def rebuilt(table: Table, rows: Mapping[int, Record] | None = None) -> Table:
+    """A table of the same records, or of others, whose indexes, sums and views are made anew."""
+    twin = table.blank()
+    rows = table.rows if rows is None else rows
+    twin.rows = {key: rows[key] for key in sorted(rows)}
+    twin.keys = {record.id: key for key, record in twin.rows.items()}
+    _derive(twin, _claiming(twin, map(twin.parse, twin.rows.values())))
+    _settle(twin)
+    return twin
+
+
+def _claiming(table: Table, rows: Iterable[Row]) -> Iterator[Row]:
+    """Rows, each of which gets its unique values on the way."""
+    uniques = [(table.unique[name], plain(extract)) for name, extract in table.spec.unique.items()]
+    for row in rows:
+        for held, extract in uniques:
+            value = extract(row.public, row.hidden)
+            if value is not None:
+                held[value] = row.id
+        yield row
+
+
+def _derive(table: Table, rows: Iterable[Row]) -> None:
+    """Derive indexes, sums and texts of more records, in whatever order they come; to be settled before it is read."""
+    rows = iter(rows)
+    while some := list(islice(rows, AT_ONCE)):
+        keys, parts = [row.record.key for row in some], [(row.public, row.hidden) for row in some]
+        columns = _columns(table, parts)
+        for index, column in zip(table.indexes.values(), columns, strict=True):
+            indexes.fill(index, column, keys)
+        table.sorts.fill(keys, parts)
+        table.counters.fill(columns, parts)
+        for name, extract in table.spec.search.items():
+            table.texts[name].update(zip(keys, [extract(*part) for part in parts], strict=True))
+
+
+def _settle(table: Table) -> None:
+    """Put everything in order, after all records were added."""
+    table.order = sorted(table.rows)
+    for index in table.indexes.values():
+        for bucket in index.values():
+            bucket.sort()
+    table.sorts.settle()
+    if table.spec.ring is not None:
+        table.weight = Weight()
+        for record in table.rows.values():
+            table.weight.add(record)
+
+
+def _exchange(table: Table, changes: Sequence[tuple[Row, Row]]) -> None:
+    """Have what follows from other versions of records, (before, after); to be settled again before it is read.
+
+    A bucket is gone through once for all of them: taking keys out of long lists one by one costs too much.
+    """
+    keys = [old.record.key for old, _ in changes]
+    old_parts, new_parts = [old[1:] for old, _ in changes], [new[1:] for _, new in changes]
+    was, now = _columns(table, old_parts), _columns(table, new_parts)
+    for index, befores, afters in zip(table.indexes.values(), was, now, strict=True):
+        gone: dict[Hashable, set[int]] = {}
+        for key, before, after in zip(keys, befores, afters, strict=True):
+            if before != after:
+                if before is not None:
+                    gone.setdefault(before, set()).add(key)
+                indexes.fill(index, (after,), (key,))
+        for value, some in gone.items():
+            index[value] = [key for key in index[value] if key not in some]
+            if not index[value]:
+                del index[value]
+    values = zip(zip(*was, strict=True), zip(*now, strict=True), strict=True) if was else (((), ()) for _ in keys)
+    for key, old, new, (before_values, after_values) in zip(keys, old_parts, new_parts, values, strict=True):
+        table.counters.move(before_values, old, after_values, new)
+        table.sorts.move(key, old, new)
+        for name, extract in table.spec.search.items():
+            table.texts[name][key] = extract(*new)
+
+
+def _columns(table: Table, parts: Sequence[Parts]) -> list[list[Any]]:
+    """The values of records in each index."""
+    sides = [public for public, _ in parts], [hidden for _, hidden in parts]
+    columns: list[list[Any]] = [
+        [side.get(name) for side in sides[member.side]]
+        for name, member in ((member.name, member) for member in table.spec.indexes.values())
+    ]
+    positions = {name: number for number, name in enumerate(table.spec.indexes)}
+    for pair in table.spec.pairs:
+        first, second = (columns[positions[name]] for name in pair.split("+"))
+        both = zip(first, second, strict=True)
+        columns.append([None if a is None or b is None else (a, b) for a, b in both])
+    return columns
+
+
+# -- a table while a past is lived
 
 
 class Unwritten(Record):
@@ -50,7 +150,7 @@ class Unwritten(Record):
         """The version as it is stored for good: the same one whenever it is asked for."""
         made: Record | None = self.__dict__.get("_made")
         if made is None:
-            ident, key, version, public, (hidden, shortened), member = cast("_Parts", tuple(self))
+            ident, key, version, public, (hidden, shortened), member = cast("_Unwritten", tuple(self))
             if shortened is not None:
                 hidden = shortened(hidden)
             made = Record(ident, key, version, encoded(public), *written(hidden, member))
@@ -58,7 +158,7 @@ class Unwritten(Record):
         return made
 
 
-class LivedTable(Table):
+class BulkTable(Table):
     """Takes what a Table takes and answers what it answers, at a smaller cost where much is written and little read.
 
     Versions are held to the contract as they stand at the end. The newest rows stay parsed and are shared by all who
@@ -112,13 +212,13 @@ class LivedTable(Table):
             self._add([self.parse(rows[key]) for key in some])
         outdated = iter(self._outdated.values())
         while old := list(islice(outdated, AT_THE_END)):
-            changes = [(super(LivedTable, self).parse(record), self.parse(rows[record.key])) for record in old]
+            changes = [(super(BulkTable, self).parse(record), self.parse(rows[record.key])) for record in old]
             for _, row in changes:
                 rows[row.record.key] = _written(row.record)
                 self._verify(row)
-            replace(made, changes)
+            _exchange(made, changes)
         self._outdated.clear()
-        settle(made)
+        _settle(made)
         for name, held in self.unique.items():
             made.unique[name].clear()
             made.unique[name].update(held)
@@ -137,7 +237,7 @@ class LivedTable(Table):
             record = row.record
             self.rows[record.key] = _written(record)
             self._verify(row)
-        add(self._made, rows)
+        _derive(self._made, rows)
         self._added.update(row.record.key for row in rows)
 
     def _verify(self, row: Row) -> None:
