@@ -148,7 +148,8 @@ class Call:
     warnings: tuple[str, ...] = ()
     has_recorded = False
     """Whether something was done already, whatever becomes of the rest."""
-    _draft: Draft | None = None
+    drafted: Draft | None = None
+    """The step that it has prepared so far."""
 
     def __init__(self, method: str, path: str, query_string: bytes, head: Head, sandbox: Sandbox, server: Any) -> None:
         """`path` is the path in its world; `sandbox` is the world that refuses the request where none is chosen.
@@ -161,7 +162,7 @@ class Call:
     def begin(self) -> Trace:
         """The world has been chosen: from here on there is a trace of the request in it."""
         sandbox = self.sandbox
-        self.store, self.has_begun = sandbox.store, True
+        self.store, self.has_begun = sandbox.stores[sandbox.home], True
         path = self.path or "/"
         ident, now, step = sandbox.ids.request(), sandbox.clock.now, sandbox.log.number
         self.trace = Trace(ident, now, self.method, path, self.query_string, sandbox.name, step)
@@ -240,9 +241,9 @@ class Call:
     @property
     def draft(self) -> Draft:
         """The step that this call prepares. It is recorded once the response has been checked against the contract."""
-        draft = self._draft
+        draft = self.drafted
         if draft is None:
-            draft = self._draft = Draft(self.sandbox, self.store, self.cause)
+            draft = self.drafted = Draft(self.sandbox, self.store, self.cause)
         return draft
 
     def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> None:
@@ -250,7 +251,7 @@ class Call:
 
         Raises Unavailable for a world that has gone meanwhile.
         """
-        draft = self._draft
+        draft = self.drafted
         if draft is None:
             if saved is None:
                 return
@@ -259,7 +260,7 @@ class Call:
         step = draft.record(saved)
         if step is not None:
             self.note(step)
-        self._draft = None
+        self.drafted = None
 
     def check_there(self) -> None:
         """Refuse what waited while its world was reset or deleted. Raises Unavailable."""
@@ -279,7 +280,7 @@ class Call:
 
     def forget_draft(self) -> None:
         """Let go of what was drafted and not recorded."""
-        self._draft = None
+        self.drafted = None
 
     def defaults(self, schema: str) -> Body:
         """The initial values of a new resource, in contract order."""

@@ -200,9 +200,10 @@ _PLAIN: Mapping[str, Any] = {
 
 def restrict(call: Call, table: Table, query: Query) -> None:
     """A key with `allowed_projects` sees only what belongs to those projects."""
-    projects = call.who.projects
-    if projects is None:
+    caller = call.caller
+    if caller is None or caller.projects is None:
         return
+    projects = caller.projects
     if table.name == "projects":
         query.ids = sorted(projects)
     elif table.name == "customers":

@@ -85,10 +85,13 @@ class Tokens:
 
         return jwt.encode({"alg": "HS256", "typ": "at+jwt"}, dict(claims), self._key)
 
-    def caller(self, authorization: bytes, sandbox: str) -> Caller:
-        """Whom the token in an Authorization header admits to a sandbox. Raises Unauthenticated."""
+    def caller(self, authorization: bytes, sandbox: str, now: float) -> Caller:
+        """Whom the token in an Authorization header admits to a sandbox at an instant, in seconds since 1970.
+
+        Raises Unauthenticated.
+        """
         known = self._known.get(authorization) or self._verified(authorization)
-        if known.expires_at <= self._seconds():
+        if known.expires_at <= now:
             raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
         if known.sandbox != sandbox:
             raise bad_credentials(

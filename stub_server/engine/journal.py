@@ -78,10 +78,6 @@ class Trace:
         self.query = query if len(query) <= LONGEST else query[:LONGEST] + "…".encode()
         self.began, self.received = perf_counter_ns(), wall_ms()
 
-    def close(self) -> None:
-        """Measure the duration."""
-        self.micros = (perf_counter_ns() - self.began) // 1000
-
     @property
     def answer(self) -> bytes | None:
         """The body of the answer."""

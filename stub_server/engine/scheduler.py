@@ -36,7 +36,7 @@ def tick(sandbox: Sandbox) -> int | None:
     """
     now = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
     if sandbox.timers.is_quiet(now):
-        sandbox.clock.latch(now)
+        sandbox.clock.now = now
         return None
     if sandbox.turn.locked():
         return now
@@ -87,7 +87,7 @@ def ticking(sandbox: Sandbox, until: int) -> Generator[None, None, None]:
             log.exception("defect in a job of sandbox %s; its clock waits at %d", sandbox.name, clock.now)
             return
     if timers is sandbox.timers and timers.next(until) is None:  # else it has gone back meanwhile
-        clock.latch(max(clock.now, until))
+        clock.now = max(clock.now, until)
 
 
 def advance(sandbox: Sandbox, to: int, cause: Cause) -> list[Fired]:

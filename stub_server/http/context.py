@@ -172,7 +172,7 @@ class RequestContext:
         if call.faults is not None:  # the request was cancelled
             call.faults.end()
             call.faults = None  # it holds the call
-        trace.close()
+        trace.micros = (perf_counter_ns() - trace.began) // 1000
         if call.pending is not None or (call.created is not None and trace.status >= 400):
             turn_back(call)
         if is_control:

@@ -147,7 +147,8 @@ class Dispatch(SpecMiddleware):
             body, key = b"".join(reply.parts), call.reply_key
             # A refusal is not saved: it can be tried again.
             saved = None if key is None or reply.status >= 300 else (key[0], saved_reply(call, reply, body, key[1]))
-            call.record(saved)
+            if saved is not None or call.drafted is not None:
+                call.record(saved)
             set_answer(call, reply, body)
         except Conflict as conflict:
             _place(conflict, call.values, call.arguments.get("body"))

@@ -85,7 +85,7 @@ class Gate:
     def _caller(self, call: Call, header: bytes, scheme: str | None) -> Caller:
         start = header[:9].lower()
         if start == b"bearer ey" and not self.lenient:
-            return self.tokens.caller(header, call.sandbox.name)
+            return self.tokens.caller(header, call.sandbox.name, call.trace.received / 1000)
         kind, _, token = header.decode("latin-1").strip().partition(" ")
         token = token.strip()
         if kind.lower() != "bearer" or not token:
@@ -95,7 +95,9 @@ class Gate:
         if token.startswith("pk_"):
             return self._public(call, token, scheme)
         try:
-            return self.tokens.caller(b"Bearer " + token.encode("latin-1"), call.sandbox.name)
+            return self.tokens.caller(
+                b"Bearer " + token.encode("latin-1"), call.sandbox.name, call.trace.received / 1000
+            )
         except Unauthenticated:
             if self.lenient:
                 return _seeded_merchant(call.sandbox)

@@ -46,7 +46,7 @@ class TimeTravel:
         number = step_at(sandbox, instant, NAME) if asked is None else asked
         check_kept(sandbox.log, number, NAME)
         then = await self._state(call, sandbox, number)
-        then.clock.latch(then.recorded_clock.now if asked is not None else instant)
+        then.clock.now = then.recorded_clock.now if asked is not None else instant
         call.sandbox, call.store = then, then.store_of(call.store.merchant.id)
         await self.app(scope, receive, send)
 

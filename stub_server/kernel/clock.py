@@ -106,7 +106,7 @@ class ClockState(NamedTuple):
 class Clock:
     """The time of one sandbox.
 
-    `now` is latched: it keeps its value until the next latch, so all timestamps of one step are equal. Only a step
+    `now` keeps its value until the next request or job sets it, so all timestamps of one step are equal. Only a step
     changes offset and freezing; latching the time that a running clock shows is not a step. `wall` reads the machine's.
     """
 
@@ -122,10 +122,6 @@ class Clock:
     def read(self) -> int:
         """The present time in ms, without latching it. A running clock stops where the last one can be set to."""
         return self.now if self.frozen else max(self.now, min(self.wall() + self._offset, LATEST_START))
-
-    def latch(self, now: int) -> None:
-        """Set `now` for the request that is being served; offset and freezing stay as they are."""
-        self.now = now
 
     @property
     def state(self) -> ClockState:

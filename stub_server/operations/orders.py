@@ -46,18 +46,21 @@ def _create(call: Call, body: Body, method: str) -> Reply:
         raise reference_missing("projectId", "project")
     plan = rules.check_plan(project_id, store.plans.peek(body["planId"].lower()))
     known = store.customers.holder("document", normalise(body["customer"]["document"]))
-    held = None if known is None else billing.held_by(call.draft, known, plan["id"])
+    draft = call.draft
+    held = None if known is None else billing.held_by(draft, known, plan["id"])
     rules.check_buyable(project, plan, method, sold_out=store.is_sold_out(plan, known), renews=held is not None)
     body |= {"projectId": plan["projectId"], "planId": plan["id"]}  # spelled as in the records, and the same strings
     customer = rules.buyer(body["customer"])
     price = plan["amount"] if held is None else held.public["amount"]
-    call.warn(*rules.warnings(body, price, strict_amounts=call.sandbox.settings.strict_amounts))
-    customer_id = known or _customer(call, customer, project_id)
+    odd = list(rules.warnings(body, price, strict_amounts=call.sandbox.settings.strict_amounts))
     copy_only = known is not None and not call.sees_customer(known)
     stored = None if known is None or copy_only else store.customers.peek(known)
     if stored is not None and customer_rules.differs(customer, stored):
-        call.warn("customer_differs")
-    record = billing.buy(call.draft, body, customer, customer_id, method, copy_only=copy_only)
+        odd.append("customer_differs")
+    if odd:
+        call.warn(*odd)
+    customer_id = known or _customer(call, customer, project_id)
+    record = billing.buy(draft, body, customer, customer_id, method, copy_only=copy_only)
     answer = reply.bare(record.public, 201).located(f"{call.prefix}/v2/orders/{record.id}")
     behaviour = store.orders.parse(record).hidden["behaviour"] if b"behaviour" in record.hidden else None
     simulated = rules.simulated_by(customer["email"], behaviour)

@@ -12,5 +12,5 @@ _tokens = Tokens(Settings().signing_secret(b""), time.time)
 
 async def bearer_info(token: str) -> dict[str, Any]:
     """Whose a token is; what was verified once is remembered, as in the product."""
-    caller = _tokens.caller(b"Bearer " + token.encode(), DEFAULT)
+    caller = _tokens.caller(b"Bearer " + token.encode(), DEFAULT, time.time())
     return {"sub": caller.subject, "merchant_id": caller.merchant_id, "scope": " ".join(sorted(caller.scopes))}
