@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import Iterable
+from time import perf_counter_ns
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
