@@ -17,9 +17,8 @@ from .console.pages import console_pages
 from .contract import bundle, conformity, kept
 from .contract.document import Document
 from .contract.formats import Formats, formats
-from .contract.schema import Schemas
+from .contract.schema import ContractViolation, Schemas
 from .contract.source import ContractError, read
-from .contract.violation import ContractViolation
 from .delivery.courier import Courier
 from .domain.documents import is_document_here, is_document_unchecked
 from .engine.rules import Rules
@@ -47,13 +46,13 @@ from .http.security import Gate, Security
 from .http.selection import FirstUse, SandboxSelection
 from .http.time_travel import TimeTravel
 from .http.validation import Validation
-from .kernel.clock import wall_ms
+from .kernel.clock import wall_seconds
 from .kernel.problem import Unavailable
 from .kernel.record import Body
 from .resolver import Handlers, check_fit
 from .seeding.world import Seeding
 from .settings import Settings
-from .store.tables import Check, Layout, table_specs
+from .store.tables import Layout, table_specs
 from .version import __version__
 from .worlds.entry import Origin
 from .worlds.keeping import Keeper
@@ -121,7 +120,7 @@ def _served(
     fresh = secrets.token_bytes(32)
     random = fresh if directory is None else directory.secret(fresh)
     secret = settings.signing_secret(random)
-    tokens = Tokens(secret, lambda: wall_ms() / 1000)
+    tokens = Tokens(secret, wall_seconds)
     running = document.lifecycles["Subscription"].sets["running"]
     tables = table_specs({name: lifecycle.sets for name, lifecycle in document.lifecycles.items()})
     defaults = {spec.schema: document.defaults(spec.schema) for spec in tables.values()}
@@ -129,7 +128,7 @@ def _served(
         for contract in (shipped or document, document):  # rules rely on those that overlays take away
             defaults[name] |= contract.defaults(f"{name}Create")
     rules = Rules(
-        layout=Layout(tables, {spec.schema: _check(schemas, spec.schema) for spec in tables.values()}, running),
+        layout=Layout(tables, {spec.schema: schemas.record_check(spec.schema) for spec in tables.values()}, running),
         lifecycles=document.lifecycles,
         changes=_changes(document, shipped),
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
@@ -297,16 +296,3 @@ def _banks() -> tuple[tuple[str, str], ...]:
     """(ISPB, name) of the banks of payers, each repeated by its weight."""
     banks = read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]
     return tuple((bank["ispb"], bank["name"]) for bank in banks for _ in range(bank["weight"]))
-
-
-def _check(schemas: Schemas, name: str) -> Check:
-    compiled: list[Any] = []
-
-    def check(public: Body) -> None:
-        if not compiled:
-            compiled.append(schemas.component(name))
-        if not compiled[0].is_valid(public):
-            reason = compiled[0].reason(public)
-            raise ContractViolation(f"a stored {name} does not match ({name}{reason}) #/components/schemas/{name}")
-
-    return check

@@ -33,13 +33,13 @@ def token(
     Its scopes are those of the contract, with the overlays that the server was started with.
     """
     from ..calls.tokens import Tokens
-    from ..kernel.clock import wall_ms
+    from ..kernel.clock import wall_seconds
     from ..seeding.world import MERCHANT_ID, USER_ID
     from ..settings import Settings
 
     _check(scopes, overlays)
     secret = Settings(seed=seed, secret=jwt_secret.encode() if jwt_secret else None).signing_secret(b"")
-    tokens = Tokens(secret, lambda: wall_ms() / 1000)
+    tokens = Tokens(secret, wall_seconds)
     click.echo(tokens.issue(sandbox, MERCHANT_ID, USER_ID, scopes, expires_in)[0])
 
 

@@ -10,7 +10,7 @@ import orjson
 
 from ..contract.document import Document
 from ..contract.formats import STRICT
-from ..contract.map_keys import LONGEST
+from ..contract.schema import LONGEST_KEY
 from ..contract.source import Json
 from ..contract.wording import bounds
 
@@ -165,7 +165,7 @@ def _limits(schema: Json) -> Iterator[str]:
         yield "all different"
     rest = schema.get("additionalProperties")
     if isinstance(rest, dict) and rest.get("type") == "string":
-        yield f"keys of 1 to {LONGEST} characters"
+        yield f"keys of 1 to {LONGEST_KEY} characters"
     if schema.get("pattern") in _PATTERNS:
         yield _PATTERNS[schema["pattern"]]
 

@@ -12,9 +12,8 @@ import orjson
 
 from ..audit.invariants import broken
 from ..contract.formats import formats
-from ..contract.schema import Schemas, Validator
+from ..contract.schema import ContractViolation, Schemas, Validator
 from ..contract.source import read
-from ..contract.violation import ContractViolation
 from ..domain.api_keys import PRIVATE, PRIVATE_LENGTH, PUBLIC, PUBLIC_LENGTH, digest
 from ..engine.jobs import JOBS
 from ..engine.rules import Rules

@@ -17,8 +17,7 @@ from ..calls.call import CALL, Call
 from ..calls.reply import Reply, Streamed
 from ..contract.document import JSON, Document, Operation
 from ..contract.known import success_of
-from ..contract.schema import Schemas
-from ..contract.violation import ContractViolation
+from ..contract.schema import ContractViolation, Schemas
 from ..engine.step import Saved
 from ..kernel.clock import DAY
 from ..kernel.problem import Conflict, NotBuilt

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..contract.document import Operation
-from ..contract.map_keys import LONGEST
+from ..contract.schema import LONGEST_KEY
 from ..contract.source import Json
 from ..kernel.problem import Conflict, detail
 
 CODE = "metadata_key_invalid"
-ADVICE = f"A key has 1 to {LONGEST} characters and no NUL."
+ADVICE = f"A key has 1 to {LONGEST_KEY} characters and no NUL."
 _DEEPEST = 8
 
 Place = tuple[str, ...]
@@ -48,9 +48,9 @@ def check_names(body: Json, places: tuple[Place, ...]) -> None:
                 break
         else:
             for name in node:
-                if not name or len(name) > LONGEST or "\0" in name:
+                if not name or len(name) > LONGEST_KEY or "\0" in name:
                     wrong.append(detail(".".join(place), CODE, ADVICE))
                     break
     if wrong:
         named = ", ".join(entry["field"] for entry in wrong)
-        raise Conflict(f"{named}: a key has 1 to {LONGEST} characters and no NUL.", code=CODE, details=wrong)
+        raise Conflict(f"{named}: a key has 1 to {LONGEST_KEY} characters and no NUL.", code=CODE, details=wrong)

@@ -40,6 +40,11 @@ def wall_ms() -> int:
     return time_ns() // 1_000_000 if source is None else source()
 
 
+def wall_seconds() -> float:
+    """The same in seconds, as tokens have it."""
+    return wall_ms() / 1000
+
+
 @contextmanager
 def wall_from(source: Callable[[], int]) -> Iterator[None]:
     """Have another source for the machine's time in what is done here: a recording is replayed at its own time."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from stub_server.contract.violation import ContractViolation
+from stub_server.contract.schema import ContractViolation
 from stub_server.engine import draft as draft_module
 from stub_server.engine.draft import Draft
 from stub_server.engine.log import Log

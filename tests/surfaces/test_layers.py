@@ -102,7 +102,7 @@ class Alone:
             self.sent.append(message)
 
         asyncio.run(self._stack(scope, receive, send))
-        return scope[CALL]  # type: ignore[return-value]
+        return call
 
     def refused(self, *asked: Any, **known: Any) -> str:
         """The code of a request that is refused and not passed on."""

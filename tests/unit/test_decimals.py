@@ -6,8 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from stub_server.contract.decimals import KEYWORD, quicken
-from stub_server.contract.schema import Validator
+from stub_server.contract.schema import DECIMAL, Validator, quicken
 
 from ..support.contract import schemas
 
@@ -53,7 +52,7 @@ def test_what_is_wrong_is_said_in_the_words_of_the_schema(value: Any) -> None:
     assert not validator.is_valid({"amount": value})
     errors = list(validator.iter_errors({"amount": value}))
     assert errors
-    assert not any(KEYWORD in str(error.schema_path) for error in errors)
+    assert not any(DECIMAL in str(error.schema_path) for error in errors)
     assert errors[0].message == getattr(validator.first_error({"amount": value}), "message", None)
     assert validator.first_error({"amount": 49.9}) is None
 
@@ -65,7 +64,7 @@ def test_only_bounds_of_decimals_are_moved() -> None:
     assert quicken(whole) is whole
     assert quicken(third) is third
     assert quicken({"items": [AMOUNT]}) == {
-        "items": [{"type": "number", KEYWORD: {"minimum": 0.01, "maximum": 999999.99, "multipleOf": 0.01}}]
+        "items": [{"type": "number", DECIMAL: {"minimum": 0.01, "maximum": 999999.99, "multipleOf": 0.01}}]
     }
     assert AMOUNT["multipleOf"] == 0.01
 

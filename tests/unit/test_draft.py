@@ -3,7 +3,7 @@
 import pytest
 
 from stub_server.app import create_app
-from stub_server.contract.violation import ContractViolation
+from stub_server.contract.schema import ContractViolation
 from stub_server.engine.draft import Draft
 from stub_server.engine.sandbox import Sandbox
 from stub_server.kernel.ids import Cutter
