@@ -98,6 +98,11 @@ class Lifecycle:
             ways.setdefault((move.from_, move.to, move.name), move)
         return ways
 
+    @cached_property
+    def beginnings(self) -> dict[str, Move]:
+        """The move by which a record begins in a state, by that state."""
+        return {move.to: move for move in reversed(self.moves) if move.from_ == "new"}
+
     def exits(self, state: str) -> tuple[Move, ...]:
         """The moves that leave a state."""
         return tuple(move for move in self.moves if move.from_ == state)

@@ -118,7 +118,7 @@ def place(
     if copy_only:
         hidden["copy_only"] = True
     record = draft.create(store.orders, ident, public, hidden)
-    tell_order(draft, record, hidden, lifecycle(draft, "Order").find("new", public["status"]))
+    tell_order(draft, record, hidden, rules.lifecycles["Order"].beginnings.get(public["status"]))
     if public["status"] == "failed":
         return record
     draft.at(expires, "order.expire", ident)
@@ -191,10 +191,9 @@ def _close(draft: Draft, row: Row, status: str, transaction: dict[str, str]) -> 
 
 def tell_order(draft: Draft, record: Record, hidden: Body, moved: Move | None) -> None:
     """The events of an order's move."""
-    if moved is not None and not moved.events:
-        return
-    previous = None if moved is None or moved.from_ == "new" else moved.from_
-    draft.emit_move(draft.store.orders, record, moved, hidden["projectId"], orders.payload_extras(previous))
+    if moved is not None and moved.events:
+        extras = orders.payload_extras(None if moved.from_ == "new" else moved.from_)
+        draft.emit(moved.events, draft.store.orders, record, hidden["projectId"], extras)
 
 
 # -- payments

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from ..contract.document import Move
 from ..domain.deliveries import new_log
@@ -22,6 +23,7 @@ from .settings import SandboxSettings
 from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, ReplyKey, Saved, Step, Used
 
 TEST = "webhook.test"
+_put_of = itemgetter(0)
 
 
 class Draft:
@@ -141,7 +143,7 @@ class Draft:
 
         A change that `x-events` of the resource does not know is a defect: KeyError.
         """
-        self._emit(self.sandbox.rules.changes[table.spec.schema][change], table, record, extras, project)
+        self.emit(self.sandbox.rules.changes[table.spec.schema][change], table, record, project, extras)
 
     def emit_move(
         self, table: Table, record: Record, move: Move | None, project: str | None = None, extras: Extras | None = None
@@ -150,9 +152,10 @@ class Draft:
         if move is not None:
             if extras is None:
                 extras = moved_from(None if move.from_ == "new" else move.from_)
-            self._emit(move.events, table, record, extras, project)
+            self.emit(move.events, table, record, project, extras)
 
-    def _emit(self, types: tuple[str, ...], table: Table, record: Record, extras: Extras, project: str | None) -> None:
+    def emit(self, types: tuple[str, ...], table: Table, record: Record, project: str | None, extras: Extras) -> None:
+        """Raise events of these types about a record."""
         if types:
             resource = self.store.rendered(table, record)
             hidden = record.hidden if extras.names else b""
@@ -222,7 +225,7 @@ class Draft:
             return None
         if self._rings is not None:
             self._make_room(self._rings)
-        puts = tuple([version[0] for version in versions.values()])
+        puts = tuple(map(_put_of, versions.values()))
         timers, events, merchant = sandbox.timers, sandbox.events, store.merchant
         recorded = sandbox.recorded_clock
         clock = self.clock or (recorded if recorded.now == self.now else sandbox.clock.at(self.now))

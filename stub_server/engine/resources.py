@@ -39,7 +39,7 @@ def add_customer(draft: Draft, public: Body, project: str | None = None, made_by
 def add_project(draft: Draft, public: Body, hidden: Body) -> Record:
     """A new project."""
     record = draft.create(draft.store.projects, public["id"], public, hidden)
-    moved = lifecycle(draft, "Project").find("new", public["status"])
+    moved = lifecycle(draft, "Project").beginnings.get(public["status"])
     draft.emit_move(draft.store.projects, record, moved, public["id"])
     return record
 
@@ -83,7 +83,7 @@ def add_product(draft: Draft, public: Body) -> Record:
 def add_key(draft: Draft, public: Body, hidden: Body) -> None:
     """A new API key, and the timer that ends it."""
     record = draft.create(draft.store.api_keys, public["id"], public, hidden)
-    draft.emit_move(draft.store.api_keys, record, lifecycle(draft, "ApiKey").find("new", state(public, draft.now)))
+    draft.emit_move(draft.store.api_keys, record, lifecycle(draft, "ApiKey").beginnings.get(state(public, draft.now)))
     _expire_later(draft, public)
 
 

@@ -35,7 +35,8 @@ def tick(sandbox: Sandbox) -> int | None:
     stands between its deliveries.
     """
     now = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
-    if sandbox.timers.is_quiet(now):
+    jobs = sandbox.timers.jobs
+    if not jobs or jobs[0][0] > now:  # as far as a glance tells: this is asked for every request
         sandbox.clock.now = now
         return None
     if sandbox.turn.locked():

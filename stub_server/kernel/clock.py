@@ -111,8 +111,9 @@ class ClockState(NamedTuple):
 class Clock:
     """The time of one sandbox.
 
-    `now` keeps its value until the next request or job sets it, so all timestamps of one step are equal. Only a step
-    changes offset and freezing; latching the time that a running clock shows is not a step. `wall` reads the machine's.
+    `now` is latched: it keeps its value until it is set for what begins next, so all timestamps of one step are equal.
+    Only a step changes offset and freezing; latching the time that a running clock shows is not a step. `wall` reads
+    the machine's.
     """
 
     __slots__ = ("_offset", "frozen", "now", "wall")

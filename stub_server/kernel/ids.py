@@ -14,7 +14,7 @@ _FREE = (1 << 128) - 1 & ~(0xF << 76 | 0b11 << 62)
 _FIXED = 4 << 76 | 0b10 << 62
 
 BLOCK = 512  # bits
-_LOW_96, _LOW_104 = (1 << 96) - 1, (1 << 104) - 1
+_LOW_104 = (1 << 104) - 1
 
 _RECORD, _CODE, _EVENT = 128, 96, 104  # bits
 
@@ -38,15 +38,6 @@ def uuid_text(bits: int) -> str:
     """128 bits -> a version 4 UUID in lower case."""
     b = (bits & _FREE | _FIXED).to_bytes(16, "big")
     return f"{b[:4].hex()}-{b[4:10].hex('-', 2)}-{b[10:].hex()}"
-
-
-def code_text(bits: int) -> str:
-    """96 bits -> ten characters of 0-9A-Z. With so many bits the bias of the remainder is negligible."""
-    last, first = bits >> 48, bits & _HALF  # smaller numbers divide faster
-    return (
-        f"{_PAIRS[first % 1296]}{_PAIRS[first // 1296 % 1296]}{_PAIRS[first // 1679616 % 1296]}"
-        f"{_PAIRS[last % 1296]}{_PAIRS[last // 1296 % 1296]}"
-    )
 
 
 def named_uuid(*names: str) -> str:
@@ -146,23 +137,19 @@ class Ids:
 class Cutter:
     """Cuts ids from the blocks of a sandbox's streams, beginning at its present position."""
 
-    __slots__ = ("_at", "_bits", "_ids", "_left", "_secrets_at")
+    __slots__ = ("_bits", "_ids", "_left", "position")
 
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
-        self._at, self._secrets_at = ids.position
+        self.position = ids.position  # after the values that were cut
         self._bits = self._left = 0
-
-    @property
-    def position(self) -> Position:
-        """The position after the values that were cut."""
-        return self._at, self._secrets_at
 
     def _next_block(self) -> None:
         """The 512 bits at the next position, from which ids are cut."""
-        digest = blake2b(self._ids.key + self._at.to_bytes(8, "big")).digest()
+        at, secrets_at = self.position
+        digest = blake2b(self._ids.key + at.to_bytes(8, "big")).digest()
         self._bits, self._left = int.from_bytes(digest, "big"), BLOCK
-        self._at += 1
+        self.position = at + 1, secrets_at
 
     # Each of these is called several times in a step: the reading of bits is written out for speed.
 
@@ -176,13 +163,20 @@ class Cutter:
         return uuid_text(bits)
 
     def code(self) -> str:
-        """Ten characters of 0-9A-Z, as orders and subscriptions carry them."""
+        """Ten characters of 0-9A-Z, as orders and subscriptions carry them.
+
+        They come of 96 bits: with so many the bias of the remainder is negligible.
+        """
         if self._left < 96:
             self._next_block()
         bits = self._bits
         self._bits = bits >> 96
         self._left -= 96
-        return code_text(bits & _LOW_96)
+        last, first = bits >> 48 & _HALF, bits & _HALF  # smaller numbers divide faster
+        return (
+            f"{_PAIRS[first % 1296]}{_PAIRS[first // 1296 % 1296]}{_PAIRS[first // 1679616 % 1296]}"
+            f"{_PAIRS[last % 1296]}{_PAIRS[last // 1296 % 1296]}"
+        )
 
     def event(self) -> str:
         """An event's id, which is also its webhook-id."""
@@ -214,5 +208,6 @@ class Cutter:
         return derived_text(self._secret(), length)
 
     def _secret(self) -> bytes:
-        self._secrets_at += 1
-        return self._ids.secret_block(self._secrets_at - 1)
+        at, secrets_at = self.position
+        self.position = at, secrets_at + 1
+        return self._ids.secret_block(secrets_at)

@@ -24,7 +24,7 @@ TimerData: TypeAlias = tuple[int, int, str, str, str]
 
 
 class Timers:
-    """Two heaps of plain tuples, one of jobs and one of attempts to send.
+    """Two heaps of plain tuples, one of `jobs` and one of attempts to send.
 
     No rule cancels a job: a job looks at the record when it is due and does nothing if the moment has passed. A timer
     that is taken out before its time stays in its heap until it is the first; what is not in `_live` is not there.
@@ -33,10 +33,10 @@ class Timers:
     their turn, `held` ones are kept back, and `parked` ones, by merchant and webhook, wait for an earlier one there.
     """
 
-    __slots__ = ("_attempts", "_jobs", "_live", "aside", "claimed", "held", "last", "parked")
+    __slots__ = ("_attempts", "_live", "aside", "claimed", "held", "jobs", "last", "parked")
 
     def __init__(self) -> None:
-        self._jobs: list[TimerData] = []
+        self.jobs: list[TimerData] = []
         self._attempts: list[TimerData] = []
         self.claimed: dict[int, TimerData] = {}
         self.held: dict[int, TimerData] = {}
@@ -45,17 +45,12 @@ class Timers:
         self.aside: dict[int, Timer] = {}  # skipped, and not yet removed by a step
         self.last = 0  # the number of the newest timer ever set
 
-    def is_quiet(self, until: int) -> bool:
-        """Whether no job is due at `until` or before, as far as a glance tells: asked for every request."""
-        jobs = self._jobs
-        return not jobs or jobs[0][0] > until
-
     def put(self, timer: TimerData) -> None:
         """Add a timer, be it new or one that was removed before."""
         number = timer[1]
         if number not in self._live:
             self._live[number] = timer
-            heappush(self._attempts if timer[2] == SENDING else self._jobs, timer)
+            heappush(self._attempts if timer[2] == SENDING else self.jobs, timer)
             if number > self.last:
                 self.last = number
 
@@ -70,7 +65,7 @@ class Timers:
 
     def first(self) -> TimerData | None:
         """The job that is due first, None without jobs."""
-        jobs, live = self._jobs, self._live
+        jobs, live = self.jobs, self._live
         while jobs:
             if live.get(jobs[0][1]) == jobs[0]:
                 return jobs[0]
@@ -91,13 +86,13 @@ class Timers:
 
     def set_aside(self, timer: Timer) -> None:
         """Skip the next timer."""
-        heappop(self._jobs)
+        heappop(self.jobs)
         self.aside[timer.seq] = timer
 
     def put_back(self) -> None:
         """Put the skipped timers back."""
         for timer in self.aside.values():
-            heappush(self._attempts if timer.job == SENDING else self._jobs, timer)
+            heappush(self._attempts if timer.job == SENDING else self.jobs, timer)
         self.aside.clear()
 
     # -- attempts to send
@@ -198,12 +193,12 @@ class Timers:
     def copy(self) -> "Timers":
         """An independent copy."""
         twin = Timers()
-        twin._jobs = self._jobs.copy()
+        twin.jobs = self.jobs.copy()
         twin.last = self.last
         twin._live = dict(self._live)
         parked = chain.from_iterable(group.values() for group in self.parked.values())
         twin._attempts = [*self._attempts, *self.claimed.values(), *self.held.values(), *parked]
         heapify(twin._attempts)
         for timer in self.aside.values():
-            heappush(twin._attempts if timer.job == SENDING else twin._jobs, timer)
+            heappush(twin._attempts if timer.job == SENDING else twin.jobs, timer)
         return twin

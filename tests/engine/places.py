@@ -27,8 +27,8 @@ DECIDING: Mapping[Place, Callable[[str], Exception]] = {
     **{
         Place(Draft, name): Planted
         for name in (
-            "create", "update", "drop", "at", "open_store", "emit_change", "emit_move", "raise_event",
-            "open_deliveries", "record",
+            "create", "update", "drop", "at", "open_store", "emit", "emit_change", "emit_move",
+            "raise_event", "open_deliveries", "record",
         )
     },
     **{Place(Cutter, name): Planted for name in ("uuid", "code", "event", "alnum", "secret")},
