@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from ..contract.redaction import LEFT_OUT
+from ..contract.secrets import LEFT_OUT
 
 
 @dataclass(frozen=True, slots=True)

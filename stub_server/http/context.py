@@ -10,8 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, CONTROL, MOST_WARNINGS, Call, Head
 from ..calls.server import Server
-from ..contract.redaction import LEFT_OUT, REDACTED
-from ..contract.secrets import SECRET_HEADERS, Secrets
+from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
 from ..kernel.problem import Unavailable
 from ..kernel.text import nearest, warning_of
 from ..worlds.catching_up import catch_up

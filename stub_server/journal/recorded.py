@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..calls.call import Caller
-from ..contract.redaction import LEFT_OUT
+from ..contract.secrets import LEFT_OUT
 from ..engine.journal import LONGEST, Trace
 from ..engine.past import unkept
 from ..engine.sandbox import Sandbox

@@ -10,7 +10,7 @@ import orjson
 from ..calls.call import Caller
 from ..calls.curl import command
 from ..calls.server import Server
-from ..contract.redaction import LEFT_OUT, REDACTED
+from ..contract.secrets import LEFT_OUT, REDACTED
 from ..engine.journal import LONGEST, Trace
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import iso

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from ..contract.redaction import REDACTED
+from ..contract.secrets import REDACTED
 from ..kernel.record import Body
 
 _ASIDE = frozenset(("date", "x-request-id", "ratelimit", "ratelimit-policy"))

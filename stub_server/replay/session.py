@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from ..app import create_app, data_dir
-from ..contract.redaction import REDACTED
+from ..contract.secrets import REDACTED
 from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
 from ..faults.rules import Faults

@@ -9,7 +9,7 @@ import httpx2
 import orjson
 import pytest
 
-from stub_server.contract.redaction import LEFT_OUT, REDACTED
+from stub_server.contract.secrets import LEFT_OUT, REDACTED
 from stub_server.engine.journal import Journal, Trace
 
 from ..conftest import Serve

@@ -12,7 +12,7 @@ import orjson
 import pytest
 from haralyzer import HarEntry, HarParser
 
-from stub_server.contract.redaction import REDACTED
+from stub_server.contract.secrets import REDACTED
 from stub_server.http import connection
 from stub_server.kernel.clock import parse_iso, wall_ms
 

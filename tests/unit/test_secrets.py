@@ -6,8 +6,16 @@ import orjson
 import pytest
 
 from stub_server.contract.document import Document
-from stub_server.contract.redaction import REDACTED, has_shape, shapeless
-from stub_server.contract.secrets import DEEPEST, LARGEST, LARGEST_SEARCHED, MOST_VALUES, Secrets
+from stub_server.contract.secrets import (
+    DEEPEST,
+    LARGEST,
+    LARGEST_SEARCHED,
+    MOST_VALUES,
+    REDACTED,
+    Secrets,
+    has_shape,
+    shapeless,
+)
 from stub_server.kernel.record import Body
 
 KEY = "whsec_" + "A" * 40
