@@ -1,26 +1,19 @@
-"""Many records at once: a table while a past is lived, and what is derived from many records.
-
-What nobody reads meanwhile is made at the end, of the records as they are then.
-"""
+"""A table while a past is lived: what nobody reads meanwhile is made at the end, of the records as they are then."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeAlias, cast
 
 from ..kernel.clock import parse_iso
 from ..kernel.record import Body, Record, Row
 from . import indexes
 from .indexes import Keys
-from .ring import Weight
 from .table import Table, encoded, place, written
-from .tables import Extract, Parts, plain, public_values
+from .tables import Extract, plain, public_values
 
-AT_ONCE = 64  # so many rows are looked through index by index, which is cheaper than row by row
 MOST = 4_096  # so many of a table's newest rows stay parsed, and as many again that were the newest before them,
 TIMES = 4  # and so many times more of records that rules look up at every turn, for these change as long as they live
-AT_THE_END = 16_384  # so many changed records are looked through together
 new = tuple.__new__  # makes a named tuple in half the time
 #: What a Table derives from its records and a BulkTable does not have until somebody asks for any of it.
 DERIVED = ("_buckets", "_searches", "counters", "indexes", "order", "sorts", "texts", "views")
@@ -28,101 +21,13 @@ DERIVED = ("_buckets", "_searches", "counters", "indexes", "order", "sorts", "te
 _Unwritten: TypeAlias = tuple[str, int, int, Body, tuple[Body, Callable[[Body], Body] | None], str | None]
 
 
-# -- what is derived from many records
-
-
 def rebuilt(table: Table, rows: Mapping[int, Record] | None = None) -> Table:
     """A table of the same records, or of others, whose indexes, sums and views are made anew."""
     twin = table.blank()
     rows = table.rows if rows is None else rows
-    twin.rows = {key: rows[key] for key in sorted(rows)}
-    twin.keys = {record.id: key for key, record in twin.rows.items()}
-    _derive(twin, _claiming(twin, map(twin.parse, twin.rows.values())))
-    _settle(twin)
+    for key in sorted(rows):
+        twin.enter(*table.parse(rows[key]))
     return twin
-
-
-def _claiming(table: Table, rows: Iterable[Row]) -> Iterator[Row]:
-    """Rows, each of which gets its unique values on the way."""
-    uniques = [(table.unique[name], plain(extract)) for name, extract in table.spec.unique.items()]
-    for row in rows:
-        for held, extract in uniques:
-            value = extract(row.public, row.hidden)
-            if value is not None:
-                held[value] = row.id
-        yield row
-
-
-def _derive(table: Table, rows: Iterable[Row]) -> None:
-    """Derive indexes, sums and texts of more records, in whatever order they come; to be settled before it is read."""
-    rows = iter(rows)
-    while some := list(islice(rows, AT_ONCE)):
-        keys, parts = [row.record.key for row in some], [(row.public, row.hidden) for row in some]
-        columns = _columns(table, parts)
-        for index, column in zip(table.indexes.values(), columns, strict=True):
-            indexes.fill(index, column, keys)
-        table.sorts.fill(keys, parts)
-        table.counters.fill(columns, parts)
-        for name, extract in table.spec.search.items():
-            table.texts[name].update(zip(keys, [extract(*part) for part in parts], strict=True))
-
-
-def _settle(table: Table) -> None:
-    """Put everything in order, after all records were added."""
-    table.order = sorted(table.rows)
-    for index in table.indexes.values():
-        for bucket in index.values():
-            bucket.sort()
-    table.sorts.settle()
-    if table.spec.ring is not None:
-        table.weight = Weight()
-        for record in table.rows.values():
-            table.weight.add(record)
-
-
-def _exchange(table: Table, changes: Sequence[tuple[Row, Row]]) -> None:
-    """Have what follows from other versions of records, (before, after); to be settled again before it is read.
-
-    A bucket is gone through once for all of them: taking keys out of long lists one by one costs too much.
-    """
-    keys = [old.record.key for old, _ in changes]
-    old_parts, new_parts = [old[1:] for old, _ in changes], [new[1:] for _, new in changes]
-    was, now = _columns(table, old_parts), _columns(table, new_parts)
-    for index, befores, afters in zip(table.indexes.values(), was, now, strict=True):
-        gone: dict[Hashable, set[int]] = {}
-        for key, before, after in zip(keys, befores, afters, strict=True):
-            if before != after:
-                if before is not None:
-                    gone.setdefault(before, set()).add(key)
-                indexes.fill(index, (after,), (key,))
-        for value, some in gone.items():
-            index[value] = [key for key in index[value] if key not in some]
-            if not index[value]:
-                del index[value]
-    values = zip(zip(*was, strict=True), zip(*now, strict=True), strict=True) if was else (((), ()) for _ in keys)
-    for key, old, new, (before_values, after_values) in zip(keys, old_parts, new_parts, values, strict=True):
-        table.counters.move(before_values, old, after_values, new)
-        table.sorts.move(key, old, new)
-        for name, extract in table.spec.search.items():
-            table.texts[name][key] = extract(*new)
-
-
-def _columns(table: Table, parts: Sequence[Parts]) -> list[list[Any]]:
-    """The values of records in each index."""
-    sides = [public for public, _ in parts], [hidden for _, hidden in parts]
-    columns: list[list[Any]] = [
-        [side.get(name) for side in sides[member.side]]
-        for name, member in ((member.name, member) for member in table.spec.indexes.values())
-    ]
-    positions = {name: number for number, name in enumerate(table.spec.indexes)}
-    for pair in table.spec.pairs:
-        first, second = (columns[positions[name]] for name in pair.split("+"))
-        both = zip(first, second, strict=True)
-        columns.append([None if a is None or b is None else (a, b) for a, b in both])
-    return columns
-
-
-# -- a table while a past is lived
 
 
 class Unwritten(Record):
@@ -162,9 +67,8 @@ class BulkTable(Table):
     """Takes what a Table takes and answers what it answers, at a smaller cost where much is written and little read.
 
     Versions are held to the contract as they stand at the end. The newest rows stay parsed and are shared by all who
-    open them: nothing may change them in place. What is derived from the records is made in lots, and not brought up to
-    date before the end; of the indexes only those that the spec calls `lived` are. Whoever reads another one has all of
-    them made, and kept up to date from then on.
+    open them: nothing may change them in place. What is derived from the records is made at the end, but for indexes
+    that the spec calls `lived`. Whoever reads another one has all of them made, and kept up to date from then on.
     """
 
     def __init__(self, table: Table) -> None:
@@ -177,26 +81,17 @@ class BulkTable(Table):
         self._older: dict[str, Row] = {}
         self._most = self._room = MOST * TIMES if self.spec.lived else MOST
         self._is_behind = True
-        self._begin()
         members = [self.spec.indexes[member] for name in self.spec.lived for member in name.split("+")]
         self._places_of = public_values([*self.spec.unique.values(), *members])
         self._lived = {name: (table.indexes[name], _pair(table, name)) for name in self.spec.lived}
         for name in DERIVED:
             delattr(self, name)
 
-    def _begin(self) -> None:
-        """Nothing has been derived yet."""
-        self._made = self.blank()
-        self._added: set[int] = set()  # records that have been added to it,
-        self._outdated: dict[int, Record] = {}  # and of those that have changed since the version that was,
-        self._wrong: dict[int, Exception] = {}  # or in what it breaks the contract
-
     def __getattr__(self, name: str) -> Any:
         """What is derived from the records is missing until somebody asks for it."""
         if name not in DERIVED:
             raise AttributeError(name)
         made, self._is_behind = self.finished(), False
-        self._begin()
         self._lived.clear()
         for derived in DERIVED:
             setattr(self, derived, getattr(made, derived))
@@ -205,47 +100,20 @@ class BulkTable(Table):
 
     def finished(self) -> Table:
         """The table that nobody can tell from one that was written to version by version."""
-        rows, made = self.rows, self._made
-        made.rows, made.keys = rows, self.keys
-        left = iter(sorted(rows.keys() - self._added))
-        while some := list(islice(left, AT_ONCE)):
-            self._add([self.parse(rows[key]) for key in some])
-        outdated = iter(self._outdated.values())
-        while old := list(islice(outdated, AT_THE_END)):
-            changes = [(super(BulkTable, self).parse(record), self.parse(rows[record.key])) for record in old]
-            for _, row in changes:
-                rows[row.record.key] = _written(row.record)
-                self._verify(row)
-            _exchange(made, changes)
-        self._outdated.clear()
-        _settle(made)
-        for name, held in self.unique.items():
-            made.unique[name].clear()
-            made.unique[name].update(held)
-        for wrong in self._wrong.values():
-            raise wrong
+        rows, made = self.rows, self.blank()
+        for key, record in list(rows.items()):
+            _, public, hidden = self.parse(record)
+            self.check(public)
+            rows[key] = stored = _written(record)
+            made.enter(stored, public, hidden)
+        for name in self.spec.sorts:
+            made.sorts.read(name)  # puts it in order, once for all copies
         return made
 
     def end(self) -> None:
         """Forget the newest rows, which know this table: nothing else frees the memory of the two at once."""
         self._newest.clear()
         self._older.clear()
-
-    def _add(self, rows: list[Row]) -> None:
-        """Write records, hold them to the contract, and derive what follows from them."""
-        for row in rows:
-            record = row.record
-            self.rows[record.key] = _written(record)
-            self._verify(row)
-        _derive(self._made, rows)
-        self._added.update(row.record.key for row in rows)
-
-    def _verify(self, row: Row) -> None:
-        """Hold a record to the contract; what is wrong with it may be right by the end."""
-        try:
-            self.check(row.public)
-        except Exception as wrong:
-            self._wrong[row.record.key] = wrong
 
     # -- reading
 
@@ -318,9 +186,6 @@ class BulkTable(Table):
         if self._is_behind:
             _, old_public, old_hidden = before
             self.rows[key] = record
-            if key in self._added:
-                self._outdated.setdefault(key, _written(before.record))
-                self._wrong.pop(key, None)
             if self._has_moved(before, public, hidden):
                 for held, extract in self._uniques:
                     value, claimed = extract(old_public, old_hidden), extract(public, hidden)
@@ -352,10 +217,7 @@ class BulkTable(Table):
             self._let_go()
 
     def _let_go(self) -> None:
-        """Write the rows that nobody has touched for long, but for those of which more is to come soon.
-
-        Most records will not change any more and are added, while they are parsed, to what is derived.
-        """
+        """Write the rows that nobody has touched for long, but for those of which more is to come soon."""
         newest, is_moving = self._newest, self.spec.is_moving
         left = [row for ident, row in self._older.items() if ident not in newest]
         self._older, self._newest = newest, {}
@@ -363,8 +225,6 @@ class BulkTable(Table):
             self._newest.update((row.record.id, row) for row in left if is_moving(row.public, row.hidden))
             left = [row for row in left if row.record.id not in self._newest]
         self._room = len(self._newest) + self._most  # however many are moving, this is not done again for each of them
-        if self._is_behind and not self._lived:
-            self._add([row for row in left if row.record.key not in self._added])
         for row in left:
             record = row.record
             if self.rows[record.key] is record:

@@ -7,7 +7,7 @@ same at any depth and size, and so does a change.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from sortedcontainers import SortedList
@@ -125,17 +125,6 @@ def enter(order: Keys, indexes: Sequence[dict[Hashable, Keys]], values: Sequence
     return order
 
 
-def fill(index: dict[Hashable, Keys], values: Iterable[Hashable], keys: Iterable[Any]) -> None:
-    """Put keys at the ends of the buckets of their values, which are lists as long as nothing else was done."""
-    for value, key in zip(values, keys, strict=True):
-        if value is not None:
-            bucket = index.get(value)
-            if bucket is None:
-                index[value] = [key]
-            else:
-                bucket.append(key)
-
-
 def joined(keys: Keys, pairs: list[tuple[Any, int]]) -> Keys:
     """The sorted pairs and others, which come in any order and are the container's own from now on."""
     if len(pairs) <= _FEW or len(pairs) * _MERGED < len(keys):
@@ -179,11 +168,6 @@ class Sorts:
         for name, extract in self._extracts.items():
             self._new[name].append((extract(public, hidden), key))
 
-    def fill(self, keys: Iterable[int], parts: Sequence[Parts]) -> None:
-        """Many records have come."""
-        for name, extract in self._extracts.items():
-            self._new[name].extend(zip([extract(*part) for part in parts], keys, strict=True))
-
     def move(self, key: int, before: tuple[Body, Body], after: tuple[Body, Body] | None) -> None:
         """A record has another version now; without any, it has gone."""
         for name, extract in self._extracts.items():
@@ -201,11 +185,6 @@ class Sorts:
             self._kept[name] = joined(self._kept[name], new)
             self._new[name] = []
         return self._kept[name]
-
-    def settle(self) -> None:
-        """Put every order in order now."""
-        for name in self._new:
-            self.read(name)
 
     def copy(self) -> Sorts:
         """An independent copy."""
@@ -360,12 +339,6 @@ class Counters:
                     groups[group] = {member: 1}
                 else:
                     members[member] = members.get(member, 0) + 1
-
-    def fill(self, columns: Sequence[Sequence[Any]], parts: Sequence[Parts]) -> None:
-        """Many records have come; `columns` are their values in each of the indexes."""
-        rows = zip(*columns, strict=True) if columns else ((),) * len(parts)
-        for values, (public, hidden) in zip(rows, parts, strict=True):
-            self.enter(values, public, hidden)
 
     def move(self, was: Sequence[Any], old: Parts, now: Sequence[Any], new: Parts | None) -> None:
         """A record has another version now; without any, it has gone. What counts the same in both is left alone."""
