@@ -10,7 +10,7 @@ from ..kernel.record import Body, Record, Row
 from . import indexes
 from .indexes import Keys
 from .table import Table, encoded, place, written
-from .tables import Extract, plain, public_values
+from .tables import Extract, plain
 
 MOST = 4_096  # so many of a table's newest rows stay parsed, and as many again that were the newest before them,
 TIMES = 4  # and so many times more of records that rules look up at every turn, for these change as long as they live
@@ -79,10 +79,8 @@ class BulkTable(Table):
             self.unique[name].update(held)
         self._newest: dict[str, Row] = {}
         self._older: dict[str, Row] = {}
-        self._most = self._room = MOST * TIMES if self.spec.lived else MOST
+        self._most = MOST * TIMES if self.spec.lived else MOST
         self._is_behind = True
-        members = [self.spec.indexes[member] for name in self.spec.lived for member in name.split("+")]
-        self._places_of = public_values([*self.spec.unique.values(), *members])
         self._lived = {name: (table.indexes[name], _pair(table, name)) for name in self.spec.lived}
         for name in DERIVED:
             delattr(self, name)
@@ -149,18 +147,12 @@ class BulkTable(Table):
 
     def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None) -> Record:
         """Check a new version against the unique keys alone."""
-        if before is None or self._has_moved(before, public, hidden):
-            self._claim(ident, public, hidden)
+        self._claim(ident, public, hidden)
         if before is None:
             key = place(parse_iso(public[self.spec.created]), ident)
             return new(Unwritten, (ident, key, 1, public, (hidden, None), self.apart))
         _, key, version, _, _, _ = before[0]
         return new(Unwritten, (ident, key, version + 1, public, (hidden, self._shortened), self.apart))
-
-    def _has_moved(self, before: Row, public: Body, hidden: Body) -> bool:
-        """Whether a version may have another value than the one before in a unique key or a lived index."""
-        places_of = self._places_of
-        return places_of is None or bool(places_of(public) != places_of(before[1]))
 
     def enter(self, record: Record, public: Body, hidden: Body) -> None:
         """Store a prepared new record."""
@@ -186,17 +178,16 @@ class BulkTable(Table):
         if self._is_behind:
             _, old_public, old_hidden = before
             self.rows[key] = record
-            if self._has_moved(before, public, hidden):
-                for held, extract in self._uniques:
-                    value, claimed = extract(old_public, old_hidden), extract(public, hidden)
-                    if value != claimed:
-                        held.pop(value, None)
-                        if claimed is not None:
-                            held[claimed] = ident
-                for index, extract in self._lived.values():
-                    was, now = extract(old_public, old_hidden), extract(public, hidden)
-                    if was != now:
-                        _shift(index, was, now, key)
+            for held, extract in self._uniques:
+                value, claimed = extract(old_public, old_hidden), extract(public, hidden)
+                if value != claimed:
+                    held.pop(value, None)
+                    if claimed is not None:
+                        held[claimed] = ident
+            for index, extract in self._lived.values():
+                was, now = extract(old_public, old_hidden), extract(public, hidden)
+                if was != now:
+                    _shift(index, was, now, key)
         else:
             super().put(record, public, hidden, before)
         self._keep(ident, new(Row, (record, public, self._defaults | hidden if self._defaults else hidden)))
@@ -213,22 +204,17 @@ class BulkTable(Table):
         """Have a row at hand, as one of the newest."""
         newest = self._newest
         newest[ident] = row
-        if len(newest) >= self._room:
+        if len(newest) >= self._most:
             self._let_go()
 
     def _let_go(self) -> None:
-        """Write the rows that nobody has touched for long, but for those of which more is to come soon."""
-        newest, is_moving = self._newest, self.spec.is_moving
-        left = [row for ident, row in self._older.items() if ident not in newest]
-        self._older, self._newest = newest, {}
-        if is_moving is not None:
-            self._newest.update((row.record.id, row) for row in left if is_moving(row.public, row.hidden))
-            left = [row for row in left if row.record.id not in self._newest]
-        self._room = len(self._newest) + self._most  # however many are moving, this is not done again for each of them
-        for row in left:
+        """Write the rows that nobody has touched for long."""
+        newest = self._newest
+        for ident, row in self._older.items():
             record = row.record
-            if self.rows[record.key] is record:
+            if ident not in newest and self.rows[record.key] is record:
                 self.rows[record.key] = _written(record)
+        self._older, self._newest = newest, {}
 
 
 def _written(record: Record) -> Record:

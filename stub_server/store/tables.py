@@ -1,10 +1,9 @@
 """The nine tables of a merchant: what is unique, indexed, summed and searched in each."""
 
 import unicodedata
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -49,12 +48,6 @@ def plain(extract: Extract) -> Extract:
         return extract
     name = extract.name
     return (lambda public, hidden: hidden.get(name)) if extract.side else (lambda public, hidden: public.get(name))
-
-
-def public_values(extracts: Sequence[Extract]) -> Callable[[Body], Any] | None:
-    """What gives a record's values of all of these at once; None unless each is a member of the public part."""
-    names = [extract.name for extract in extracts if isinstance(extract, Member) and not extract.side]
-    return itemgetter(*names) if names and len(names) == len(extracts) else None
 
 
 def _none() -> Mapping[str, Any]:
@@ -109,8 +102,7 @@ class TableSpec:
     `invalidates` names records of other tables whose live members (counters) this record feeds.
     `ring` says how many records are kept.
     `mirrors` are the members that show part of another record as it is now.
-    `lived` are the indexes that rules read at every turn while a past is lived, and `is_moving` tells of a record then
-    whether it will soon change again.
+    `lived` are the indexes that rules read at every turn while a past is lived.
     """
 
     schema: str
@@ -128,7 +120,6 @@ class TableSpec:
     live: bool = False
     ring: Ring | None = None
     lived: tuple[str, ...] = ()
-    is_moving: Callable[[Body, Body], bool] | None = None
 
     def __post_init__(self) -> None:
         """Indexes of the public part come first: a record's values are read side by side."""
@@ -247,10 +238,6 @@ def _renewal_status(public: Body, hidden: Body) -> str | None:
     return public["status"] if hidden.get("renewal") else None
 
 
-def _is_being_renewed(public: Body, hidden: Body) -> bool:
-    return hidden["renewal_order"] is not None or len(hidden["paid_by"]) > 1
-
-
 def _shown_customer(public: Body, hidden: Body) -> str | None:
     return None if hidden.get("copy_only") else hidden["customerId"]
 
@@ -268,9 +255,6 @@ def table_specs(sets: Mapping[str, Mapping[str, Collection[str]]]) -> Mapping[st
 
     def waiting_customer(public: Body, hidden: Body) -> str | None:
         return hidden["customerId"] if public["status"] in payable and not hidden.get("renewal") else None
-
-    def is_payable(public: Body, hidden: Body) -> bool:
-        return public["status"] in payable
 
     return {
         "api_keys": TableSpec(
@@ -357,7 +341,6 @@ def table_specs(sets: Mapping[str, Mapping[str, Collection[str]]]) -> Mapping[st
                 "renewal": False,
                 "copy_only": False,
             },
-            is_moving=is_payable,
         ),
         "subscriptions": TableSpec(
             "Subscription",
@@ -379,7 +362,6 @@ def table_specs(sets: Mapping[str, Mapping[str, Collection[str]]]) -> Mapping[st
             invalidates={"projects": _project, "plans": _plan},
             mirrors={"customer": Mirror("customers", "customerId"), "plan": Mirror("plans", "planId")},
             lived=("customerId+planId",),
-            is_moving=_is_being_renewed,
         ),
         "webhooks": TableSpec(
             "Webhook",

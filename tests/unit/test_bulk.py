@@ -133,22 +133,6 @@ def test_a_version_that_was_written_broken_and_mended_is_none_of_its_record(monk
     assert 5 == len(table.finished())
 
 
-def test_records_that_keep_moving_are_not_looked_at_again_at_every_write(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More of them than are kept at hand: each is looked at once while so many others are written."""
-    monkeypatch.setattr(bulk, "MOST", 8)
-    asked: list[str] = []
-
-    def is_moving(public: Body, hidden: Body) -> bool:
-        asked.append(public["id"])
-        return True
-
-    table = BulkTable(Table("things", TableSpec("Thing", is_moving=is_moving), short))
-    for number in range(64):
-        write(table, "short", uuid_text(number))
-    assert len(asked) <= 64 * 64 // 8
-    assert 64 == len(table.finished())
-
-
 def test_the_last_version_of_a_record_is_held_to_the_contract() -> None:
     """The check that bulk puts off is made up for, by record."""
     with pytest.raises(Broken, match="too long"):
