@@ -34,11 +34,9 @@ def tick(sandbox: Sandbox) -> int | None:
     Where more is due, answers the instant up to which it is to be done first, by `pass_on`. A clock that advances
     stands between its deliveries.
     """
-    now = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
-    jobs = sandbox.timers.jobs
-    if not jobs or jobs[0][0] > now:  # as far as a glance tells: this is asked for every request
-        sandbox.clock.now = now
+    if sandbox.latch():
         return None
+    now = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
     if sandbox.turn.locked():
         return now
     work, until = ticking(sandbox, now), perf_counter() + LITTLE

@@ -28,11 +28,7 @@ class DueJobs:
         if self._keeper.unknown and call.path not in SERVED_WHEN_BROKEN:
             self._keeper.check(sandbox)
         if not sandbox.is_broken:
-            clock, jobs = sandbox.clock, sandbox.timers.jobs
-            now = clock.now if sandbox.is_advancing else clock.read()
-            if not jobs or jobs[0][0] > now:  # mostly, as far as a glance tells
-                clock.now = now
-            elif (until := tick(sandbox)) is not None:
+            if not sandbox.latch() and (until := tick(sandbox)) is not None:
                 return self._later(until, scope, receive, send)
             trace.at, trace.before = sandbox.clock.now, sandbox.log.number
         if sandbox.is_broken:

@@ -2,14 +2,8 @@
 
 import pytest
 
-<<<<<<< HEAD:tests/unit/test_headers.py
-from stub_server.contract.secrets import REDACTED
-from stub_server.contract.secrets import Secrets
-from stub_server.http.context import HeaderReader
-=======
 from stub_server.contract.secrets import REDACTED, Secrets
-from stub_server.http.heads import Heads
->>>>>>> a382fd4 (Keep what finds secrets and what removes them in one module):tests/unit/test_heads.py
+from stub_server.http.context import HeaderReader
 from stub_server.http.hosts import Hosts
 
 Headers = list[tuple[bytes, bytes]]
