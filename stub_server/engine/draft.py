@@ -18,8 +18,8 @@ from ..store.ring import outgoing
 from ..store.table import Table
 from ..store.tables import UniqueViolation
 from .deliveries import job_for, subscribers_to
+from .rules import SandboxSettings
 from .sandbox import Opened, Sandbox
-from .settings import SandboxSettings
 from .step import OVERHEAD, OVERHEAD_EACH, Cause, Drop, ReplyKey, Saved, Step, Used
 
 TEST = "webhook.test"

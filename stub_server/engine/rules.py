@@ -1,14 +1,33 @@
-"""What every sandbox of a server shares and none of them changes."""
+"""What every sandbox of a server shares and none of them changes, and the settings that each has of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..contract.document import Lifecycle
+from ..domain.deliveries import SCHEDULES
 from ..kernel.record import Body
 from ..store.tables import Layout
-from .settings import SandboxSettings
+
+
+class SandboxSettings(NamedTuple):
+    """The settings of one sandbox. They are state: only steps change them.
+
+    The members are those of `SandboxSettings` in the contract; `autopay` is seconds of the sandbox clock.
+    """
+
+    autopay: int | None = None
+    check_digits: bool = True
+    webhook_schedule: str = "standard"
+    unknown_query: str = "warn"
+    strict_amounts: bool = False
+
+    @property
+    def schedule(self) -> tuple[int, ...]:
+        """How long each attempt of a delivery waits, in ms."""
+        return SCHEDULES[self.webhook_schedule]
 
 
 @dataclass(frozen=True, slots=True)

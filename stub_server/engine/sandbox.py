@@ -25,8 +25,7 @@ from .journal import Journal
 from .log import Budget, Log, Unkept
 from .replies import Replies
 from .restoring import change_records, rebuild, undo_records
-from .rules import Rules
-from .settings import SandboxSettings
+from .rules import Rules, SandboxSettings
 from .step import Put, ReplyKey, Restored, Step
 
 DEFAULT = "default"  # the world that is there from the start
@@ -223,7 +222,7 @@ class Sandbox:
     def unfold(self, step: Step) -> None:
         """Undo the newest step: have what it replaced. The log is not told.
 
-        What keys were used since must have been recorded (`flush_usage`).
+        A step must have recorded what its keys were used since.
         """
         if step.restored is not None:
             parts = [part.mirrored for part in step.restored.parts]

@@ -11,7 +11,7 @@ from ..kernel.ids import Position
 from ..kernel.record import Record
 from ..kernel.timers import TimerData
 from ..store.memory import Merchant, Usage
-from .settings import SandboxSettings
+from .rules import SandboxSettings
 
 ReplyKey: TypeAlias = tuple[str, str, str, str]
 """Merchant, method, path and Idempotency-Key of a request."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..engine.settings import SandboxSettings
+from ..engine.rules import SandboxSettings
 from ..engine.step import Cause, Drop, Part, Put, Restored, Step, Used
 from ..kernel.clock import ClockState
 from ..kernel.record import Body, Record

@@ -6,8 +6,8 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ..engine.rules import SandboxSettings
 from ..engine.sandbox import Sandbox
-from ..engine.settings import SandboxSettings
 from ..engine.step import Drop, Part, Put, ReplyKey, Saved, Step, Used
 from ..events.log import Event
 from ..kernel.clock import ClockState

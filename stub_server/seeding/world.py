@@ -19,8 +19,8 @@ from ..drawing.people import People
 from ..drawing.pools import seeded_faker
 from ..drawing.rhythm import Rhythm, office_hour
 from ..drawing.streams import stream
+from ..engine.rules import SandboxSettings
 from ..engine.sandbox import Sandbox
-from ..engine.settings import SandboxSettings
 from ..kernel.clock import DAY, HOUR, Clock, iso
 from ..kernel.ids import named_uuid
 from ..scenarios.files import Files, Node

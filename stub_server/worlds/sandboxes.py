@@ -11,8 +11,8 @@ from typing import NamedTuple
 from ..engine.journal import MOST_BYTES_IN_ALL as MOST_JOURNAL_BYTES
 from ..engine.log import Budget
 from ..engine.past import state_at
+from ..engine.rules import SandboxSettings
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
-from ..engine.settings import SandboxSettings
 from ..files.carrying import Customs
 from ..files.package import BadFile
 from ..files.requests import traces_of

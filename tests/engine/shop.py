@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
+from stub_server.engine.draft import Draft
 from stub_server.engine.sandbox import Sandbox
-from stub_server.engine.step import Step
-from stub_server.engine.usage import flush_usage
+from stub_server.engine.step import Cause, Step
 
 from .actions import ACTIONS
 from .inside import Answer, Inside
@@ -90,6 +90,19 @@ def shop_in(inside: Inside, hooks: tuple[str, ...]) -> Shop:
     shop = Shop(inside, world, hooks)
     shop.open()
     return shop
+
+
+def flush_usage(sandbox: Sandbox) -> list[Step]:
+    """Record now what no step has recorded yet: a step for each merchant whose keys were used since their last one."""
+    steps = []
+    for store in sandbox.stores.values():
+        if store.unrecorded:
+            draft = Draft(sandbox, store, Cause("clock", "", "usage"))
+            draft.clock = sandbox.clock.at(draft.now)
+            step = draft.record()
+            assert step is not None  # the draft sets the clock
+            steps.append(step)
+    return steps
 
 
 def at_rest(shop: Shop) -> Kept:

@@ -11,7 +11,6 @@ from functools import partial
 import httpx2
 import pytest
 
-from stub_server.engine.usage import flush_usage
 from stub_server.http.monitor import Limits
 
 from ..support.live import NO_TLS, serving
@@ -19,7 +18,7 @@ from ..support.make import customer_body
 from ..support.receiver import Receiver, receiving
 from .inside import Inside, Json
 from .scene import MERCHANTS
-from .shop import Shop, shop_in
+from .shop import Shop, flush_usage, shop_in
 from .small import origin
 from .state import same, stale, state, token_of, whole
 

@@ -7,14 +7,13 @@ from typing import ClassVar
 
 import pytest
 
-from stub_server.engine.usage import flush_usage
 from stub_server.http.dispatch import OperationHandler
 from stub_server.store import table
 
 from .faults import NEVER, Fault, Place
 from .inside import Inside
 from .places import COPYING, DECIDING, FOLDING
-from .shop import Shop, Turn, shop_in
+from .shop import Shop, Turn, flush_usage, shop_in
 from .state import answers, same, stale, state, token_of
 from .trial import NEWCOMERS, OF_THE_CLOCK, REQUESTS, SETTING, Outcome, Trial, again, is_a_defect, said
 

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 
 from stub_server.engine.jobs import JOBS
 from stub_server.engine.sandbox import Sandbox
-from stub_server.engine.usage import flush_usage
 
 from .actions import ACTIONS
 from .inside import Inside
 from .scene import MERCHANTS
-from .shop import REPEAT, Kept, Shop, Turn, at_rest, shop_in
+from .shop import REPEAT, Kept, Shop, Turn, at_rest, flush_usage, shop_in
 from .small import Wall, origin, serve, set_wall
 from .state import Facts, answers, remembered_wrongly, same, stale, state, whole
 
