@@ -165,9 +165,7 @@ class BulkTable(Table):
                 if value is not None:
                     held[value] = ident
             for index, extract in self._lived.values():
-                value = extract(public, hidden)
-                if value is not None:
-                    index[value] = indexes.add(index.get(value) or [], key)
+                _shift(index, None, extract(public, hidden), key)
         else:
             super().enter(record, public, hidden)
         self._keep(ident, new(Row, (record, public, self._defaults | hidden if self._defaults else hidden)))

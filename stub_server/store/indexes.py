@@ -201,7 +201,7 @@ class Sorts:
 class Noted(NamedTuple):
     """A change of one record: its values in the indexes before and after, None where there is no such version.
 
-    `ranks` are its values in the further sort orders, before and after, where any view is sorted by one.
+    `ranks` are its values in the further sort orders, before and after.
     """
 
     key: int
@@ -244,19 +244,15 @@ class View:
 
 
 class Views:
-    """The views of one table, `held` by what was asked. `is_sorted` tells whether one has a sort order of its own."""
+    """The views of one table, `held` by what was asked."""
 
-    __slots__ = ("_noted", "_positions", "held", "is_sorted")
+    __slots__ = ("_noted", "_positions", "held")
 
     def __init__(self, positions: Mapping[str, int]) -> None:
         """`positions` says where each index's value stands among a record's values."""
         self._positions = positions
         self.held: dict[tuple[Conditions, str | None], View] = {}
         self._noted: list[Noted] = []
-        self.is_sorted = False
-
-    def __bool__(self) -> bool:
-        return bool(self.held)
 
     def note(self, change: Noted) -> None:
         """Remember a change for the views that are read later."""
@@ -280,21 +276,10 @@ class Views:
         named = [(self._positions[name], wanted) for name, wanted in conditions]
         view = self.held[conditions, sort] = View(named, sort, keys)
         view.seen = len(self._noted)
-        if sort is not None and not self.is_sorted:
-            # Changes noted so far lack what this view is sorted by: no view may need them any more.
-            self.is_sorted = True
-            for other in self.held.values():
-                other.catch_up(self._noted)
         if len(self.held) > MOST:
             del self.held[next(iter(self.held))]
         self._rebase()
         return view.keys
-
-    def clear(self) -> None:
-        """Forget all: they are made again when somebody asks."""
-        self.held.clear()
-        self._noted.clear()
-        self.is_sorted = False
 
     def _rebase(self) -> None:
         """Forget the changes that every view has taken over."""

@@ -310,8 +310,8 @@ class Table:
                 index[after] = indexes.add(index.get(after) or [], key)
 
     def _ranks(self, parts: Parts | None) -> dict[str, Any]:
-        """A record's values in the further sort orders, where a view asks for them."""
-        return {} if parts is None or not self.views.is_sorted else self.sorts.values(*parts)
+        """A record's values in the further sort orders."""
+        return {} if parts is None else self.sorts.values(*parts)
 
     def blank(self) -> "Table":
         """An empty table of the same kind."""
