@@ -46,8 +46,8 @@ test: $(STAMP) ## the short run of the tests: two minutes on two cores
 	@echo 'The short run: about two minutes on two cores. Every test: make check.'
 	@$(PYTEST) --short $(ARGS)
 
-check: $(STAMP) ## every test: fifteen minutes on two cores
-	@echo 'Every test: about fifteen minutes on two cores. The short run: make test.'
+check: $(STAMP) ## every test: eleven minutes on two cores
+	@echo 'Every test: about eleven minutes on two cores. The short run: make test.'
 	@$(PYTEST) $(ARGS)
 
 lint: $(STAMP) ## ruff and mypy

@@ -47,7 +47,7 @@ MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob(
 
 
 def dotted(module: str) -> str:
-    """`http/edge.py` -> `stub_server.http.edge`."""
+    """`http/pages.py` -> `stub_server.http.pages`."""
     name = "stub_server." + module.removesuffix(".py").replace("/", ".")
     return name.removesuffix(".__init__")
 

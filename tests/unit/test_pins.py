@@ -32,7 +32,7 @@ PARTS = {
     RequestResponseCycle.receive: "8124ae006be7",
     Server.handle_exit: "553276efa26e",
 }
-"""Functions that `http/wire.py`, `http/response.py` and `serving.py` extend, and what their source hashes to."""
+"""Functions that `http/protocol.py` and `serving.py` extend, and what their source hashes to."""
 WHAT_TO_DO = "uvicorn's own part has changed: compare it with ours, then renew its digest here."
 
 
