@@ -53,7 +53,8 @@ class Tokens:
     def __init__(self, secret: bytes, seconds: Callable[[], float]) -> None:
         """`seconds` returns the seconds since 1970 by the wall clock: tokens expire by it, not by the sandbox clock."""
         self._secret, self._seconds = secret, seconds
-        self._known: dict[bytes, Verified] = {}
+        self.known: dict[bytes, Verified] = {}
+        """The tokens that were verified last, by their Authorization header."""
 
     @cached_property
     def _key(self) -> "OctKey":
@@ -90,7 +91,7 @@ class Tokens:
 
         Raises Unauthenticated.
         """
-        known = self._known.get(authorization) or self._verified(authorization)
+        known = self.known.get(authorization) or self._verified(authorization)
         if known.expires_at <= now:
             raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
         if known.sandbox != sandbox:
@@ -102,15 +103,12 @@ class Tokens:
     def caller_of(self, authorization: bytes) -> Caller | None:
         """Whose token it is, expired or of another sandbox too; None for one that this server has not issued."""
         try:
-            return (self._known.get(authorization) or self._verified(authorization)).caller
+            return (self.known.get(authorization) or self._verified(authorization)).caller
         except Unauthenticated:
             return None
 
     def sandbox_named(self, authorization: bytes) -> str | None:
         """The sandbox that a bearer token of this server names; None for anything else, which is refused later."""
-        known = self._known.get(authorization)
-        if known is not None:
-            return known.sandbox
         if authorization[:9].lower() != b"bearer ey":
             return None
         try:
@@ -139,7 +137,7 @@ class Tokens:
         caller = Caller("jwt", subject, merchant_id, frozenset(claims["scope"].split()), claims=claims)
         verified = Verified(caller, claims["sandbox"], claims["exp"])
         if len(authorization) <= _LONGEST:
-            if len(self._known) >= _REMEMBERED:
-                del self._known[next(iter(self._known))]
-            self._known[authorization] = verified
+            if len(self.known) >= _REMEMBERED:
+                del self.known[next(iter(self.known))]
+            self.known[authorization] = verified
         return verified

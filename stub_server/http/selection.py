@@ -61,7 +61,8 @@ class SandboxSelection:
 
     def _sandbox_of(self, authorization: bytes) -> str | None:
         """The sandbox that a credential is of. That admits nobody: Security checks the credential itself."""
-        named = self._tokens.sandbox_named(authorization)
+        known = self._tokens.known.get(authorization)
+        named = self._tokens.sandbox_named(authorization) if known is None else known.sandbox
         if named is not None:
             return named
         start = authorization[:9].lower()

@@ -73,16 +73,6 @@ def holds(keys: Keys, key: Any) -> bool:
     return key in keys
 
 
-def cut(keys: Keys, start: int, stop: int, *, newest_first: bool) -> list[Any]:
-    """The keys at positions start (inclusive) to stop (exclusive), read upwards or downwards."""
-    if type(keys) is list:
-        part = keys[start:stop]
-        if newest_first:
-            part.reverse()
-        return part
-    return list(keys.islice(start, stop, reverse=newest_first))  # type: ignore[union-attr]
-
-
 def enter(order: Keys, indexes: Sequence[dict[Hashable, Keys]], values: Sequence[Hashable], key: Any) -> Keys:
     """Put a new record's key in its place: in the order of creation, and in the bucket of its value in each index.
 

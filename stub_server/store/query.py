@@ -50,14 +50,24 @@ def select(table: Table, query: Query) -> tuple[list[Record], int]:
         return [], total
     count = min(query.limit, total - first)
     if query.sort is not None and ranked is None:
-        part = indexes.cut(keys, start, stop, newest_first=False)
+        part = cut(keys, start, stop, newest_first=False)
         chosen: list[Any] = _sorted_page(table, query, query.sort, part, first, count)
     elif query.newest_first:
-        chosen = indexes.cut(keys, stop - first - count, stop - first, newest_first=True)
+        chosen = cut(keys, stop - first - count, stop - first, newest_first=True)
     else:
-        chosen = indexes.cut(keys, start + first, start + first + count, newest_first=False)
+        chosen = cut(keys, start + first, start + first + count, newest_first=False)
     keys_of = chosen if ranked is None else map(itemgetter(1), chosen)
     return list(map(table.rows.__getitem__, keys_of)), total
+
+
+def cut(keys: Keys, start: int, stop: int, *, newest_first: bool) -> list[Any]:
+    """The keys at positions start (inclusive) to stop (exclusive), read upwards or downwards."""
+    if type(keys) is list:
+        part = keys[start:stop]
+        if newest_first:
+            part.reverse()
+        return part
+    return list(keys.islice(start, stop, reverse=newest_first))  # type: ignore[union-attr]
 
 
 def _candidates(table: Table, query: Query) -> tuple[Keys, int, int]:
@@ -67,7 +77,7 @@ def _candidates(table: Table, query: Query) -> tuple[Keys, int, int]:
     stop = len(keys) if query.until is None else indexes.position(keys, max(query.until, 0) << 128)
     stop = max(start, stop)
     if query.contains or query.where is not None:
-        found = [key for key in indexes.cut(keys, start, stop, newest_first=False) if _fits(table, query, key)]
+        found = [key for key in cut(keys, start, stop, newest_first=False) if _fits(table, query, key)]
         return found, 0, len(found)
     return keys, start, stop
 
@@ -165,7 +175,7 @@ def _named(table: Table, query: Query) -> list[list[int]]:
         order = table.sorts.read(name)
         start = 0 if low is None else indexes.position(order, (low,))
         stop = len(order) if high is None else indexes.position(order, (high,))
-        sets.append(sorted(key for _, key in indexes.cut(order, start, max(start, stop), newest_first=False)))
+        sets.append(sorted(key for _, key in cut(order, start, max(start, stop), newest_first=False)))
     return sets
 
 

@@ -15,7 +15,7 @@ from stub_server.store import indexes
 from stub_server.store import query as query_module
 from stub_server.store.bulk import rebuilt
 from stub_server.store.indexes import MOST, MOST_NOTED, Keys, Noted, Views
-from stub_server.store.query import Query, select
+from stub_server.store.query import Query, cut, select
 from stub_server.store.table import Table
 from stub_server.store.tables import Distinct, Sum, TableSpec, finder, hidden, public
 
@@ -341,7 +341,7 @@ def test_a_long_index_answers_as_a_short_one() -> None:
         keys = indexes.add(keys, key)
     assert type(keys) is not list
     assert wanted == list(keys)
-    assert wanted[5000:5020][::-1] == indexes.cut(keys, 5000, 5020, newest_first=True)
+    assert wanted[5000:5020][::-1] == cut(keys, 5000, 5020, newest_first=True)
     assert 2500 == indexes.position(keys, 5000)
     keys = indexes.remove(keys, 5000)
     assert not indexes.holds(keys, 5000)
@@ -358,6 +358,6 @@ def test_a_list_that_changes_at_its_end_stays_a_list() -> None:
     assert 4 * indexes.LONG == len(keys)
     keys = indexes.remove(keys, 7)
     assert type(keys) is not list
-    assert [*range(7), *range(8, 20)] == indexes.cut(keys, 0, 19, newest_first=False)
+    assert [*range(7), *range(8, 20)] == cut(keys, 0, 19, newest_first=False)
     with pytest.raises((KeyError, ValueError)):
         indexes.remove(keys, 7)
