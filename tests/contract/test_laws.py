@@ -59,7 +59,7 @@ def test_every_operation_has_a_handler_that_takes_what_the_contract_gives(entry:
     """`(call, <path ids>, query?, body?)`: query where there are query parameters, body where there is one."""
     operation = OPERATIONS[entry, name]
     if inbox_at(operation.method, f"/_sandbox{operation.path}"):
-        return  # it takes any body, so it is served before the API: stub_server/http/inbox.py
+        return  # it takes any body, so it is served before the API: stub_server/http/pages.py
     parameters = list(inspect.signature(handler(entry, operation)).parameters)
     ids = operation.path.count("{")
     named = ["query"] if any(p.place == "query" for p in operation.parameters) else []
