@@ -134,7 +134,7 @@ class Call:
     reply_key: tuple[ReplyKey, bytes] | None = None
     """Under which key its reply is saved, and the fingerprint of the request."""
     # Whoever answers: a page, Idempotency or Dispatch
-    answer: Answer = (0, [], (), b"")
+    answer: Answer
     """What is sent, by RequestContext alone."""
     stream: Streamed | None = None
     """What is sent instead, piece by piece."""

@@ -63,19 +63,22 @@ class RequestContext:
         call = Call(scope["method"], scope["path"], scope["query_string"], head, default, self._server)
         call.client, call.warnings = scope.get("client"), head.warnings
         scope[CALL] = call
+        is_refused = False
         try:
-            await self.app(scope, receive, send)
-            await self._answer(call, whole, scope, receive, send)
+            try:
+                await self.app(scope, receive, send)
+                await self._answer(call, whole, scope, receive, send)
+            except ConnectionResetError:
+                raise
+            except Exception as error:
+                if call.has_begun and call.trace.status:  # nothing can be said any more: the server cuts the connection
+                    raise
+                is_refused = True
+                await self._refuse(error, call, receive)
+            if is_refused:
+                await self._answer(call, whole, scope, receive, send)
         except CancelledError:  # the server stops, and what this request waits for takes longer
             await hang_up(scope, receive, unsent=True)
-        except ConnectionResetError:
-            raise
-        except Exception as error:
-            if call.has_begun and call.trace.status:  # nothing can be said any more: the server cuts the connection
-                raise
-            await self._refuse(error, call, receive)
-            call.stream = None
-            await self._answer(call, whole, scope, receive, send)
         finally:
             self._end(call)
 
@@ -89,7 +92,7 @@ class RequestContext:
         status, headers, body = render(error, call.trace, asked)
         if not call.path.startswith(CONTROL):
             await read_late(call, receive)
-        call.answer = status, headers, (body,), body
+        call.answer, call.stream = (status, headers, (body,), body), None
 
     async def _answer(self, call: Call, whole: SendWhole | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Send what the call has for an answer, in one go where the server can."""

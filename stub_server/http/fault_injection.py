@@ -77,6 +77,7 @@ class FaultInjection(SpecMiddleware):
         if injection.is_undecided:
             await injection.have(rules.by_request(request, now))
         if injection.drops(BEFORE):
+            call.answer = 0, [], (b"",), b""
             return
         if injection.is_undecided and (late or rules.read_bodies):
             injection.of_body = lambda body: chain(late, rules.by_body(request, body, now))
