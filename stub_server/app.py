@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 
 from .calls.call import CONTROL
+from .calls.credentials import Gate, Tokens
 from .calls.server import Server, Waiting
-from .calls.tokens import Tokens
 from .console.contract_files import Viewers, contract_pages
 from .console.pages import console_pages
 from .contract import bundle, conformity, kept
@@ -30,18 +30,17 @@ from .explain.rehearsal import Rehearsal
 from .files.directory import Directory
 from .files.package import MOST_BYTES, BadFile
 from .files.states import StoreError
-from .http.access import AccessPolicy, Origins
+from .http.access import AccessPolicy, HostPolicy, Hosts, Origins
 from .http.application import Application
 from .http.context import RequestContext
 from .http.dispatch import Dispatch
 from .http.due_jobs import DueJobs
 from .http.fault_injection import BodyFaults, FaultInjection
-from .http.hosts import HostPolicy, Hosts
 from .http.idempotency import Idempotency
 from .http.pages import Pages
 from .http.rate_limit import RateLimit
 from .http.routing import Routing
-from .http.security import Gate, Security
+from .http.security import Security
 from .http.selection import FirstUse, SandboxSelection
 from .http.time_travel import TimeTravel
 from .http.validation import Validation

@@ -74,7 +74,7 @@ class Host(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Fail for text that a Host header cannot contain."""
-        from .http.hosts import host_name
+        from .http.access import host_name
 
         if host_name(str(value)) is None:
             self.fail(f"{value!r} is not a host such as sandbox.example.com.", param, ctx)

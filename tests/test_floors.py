@@ -36,7 +36,7 @@ OWNERS = {
     "flask": ("console/",),
     "uvicorn": ("cli.py", "__main__.py", "testing/", "serving.py", "http/protocol.py"),
     "click": ("cli.py", "__main__.py", "commands/"),
-    "joserfc": ("calls/tokens.py",),
+    "joserfc": ("calls/credentials.py",),
     "sqlalchemy": ("store/",),
     "psycopg": ("store/",),
     "sqlite3": ("files/",),

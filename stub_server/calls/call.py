@@ -1,8 +1,8 @@
-"""One request: its headers, its caller, its sandbox, and the methods that handlers use."""
+"""One request: its headers, its body, its caller, its sandbox, and the methods that handlers use."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, ReplyKey, Saved, Step
 from ..kernel.clock import iso
-from ..kernel.problem import Forbidden, Missing, Unavailable, detail
+from ..kernel.problem import Forbidden, Malformed, Missing, TooLarge, Unavailable, detail
 from ..kernel.record import Body, Record, Row
 from ..store.memory import Store
 from ..store.table import Table
@@ -230,6 +230,27 @@ class Call:
             details=[detail("allowed_projects", "project_not_allowed", message, "header")],
         )
 
+    async def read(self, receive: Callable[[], Awaitable[Any]], most: int = LARGEST_BODY) -> bytes | bytearray:
+        """The request's whole body, however it is chunked. Raises TooLarge as soon as it is.
+
+        One that comes in pieces grows in place: to join hundreds of megabytes would hold everybody up.
+        """
+        length = self.headers.get(b"content-length")
+        if length is not None and length.isdigit() and int(length) > most:
+            raise _too_large(most)
+        message = await receive()
+        body: bytes | bytearray = message.get("body", b"")
+        if message.get("more_body"):
+            body = bytearray(body)
+        while message.get("more_body") and len(body) <= most:
+            message = await receive()
+            body += message.get("body", b"")
+        if message["type"] == "http.disconnect":  # half a request is not executed
+            raise Malformed("The client left before its body was complete.")
+        if len(body) > most:
+            raise _too_large(most)
+        return body
+
     # -- change
 
     @property
@@ -285,3 +306,7 @@ class Call:
     def defaults(self, schema: str) -> Body:
         """The initial values of a new resource, in contract order."""
         return dict(self.sandbox.rules.defaults[schema])
+
+
+def _too_large(most: int) -> TooLarge:
+    return TooLarge(f"The body is larger than {most} bytes, the most that the sandbox reads.")

@@ -20,7 +20,7 @@ from ..engine.sandbox import Sandbox
 from ..events.sender import Sender
 from ..kernel.problem import Limited
 from ..worlds.sandboxes import Sandboxes
-from .tokens import Tokens
+from .credentials import Tokens
 
 if TYPE_CHECKING:
     from .call import Call

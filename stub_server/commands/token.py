@@ -32,7 +32,7 @@ def token(
 
     Its scopes are those of the contract, with the overlays that the server was started with.
     """
-    from ..calls.tokens import Tokens
+    from ..calls.credentials import Tokens
     from ..kernel.clock import wall_seconds
     from ..seeding.world import MERCHANT_ID, USER_ID
     from ..settings import Settings

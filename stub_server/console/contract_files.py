@@ -13,10 +13,10 @@ import orjson
 import yaml
 
 from ..calls.call import CONTROL, Answer, Call
+from ..calls.credentials import Gate
 from ..contract.path_examples import with_path_examples
 from ..contract.source import Json
 from ..http.access import CONTROL_KEY, Origins, check_control, is_local_host
-from ..http.security import Gate
 from ..kernel.problem import Refusal
 from .examples import replacements, stand_ins
 

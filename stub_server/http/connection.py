@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 from starlette.types import Receive, Scope, Send
 
-from ..calls.call import LARGEST_BODY, Call
+from ..calls.call import Call
 from ..calls.reply import Streamed
-from ..kernel.problem import Malformed, Refusal, TooLarge, Unsupported
+from ..kernel.problem import Refusal, Unsupported
 from .refusals import Headers
 
 REFUSED = "stub_server.refused"
@@ -72,7 +72,7 @@ class Uploads:
         if call.head.is_coded:
             raise compressed()
         async with self._turn:
-            call.upload = await _read(receive, call.headers.get(b"content-length"), LARGEST_FILE)
+            call.upload = await call.read(receive, LARGEST_FILE)
             try:
                 yield
             finally:
@@ -83,44 +83,6 @@ def compressed() -> Unsupported:
     """415 for a body that is compressed."""
     advice = "Send the body uncompressed, without Content-Encoding."
     return Unsupported(advice, headers={"Accept-Encoding": "identity"})  # RFC 9110, 15.5.16
-
-
-async def read_body(receive: Receive, length: bytes | None) -> bytes:
-    """The whole body, however it is chunked. Raises TooLarge as soon as it is."""
-    whole = await _read(receive, length, LARGEST_BODY)
-    return whole if isinstance(whole, bytes) else bytes(whole)
-
-
-async def _read(receive: Receive, length: bytes | None, most: int) -> bytes | bytearray:
-    """A body. One that comes in pieces grows in place: to join hundreds of megabytes would hold everybody up."""
-    if length is not None and length.isdigit() and int(length) > most:
-        raise _too_large(most)
-    message = await receive()
-    if message["type"] == "http.disconnect":
-        raise _cut_short()
-    data: bytes = message.get("body", b"")
-    if not message.get("more_body"):
-        if len(data) > most:
-            raise _too_large(most)
-        return data
-    whole = bytearray(data)
-    while message.get("more_body"):
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise _cut_short()
-        whole += message.get("body", b"")
-        if len(whole) > most:
-            raise _too_large(most)
-    return whole
-
-
-def _cut_short() -> Malformed:
-    """The client has gone: half a request is not executed."""
-    return Malformed("The client left before its body was complete.")
-
-
-def _too_large(most: int) -> TooLarge:
-    return TooLarge(f"The body is larger than {most} bytes, the most that the sandbox reads.")
 
 
 async def read_late(call: Call, receive: Receive) -> None:
@@ -134,7 +96,7 @@ async def read_late(call: Call, receive: Receive) -> None:
     if comes and trace.step in _BEFORE_THE_BODY and b"expect" not in headers and call.sandbox.journal.keeps_bodies:
         with suppress(TimeoutError, Refusal):
             async with asyncio.timeout(BODY_COMES_IN):
-                call.body_bytes = await read_body(receive, length)
+                call.body_bytes = bytes(await call.read(receive))
 
 
 async def send_pieces(reply: Streamed, headers: Headers, scope: Scope, receive: Receive, send: Send) -> None:

@@ -9,18 +9,17 @@ from time import perf_counter_ns
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, CONTROL, MOST_WARNINGS, Call, Head
+from ..calls.credentials import recognised
 from ..calls.server import Server
 from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
 from ..kernel.problem import Unavailable
 from ..kernel.text import nearest, warning_of
 from ..worlds.catching_up import catch_up
 from ..worlds.keeping import unwritten
-from .access import VARY, Origins, answer_headers, is_local_origin, lets_read
+from .access import DELIVERY, VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin, lets_read
 from .connection import WHOLE, SendWhole, hang_up, read_late, send_pieces, sent_lines
 from .fault_injection import DELAY, PREFER, SIMULATE
-from .hosts import DELIVERY, Hosts, inbox_at
 from .refusals import Headers, render
-from .security import recognised
 from .selection import turn_back
 from .time_travel import AS_OF
 

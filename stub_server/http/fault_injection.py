@@ -15,8 +15,8 @@ from connexion.spec import Specification
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, MOST_WARNINGS, Answer, Call
+from ..calls.credentials import REALM
 from ..calls.server import Place
-from ..calls.tokens import REALM
 from ..contract.document import JSON, Document, Operation
 from ..faults.match import Request
 from ..faults.rule import AFTER, BEFORE, Effect

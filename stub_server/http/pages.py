@@ -15,8 +15,7 @@ from ..kernel.clock import wall_ms
 from ..kernel.problem import Missing, NotAllowed
 from ..worlds.inbox import Answer as Told
 from ..worlds.inbox import Message, is_name
-from .connection import read_body
-from .hosts import inbox_at
+from .access import inbox_at
 from .refusals import Headers
 from .selection import create_pending
 
@@ -64,7 +63,7 @@ async def answer_delivery(name: str, scope: Scope, receive: Receive) -> None:
     if is_name(name) is None:
         raise Missing("The name of an inbox has 1 to 63 of the characters A-Z, a-z, 0-9, -, _ and .")
     call: Call = scope[CALL]
-    body = await read_body(receive, call.headers.get(b"content-length"))
+    body = bytes(await call.read(receive))
     await create_pending(call)
     headers = _joined(scope["headers"])
     message = call.server.sandboxes.inbox(call.sandbox).receive(call.sandbox, name, headers, body, wall_ms())

@@ -16,9 +16,8 @@ from ..domain.api_keys import digest
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.problem import Missing, Unavailable
 from ..worlds.names import folded
-from .access import check_control, is_from_elsewhere
+from .access import Hosts, check_control, is_from_elsewhere
 from .connection import REFUSED
-from .hosts import Hosts
 
 CREDENTIALS = f"{CONTROL}/credentials"
 

@@ -28,7 +28,7 @@ from ..kernel.problem import Detail, Invalid, Malformed, Missing, NotBuilt, Unsu
 from ..kernel.sizes import has_more_values, is_deeper_than
 from ..kernel.text import nearest, warning_of
 from ..resolver import Takes, relied_on, takes_of
-from .connection import Uploads, compressed, read_body
+from .connection import Uploads, compressed
 from .maps import kept_maps
 from .violations import MOST_GUESSED, details_of, schema_of, shown, unread
 
@@ -106,7 +106,7 @@ class Validation(SpecMiddleware):
 
     async def _with_body(self, requests: OperationRequests, scope: Scope, receive: Receive, send: Send) -> None:
         call: Call = scope[CALL]
-        call.body_bytes = await read_body(receive, call.headers.get(b"content-length"))
+        call.body_bytes = bytes(await call.read(receive))
         call.values, call.arguments = requests.read(call)
         await self.app(scope, receive, send)
 

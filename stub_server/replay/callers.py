@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from ..calls.tokens import Tokens
+from ..calls.credentials import Tokens
 from ..engine.sandbox import Sandbox
 from ..files.recording import private_key
 from ..kernel.record import Body

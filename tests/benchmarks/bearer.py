@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from stub_server.calls.tokens import Tokens
+from stub_server.calls.credentials import Tokens
 from stub_server.engine.sandbox import DEFAULT
 from stub_server.settings import Settings
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from stub_server.calls.tokens import Tokens
+from stub_server.calls.credentials import Tokens
 
 from ..support import forge
 from ..support.contract import document

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stub_server.http.hosts import Hosts, host_name
+from stub_server.http.access import Hosts, host_name
 
 from ..conftest import Serve
 from ..support.live import Live

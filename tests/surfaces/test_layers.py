@@ -19,10 +19,10 @@ from stub_server.contract.secrets import Secrets
 from stub_server.engine.draft import Draft
 from stub_server.engine.step import Cause
 from stub_server.faults.rule import Effect
+from stub_server.http.access import Hosts
 from stub_server.http.application import Application
 from stub_server.http.connection import REFUSED
 from stub_server.http.context import HeaderReader
-from stub_server.http.hosts import Hosts
 from stub_server.http.monitor import Limits
 from stub_server.kernel.problem import Malformed, Refusal
 from stub_server.settings import Settings

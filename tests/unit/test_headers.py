@@ -3,8 +3,8 @@
 import pytest
 
 from stub_server.contract.secrets import REDACTED, Secrets
+from stub_server.http.access import Hosts
 from stub_server.http.context import HeaderReader
-from stub_server.http.hosts import Hosts
 
 Headers = list[tuple[bytes, bytes]]
 

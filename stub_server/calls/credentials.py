@@ -1,0 +1,376 @@
+"""Credentials: issues and verifies the server's JWTs, and turns an Authorization header into a caller."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from ..contract.document import Operation
+from ..contract.formats import is_uuid
+from ..domain.api_keys import digest
+from ..engine.sandbox import Sandbox
+from ..kernel.clock import iso
+from ..kernel.hosts import unmapped
+from ..kernel.ids import named_uuid
+from ..kernel.problem import Forbidden, Refusal, Unauthenticated, detail
+from ..kernel.record import Record
+from ..store.memory import Store
+from .call import Call, Caller
+
+if TYPE_CHECKING:
+    from joserfc.jwk import OctKey
+
+ISSUER = "membership-sandbox"
+REALM = 'Bearer realm="membership-sandbox"'
+_API_KEY_HEADER = "X-API-Key is not read here. "
+_LONGEST_ADDRESS = 45  # characters
+_MAPPED = IPv6Network("::ffff:0:0/96")
+_REMEMBERED, _LONGEST = 1024, 4096  # tokens, and bytes of the header of one: longer ones are verified every time
+
+
+def no_credentials(why: str = "") -> Unauthenticated:
+    """401 for a request without a bearer credential: a challenge without an error, as RFC 6750 §3.1 demands.
+
+    `why` says what was sent instead.
+    """
+    return Unauthenticated(
+        f"{why}Send a credential: Authorization: Bearer <token or private key>.",
+        advice="GET /_sandbox/credentials shows one.",
+        code="missing_credentials",
+        headers={"WWW-Authenticate": REALM},
+    )
+
+
+def bad_credentials(message: str, code: str = "invalid_token", advice: str = "") -> Unauthenticated:
+    """401 for a credential that is not valid."""
+    challenge = f'{REALM}, error="invalid_token", error_description="{message}"'
+    return Unauthenticated(message, advice=advice, code=code, headers={"WWW-Authenticate": challenge})
+
+
+class Verified(NamedTuple):
+    """A token of this server: whose it is, for which sandbox, and when it expires, in seconds since 1970."""
+
+    caller: Caller
+    sandbox: str
+    expires_at: int
+
+
+class Tokens:
+    """Issues and verifies the server's JWTs. HS256 only; verified tokens are cached.
+
+    joserfc is imported for the first token: that takes 35 ms, which a start has no use for.
+    """
+
+    def __init__(self, secret: bytes, seconds: Callable[[], float]) -> None:
+        """`seconds` returns the seconds since 1970 by the wall clock: tokens expire by it, not by the sandbox clock."""
+        self._secret, self._seconds = secret, seconds
+        self.known: dict[bytes, Verified] = {}
+        """The tokens that were verified last, by their Authorization header."""
+
+    @cached_property
+    def _key(self) -> "OctKey":
+        from joserfc.jwk import OctKey
+
+        return OctKey.import_key(self._secret)
+
+    def issue(
+        self, sandbox: str, merchant_id: str, user_id: str, scopes: Iterable[str], expires_in: int
+    ) -> tuple[str, int]:
+        """A token and its expiry in seconds since 1970. The same arguments in the same second give the same token."""
+        now = int(self._seconds())
+        granted = " ".join(sorted(set(scopes)))
+        claims = {
+            "iss": ISSUER,
+            "sandbox": sandbox,
+            "sub": user_id,
+            "merchant_id": merchant_id,
+            "scope": granted,
+            "iat": now,
+            "exp": now + expires_in,
+            "jti": named_uuid("jti", sandbox, merchant_id, user_id, granted, str(now), str(expires_in)),
+        }
+        return self.signed(claims), now + expires_in
+
+    def signed(self, claims: Mapping[str, Any]) -> str:
+        """A token of these claims, whatever they say."""
+        from joserfc import jwt
+
+        return jwt.encode({"alg": "HS256", "typ": "at+jwt"}, dict(claims), self._key)
+
+    def caller(self, authorization: bytes, sandbox: str, now: float) -> Caller:
+        """Whom the token in an Authorization header admits to a sandbox at an instant, in seconds since 1970.
+
+        Raises Unauthenticated.
+        """
+        known = self.known.get(authorization) or self._verified(authorization)
+        if known.expires_at <= now:
+            raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
+        if known.sandbox != sandbox:
+            raise bad_credentials(
+                "The token was issued for another sandbox. Each has its own: /s/NAME/_sandbox/credentials."
+            )
+        return known.caller
+
+    def caller_of(self, authorization: bytes) -> Caller | None:
+        """Whose token it is, expired or of another sandbox too; None for one that this server has not issued."""
+        try:
+            return (self.known.get(authorization) or self._verified(authorization)).caller
+        except Unauthenticated:
+            return None
+
+    def sandbox_named(self, authorization: bytes) -> str | None:
+        """The sandbox that a bearer token of this server names; None for anything else, which is refused later."""
+        if authorization[:9].lower() != b"bearer ey":
+            return None
+        try:
+            return self._verified(authorization).sandbox
+        except Unauthenticated:
+            return None
+
+    def _verified(self, authorization: bytes) -> Verified:
+        from joserfc import jwt
+        from joserfc.errors import JoseError
+
+        token = authorization[7:].decode("latin-1").strip()
+        try:
+            claims = jwt.decode(token, self._key, algorithms=["HS256"]).claims
+        except (JoseError, ValueError, TypeError, KeyError, UnicodeError, AttributeError):
+            raise bad_credentials("The token is not one that this sandbox has issued.") from None
+        if (
+            claims.get("iss") != ISSUER
+            or not isinstance(claims.get("exp"), int)
+            or not all(isinstance(claims.get(name), str) for name in ("sandbox", "sub", "merchant_id", "scope"))
+            or not (is_uuid(claims["sub"]) and is_uuid(claims["merchant_id"]))
+        ):
+            raise bad_credentials("The token lacks claims that this sandbox gives its own.")
+        # Ids are stored and compared in lower case, as everywhere.
+        subject, merchant_id = claims["sub"].lower(), claims["merchant_id"].lower()
+        caller = Caller("jwt", subject, merchant_id, frozenset(claims["scope"].split()), claims=claims)
+        verified = Verified(caller, claims["sandbox"], claims["exp"])
+        if len(authorization) <= _LONGEST:
+            if len(self.known) >= _REMEMBERED:
+                del self.known[next(iter(self.known))]
+            self.known[authorization] = verified
+        return verified
+
+
+class Gate:
+    """Turns an Authorization header into a Caller."""
+
+    def __init__(self, tokens: Tokens, *, lenient: bool, loopback: bool) -> None:
+        """`lenient` accepts any bearer token as the seeded merchant's.
+
+        With `loopback` X-Sandbox-Client-IP is accepted from every caller, otherwise only with the admin key.
+        """
+        self.tokens, self.lenient, self._loopback = tokens, lenient, loopback
+
+    def admit(self, call: Call, operation: Operation) -> None:
+        """Set `call.caller` and `call.store`. Raises Unauthenticated (401) or Forbidden (403).
+
+        Checked in order: present, parses, known, right kind of credential, expired, inactive, address, scopes.
+        """
+        header = call.headers.get(b"authorization")
+        if header is None:
+            raise no_credentials(_API_KEY_HEADER if b"x-api-key" in call.headers else "")
+        caller = call.caller = call.trace.caller = self._caller(call, header, operation.scheme)
+        sandbox = call.sandbox
+        known = sandbox.stores.get(caller.merchant_id)
+        if known is None:
+            raise bad_credentials(
+                "This sandbox has no such merchant, or has none any more.",
+                advice="POST /_sandbox/tokens makes one with a token.",
+            )
+        call.store = store = known
+        if caller.key_id is not None:
+            if caller.networks:
+                self._check_address(call, caller)
+            store.use_key(caller.key_id, iso(sandbox.clock.now))
+        if "*" not in caller.scopes and (lacking := [s for s in operation.scopes if not caller.may(s)]):
+            raise _lacks(min(lacking))
+
+    def sees_everything(self, call: Call) -> bool:
+        """Whether a request has a credential that may read all records of the sandbox's merchant."""
+        header = call.headers.get(b"authorization")
+        if header is None:
+            return False
+        try:
+            caller = self._caller(call, header, "bearer")
+            if caller.networks:
+                self._check_address(call, caller)
+        except Refusal:
+            return False
+        scopes = call.server.document.scopes
+        reads = [scope["name"] for scope in scopes if scope["access"] == "read" and scope["assignable"]]
+        return (
+            caller.projects is None
+            and caller.merchant_id == call.sandbox.store.merchant.id
+            and all(map(caller.may, reads))
+        )
+
+    def _caller(self, call: Call, header: bytes, scheme: str | None) -> Caller:
+        start = header[:9].lower()
+        if start == b"bearer ey" and not self.lenient:
+            return self.tokens.caller(header, call.sandbox.name, call.trace.received / 1000)
+        kind, _, token = header.decode("latin-1").strip().partition(" ")
+        token = token.strip()
+        if kind.lower() != "bearer" or not token:
+            raise no_credentials(_not_bearer(kind.lower(), token))
+        if token.startswith("sk_"):
+            return self._private(call, token, scheme)
+        if token.startswith("pk_"):
+            return self._public(call, token, scheme)
+        try:
+            return self.tokens.caller(
+                b"Bearer " + token.encode("latin-1"), call.sandbox.name, call.trace.received / 1000
+            )
+        except Unauthenticated:
+            if self.lenient:
+                return _seeded_merchant(call.sandbox)
+            raise
+
+    def _private(self, call: Call, token: str, scheme: str | None) -> Caller:
+        value, stores = digest(token), call.sandbox.stores.values()
+        if scheme == "jwt" and any(store.api_keys.holder("digest", value) for store in stores):
+            raise Forbidden(
+                "API keys are managed with a JWT, never with an API key.",
+                advice="POST /_sandbox/tokens issues one.",
+                code="jwt_required",
+                details=[detail("Authorization", "jwt_required", "Send a JWT.", "header")],
+            )
+        return self._key_caller(call, "digest", value, "private_key")
+
+    def _public(self, call: Call, token: str, scheme: str | None) -> Caller:
+        if scheme != "publicBearer" and not self.lenient:
+            raise bad_credentials("A public key only identifies; use the private key or a token here.")
+        return self._key_caller(call, "public_key", token, "public_key")
+
+    def _key_caller(self, call: Call, unique: str, value: str, kind: str) -> Caller:
+        sandbox = call.sandbox
+        for store in sandbox.stores.values():
+            ident = store.api_keys.holder(unique, value)
+            if ident is not None:
+                return _caller_of(sandbox, store, ident, kind)
+        if self.lenient:
+            return _seeded_merchant(sandbox)
+        other = call.server.sandboxes.seeded_owner(unique, value)
+        if other is not None and other != sandbox.name:
+            raise bad_credentials(
+                f"This API key is one of the sandbox {other}, and the request is for {sandbox.name}.",
+                advice="GET /_sandbox/credentials shows its own.",
+            )
+        raise bad_credentials("No API key of this sandbox has this value.")
+
+    def _check_address(self, call: Call, caller: Caller) -> None:
+        claimed = call.headers.get(b"x-sandbox-client-ip")
+        if not self._loopback and not call.server.knows_admin(call.headers.get(b"x-sandbox-admin-key")):
+            claimed = None
+        text = claimed.decode("latin-1") if claimed is not None else call.peer or ""
+        try:
+            address = unmapped(ip_address(text))
+        except ValueError:
+            address = None
+        if address is None or not any(address in network for network in caller.networks):
+            raise Forbidden(
+                f"This API key may not be used from {_shown(text)} (allowed_ips). To try another address, send it as "
+                f"X-Sandbox-Client-IP{'' if self._loopback else ' with the admin key'}.",
+                code="ip_not_allowed",
+                details=[detail("allowed_ips", "ip_not_allowed", "The address is not in the key's list.", "header")],
+            )
+
+
+def network_of(text: str) -> IPv4Network | IPv6Network:
+    """A network or a single address, host bits ignored, as IPv4 where it is IPv4 written as IPv6."""
+    network = ip_network(text, strict=False)
+    if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
+        return IPv4Network((unmapped(network.network_address), network.prefixlen - 96))
+    return network
+
+
+def _not_bearer(kind: str, token: str) -> str:
+    """What an Authorization header that has no bearer token has instead. It is not repeated: it may be a secret."""
+    if kind == "bearer":
+        return "The Authorization header has nothing after Bearer. "
+    if kind == "basic":
+        return "Basic authentication is not known here. "
+    if kind and not token:
+        return "The Authorization header has a credential without the word Bearer before it. "
+    return "The Authorization header does not begin with Bearer. "
+
+
+def _shown(address: str) -> str:
+    """An address as it was sent, cut short."""
+    plain = "".join(sign if sign.isprintable() else "?" for sign in address[:_LONGEST_ADDRESS])
+    return plain or "an unknown address"
+
+
+def recognised(call: Call, authorization: bytes) -> Caller | None:
+    """Whose credential was refused, if this server has issued it: expired, switched off, or of another world."""
+    kind, _, token = authorization.decode("latin-1").strip().partition(" ")
+    token = token.strip()
+    if kind.lower() != "bearer":
+        return None
+    if not token.startswith(("sk_", "pk_")):
+        found: Caller | None = call.server.tokens.caller_of(authorization)
+        return found
+    unique, value = ("digest", digest(token)) if token.startswith("sk_") else ("public_key", token)
+    for store in call.sandbox.stores.values():
+        record = store.api_keys.find(store.api_keys.holder(unique, value) or "")
+        if record is not None:
+            caller = _key_of(record, store.merchant.id).caller
+            return caller if unique == "digest" else _identified(caller)
+    return None
+
+
+def _lacks(scope: str) -> Forbidden:
+    return Forbidden(
+        f"This credential lacks the scope {scope}.",
+        details=[detail("scope", "required", scope, "header")],
+        headers={"WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{scope}"'},
+    )
+
+
+def _seeded_merchant(sandbox: Sandbox) -> Caller:
+    merchant = sandbox.store.merchant
+    return Caller("jwt", merchant.user_id, merchant.id, frozenset("*"))
+
+
+class _Key(NamedTuple):
+    """An API key as a caller, with its expiry and whether it is active."""
+
+    caller: Caller
+    expires_at: str | None
+    is_active: bool
+
+
+@lru_cache(maxsize=4096)  # records never change: a changed key is a new record
+def _key_of(record: Record, merchant_id: str) -> _Key:
+    public, hidden = orjson.loads(record.public), orjson.loads(record.hidden)
+    caller = Caller(
+        "private_key",
+        hidden["user_id"],
+        merchant_id,
+        frozenset(public["scopes"]),
+        record.id,
+        frozenset(hidden["allowed_projects"]) if hidden["allowed_projects"] else None,
+        tuple(network_of(text) for text in public["allowed_ips"]),
+    )
+    return _Key(caller, public["expires_at"], public["is_active"])
+
+
+def _caller_of(sandbox: Sandbox, store: Store, ident: str, kind: str) -> Caller:
+    record = store.api_keys.find(ident)
+    assert record is not None
+    caller, expires_at, active = _key_of(record, store.merchant.id)
+    if expires_at is not None and expires_at <= iso(sandbox.clock.now):
+        raise bad_credentials("This API key has expired.", "api_key_expired")
+    if not active:
+        raise bad_credentials("This API key is switched off (is_active).", "api_key_inactive")
+    return _identified(caller) if kind == "public_key" else caller
+
+
+def _identified(caller: Caller) -> Caller:
+    """The caller of the public half of a key, which only identifies."""
+    return replace(caller, kind="public_key", scopes=frozenset())
