@@ -170,7 +170,6 @@ def _served(
     gate = Gate(tokens, lenient=settings.lenient_auth, loopback=settings.loopback)
     documents = {"": document, CONTROL: control}
     compiled = {"": schemas, CONTROL: Schemas(control.raw, known)}
-    app = Application(Dispatch(documents, compiled, shipped))
     rehearsal = Rehearsal(lambda: app.layer(Routing))
     server = Server(
         __version__,
@@ -201,9 +200,10 @@ def _served(
         (file.name for file in (PACKAGE / "console" / "static").iterdir()),
     )
     limit = () if settings.rate_limit is None else (partial(RateLimit, rule=settings.rate_limit),)
-    app.serve(
-        server,
-        [
+
+    def layers(server: Server) -> list[Any]:
+        """What a request meets on its way to Dispatch, in this order."""
+        return [
             partial(RequestContext, server=server, hosts=hosts, origins=origins),
             partial(HostPolicy, hosts=hosts),
             partial(SandboxSelection, server=server, hosts=hosts, pages=pages),
@@ -219,8 +219,10 @@ def _served(
             FirstUse,
             TimeTravel,
             Idempotency,
-        ],
-    )
+        ]
+
+    app = Application(Dispatch(documents, compiled, shipped), layers)
+    app.serve(server)
     for base, part, package in (
         ("", document, OPERATIONS),
         (CONTROL, control, "stub_server.operations.control"),

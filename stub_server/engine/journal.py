@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from time import perf_counter_ns, time_ns
+from time import perf_counter_ns
 from typing import Any, Final
 
+from ..kernel.clock import wall_ms
 from .log import Budget
 
 KEPT = 2_000
@@ -75,7 +76,7 @@ class Trace:
         self.id, self.at, self.method, self.sandbox, self.before = ident, at, method, sandbox, before
         self.path = path if len(path) <= LONGEST else path[:LONGEST] + "…"
         self.query = query if len(query) <= LONGEST else query[:LONGEST] + "…".encode()
-        self.began, self.received = perf_counter_ns(), time_ns() // 1_000_000
+        self.began, self.received = perf_counter_ns(), wall_ms()
 
     @property
     def answer(self) -> bytes | None:

@@ -116,15 +116,6 @@ class Sandbox:
 
     # -- change
 
-    def latch(self) -> bool:
-        """Set the clock to the time of what begins now; False where something is due before. A glance at the jobs."""
-        now = self.clock.now if self.is_advancing else self.clock.read()
-        jobs = self.timers.jobs
-        if jobs and jobs[0][0] <= now:
-            return False
-        self.clock.now = now
-        return True
-
     def take(self, step: Step, opened: Iterable[Opened] | None = None, reached: Sandbox | None = None) -> None:
         """Append a step to the log and fold it. When appending fails the world is as it was.
 

@@ -34,7 +34,7 @@ def tick(sandbox: Sandbox) -> int | None:
     Where more is due, answers the instant up to which it is to be done first, by `pass_on`. A clock that advances
     stands between its deliveries.
     """
-    if sandbox.latch():
+    if sandbox.clock.latch(sandbox.timers.jobs, stands=sandbox.is_advancing):
         return None
     now = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
     if sandbox.turn.locked():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from connexion.middleware import ConnexionMiddleware
@@ -20,13 +20,14 @@ class Application(ConnexionMiddleware):
     server: Server
     sandboxes: Sandboxes
 
-    def __init__(self, dispatch: ASGIApp) -> None:
-        """`dispatch` is the innermost layer."""
+    def __init__(self, dispatch: ASGIApp, layers: Callable[[Server], Sequence[Any]]) -> None:
+        """`dispatch` is the innermost layer; `layers` returns those around it: classes that take the next layer."""
         super().__init__(dispatch, import_name=__name__, middlewares=[])
+        self._layers = layers
 
-    def serve(self, server: Server, layers: Sequence[Any]) -> None:
-        """Have these layers around Dispatch: classes, or partials of them, that take the next one."""
-        self.server, self.sandboxes, self.middlewares = server, server.sandboxes, [*layers]
+    def serve(self, server: Server) -> None:
+        """Have this server behind the layers. Before the first request alone."""
+        self.server, self.sandboxes, self.middlewares = server, server.sandboxes, [*self._layers(server)]
 
     def layer(self, kind: type[Layer]) -> Layer:
         """The layer of a kind, once the first request has come."""

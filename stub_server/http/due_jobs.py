@@ -28,7 +28,8 @@ class DueJobs:
         if self._keeper.unknown and call.path not in SERVED_WHEN_BROKEN:
             self._keeper.check(sandbox)
         if not sandbox.is_broken:
-            if not sandbox.latch() and (until := tick(sandbox)) is not None:
+            is_due = not sandbox.clock.latch(sandbox.timers.jobs, stands=sandbox.is_advancing)
+            if is_due and (until := tick(sandbox)) is not None:
                 return self._later(until, scope, receive, send)
             trace.at, trace.before = sandbox.clock.now, sandbox.log.number
         if sandbox.is_broken:

@@ -1,12 +1,12 @@
 """The sandbox clock: UTC in whole milliseconds, running or frozen, never going back."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from time import time_ns
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 SECOND = 1_000
 MINUTE = 60 * SECOND
@@ -128,6 +128,17 @@ class Clock:
     def read(self) -> int:
         """The present time in ms, without latching it. A running clock stops where the last one can be set to."""
         return self.now if self.frozen else max(self.now, min(self.wall() + self._offset, LATEST_START))
+
+    def latch(self, jobs: Sequence[tuple[Any, ...]], *, stands: bool) -> bool:
+        """Set `now` to the time of what begins now; False where the first of the jobs is due before.
+
+        A clock that `stands` is one that advances from delivery to delivery.
+        """
+        now = self.now if stands else self.read()
+        if jobs and jobs[0][0] <= now:
+            return False
+        self.now = now
+        return True
 
     @property
     def state(self) -> ClockState:

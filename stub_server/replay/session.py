@@ -103,29 +103,30 @@ class Session:
         self.timepiece.now = recording.requests[0]["wall"] if recording.requests else 0
         self._settings = settings_of(about, len(recording.requests), overlays, scenario)
         with wall_from(self.timepiece):
-            self._edge = create_app(self._settings)
+            self._app = create_app(self._settings)
         rate = about["behaviour"]["rate_limit"]
         self._receivers = Receivers(recording.outside, self.timepiece, self._world)
         sender = SilentSender(__version__, self._receivers)
         courier = SilentCourier(sender, self._receivers)
         server = dataclasses.replace(
-            self._edge.server,
+            self._app.server,
             courier=courier,
             sender_abroad=sender,
             rate_limit=None if rate is None else tuple(rate),
             waits=False,
         )
-        self._edge.server, self._courier = server, courier
+        self._app.serve(server)
+        self._courier = courier
         self._callers = Callers(server.tokens, _SECRET, self.name)
         self._ids = RequestIds(self.name)
         self._comparing = Comparing(
             other_secret=about["behaviour"]["has_secret"] or not recording.secrets, other_file=scenario is not None
         )
         self._ended: list[Trace] = []
-        self._edge.listener = lambda trace, warnings: self._ended.append(trace)
+        server.listeners.append(lambda trace, warnings: self._ended.append(trace))
 
     def _world(self) -> Sandbox:
-        return self._edge.server.sandboxes.entry(self.name).world
+        return self._app.server.sandboxes.entry(self.name).world
 
     async def run(self) -> Outcome:
         """Send everything, until an answer differs."""
@@ -139,7 +140,7 @@ class Session:
             world.held = SILENT if held == SILENT else min(held, world.events.raised)
 
         state = carried.state
-        await self._edge.server.sandboxes.put_in_place(state.name, state.scenario, state.seed, fill)
+        await self._app.server.sandboxes.put_in_place(state.name, state.scenario, state.seed, fill)
         compared, aside = 0, defaultdict[str, list[str]](list)
         for request in self.recording.requests:
             reason, diff = self._aside.get(request["id"]), ""
@@ -203,7 +204,7 @@ class Session:
 
         self._ended.clear()
         try:
-            await self._edge(self._scope(request, body, credential), receive, send)
+            await self._app(self._scope(request, body, credential), receive, send)
         except ConnectionResetError:  # as then: a request asked for it
             pass
         finally:
@@ -221,7 +222,7 @@ class Session:
                 told = b"%d" % len(body)
             elif name.encode() == CONTROL_KEY and value == REDACTED:
                 is_right = request["code"] != "admin_key_required" or not opens(request["path"])
-                told = (self._edge.server.sandboxes.control_key(self.name) if is_right else "another").encode()
+                told = (self._app.server.sandboxes.control_key(self.name) if is_right else "another").encode()
             elif name.encode() == _ADMIN and value == REDACTED:
                 told = (_KEY if request["code"] != "admin_key_required" else "another").encode()
             headers.append((name.encode("latin-1"), told))

@@ -129,7 +129,8 @@ def test_a_page_of_this_server_and_a_named_one_with_a_credential_see_records(ser
 )
 def test_the_terminal_says_which_origin_was_refused(serve: Serve, method: str, path: str, says: str | None) -> None:
     live, lines = serve(), io.StringIO()
-    log = live.app.listener = RequestLog("requests", lines)
+    log = RequestLog("requests", lines)
+    live.app.server.listeners.append(log)
     headers: list[Header] = [("Origin", FOREIGN), ("Access-Control-Request-Method", "GET")]
     Door(live.port, "", "").ask(method, path, headers=headers, token=None)
     until = monotonic() + 10
