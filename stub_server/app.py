@@ -216,8 +216,8 @@ def _served(
             Security,
             partial(Validation, schemas=compiled, shipped=shipped, ignore_unknown=settings.ignore_unknown),
             BodyFaults,
-            FirstUse,
             TimeTravel,
+            FirstUse,
             Idempotency,
         ]
 

@@ -34,7 +34,7 @@ def module_of(package: str, tag: str) -> str:
 
 
 class _Found(Resolution):
-    """Imports the handler's module when somebody asks for the handler: only Terminal does, at its first request."""
+    """Imports the module of a handler when it is asked for: Validation and Dispatch do, at the first request."""
 
     def __init__(self, find: Callable[[], Callable[..., Any]], operation_id: str) -> None:
         self._find, self.operation_id = find, operation_id

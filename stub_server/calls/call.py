@@ -19,6 +19,7 @@ from ..kernel.record import Body, Record, Row
 from ..store.memory import Store
 from ..store.table import Table
 from ..worlds.entry import Entry
+from ..worlds.keeping import unwritten
 
 if TYPE_CHECKING:
     from .reply import Streamed
@@ -91,7 +92,8 @@ class Head:
 class Call:
     """The first argument of every handler, which reads through `store` and writes to `draft` only.
 
-    It is made when a request arrives. What a layer of `http/` adds is set once, by that layer, which is named below.
+    It is made when a request arrives. What a layer of `http/` adds stands below its name. `sandbox` and `store` are set
+    by SandboxSelection and Security, and replaced by FirstUse and TimeTravel.
     """
 
     # SandboxSelection
@@ -133,7 +135,7 @@ class Call:
     # Idempotency
     reply_key: tuple[ReplyKey, bytes] | None = None
     """Under which key its reply is saved, and the fingerprint of the request."""
-    # Whoever answers: a page, Idempotency or Dispatch
+    # The layer that answers, and RequestContext for a refusal
     answer: Answer
     """What is sent, by RequestContext alone."""
     stream: Streamed | None = None
@@ -283,10 +285,17 @@ class Call:
             self.note(step)
         self.drafted = None
 
+    @property
+    def is_undone(self) -> bool:
+        """Whether the sandbox lost steps, which the store could not write, since the operation began."""
+        return self.sandbox.undone_at > (self.trace.rule_at or self.trace.began)
+
     def check_there(self) -> None:
-        """Refuse what waited while its world was reset or deleted. Raises Unavailable."""
+        """Refuse what waited while its sandbox was reset or deleted, or lost what it had done. Raises Unavailable."""
         if self.sandbox.is_gone:
             raise Unavailable(_GONE, headers={"Retry-After": "0"})
+        if self.has_recorded and self.is_undone:
+            raise unwritten("it could not be for a moment")
 
     def note(self, step: Step) -> None:
         """Have the journal know the step, and what it raised."""

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
@@ -80,14 +80,21 @@ class Reply:
         return self
 
 
+class Chunks(Protocol):
+    """The pieces of a body, such as an async generator."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+    async def aclose(self) -> None:
+        """No more are wanted."""
+
+
 class Streamed(Reply):
     """A 200 whose body goes on: `chunks` are sent as they come. An async operation alone may answer with it."""
 
     __slots__ = ("chunks",)
 
-    def __init__(
-        self, chunks: AsyncIterator[bytes], media: bytes, headers: tuple[tuple[bytes, bytes], ...] = ()
-    ) -> None:
+    def __init__(self, chunks: Chunks, media: bytes, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
         super().__init__(200, (), None, ((b"cache-control", b"no-store"), *headers), media)
         self.chunks = chunks
 

@@ -106,7 +106,7 @@ class Rehearsal:
             if call.faults is not None:
                 call.faults.end()
         if call.stream is not None:
-            await call.stream.chunks.aclose()  # type: ignore[attr-defined]  # a generator is one in all but name
+            await call.stream.chunks.aclose()
             return Answer(200)
         status, _, _, body = call.answer
         return Answer(status, body) if status < 400 else _refused(status, body)

@@ -163,6 +163,7 @@ class AccessPolicy:
         if origin is not None and call.method == "OPTIONS" and _PREFLIGHT in call.headers:
             return self._preflight(call, origin)
         if call.path.startswith(CONTROL):
+            call.trace.at = call.sandbox.clock.read()  # of what is refused here
             check_control(call, call.path, call.sandbox.name)
         return self.app(scope, receive, send)
 

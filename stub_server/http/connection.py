@@ -30,14 +30,18 @@ _BEFORE_THE_BODY = ("route", "auth")
 PATIENCE = 5.0  # seconds that a reader may take none of what is sent
 
 
+class HungUp(ConnectionResetError):
+    """The connection was closed on purpose, and there is none to close: a client in the same process sees this."""
+
+
 async def hang_up(scope: Scope, receive: Receive, *, unsent: bool) -> None:
     """Close the connection, `unsent` without what is still to be sent.
 
-    Raises ConnectionResetError where there is none, as a client in the same process would see it.
+    Raises HungUp where there is none.
     """
     transport = scope.get("state", {}).get(TRANSPORT)
     if transport is None:
-        raise ConnectionResetError("a fault rule of the sandbox dropped the connection")
+        raise HungUp("a fault rule of the sandbox dropped the connection")
     if unsent:
         transport.abort()
     else:
@@ -121,7 +125,7 @@ async def send_pieces(reply: Streamed, headers: Headers, scope: Scope, receive: 
         await hang_up(scope, receive, unsent=True)
     finally:
         left.cancel()
-        await reply.chunks.aclose()  # type: ignore[attr-defined]  # a generator is one in all but name
+        await reply.chunks.aclose()
 
 
 async def _left(receive: Receive) -> None:

@@ -17,7 +17,7 @@ from ..kernel.text import nearest, warning_of
 from ..worlds.catching_up import catch_up
 from ..worlds.keeping import unwritten
 from .access import DELIVERY, VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin, lets_read
-from .connection import WHOLE, SendWhole, hang_up, read_late, send_pieces, sent_lines
+from .connection import WHOLE, HungUp, SendWhole, hang_up, read_late, send_pieces, sent_lines
 from .fault_injection import DELAY, PREFER, SIMULATE
 from .refusals import Headers, render
 from .selection import turn_back
@@ -62,29 +62,36 @@ class RequestContext:
         call = Call(scope["method"], scope["path"], scope["query_string"], head, default, self._server)
         call.client, call.warnings = scope.get("client"), head.warnings
         scope[CALL] = call
-        is_refused = False
+        is_answered = False
         try:
             try:
                 await self.app(scope, receive, send)
-                await self._answer(call, whole, scope, receive, send)
-            except ConnectionResetError:
-                raise
+                if call.pending is not None:  # nobody used the sandbox
+                    turn_back(call)
             except Exception as error:
-                if call.has_begun and call.trace.status:  # nothing can be said any more: the server cuts the connection
-                    raise
-                is_refused = True
                 await self._refuse(error, call, receive)
-            if is_refused:
-                await self._answer(call, whole, scope, receive, send)
+            while not is_answered:
+                try:
+                    await self._answer(call, whole, scope, receive, send)
+                    is_answered = True
+                except HungUp:
+                    raise
+                except Exception as error:
+                    if call.trace.status:  # nothing can be said any more: the server cuts the connection
+                        raise
+                    await self._refuse(error, call, receive)
         except CancelledError:  # the server stops, and what this request waits for takes longer
             await hang_up(scope, receive, unsent=True)
         finally:
             self._end(call)
+            del scope[CALL]  # an idle connection keeps its last scope
 
     async def _refuse(self, error: Exception, call: Call, receive: Receive) -> None:
         """Have a refusal be the answer."""
         if not call.has_begun:
             call.begin()
+        if call.stream is not None:
+            await call.stream.chunks.aclose()
         asked = call.sandbox.name
         if call.pending is not None or call.created is not None:
             turn_back(call)
@@ -119,7 +126,7 @@ class RequestContext:
             parts, body = (b"",), b""
         elif kept is not None:
             parts = (body[:kept],)
-        trace.parts, trace.length = parts, len(body)
+        trace.parts, trace.length = parts, len(body) if kept is None else kept
         lines = None if whole is None else whole(status, headers, body)
         if lines is not None:
             trace.sent = lines
@@ -149,11 +156,12 @@ class RequestContext:
         try:
             if keeper.is_behind:
                 await keeper.settled(call.sandbox)
-            if call.sandbox.undone_at > trace.began:
+            if call.is_undone:
                 raise keeper.failure or unwritten("it could not be for a moment")
-        except Unavailable:
+        except Unavailable as error:
             trace.after, trace.events, trace.deliveries = None, (), ()
-            raise
+            # Many requests get the same exception from the store. Its traceback would keep all of them.
+            raise Unavailable(error.message, code=error.code, headers=error.headers) from None
 
     def _complete(self, call: Call, status: int, headers: Headers) -> None:
         """Add the headers of every answer."""

@@ -76,8 +76,7 @@ class FaultInjection(SpecMiddleware):
         await injection.have(wish for wish in wishes if wish not in late)
         if injection.is_undecided:
             await injection.have(rules.by_request(request, now))
-        if injection.drops(BEFORE):
-            call.answer = 0, [], (b"",), b""
+        if injection.drops_before():
             return
         if injection.is_undecided and (late or rules.read_bodies):
             injection.of_body = lambda body: chain(late, rules.by_body(request, body, now))
@@ -100,8 +99,10 @@ class BodyFaults:
         self, of_body: Callable[[Any], Iterable[Effect]], scope: Scope, receive: Receive, send: Send
     ) -> None:
         call: Call = scope[CALL]
-        await call.faults.have(of_body(call.arguments.get("body")))
-        await self.app(scope, receive, send)
+        injection: Injection = call.faults
+        await injection.have(of_body(call.arguments.get("body")))
+        if not injection.drops_before():
+            await self.app(scope, receive, send)
 
 
 class Effects:
@@ -199,9 +200,12 @@ class Injection:
         """Whether nothing but waiting has happened yet."""
         return self._effect is None
 
-    def drops(self, when: str) -> bool:
-        """Whether the connection ends `before` or `after` the change."""
-        return self._effect is not None and self._effect.drop == when
+    def drops_before(self) -> bool:
+        """Whether the connection ends before the change: nothing is answered then."""
+        if self._effect is None or self._effect.drop != BEFORE:
+            return False
+        self._call.answer = 0, [], (b"",), b""
+        return True
 
     async def have(self, effects: Iterable[Effect]) -> None:
         """Wait as long as they say, up to the first that does more; the rest are not looked at.

@@ -137,7 +137,9 @@ async def create_pending(call: Call) -> None:
         store = sandbox.stores.get(call.store.merchant.id)
         if store is None:
             raise Unavailable("The sandbox has just been made. Send the request again.", headers={"Retry-After": "0"})
-        call.sandbox, call.store, call.trace.id = sandbox, store, sandbox.ids.request()
+        call.trace.id = sandbox.ids.request()
+        if call.sandbox is pending:  # and not its past
+            call.sandbox, call.store = sandbox, store
     call.pending = None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from http import HTTPStatus
 from time import perf_counter
 from typing import Any
@@ -19,7 +19,7 @@ from .showing import plain
 CHUNK = 64 * 1024  # bytes
 
 
-async def archive(traces: list[Trace], base_url: str, version: str) -> AsyncIterator[bytes]:
+async def archive(traces: list[Trace], base_url: str, version: str) -> AsyncGenerator[bytes, None]:
     """The archive in chunks; others are served between them. `traces` are newest first, and let go as they are told.
 
     `base_url` is the address of the world. Times are the machine's: those of a sandbox may stand still.

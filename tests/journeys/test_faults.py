@@ -201,11 +201,12 @@ def lost(world: World, **options: Any) -> Json:
     return body
 
 
+@pytest.mark.parametrize("body", [{}, {"body": {"$.projectId": "*"}}], ids=["any", "by its body"])
 @pytest.mark.parametrize(("when", "made"), [("before", 0), ("after", 1)])
-def test_a_connection_is_dropped_before_or_after_the_change(world: World, when: str, made: int) -> None:
+def test_a_connection_is_dropped_before_or_after_the_change(world: World, when: str, made: int, body: Json) -> None:
     """The client cannot tell the two apart, and only one of them has made the order."""
     before = done(world.api.get("/v2/orders", params={"limit": 1}))["pagination"]["total"]
-    world.rule({"drop_connection": when}, match={"operationId": "createPixOrder"})
+    world.rule({"drop_connection": when}, match={"operationId": "createPixOrder"} | body)
     lost(world)
     assert made == done(world.api.get("/v2/orders", params={"limit": 1}))["pagination"]["total"] - before
 

@@ -203,3 +203,42 @@ def test_a_change_for_which_the_store_is_locked_is_not_done(
         other.execute("rollback")
         created(api.post("/v2/customers", json=body))
         assert 1 == api.get("/v2/customers").json()["pagination"]["total"]
+
+
+@pytest.mark.check
+def test_who_waited_while_a_change_was_undone_is_answered_in_the_one_shape(tmp_path: Path) -> None:
+    """What was read may be what was undone; what begins only afterwards is done."""
+    with (
+        Process("--store", str(tmp_path / "store"), *NOW) as server,
+        server.api() as api,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        disk, nobody = Disk(server), "/v2/customers/00000000-0000-4000-8000-000000000000"
+        created(api.post("/v2/customers", json=customer_body()))
+        read = pool.submit(api.get, nobody, headers={"X-Sandbox-Delay": "1500; after"})
+        late = pool.submit(api.post, "/v2/customers", json=customer_body(), headers={"X-Sandbox-Delay": "1500"})
+        sleep(0.5)
+        disk.fill()
+        refused(api.post("/v2/customers", json=customer_body()))
+        disk.free()
+        refused(read.result())
+        made = created(late.result())["customer"]["id"]
+        assert 200 == api.get(f"/v2/customers/{made}").status_code
+
+
+@pytest.mark.check
+def test_a_key_keeps_no_answer_about_what_was_undone(tmp_path: Path) -> None:
+    """A test send records its delivery before it waits for the receiver. The store lost that step meanwhile."""
+    store = ("--store", str(tmp_path / "store"))
+    with receiving() as receiver, Process(*store, *NOW) as server, server.api() as api, ThreadPoolExecutor(1) as pool:
+        disk, receiver.delay = Disk(server), 1.5
+        hook = created(api.post("/v2/webhooks", json={"url": receiver.url, "events": ["order.paid"]}))["webhook"]
+        send, key = f"/v2/webhooks/{hook['id']}/test", {"Idempotency-Key": "once"}
+        disk.fill()
+        lost = pool.submit(api.post, send, headers=key)
+        sleep(0.5)
+        disk.free()
+        assert 200 == api.get("/v2/plans").status_code
+        refused(lost.result())
+        log = api.post(send, headers=key).json()["log"]["id"]
+        assert 200 == api.get(f"/v2/webhooks/logs/{log}").status_code

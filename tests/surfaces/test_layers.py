@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from connexion.middleware.abstract import ROUTING_CONTEXT
 
 from stub_server.app import create_app
 from stub_server.calls.call import CALL, Call, Caller
+from stub_server.calls.reply import Streamed
 from stub_server.contract.secrets import Secrets
 from stub_server.engine.draft import Draft
 from stub_server.engine.step import Cause
@@ -130,6 +131,34 @@ def test_request_context_sends_what_the_layers_leave(app: Application) -> None:
     assert {b"x-request-id", b"vary"} <= {name for name, _ in layer.sent[0]["headers"]}
 
 
+def test_request_context_ends_a_stream_that_it_cannot_send(app: Application) -> None:
+    """The sandbox has lost what the request saw, while it was answered."""
+
+    async def pieces() -> AsyncGenerator[bytes, None]:
+        yield b"{}"
+
+    chunks = pieces()
+
+    async def answer(call: Call) -> None:
+        call.begin()
+        call.trace.began = 0
+        call.stream = Streamed(chunks, b"application/json")
+
+    world = app.sandboxes.default
+    world.undone_at = 1
+    try:
+        Alone(app, "RequestContext", answer).ask("GET", "/here", begun=False)
+    finally:
+        world.undone_at = 0
+    with pytest.raises(StopAsyncIteration):
+        asyncio.run(anext_of(chunks))
+
+
+async def anext_of(chunks: AsyncGenerator[bytes, None]) -> bytes:
+    """The next piece."""
+    return await anext(chunks)
+
+
 def test_host_policy_refuses_other_names_and_deliveries(app: Application) -> None:
     layer = Alone(app, "HostPolicy")
     assert "host_not_allowed" == layer.refused("GET", "/v2/plans", headers={"host": "evil.example"})
@@ -232,6 +261,10 @@ def test_body_faults_act_on_valid_requests(app: Application) -> None:
     injection.of_body = list
     of_rule = {"body": [Effect("rule", status=503, code="simulated_fault")]}
     assert "simulated_fault" == layer.refused("GET", "/v2/plans", faults=injection, arguments=of_rule)
+    dropped = before.ask("GET", "/v2/plans", operation="listPlans", headers={"x-sandbox-delay": "0"}).faults
+    dropped.of_body = list
+    layer.ask("GET", "/v2/plans", faults=dropped, arguments={"body": [Effect("rule", drop="before")]})
+    assert 0 == len(layer.passed)
     layer.ask("GET", "/v2/plans")
     assert 1 == len(layer.passed)
 

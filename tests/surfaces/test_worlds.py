@@ -343,3 +343,10 @@ def test_a_page_under_a_strangers_name_makes_no_worlds(live: Live, host: str) ->
     name = f"rebound-{len(host)}"
     refused(Door(live.port, f"/s/{name}", "x").ask("GET", "/v2/customers", host=host), 403, "host_not_allowed")
     assert live.app.sandboxes.find(name) is None
+
+
+def test_the_journal_knows_the_id_of_an_answer_that_created_nothing(live: Live) -> None:
+    """Nobody uses a sandbox by asking which methods a path has: the journal of `default` has the request."""
+    answer = httpx2.options(f"{live.url}/s/never-used/v2/customers", verify=NO_TLS)
+    kept = httpx2.get(f"{live.url}/_sandbox/requests/{answer.headers['X-Request-Id']}", verify=NO_TLS)
+    assert (204, 200, None) == (answer.status_code, kept.status_code, live.app.sandboxes.find("never-used"))

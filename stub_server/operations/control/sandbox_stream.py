@@ -4,7 +4,7 @@ Nothing is queued for a reader: he has a position in what is kept anyway, so one
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
 from itertools import islice, takewhile
 from typing import Any
@@ -116,7 +116,7 @@ class Place:
         return b"event: %b\nid: %b\ndata: %b\n\n" % (kind.encode(), str(self).encode(), body)
 
 
-async def _follow(server: Server, name: str, place: Place) -> AsyncIterator[bytes]:
+async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[bytes, None]:
     loop = asyncio.get_running_loop()
     clocks = frozenset(o.id for o in server.control.operations.values() if o.tag == "Sandbox clock")
     server.followers.add(place)
