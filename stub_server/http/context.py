@@ -46,6 +46,7 @@ class RequestContext:
     def __init__(self, app: ASGIApp, server: Server, hosts: Hosts, origins: Origins) -> None:
         """`origins` are the pages that may read the API."""
         self.app, self._server, self._origins = app, server, origins
+        self._sandboxes, self._keeper, self._listeners = server.sandboxes, server.sandboxes.keeper, server.listeners
         secrets = Secrets(server.document, server.control, admin_key=server.admin_key)
         self._read_headers, self._journal = HeaderReader(hosts, secrets), JournalWriter(secrets)
 
@@ -58,7 +59,7 @@ class RequestContext:
         whole: SendWhole | None = extensions.pop(WHOLE, None)
         scope["extensions"] = {**extensions}  # Connexion writes into it
         head = self._read_headers(scope["headers"])
-        default = self._server.sandboxes.default
+        default = self._sandboxes.default
         call = Call(scope["method"], scope["path"], scope["query_string"], head, default, self._server)
         call.client, call.warnings = scope.get("client"), head.warnings
         scope[CALL] = call
@@ -119,7 +120,7 @@ class RequestContext:
                 return
             answer, kept = damaged
         status, headers, parts, body = answer
-        if (self._server.sandboxes.keeper.is_behind or call.sandbox.undone_at > trace.began) and status < 500:
+        if (self._keeper.is_behind or call.sandbox.undone_at > trace.began) and status < 500:
             await self._settle(call)
         self._complete(call, status, headers)
         if call.method == "HEAD":
@@ -152,7 +153,7 @@ class RequestContext:
 
     async def _settle(self, call: Call) -> None:
         """Wait until the store has what a call did or saw. Raises Unavailable where it was undone."""
-        trace, keeper = call.trace, self._server.sandboxes.keeper
+        trace, keeper = call.trace, self._keeper
         try:
             if keeper.is_behind:
                 await keeper.settled(call.sandbox)
@@ -191,22 +192,21 @@ class RequestContext:
             self._journal.write(call)
         else:
             self._journal.pass_by(call)
-        for listener in self._server.listeners:
+        for listener in self._listeners:
             listener(trace, trace.warnings)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """What is done when the server starts and when it stops: deliveries are sent in between."""
-        server = self._server
-        sandboxes = server.sandboxes
+        server, sandboxes = self._server, self._sandboxes
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
                 await catch_up(sandboxes.worlds(), server.closing)
-                sandboxes.keeper.start(sandboxes.lane)
+                self._keeper.start(sandboxes.lane)
                 server.courier.start(sandboxes.worlds())
             else:
                 await server.courier.stop(server.closing.since)
-                await sandboxes.keeper.stop()
+                await self._keeper.stop()
             await send({"type": message["type"] + ".complete"})
             if message["type"] == "lifespan.shutdown":
                 return
