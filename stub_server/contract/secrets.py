@@ -353,7 +353,7 @@ def _without(text: str, value: str) -> str:
 
 
 def _equal(text: str, at: int, value: str) -> int:
-    """How many characters a text has from a place on in common with a value, whose beginning stands there."""
+    """How many characters of a text, from a place on, are those that a value begins with."""
     end = min(_SHOWN, len(value))
     while end + _BLOCK <= len(value) and text[at + end : at + end + _BLOCK] == value[end : end + _BLOCK]:
         end += _BLOCK

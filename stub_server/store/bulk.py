@@ -22,7 +22,7 @@ _Unwritten: TypeAlias = tuple[str, int, int, Body, tuple[Body, Callable[[Body], 
 
 
 def rebuilt(table: Table, rows: Mapping[int, Record] | None = None) -> Table:
-    """A table of the same records, or of others, whose indexes, sums and views are made anew."""
+    """A table of the same records, or of others, with its indexes, sums and views built again."""
     twin = table.blank()
     rows = table.rows if rows is None else rows
     for key in sorted(rows):
