@@ -16,7 +16,7 @@ SERVED_WHEN_BROKEN = frozenset((f"{CONTROL}/health", f"{CONTROL}/reset"))
 
 
 class DueJobs:
-    """Refuses a sandbox that cannot be served."""
+    """Has time pass in the sandbox, and refuses one that cannot be served."""
 
     def __init__(self, app: ASGIApp, server: Server) -> None:
         self.app, self._waiting, self._lane = app, server.waiting, server.sandboxes.lane

@@ -103,6 +103,7 @@ class Alone:
             self.sent.append(message)
 
         asyncio.run(self._stack(scope, receive, send))
+        self.holds_call = CALL in scope
         return call
 
     def refused(self, *asked: Any, **known: Any) -> str:
@@ -129,6 +130,7 @@ def test_request_context_sends_what_the_layers_leave(app: Application) -> None:
     layer.ask("GET", "/refused", begun=False)
     assert (400, True) == (layer.sent[0]["status"], b"malformed_request" in layer.sent[1]["body"])
     assert {b"x-request-id", b"vary"} <= {name for name, _ in layer.sent[0]["headers"]}
+    assert not layer.holds_call, "an idle connection keeps the scope of its last request"
 
 
 def test_request_context_ends_a_stream_that_it_cannot_send(app: Application) -> None:
