@@ -27,9 +27,7 @@ from .explain.explaining import Explainer
 from .explain.live_examples import LiveExamples
 from .explain.mending import Mender
 from .explain.rehearsal import Rehearsal
-from .files.directory import Directory
 from .files.package import MOST_BYTES, BadFile
-from .files.states import StoreError
 from .http.access import AccessPolicy, HostPolicy, Hosts, Origins
 from .http.application import Application
 from .http.context import RequestContext
@@ -47,13 +45,16 @@ from .http.validation import Validation
 from .kernel.clock import wall_seconds
 from .kernel.problem import Unavailable
 from .kernel.record import Body
+from .persistence import sqlite, takeover
+from .persistence.persistence import SALVAGE, Persistence
+from .persistence.rows import Damage, StoreError
+from .persistence.store import Store
 from .resolver import Handlers, check_fit
 from .seeding.world import Seeding
 from .settings import Settings
 from .store.tables import Layout, table_specs
 from .version import __version__
 from .worlds.entry import Origin
-from .worlds.keeping import Keeper
 from .worlds.sandboxes import Sandboxes
 
 PACKAGE = Path(__file__).parent
@@ -90,16 +91,12 @@ def create_app(settings: Settings | None = None) -> Application:
                     raise bundle.name_overlays(settings.overlays, error, shipped.raw) from None
     known = formats(is_document_here, is_document_unchecked)
     schemas = Schemas(document.raw, known, open_objects=settings.ignore_unknown)
-    directory = (
-        None
-        if settings.store is None
-        else Directory(settings.store, always=settings.sync == "always", salvage=settings.salvage)
-    )
+    store = None if settings.store is None else _opened(settings.store, settings)
     try:
-        return _served(settings, document, control, shipped, schemas, known, directory)
+        return _served(settings, document, control, shipped, schemas, known, store)
     except BaseException as error:
-        if directory is not None:
-            directory.close()
+        if store is not None:
+            store.close()
         if isinstance(error, Unavailable):
             raise StoreError(f"--store {settings.store}: {error}") from None
         raise
@@ -112,11 +109,11 @@ def _served(
     shipped: Document | None,
     schemas: Schemas,
     known: Formats,
-    directory: Directory | None,
+    store: Store | None,
 ) -> Application:
-    """The server of these contracts, and of the worlds in a directory."""
+    """The server of these contracts, and of the sandboxes in a store."""
     fresh = secrets.token_bytes(32)
-    random = fresh if directory is None else directory.secret(fresh)
+    random = fresh if store is None else store.secret(fresh)
     secret = settings.signing_secret(random)
     tokens = Tokens(secret, wall_seconds)
     running = document.lifecycles["Subscription"].sets["running"]
@@ -161,7 +158,7 @@ def _served(
             open_names=settings.loopback,
             bell=courier.ring,
             lane=courier.lane,
-            keeper=Keeper(directory, "" if directory is None else _fingerprint(document)),
+            persistence=Persistence(store, "" if store is None else _fingerprint(document)),
             restored=None if settings.restore is None else partial(_file, settings.restore),
         )
     except ContractViolation as error:  # an overlay may ask of answers what no record has
@@ -229,6 +226,15 @@ def _served(
     ):
         app.add_api(thin(part.raw), base_path=base, resolver=Handlers(part, package), gate=gate, documents=documents)
     return app
+
+
+def _opened(path: Path, settings: Settings) -> Store:
+    """The store of the settings. Raises StoreError."""
+    try:
+        takeover.prepare(path, salvage=settings.salvage)
+        return sqlite.SqliteStore(path, always=settings.sync == "always")
+    except Damage as error:
+        raise StoreError(f"--store {path} is damaged: {error}. {SALVAGE}") from None
 
 
 def _file(path: Path) -> bytes:

@@ -18,10 +18,10 @@ from .app import PACKAGE, create_app, data_dir
 from .contract.source import ContractError
 from .delivery.courier import GRACE
 from .files.package import BadFile
-from .files.states import StoreError
 from .http.application import Application
 from .http.monitor import Limits
 from .http.protocol import protocol
+from .persistence.rows import StoreError
 from .request_log import RequestLog
 from .scenarios.scenario import ScenarioError
 from .settings import Settings

@@ -1,49 +1,20 @@
-"""A state as a directory keeps it: records, events and timers many to a line, which is read in half the time.
+"""Records and events many to a line, as a store has them: they are read in half the time.
 
-A lot of records is a line `records` with a list for each member; one of events or timers a list of their members. The
-other lines are those of `writing`.
+A lot of records is a line `records` with a list for each member; one of events a list of their members.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, repeat
-from typing import Any, TypeVar
-
-import orjson
+from collections.abc import Iterator, Sequence
+from itertools import repeat
+from typing import Any
 
 from ..events.log import Event
 from ..kernel.record import NO_EXTRAS, Body, Extras, Record
 from ..store.table import parted, place, whole
 from ..store.tables import APART
 from .parts import Unreadable
-from .state import WorldState
-from .writing import CREATED, merchant_line, reply_line, world_line
-
-LOT = 64  # to a line
-T = TypeVar("T")
-
-
-def lot_lines(state: WorldState) -> Iterator[bytes]:
-    """A state, line by line."""
-    yield world_line(state)
-    places: dict[bytes, int] = {}
-    count = 0
-    for owned in state.owned.values():
-        yield merchant_line(owned)
-        for name in sorted(owned.rows):
-            rows = owned.rows[name]
-            for lot in _lots(sorted(rows)):
-                records = [rows[key] for key in lot]
-                places.update(zip([record.public for record in records], range(count, count + len(lot)), strict=True))
-                count += len(lot)
-                yield orjson.dumps({"records": _columns(name, records)})
-    for events in _lots(state.events):
-        yield orjson.dumps({"events": [_event(event, places.get(event.resource)) for event in events]})
-    for timers in _lots(sorted(state.timers.values())):
-        yield orjson.dumps({"timers": timers})
-    for reply in state.replies.items():
-        yield reply_line(*reply)
+from .writing import CREATED
 
 
 def records_in(lot: Body, known: dict[bytes, bytes]) -> list[Record]:
@@ -68,7 +39,8 @@ def events_in(lot: list[list[Any]], shown: Sequence[bytes]) -> Iterator[Event]:
         yield Event._make((*members, public, b"" if hidden is None else hidden.encode(), extras))
 
 
-def _columns(table: str, records: Sequence[Record]) -> Body:
+def columns(table: str, records: Sequence[Record]) -> Body:
+    """The records of a line."""
     return {
         "table": table,
         "ids": [record.id for record in records],
@@ -79,12 +51,7 @@ def _columns(table: str, records: Sequence[Record]) -> Body:
     }
 
 
-def _event(event: Event, shown: int | None) -> list[Any]:
+def event_row(event: Event, shown: int | None) -> list[Any]:
+    """An event of a line; `shown` is the place of the record that it shows, if it shows one as it is."""
     resource = event.resource.decode() if shown is None else shown
     return [*event[:7], resource, event.hidden.decode() or None, event.extras.names, event.extras.others]
-
-
-def _lots(items: Iterable[T]) -> Iterator[list[T]]:
-    every = iter(items)
-    while lot := list(islice(every, LOT)):
-        yield lot

@@ -14,8 +14,8 @@ from ..calls.server import Server
 from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
 from ..kernel.problem import Unavailable
 from ..kernel.text import nearest, warning_of
+from ..persistence.persistence import again, unwritten
 from ..worlds.catching_up import catch_up
-from ..worlds.keeping import unwritten
 from .access import DELIVERY, VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin, lets_read
 from .connection import WHOLE, HungUp, SendWhole, hang_up, read_late, send_pieces, sent_lines
 from .fault_injection import DELAY, PREFER, SIMULATE
@@ -46,7 +46,8 @@ class RequestContext:
     def __init__(self, app: ASGIApp, server: Server, hosts: Hosts, origins: Origins) -> None:
         """`origins` are the pages that may read the API."""
         self.app, self._server, self._origins = app, server, origins
-        self._sandboxes, self._keeper, self._listeners = server.sandboxes, server.sandboxes.keeper, server.listeners
+        self._sandboxes, self._listeners = server.sandboxes, server.listeners
+        self._persistence = server.sandboxes.persistence
         secrets = Secrets(server.document, server.control, admin_key=server.admin_key)
         self._read_headers, self._journal = HeaderReader(hosts, secrets), JournalWriter(secrets)
 
@@ -120,7 +121,7 @@ class RequestContext:
                 return
             answer, kept = damaged
         status, headers, parts, body = answer
-        if (self._keeper.is_behind or call.sandbox.undone_at > trace.began) and status < 500:
+        if (self._persistence.is_behind or call.sandbox.undone_at > trace.began) and status < 500:
             await self._settle(call)
         self._complete(call, status, headers)
         if call.method == "HEAD":
@@ -153,16 +154,15 @@ class RequestContext:
 
     async def _settle(self, call: Call) -> None:
         """Wait until the store has what a call did or saw. Raises Unavailable where it was undone."""
-        trace, keeper = call.trace, self._keeper
+        trace, persistence = call.trace, self._persistence
         try:
-            if keeper.is_behind:
-                await keeper.settled(call.sandbox)
+            if persistence.is_behind:
+                await persistence.settled(call.sandbox)
             if call.is_undone:
-                raise keeper.failure or unwritten("it could not be for a moment")
+                raise persistence.failure or unwritten("it could not be for a moment")
         except Unavailable as error:
             trace.after, trace.events, trace.deliveries = None, (), ()
-            # Many requests get the same exception from the store. Its traceback would keep all of them.
-            raise Unavailable(error.message, code=error.code, headers=error.headers) from None
+            raise again(error) from None
 
     def _complete(self, call: Call, status: int, headers: Headers) -> None:
         """Add the headers of every answer."""
@@ -201,12 +201,12 @@ class RequestContext:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
+                self._persistence.start(sandboxes.lane)
                 await catch_up(sandboxes.worlds(), server.closing)
-                self._keeper.start(sandboxes.lane)
                 server.courier.start(sandboxes.worlds())
             else:
                 await server.courier.stop(server.closing.since)
-                await self._keeper.stop()
+                await self._persistence.stop()
             await send({"type": message["type"] + ".complete"})
             if message["type"] == "lifespan.shutdown":
                 return

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from itertools import count
 
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import wall_ms
 from ..kernel.globs import glob
-from ..kernel.problem import Conflict, Missing, Unavailable, detail
+from ..kernel.problem import Conflict, Missing, detail
+from ..persistence.persistence import Persistence
 from .entry import Entry
 from .inbox import Inbox
-from .keeping import Keeper
 from .keyring import Keyring
 from .names import folded, made_up
 
@@ -22,8 +21,8 @@ MOST = 1_000
 class Entries:
     """Worlds by name, and never more than fit."""
 
-    def __init__(self, bell: Callable[[Sandbox], None], keeper: Keeper) -> None:
-        self._bell, self.keeper, self.keyring = bell, keeper, Keyring()
+    def __init__(self, bell: Callable[[Sandbox], None], persistence: Persistence) -> None:
+        self._bell, self.persistence, self.keyring = bell, persistence, Keyring()
         self._entries: dict[str, Entry] = {}
         self.default: Sandbox  # the world that is there from the start
         self._named, self._turns = 0, count(1)  # how many names were made up, and how often worlds were used
@@ -91,13 +90,14 @@ class Entries:
         world.bell = self._bell
         self._bell(world)
 
-    def delete(self, name: str) -> None:
-        """Drop a world. Raises Missing, and Conflict for the default one."""
+    async def delete(self, name: str) -> None:
+        """Drop a world. Raises Missing, Unavailable, and Conflict for the default one."""
         entry = self.entry(name)
         if entry.world.name == DEFAULT:
             message = f"The default sandbox stays. POST /s/{DEFAULT}/_sandbox/reset begins it anew."
             details = [detail("sandboxName", "sandbox_protected", message, "path")]
             raise Conflict(message, code="sandbox_protected", details=details)
+        await self.persistence.leave(entry.world.name)
         self.forget(entry.world.name)
 
     def take_back(self, entry: Entry) -> bool:
@@ -105,14 +105,13 @@ class Entries:
         current = self._entries.get(entry.world.name)
         if current is None or (current.born, current.turn) != (entry.born, entry.born):
             return False
-        with suppress(Unavailable):  # the store cannot be written: it goes later
-            self.forget(entry.world.name)
+        self.forget(entry.world.name)
         return True
 
     def forget(self, name: str) -> None:
         """Drop a world, if it is there; the next mention of its name makes it anew. The default one stays."""
         if name != DEFAULT and name in self._entries:
-            self.keeper.leave(name)
+            self.persistence.leave_soon(name)
             self._leave(self._entries.pop(name))
 
     def _leave(self, entry: Entry) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,16 +22,15 @@ from ..kernel.problem import Conflict, Missing, Refusal
 from ..kernel.record import Body
 from ..kernel.slices import Lane
 from ..kernel.text import nearest
+from ..persistence.opening import Opener
+from ..persistence.persistence import Persistence, Reserved
 from ..scenarios.scenario import known_scenarios
 from ..seeding.own_keys import derive_keys
-from .base import Base
 from .entries import Entries
 from .entry import Entry, Origin
 from .inbox import MOST_BYTES_IN_ALL, Inbox
-from .keeping import Keeper
 from .making import Maker
 from .names import NAMING, folded, is_name
-from .prepared import Prepared
 from .snapshots import MOST_BYTES_IN_ALL as MOST_SNAPSHOT_BYTES
 from .snapshots import Snapshot, Snapshots, snapshot_of
 
@@ -55,24 +55,25 @@ class Sandboxes(Entries):
         open_names: bool,
         bell: Callable[[Sandbox], None] = lambda world: None,
         lane: Lane | None = None,
-        keeper: Keeper | None = None,
+        persistence: Persistence | None = None,
         restored: Callable[[], bytes] | None = None,
     ) -> None:
         """`open_names`: a name that is mentioned for the first time makes its world; else it is unknown.
 
         `bell` is rung for a world that is new or gone, and when something is due in one. Long work takes its turn in
-        `lane`. `keeper` has the worlds of an
-        earlier process; `restored` reads a file that the default world begins with, unless it is kept from earlier.
-        Raises StoreError, BadFile, ScenarioError.
+        `lane`. `persistence` has the sandboxes of an earlier process; `restored` reads a file that the default one
+        begins with, unless it is there from earlier. Raises StoreError, BadFile, ScenarioError.
         """
-        super().__init__(bell, keeper or Keeper(None))
+        super().__init__(bell, persistence or Persistence(None))
         self.origin, self.scenario, self.seed, self._open = origin, origin.scenario, origin.seed, open_names
         self.lane = lane or Lane()
         self._started, self._begun = wall_ms(), 0
         self._for_inboxes, self._for_snapshots = Budget(MOST_BYTES_IN_ALL), Budget(MOST_SNAPSHOT_BYTES)
         self.maker = Maker(origin, Budget(), Budget(MOST_JOURNAL_BYTES), self.lane)
         self._customs = Customs(origin.seeding.fixtures, origin.secret)
-        for entry in sorted(self.keeper.read(self.maker, origin, self._belongings), key=lambda entry: entry.created_at):
+        self._changing = asyncio.Lock()  # of what comes, goes and is replaced: each looks what there is, and waits
+        opener = Opener(self.maker, origin, self.persistence.contract)
+        for entry in sorted(self.persistence.read(opener, self._belongings), key=lambda entry: entry.created_at):
             self.put(entry)
         for entry in sorted(self._entries.values(), key=lambda entry: entry.last_used_at):
             entry.turn = next(self._turns)
@@ -82,11 +83,12 @@ class Sandboxes(Entries):
         if restored is not None:
             world, snapshots = self._admission(DEFAULT, restored())()
             _check_room(Snapshots(self._for_snapshots), snapshots)
-            entry = self._enter(world, None, self.keeper.prepare_at_once(world, snapshots))
-            _fill(entry, snapshots)
         else:
-            world = self.maker.make(DEFAULT, origin.scenario, origin.seed, None)
-            self._enter(world, None, self.keeper.prepare_at_once(world))
+            world, snapshots = self.maker.make(DEFAULT, origin.scenario, origin.seed, None), []
+        entry = self._entry(world, None)
+        self.persistence.enter_at_once(entry, self.persistence.prepare_at_once(world, snapshots))
+        self.put(entry)
+        _fill(entry, snapshots)
 
     @property
     def scenarios(self) -> list[str]:
@@ -138,12 +140,14 @@ class Sandboxes(Entries):
             return world
         try:
             self.make_room()
-            async with Prepared(self.keeper, meant, self.lane) as prepared:
+            reserved = await self.persistence.prepare(meant, self.lane)
+            async with self._changing:
                 world = self.choose(name)
                 if world is not None:
+                    self.persistence.discard(reserved)
                     return world
                 self.make_room()
-                return self._enter(meant, None, prepared.taken(), mentioned=True).world
+                return (await self._enter(meant, None, reserved, mentioned=True)).world
         except Conflict as error:
             raise _none(name, error) from None
 
@@ -187,10 +191,15 @@ class Sandboxes(Entries):
 
     async def _admit(self, world: Sandbox, parent: str | None, ttl: int | None) -> Entry:
         """Let a world in for which there was a name and room, and may be still. Raises Conflict."""
-        async with Prepared(self.keeper, world, self.lane) as prepared:
-            self.free_name(world.name, "")
-            self.make_room()
-            return self._enter(world, parent, prepared.taken(), ttl=ttl)
+        reserved = await self.persistence.prepare(world, self.lane)
+        async with self._changing:
+            try:
+                self.free_name(world.name, "")
+                self.make_room()
+                return await self._enter(world, parent, reserved, ttl=ttl)
+            except Refusal:
+                self.persistence.discard(reserved)
+                raise
 
     # -- one in place of another
 
@@ -241,13 +250,18 @@ class Sandboxes(Entries):
         self, name: str, world: Sandbox, brought: Sequence[Snapshot] = (), *, keeps_journal: bool = False
     ) -> Entry:
         """Have another world of the same name, with the snapshots that it brings. Raises Missing, BadFile."""
-        async with Prepared(self.keeper, world, self.lane, brought) as prepared:
-            before = self.entry(name)  # it may have been dropped meanwhile
-            _check_room(before.snapshots, brought)
-            inbox, snapshots = self._belongings()
-            entry = replace(before, world=world, parent=None, inbox=inbox, snapshots=snapshots)
-            self._name_events(entry)
-            self.keeper.enter(entry, prepared.taken())
+        reserved = await self.persistence.prepare(world, self.lane, brought)
+        async with self._changing:
+            try:
+                before = self.entry(name)  # it may have been dropped meanwhile
+                _check_room(before.snapshots, brought)
+                inbox, snapshots = self._belongings()
+                entry = replace(before, world=world, parent=None, inbox=inbox, snapshots=snapshots)
+                self._name_events(entry)
+                await self.persistence.enter(entry, reserved)
+            except (Refusal, BadFile):
+                self.persistence.discard(reserved)
+                raise
             if keeps_journal:
                 world.journal, before.world.journal = before.world.journal, world.journal
                 for trace in world.journal:
@@ -255,6 +269,24 @@ class Sandboxes(Entries):
             self.put(entry)
             _fill(entry, brought)
             return entry
+
+    # -- snapshots
+
+    async def keep_snapshot(self, entry: Entry, snapshot: Snapshot) -> bool:
+        """Keep a snapshot in place of the one of its name; False when the sandbox is gone by then.
+
+        Raises Conflict where there is no room, and Unavailable.
+        """
+        async with self._changing:
+            return await self.persistence.keep_snapshot(entry, snapshot, self.lane)
+
+    async def drop_snapshot(self, name: str, snapshot: str) -> None:
+        """Delete a snapshot. Raises Missing, Unavailable."""
+        async with self._changing:
+            entry = self.entry(name)
+            entry.snapshots.get(snapshot)
+            await self.persistence.leave_snapshot(entry, snapshot)
+            entry.snapshots.drop(snapshot)
 
     def _admission(self, name: str, file: bytes | bytearray) -> Callable[[], tuple[Sandbox, list[Snapshot]]]:
         """Reads and judges a file, in whatever thread: a world that tells nobody, and its snapshots."""
@@ -271,9 +303,21 @@ class Sandboxes(Entries):
 
         return admitted
 
-    def _enter(
-        self, world: Sandbox, parent: str | None, base: Base | None, *, mentioned: bool = False, ttl: int | None = None
+    async def _enter(
+        self,
+        world: Sandbox,
+        parent: str | None,
+        reserved: Reserved | None,
+        *,
+        mentioned: bool = False,
+        ttl: int | None = None,
     ) -> Entry:
+        entry = self._entry(world, parent, mentioned=mentioned, ttl=ttl)
+        await self.persistence.enter(entry, reserved)
+        self.put(entry)
+        return entry
+
+    def _entry(self, world: Sandbox, parent: str | None, *, mentioned: bool = False, ttl: int | None = None) -> Entry:
         now = wall_ms()
         expires_at = None if ttl is None else now + ttl * SECOND
         entry = Entry(
@@ -289,8 +333,6 @@ class Sandboxes(Entries):
             next(self._turns),
         )
         entry.born = entry.turn
-        self.keeper.enter(entry, base)
-        self.put(entry)
         return entry
 
     def _belongings(self) -> tuple[Inbox, Snapshots]:
@@ -300,7 +342,7 @@ class Sandboxes(Entries):
     def begin_anew(self, entry: Entry) -> None:
         """The events of a world are others from here on: whoever follows them is told."""
         self._name_events(entry)
-        self.keeper.note(entry)
+        self.persistence.note_soon(entry)
 
     def _name_events(self, entry: Entry) -> None:
         entry.incarnation, entry.origin_events = self._next_incarnation(), entry.world.events.raised

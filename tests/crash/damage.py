@@ -8,10 +8,11 @@ from random import Random
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from stub_server.app import create_app
 from stub_server.files.directory import Directory
 from stub_server.files.states import StoreError
 from stub_server.files.survey import survey
+
+from stub_server.app import create_app
 from stub_server.http.application import Application
 from stub_server.worlds import keeping
 

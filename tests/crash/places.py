@@ -8,6 +8,7 @@ from typing import Any
 from stub_server.files.directory import Directory
 from stub_server.files.states import States
 from stub_server.files.steps import StepTables
+
 from stub_server.worlds import keeping
 
 

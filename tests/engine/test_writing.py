@@ -10,19 +10,19 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from stub_server.files.directory import Directory
+from stub_server.worlds.keeping import Keeper
 
 from stub_server.engine.log import Budget
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
 from stub_server.files.building import build
 from stub_server.files.carrying import Customs, write_world
-from stub_server.files.directory import Directory
 from stub_server.files.reading import Reader
 from stub_server.files.state import capture
 from stub_server.files.writing import state_lines, step_line
 from stub_server.worlds.entry import Entry
 from stub_server.worlds.inbox import Inbox
-from stub_server.worlds.keeping import Keeper
 from stub_server.worlds.snapshots import Snapshots
 
 from .inside import Inside

@@ -16,11 +16,11 @@ from unittest.mock import patch
 import httpx2
 import orjson
 import pytest
+from stub_server.files.states import StoreError
+from stub_server.files.steps import StepTables
 
 from stub_server.app import create_app
 from stub_server.files.package import BadFile
-from stub_server.files.states import StoreError
-from stub_server.files.steps import StepTables
 from stub_server.http.application import Application
 from stub_server.worlds import keeping
 

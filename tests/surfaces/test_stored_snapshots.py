@@ -7,9 +7,9 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from stub_server.files.states import StoreError
 
 from stub_server.app import create_app
-from stub_server.files.states import StoreError
 
 from ..journeys.hooks import clients
 from ..journeys.past import everything

@@ -13,6 +13,7 @@ from ...engine.sandbox import Sandbox
 from ...kernel.clock import iso
 from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body
+from ...persistence.persistence import again
 
 MOST_MERCHANTS = 100
 
@@ -57,8 +58,9 @@ def get_health(call: Call) -> Reply:
 
 def get_readiness(call: Call) -> Reply:
     """200 when the server takes changes. Raises Unavailable while its store cannot be written."""
-    sandboxes = call.server.sandboxes
-    sandboxes.keeper.check_writable(sandboxes.entry(call.sandbox.name))
+    failure = call.server.sandboxes.persistence.failure
+    if failure is not None:
+        raise again(failure)
     return reply.value({"status": "ready"})
 
 

@@ -10,7 +10,6 @@ from ...engine.scheduler import check_standing
 from ...kernel.clock import iso
 from ...kernel.record import Body
 from ...worlds.history import go_back
-from ...worlds.prepared import keep_snapshot
 from ...worlds.snapshots import Snapshot, Snapshots, taken
 
 
@@ -24,7 +23,7 @@ async def create_snapshot(call: Call, body: Body) -> Reply:
         entry.snapshots.check_room(name)
         snapshot = await sandboxes.lane.in_line(taken(entry.world, name, description))
         entry.snapshots.check_room(name, snapshot.size)
-        if await keep_snapshot(sandboxes.keeper, sandboxes.lane, entry, snapshot):
+        if await sandboxes.keep_snapshot(entry, snapshot):
             break  # else it was reset meanwhile, and what there is now is meant
     answer = reply.value({"snapshot": _shown(snapshot)}, 201)
     return answer.located(f"{call.prefix}/_sandbox/snapshots/{name}")
@@ -43,12 +42,9 @@ def get_snapshot(call: Call, name: str) -> Reply:
     return reply.value({"snapshot": _shown(_snapshots(call).get(name))})
 
 
-def delete_snapshot(call: Call, name: str) -> Reply:
+async def delete_snapshot(call: Call, name: str) -> Reply:
     """204; the snapshot is gone."""
-    held = _snapshots(call)
-    held.get(name)
-    call.server.sandboxes.keeper.leave_snapshot(call.sandbox.name, name)
-    held.drop(name)
+    await call.server.sandboxes.drop_snapshot(call.sandbox.name, name)
     return Reply(204, ())
 
 

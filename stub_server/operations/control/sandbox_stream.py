@@ -132,9 +132,9 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
                 return
             if not entry.world.is_broken:
                 await caught_up(entry.world, server.sandboxes.lane)
-            if server.sandboxes.keeper.is_behind:
+            if server.sandboxes.persistence.is_behind:
                 with suppress(Unavailable):  # what could not be written is undone by then
-                    await server.sandboxes.keeper.settled(entry.world)
+                    await server.sandboxes.persistence.settled(entry.world)
             messages = list(place.read(entry, clocks))
             for message in messages:
                 yield message

@@ -33,9 +33,9 @@ def get_sandbox(call: Call, name: str) -> Reply:
     return reply.value({"sandbox": shown(call, call.server.sandboxes.entry(name))})
 
 
-def delete_sandbox(call: Call, name: str) -> Reply:
+async def delete_sandbox(call: Call, name: str) -> Reply:
     """204; the sandbox and everything in it is deleted."""
-    call.server.sandboxes.delete(name)
+    await call.server.sandboxes.delete(name)
     return Reply(204, ())
 
 

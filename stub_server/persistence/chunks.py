@@ -1,0 +1,105 @@
+"""A state as chunks of lines. Equal parts of two states give equal chunks, which are stored once.
+
+So a chunk ends where the id of a record says so, and not after a number of them: a record that is added or deleted
+changes the chunk that it is in and no other one.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import orjson
+
+from ..files.lots import columns, event_row
+from ..files.state import WorldState
+from ..files.writing import merchant_line, reply_line, world_line
+
+LOT = 64  # events or timers of a line, and about so many records
+MOST_LOT = 512  # records
+LEAST, MOST = 256 * 1024, 4 * 1024 * 1024  # bytes of a chunk, before it is compressed
+_ENDS = 8  # one lot in so many begins a chunk
+_SPEED = 1  # of zlib's levels: JSON shrinks to an eighth
+
+
+def chunks_of(state: WorldState) -> Iterator[bytes]:
+    """The chunks of a state, in their order."""
+    lines: list[bytes] = []
+    size = 0
+    for line in _lines(state):
+        if isinstance(line, int):  # a place where a chunk may end when it has so many bytes
+            if lines and size >= line:
+                yield b"\n".join(lines)
+                lines, size = [], 0
+            continue
+        lines.append(line)
+        size += len(line) + 1
+    yield b"\n".join(lines)
+
+
+def packed(chunk: bytes) -> bytes:
+    """A chunk as it is stored."""
+    return zlib.compress(chunk, _SPEED)
+
+
+def unpacked(body: bytes) -> bytes:
+    """A chunk as it was. Raises ValueError."""
+    try:
+        return zlib.decompress(body)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+
+
+def _lines(state: WorldState) -> Iterator[bytes | int]:
+    """The lines of a state, and between them how large a chunk must be to end there."""
+    yield world_line(state)
+    yield 0
+    places: dict[bytes, int] = {}
+    count = 0
+    for owned in state.owned.values():
+        yield merchant_line(owned)
+        yield 0
+        for name in sorted(owned.rows):
+            rows = owned.rows[name]
+            for lot in _lots(sorted(rows)):
+                yield LEAST if not lot[0] // LOT % _ENDS else MOST
+                records = [rows[key] for key in lot]
+                places.update(zip([record.public for record in records], range(count, count + len(lot)), strict=True))
+                count += len(lot)
+                yield orjson.dumps({"records": columns(name, records)})
+        yield LEAST
+    for kind, items in (
+        ("events", (event_row(event, places.get(event.resource)) for event in state.events)),
+        ("timers", iter(sorted(state.timers.values()))),
+    ):
+        while many := list(islice(items, LOT)):
+            yield orjson.dumps({kind: many})
+            yield LEAST
+    for reply in state.replies.items():
+        yield reply_line(*reply)
+        yield LEAST
+
+
+def _lots(keys: list[int]) -> Iterator[list[int]]:
+    """The keys of records for a line each: one begins with about every 64th id."""
+    begin = 0
+    for place in range(1, len(keys)):
+        if not keys[place] % LOT or place - begin >= MOST_LOT:
+            yield keys[begin:place]
+            begin = place
+    if keys:
+        yield keys[begin:]
+
+
+def grouped(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines as chunks, wherever these end."""
+    chunk: list[bytes] = []
+    size = 0
+    for line in lines:
+        if size >= LEAST:
+            yield b"\n".join(chunk)
+            chunk, size = [], 0
+        chunk.append(line)
+        size += len(line)
+    yield b"\n".join(chunk)

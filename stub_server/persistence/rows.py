@@ -1,0 +1,127 @@
+"""The tables of a store, and the rows that are written and read. `docs/stores.md` says what they are for.
+
+Every row carries a sum of its values, every step one that is chained to the step before, and a chunk is named by its
+digest: a flipped bit, a gap or a row that is missing shows when it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Any, NamedTuple
+from zlib import crc32
+
+FORMAT = 5  # of the tables and of what stands in them; up to 4 it was a directory with files of its own
+STEPS = 32  # bits of a step's place for its number, after those for the number of its sandbox
+
+TABLES = """
+create table settings (name text primary key, value text not null, sum {int} not null);
+create table chunks (digest {bytes} primary key, body {bytes} not null);
+create table states (
+    id {id}, sandbox {int} not null, is_used {int} not null, step {int} not null, chain {int} not null,
+    size {int} not null, sum {int} not null
+);
+create table state_chunks (
+    state {int} not null references states on delete cascade, place {int} not null,
+    digest {bytes} not null references chunks, primary key (state, place)
+);
+create index state_chunks_digest on state_chunks (digest);
+create table sandboxes (
+    id {id}, name text unique, parent text, on_first_use {int} not null, created_at {int} not null, expires_at {int},
+    contract text not null, last_used_at {int} not null, held {int}, incarnation text not null,
+    origin_events {int} not null, newest {int} not null, chain {int} not null, state {int} not null,
+    sum {int} not null
+);
+create table snapshots (
+    id {id}, sandbox {int} not null, name text not null, description text, now {int} not null,
+    created_at {int} not null, contract text not null, state {int} not null, sum {int} not null, unique (sandbox, name)
+);
+create table steps (place {int} primary key, line {bytes} not null, sum {int} not null);
+"""
+
+
+class StoreError(Exception):
+    """A store that cannot be used, with the reason."""
+
+
+class Damage(StoreError):
+    """Something in a store is not as it was written, or is not there."""
+
+
+class Unwritten(Exception):
+    """The store takes no changes, with the reason. Whether what was to be written is there, it must be asked."""
+
+
+class Kept(NamedTuple):
+    """What is stored of a sandbox beside its state. Times are ms of the machine.
+
+    `held` is None where nothing is delivered, `newest` the number of its newest step and `chain` the sum of that,
+    `state` the state that opening it begins with.
+    """
+
+    name: str | None
+    parent: str | None
+    on_first_use: int
+    created_at: int
+    expires_at: int | None
+    contract: str
+    last_used_at: int
+    held: int | None
+    incarnation: str
+    origin_events: int
+    newest: int
+    chain: int
+    state: int
+
+
+class KeptSnapshot(NamedTuple):
+    """What is stored of a snapshot beside its state; `now` is ms of the sandbox's clock."""
+
+    name: str
+    description: str | None
+    now: int
+    created_at: int
+    contract: str
+    state: int
+
+
+class KeptState(NamedTuple):
+    """A whole state: after which step, the chain's sum there, and its bytes."""
+
+    id: int
+    step: int
+    chain: int
+    size: int
+
+
+def sum_of(*values: object) -> int:
+    """The sum of a row."""
+    return crc32(repr(values).encode())
+
+
+def chained(line: bytes, chain: int) -> int:
+    """The sum of a step that follows one with the sum `chain`."""
+    return crc32(line, chain)
+
+
+def digest_of(chunk: bytes) -> bytes:
+    """The name of a chunk."""
+    return blake2b(chunk, digest_size=16).digest()
+
+
+def sum_of_state(sandbox: int, step: int, chain: int, size: int, digests: Iterable[bytes]) -> int:
+    """The sum of a state's row, which covers the list of its chunks."""
+    return sum_of(sandbox, step, chain, size, b"".join(digests))
+
+
+def place_of(sandbox: int, number: int) -> int:
+    """Where a step stands among all: after the earlier ones of its sandbox."""
+    return sandbox << STEPS | number
+
+
+def checked(what: str, row: Any) -> Any:
+    """A row without its sum, which comes last. Raises Damage."""
+    *values, told = row
+    if sum_of(*values) != told:
+        raise Damage(f"{what} is damaged")
+    return values

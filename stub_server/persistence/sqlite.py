@@ -1,0 +1,259 @@
+"""A directory with an SQLite database: one server at a time, nothing to install.
+
+A commit is in the page cache before its answer: the end of the process loses nothing. What the end of the machine may
+lose is bounded by `Syncing`, or nothing with `--sync always`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from . import store
+from .rows import Damage, KeptState, StoreError, sum_of
+from .store import Batch
+
+DATABASE, LOCK, NEWEST = "sandboxes.sqlite", "lock", "newest"
+BUSY = 5.0  # seconds that a write waits for another one of this process
+PAGE = 8_192  # bytes: most steps have room in one
+EVERY = 0.1  # seconds: so much may be lost when the machine dies
+LONG, VERY_LONG = 8 * 1024 * 1024, 64 * 1024 * 1024  # bytes of SQLite's log
+COLUMNS = {"id": "integer primary key autoincrement", "int": "integer", "bytes": "blob"}
+_OF_THE_DISK = frozenset((3, 5, 8, 10, 13, 14))  # SQLite's codes for rights, locks, input and output, and no room
+log = logging.getLogger("stub_server")
+
+
+class SqliteSession:
+    """A connection to a database file."""
+
+    def __init__(self, file: Path, *, always: bool = False) -> None:
+        """`always` has each commit on the disk before it returns."""
+        self._database = sqlite3.connect(file, BUSY, isolation_level=None, check_same_thread=False)
+        self.run(f"pragma synchronous={'full' if always else 'normal'}")
+        self.run("pragma wal_autocheckpoint=0")
+        self.run("pragma foreign_keys=on")
+
+    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Run a statement; answers its rows."""
+        return self._database.execute(statement, values).fetchall()
+
+    def many(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Run a statement once for each row."""
+        self._database.executemany(statement, rows)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of the block or nothing."""
+        database = self._database
+        if database.in_transaction:  # one that could not be ended
+            database.execute("rollback")
+        database.execute("begin immediate")
+        try:
+            yield
+            database.execute("commit")
+        except BaseException:
+            if database.in_transaction:
+                with suppress(sqlite3.Error):
+                    database.execute("rollback")
+            raise
+
+    def close(self) -> None:
+        """Let the connection go."""
+        self._database.close()
+
+
+class SqliteStore:
+    """One per server, and one server per directory."""
+
+    errors: type[Exception] = sqlite3.Error
+
+    def __init__(self, path: Path, *, always: bool) -> None:
+        """Raises StoreError."""
+        self.name, self._file, self._always = f"--store {path}", path / DATABASE, always
+        self._syncing: Syncing | None = None
+        with opening(self.name):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if path.stat().st_mode & 0o077:
+                log.warning("%s is readable by other users and contains keys. Run `chmod 700`.", self.name)
+            self._lock = locked(path)
+            try:
+                self._commits = self._begin(path)
+                self._main = self.session()
+            except BaseException:
+                self._lock.close()
+                raise
+
+    def _begin(self, path: Path) -> int:
+        """Open the database, or make it; answers how many commits it has."""
+        is_new = not self._file.exists()
+        if is_new and (path / NEWEST).exists():
+            raise Damage(f"its database {DATABASE!r} is not there")
+        self._file.touch(0o600)  # what SQLite puts beside it gets the same rights
+        with closing(self.session()) as session:
+            if is_new:
+                begin(session)
+                write_newest(path, 0)
+            facts = store.facts(session)
+            store.check_format(facts, self.name)
+            check_whole(session)
+        commits = int(facts.get("commits", 0))
+        if commits < read_newest(path):
+            raise Damage("what was written last is not there")
+        return commits
+
+    def secret(self, fresh: bytes) -> bytes:
+        """The random bytes that its server signs with; `fresh` in a new one. Raises Damage."""
+        return store.secret(self._main, fresh)
+
+    def session(self) -> SqliteSession:
+        """A new connection."""
+        return SqliteSession(self._file, always=self._always)
+
+    def start(self) -> None:
+        """Begin to bring what is written to the disk."""
+        self._syncing = Syncing(self._file, self._commits)
+
+    async def commit(self, batch: Batch) -> None:
+        """Commit. It takes no longer than a request does: nobody waits for another thread."""
+        commits = self._commits + 1
+        told = str(commits)
+        batch.changes.append(
+            ("update settings set value = ?, sum = ? where name = 'commits'", (told, sum_of("commits", told)))
+        )
+        store.commit(self._main, batch)
+        self._commits = commits
+        if self._syncing is not None:
+            self._syncing.commits = commits
+
+    async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, KeptState]]:
+        """The newest step of each sandbox that is there, and its state."""
+        return store.known(self._main, numbers)
+
+    def close(self) -> None:
+        """Have everything on the disk, and let the directory go."""
+        if self._syncing is not None:
+            self._syncing.close()
+        self._main.close()
+        with suppress(OSError):
+            write_newest(self._file.parent, self._commits)
+        self._lock.close()
+
+
+def begin(session: SqliteSession) -> None:
+    """Make the tables of a new database."""
+    session.run(f"pragma page_size={PAGE}")
+    session.run("pragma journal_mode=wal")
+    with session.transaction():
+        store.begin(session, COLUMNS)
+        store.set_fact(session, "commits", "0")
+
+
+def check_whole(session: SqliteSession) -> None:
+    """Look at the database as a whole. Raises Damage."""
+    said = [text for (text,) in session.run("pragma quick_check(1)")]
+    if said != ["ok"]:
+        raise Damage(f"the database: {' '.join(map(str, said))[:200]}")
+    for text in store.strangers(session):
+        raise Damage(text)
+
+
+@contextmanager
+def opening(name: str) -> Iterator[None]:
+    """Have what goes wrong in a directory that is being opened be a StoreError of one line."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{name}: it cannot be used ({error.strerror or error}).") from None
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_DISK:
+            raise StoreError(f"{name}: it cannot be used ({error}).") from None
+        raise Damage(f"the database cannot be read ({error})") from None
+
+
+def locked(path: Path) -> sqlite3.Connection:
+    """A lock that the system takes back when the process ends, however it does. Raises StoreError."""
+    (path / LOCK).touch(0o600)
+    lock = sqlite3.connect(path / LOCK, 0, isolation_level=None, check_same_thread=False)
+    try:
+        lock.execute("begin exclusive")
+    except sqlite3.OperationalError as error:
+        lock.close()
+        if "locked" not in str(error):
+            raise
+        message = f"--store {path}: another server uses this directory. Stop it, or give each one its own."
+        raise StoreError(message) from None
+    return lock
+
+
+def write_newest(path: Path, commits: int) -> None:
+    """Say how many commits are on the disk: SQLite takes a log that was cut for one that ends there."""
+    file = os.open(path / NEWEST, os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        os.pwrite(file, b"%016x %08x\n" % (commits, sum_of(commits)), 0)
+    finally:
+        os.close(file)
+
+
+def read_newest(path: Path) -> int:
+    """How many commits there were at least. Raises Damage."""
+    try:
+        commits, told = (int(part, 16) for part in (path / NEWEST).read_bytes().split())
+        if told == sum_of(commits):
+            return commits
+    except (OSError, ValueError):
+        pass
+    raise Damage(f"{NEWEST!r} is missing or damaged, which says what was written last")
+
+
+class Syncing:
+    """Brings what was written to the disk beside the requests, and keeps SQLite's log short.
+
+    A thread of its own, for it waits for the disk. `commits` is set by whoever has written.
+    """
+
+    def __init__(self, file: Path, commits: int) -> None:
+        self.commits = self._synced = commits
+        self._has_failed = False
+        self._file, self._wal = file, file.with_name(file.name + "-wal")
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="syncing", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Sync what there is, and stop."""
+        self._done.set()
+        self._thread.join(BUSY)
+
+    def _run(self) -> None:
+        database = sqlite3.connect(self._file, BUSY, isolation_level=None)
+        try:
+            while not self._done.wait(EVERY):
+                self._look(database)
+            self._look(database)
+        finally:
+            database.close()
+
+    def _look(self, database: sqlite3.Connection) -> None:
+        commits = self.commits
+        if commits == self._synced:
+            return
+        try:
+            with open(self._wal, "r+b") as file:
+                os.fsync(file.fileno())
+            write_newest(self._file.parent, commits)
+            size = self._wal.stat().st_size
+            if size > LONG:  # does not hold up who writes, and mostly brings the whole log over
+                database.execute("pragma wal_checkpoint(passive)").fetchall()
+            if size > VERY_LONG:
+                database.execute("pragma wal_checkpoint(truncate)").fetchall()
+            self._synced, self._has_failed = commits, False
+        except (OSError, sqlite3.Error) as error:
+            if not self._has_failed:
+                log.error("the store could not be brought to the disk (%s); it is tried again until it can", error)
+            self._has_failed = True

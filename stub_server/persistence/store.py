@@ -1,0 +1,353 @@
+"""What SQLite and PostgreSQL have in common: the statements. Each of the two says how they are sent.
+
+Everything here takes a session, which any thread may have. Reading checks what is read, and raises Damage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ..files.state import WorldState
+from ..version import __version__
+from .chunks import chunks_of, packed, unpacked
+from .rows import (
+    FORMAT,
+    STEPS,
+    TABLES,
+    Damage,
+    Kept,
+    KeptSnapshot,
+    KeptState,
+    StoreError,
+    chained,
+    checked,
+    digest_of,
+    place_of,
+    sum_of,
+    sum_of_state,
+)
+
+LOT = 200  # steps that are read or deleted at once
+_HEAD = ", ".join(Kept._fields)
+_SNAPSHOT = ", ".join(KeptSnapshot._fields)
+_SET = ", ".join(f"{name} = ?" for name in (*Kept._fields, "sum"))
+
+_STRAY_STEPS = (
+    f"select count(*) from (select distinct place >> {STEPS} as sandbox from steps) as found "  # noqa: S608
+    "where sandbox not in (select id from sandboxes)"
+)
+
+Statement = tuple[str, tuple[Any, ...]]
+
+
+class Session(Protocol):
+    """A connection. What it raises is in the `errors` of its store."""
+
+    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Run a statement whose places are `?`; answers its rows."""
+
+    def many(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Run a statement once for each row."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All of the block or nothing."""
+
+    def close(self) -> None:
+        """Let the connection go."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """What is committed together. `heads` are the rows of sandboxes by number, as they are after these `steps`."""
+
+    changes: list[Statement] = field(default_factory=list)
+    heads: list[tuple[int, Kept]] = field(default_factory=list)
+    steps: list[tuple[int, bytes, int]] = field(default_factory=list)
+
+
+class Store(Protocol):
+    """A database with the tables of `rows`."""
+
+    name: str  # as messages say it: --store and its value
+    errors: type[Exception]
+
+    def secret(self, fresh: bytes) -> bytes:
+        """The random bytes that servers of this store sign with; `fresh` in a new one. Raises Damage."""
+
+    def session(self) -> Session:
+        """A new connection. Raises one of `errors`."""
+
+    def start(self) -> None:
+        """Begin what goes on beside, on the event loop that runs."""
+
+    async def commit(self, batch: Batch) -> None:
+        """Commit. Raises one of `errors`: whether it is there, `known` says."""
+
+    async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, KeptState]]:
+        """The newest step of each sandbox that is there, and its state. Raises one of `errors`."""
+
+    def close(self) -> None:
+        """Have everything on the disk, and let the database go."""
+
+
+# -- the whole store
+
+
+def begin(session: Session, columns: dict[str, str]) -> None:
+    """Make the tables of a new store; `columns` says what types are called."""
+    for statement in TABLES.format(**columns).split(";\n"):
+        if statement.strip():
+            session.run(statement)
+    set_fact(session, "format", str(FORMAT))
+
+
+def facts(session: Session) -> dict[str, str]:
+    """What stands in `settings`. Raises Damage."""
+    rows = session.run("select name, value, sum from settings order by name")
+    return dict(checked("a row of settings", row) for row in rows)
+
+
+def set_fact(session: Session, name: str, value: str) -> None:
+    """Write a row of `settings`."""
+    statement = "insert into settings values (?, ?, ?) on conflict (name) do update set value = excluded.value, "
+    session.run(statement + "sum = excluded.sum", name, value, sum_of(name, value))
+
+
+def check_format(found: dict[str, str], name: str) -> None:
+    """Refuse a store of a newer server. Raises StoreError."""
+    told = found.get("format", "")
+    if not told.isdecimal():
+        raise Damage("its format is not said")
+    if int(told) > FORMAT:
+        raise StoreError(
+            f"{name}: it was written by a newer version of the server: its format is {told}, and this one "
+            f"({__version__}) reads up to {FORMAT}."
+        )
+
+
+def secret(session: Session, fresh: bytes) -> bytes:
+    """The random bytes that servers of this store sign with; `fresh` from now on in a new one. Raises Damage."""
+    with session.transaction():
+        told = facts(session).get("secret")
+        if told is None:
+            if session.run("select 1 from sandboxes limit 1"):
+                raise Damage("the secret of its keys and tokens is not there")
+            set_fact(session, "secret", fresh.hex())
+            return fresh
+    return bytes.fromhex(told)
+
+
+def strangers(session: Session) -> Iterator[str]:
+    """Rows that belong to nothing, because others are missing."""
+    for what, count in (
+        ("states", "select count(*) from states where sandbox not in (select id from sandboxes)"),
+        ("snapshots", "select count(*) from snapshots where sandbox not in (select id from sandboxes)"),
+        ("steps", _STRAY_STEPS),
+        ("chunks of states", "select count(*) from state_chunks where state not in (select id from states)"),
+    ):
+        ((number,),) = session.run(count)
+        if number:
+            yield f"{what} belong to no sandbox ({number})"
+
+
+# -- reading
+
+
+def rows_of_sandboxes(session: Session) -> list[tuple[Any, ...]]:
+    """The rows of all sandboxes, in the order in which they were made: number, what `Kept` has, and the sum."""
+    return session.run(f"select id, {_HEAD}, sum from sandboxes where name is not null order by id")  # noqa: S608
+
+
+def sandbox_of(row: tuple[Any, ...]) -> tuple[int, Kept]:
+    """A sandbox and its number. Raises Damage."""
+    return row[0], Kept(*checked(f"the row of the sandbox {str(row[1])[:80]}", row[1:]))
+
+
+def snapshots(session: Session, sandbox: int, kept: Kept) -> list[KeptSnapshot]:
+    """The snapshots of a sandbox, in the order in which they were made. Raises Damage."""
+    rows = session.run(f"select {_SNAPSHOT}, sum from snapshots where sandbox = ? order by id", sandbox)  # noqa: S608
+    found = [KeptSnapshot(*checked("the row of a snapshot", row)) for row in rows]
+    used = session.run("select id from states where sandbox = ? and is_used = 1 order by id", sandbox)
+    if [number for (number,) in used] != sorted([kept.state, *(snapshot.state for snapshot in found)]):
+        raise Damage("its snapshots are not those that were written")
+    return found
+
+
+def state(session: Session, number: int) -> tuple[KeptState, list[bytes]]:
+    """A state, and the digests of its chunks. Raises Damage."""
+    rows = session.run("select sandbox, step, chain, size, sum from states where id = ?", number)
+    digests = [row[0] for row in session.run("select digest from state_chunks where state = ? order by place", number)]
+    if not rows:
+        raise Damage("its state is not there")
+    sandbox, step, chain, size, told = rows[0]
+    if not all(isinstance(digest, bytes) for digest in digests) or told != sum_of_state(
+        sandbox, step, chain, size, digests
+    ):
+        raise Damage("its state is damaged")
+    return KeptState(number, step, chain, size), digests
+
+
+def lines_of(session: Session, digests: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of a state. Raises Damage."""
+    for digest in digests:
+        rows = session.run("select body from chunks where digest = ?", digest)
+        if not rows:
+            raise Damage("a part of its state is not there")
+        try:
+            chunk = unpacked(rows[0][0])
+        except (TypeError, ValueError):
+            chunk = b""
+        if digest_of(chunk) != digest:
+            raise Damage("a part of its state is damaged")
+        yield from chunk.split(b"\n")
+
+
+def steps_of(session: Session, sandbox: int, kept: Kept, after: KeptState) -> Iterator[bytes]:
+    """The steps of a sandbox since a state, each with the sum that follows from those before. Raises Damage."""
+    number, chain = after.step, after.chain
+    while number < kept.newest:
+        statement = "select place, line, sum from steps where place > ? and place <= ? order by place limit ?"
+        rows = session.run(statement, place_of(sandbox, number), place_of(sandbox, kept.newest), LOT)
+        for place, line, told in rows:
+            if place != place_of(sandbox, number + 1):
+                break
+            if not isinstance(line, bytes) or chained(line, chain) != told:
+                raise Damage(f"step {number + 1} is damaged")
+            number, chain = number + 1, told
+            yield line
+        if not rows or place != place_of(sandbox, number):
+            raise Damage(f"step {number + 1} is not there")
+    if chain != kept.chain:
+        raise Damage(f"step {number} is another than was written")
+
+
+def known(session: Session, numbers: Iterable[int]) -> dict[int, tuple[int, KeptState]]:
+    """The newest step of each sandbox that is there, and its state."""
+    found = {}
+    for number in numbers:
+        statement = (
+            "select newest, states.id, step, states.chain, size from sandboxes join states on states.id = state "
+            "where sandboxes.id = ?"
+        )
+        for newest, *told in session.run(statement, number):
+            found[number] = newest, KeptState(*told)
+    return found
+
+
+# -- writing
+
+
+def reserve(session: Session) -> int:
+    """A number for a sandbox that is about to come: it has a row, and no name until it is `entered`."""
+    nobody = Kept(None, None, 0, 0, None, "", 0, None, "", 0, 0, 0, 0)
+    places = ", ".join("?" * (len(nobody) + 1))
+    ((number,),) = session.run(f"insert into sandboxes ({_HEAD}, sum) values ({places}) returning id", *nobody, 0)  # noqa: S608
+    return int(number)
+
+
+def begin_state(session: Session, sandbox: int, step: int, chain: int) -> KeptState:
+    """A state without chunks, which nothing refers to yet."""
+    statement = "insert into states (sandbox, is_used, step, chain, size, sum) values (?, 0, ?, ?, 0, 0) returning id"
+    ((number,),) = session.run(statement, sandbox, step, chain)
+    return KeptState(number, step, chain, 0)
+
+
+def write_state(session: Session, sandbox: int, state: WorldState, chain: int) -> KeptState:
+    """Write a state that nothing refers to yet."""
+    return write_chunks(session, sandbox, begin_state(session, sandbox, state.step, chain), chunks_of(state))
+
+
+def write_chunks(session: Session, sandbox: int, begun: KeptState, chunks: Iterable[bytes]) -> KeptState:
+    """Write the chunks of a state whose row is there."""
+    number, step, chain, size = begun
+    digests = []
+    for place, chunk in enumerate(chunks):
+        digest = digest_of(chunk)
+        with session.transaction():  # a chunk that nothing refers to may be deleted at any time
+            if not session.run("select 1 from chunks where digest = ?", digest):
+                session.run("insert into chunks values (?, ?) on conflict do nothing", digest, packed(chunk))
+            session.run("insert into state_chunks values (?, ?, ?)", number, place, digest)
+        digests.append(digest)
+        size += len(chunk)
+    told = sum_of_state(sandbox, step, chain, size, digests)
+    session.run("update states set size = ?, sum = ? where id = ?", size, told, number)
+    return KeptState(number, step, chain, size)
+
+
+def commit(session: Session, batch: Batch) -> None:
+    """Commit a batch."""
+    with session.transaction():
+        for statement, values in batch.changes:
+            session.run(statement, *values)
+        for number, kept in batch.heads:
+            session.run(f"update sandboxes set {_SET} where id = ?", *kept, sum_of(*kept), number)  # noqa: S608
+        if batch.steps:
+            session.many("insert into steps values (?, ?, ?)", batch.steps)
+
+
+def ended(name: str) -> Statement:
+    """A sandbox of this name is no more. What it had is deleted later, by `tidying`."""
+    return "update sandboxes set name = null where name = ?", (name,)
+
+
+def state_used(number: int, *, is_used: bool) -> Statement:
+    """Something refers to a state, or nothing does any more."""
+    return "update states set is_used = ? where id = ?", (int(is_used), number)
+
+
+def snapshot_ended(sandbox: int, name: str) -> list[Statement]:
+    """A snapshot is no more, if it is there."""
+    which = "sandbox = ? and name = ?"
+    return [
+        (f"update states set is_used = 0 where id in (select state from snapshots where {which})", (sandbox, name)),  # noqa: S608
+        (f"delete from snapshots where {which}", (sandbox, name)),  # noqa: S608
+    ]
+
+
+def snapshot_entered(sandbox: int, kept: KeptSnapshot) -> list[Statement]:
+    """A snapshot, in place of the one of its name."""
+    places = ", ".join("?" * (len(kept) + 2))
+    statement = f"insert into snapshots (sandbox, {_SNAPSHOT}, sum) values ({places})"  # noqa: S608
+    return [
+        *snapshot_ended(sandbox, kept.name),
+        (statement, (sandbox, *kept, sum_of(*kept))),
+        state_used(kept.state, is_used=True),
+    ]
+
+
+# -- what nobody needs any more
+
+
+def tidying(session: Session, numbers: Iterable[int], in_use: Collection[int]) -> Iterator[None]:
+    """Delete what some sandboxes do not refer to any more, with a pause after each lot of it.
+
+    `in_use` has the numbers of sandboxes and of states that are about to come. (The two are counted apart: that a
+    number spares another thing too only has that go later.)
+    """
+    for number in numbers:
+        found = session.run("select name, state from sandboxes where id = ?", number)
+        if not found or (found[0][0] is None and number in in_use):
+            continue
+        is_ended = found[0][0] is None
+        ((last,),) = session.run("select coalesce(max(step), 0) from states where id = ?", found[0][1])
+        first, last = place_of(number, 0), place_of(number, (1 << STEPS) - 1 if is_ended else last)
+        some = "select place from steps where place >= ? and place <= ? order by place limit ?"
+        while rows := session.run(some, first, last, LOT):
+            session.run("delete from steps where place >= ? and place <= ?", first, rows[-1][0])
+            yield
+        if is_ended:
+            with session.transaction():
+                for table, column in (("snapshots", "sandbox"), ("states", "sandbox"), ("sandboxes", "id")):
+                    session.run(f"delete from {table} where {column} = ?", number)  # noqa: S608
+        else:
+            for (state,) in session.run("select id from states where sandbox = ? and is_used = 0", number):
+                if state not in in_use:
+                    session.run("delete from states where id = ?", state)
+        yield
+    unused = "select digest from chunks where digest not in (select digest from state_chunks) limit 16"
+    while session.run(unused):
+        session.run(f"delete from chunks where digest in ({unused})")  # noqa: S608
+        yield
