@@ -228,9 +228,13 @@ def _served(
     return app
 
 
-def _opened(path: Path, settings: Settings) -> Store:
+def _opened(path: Path | str, settings: Settings) -> Store:
     """The store of the settings. Raises StoreError."""
     try:
+        if isinstance(path, str):
+            from .persistence import postgres
+
+            return postgres.PostgresStore(path, settings.port)
         takeover.prepare(path, salvage=settings.salvage)
         return sqlite.SqliteStore(path, always=settings.sync == "always")
     except Damage as error:

@@ -122,7 +122,12 @@ def main() -> None:
     default=2_000,
     help="Number of requests that a sandbox keeps; 0 keeps no bodies.",
 )
-@click.option("--store", default="memory", metavar="memory|DIR", help="A directory keeps sandboxes across restarts.")
+@click.option(
+    "--store",
+    default="memory",
+    metavar="memory|DIR|postgresql://…",
+    help="A directory keeps sandboxes across restarts, a database for many servers.",
+)
 @click.option(
     "--sync",
     type=click.Choice(["interval", "always"]),
@@ -173,8 +178,9 @@ def serve(
     **plain: Any,
 ) -> None:
     """Start the sandbox."""
-    if "://" in store:
-        raise Unusable(f"--store {store.partition(':')[0]}: this version keeps sandboxes in memory or in a directory.")
+    is_database = store.startswith(("postgresql://", "postgres://"))
+    if "://" in store and not is_database:
+        raise Unusable(f"--store {store.partition(':')[0]}: a store is memory, a directory or postgresql://…")
     if not reload:
         # Objects made at start stay, so collecting would be wasted. The server turns the collector on.
         gc.disable()
@@ -186,7 +192,7 @@ def serve(
         ignore_unknown=unknown_fields == "ignore",
         reject_unknown_query=unknown_query == "reject",
         check_digits=check_digits == "on",
-        store=None if store == "memory" else Path(store),
+        store=None if store == "memory" else store if is_database else Path(store),
         secret=jwt_secret.encode() if jwt_secret else None,
     )
     try:

@@ -72,7 +72,7 @@ class Opener:
             shared.share(was)
             sandbox = self._maker.carried(name, was.scenario, was.seed)
             pin(sandbox, was, origin.secret)
-            yield snapshot_of(Pinned(told.name, told.description, told.now, told.created_at, sandbox))
+            yield snapshot_of(Pinned(told.name, orjson.loads(told.description), told.now, told.created_at, sandbox))
 
 
 def _check(what: str, reasons: list[str]) -> None:

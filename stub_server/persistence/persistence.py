@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from ..engine.sandbox import SILENT, Sandbox
+import orjson
+
+from ..engine.sandbox import DEFAULT, SILENT, Sandbox
 from ..engine.step import Step
 from ..files.state import capture
 from ..files.writing import step_line
@@ -25,9 +28,9 @@ from ..worlds.entry import Entry
 from ..worlds.inbox import Inbox
 from ..worlds.snapshots import Snapshot, Snapshots
 from . import store as sql
-from .opening import Opener
+from .opening import Opened, Opener
 from .rows import Damage, Kept, KeptSnapshot, KeptState, StoreError, chained, place_of
-from .store import Batch, Session, Statement, Store
+from .store import Batch, Head, Session, Statement, Store
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
 PAUSE = 0.5  # seconds between two looks whether a store that failed can be written again
@@ -48,6 +51,14 @@ class Reserved(NamedTuple):
     number: int
     state: KeptState
     snapshots: tuple[KeptSnapshot, ...]
+
+
+class Opening(NamedTuple):
+    """What was read of a sandbox: its number, its row, and itself."""
+
+    number: int
+    kept: Kept
+    opened: Opened
 
 
 @dataclass(slots=True)
@@ -115,34 +126,56 @@ class Persistence:
         self._session: Session | None = None  # of long work beside the requests, which takes turns
         self._lane: Lane | None = None  # set while an event loop runs
         self._wake = asyncio.Event()
+        self.on_lost: Callable[[Sandbox], None] = lambda sandbox: None
+        self.elsewhere: list[str] = []  # sandboxes that other servers had when this one started
         self._committing: asyncio.Task[None] | None = None
         self._tending: asyncio.Task[None] | None = None
 
     # -- what was there before
 
-    def read(self, opener: Opener, belongings: Belongings) -> Iterator[Entry]:
-        """The sandboxes of the store as they were, those replaced last at the end. Raises StoreError."""
+    def read(self, opener: Opener, belongings: Belongings, most: int) -> Iterator[Entry]:
+        """At most so many sandboxes of the store as they were; of a shared one the default alone. Raises StoreError."""
         if self._store is None:
             return
         with closing(self._store.session()) as session:
-            name = self._store.name
-            try:
-                for row in sql.rows_of_sandboxes(session):
-                    number, kept = sql.sandbox_of(row)
-                    name = f"{self._store.name}: the sandbox {kept.name}"
-                    self._untidy.add(number)
-                    if kept.expires_at is not None and kept.expires_at <= wall_ms():
-                        sql.commit(session, Batch([sql.ended(kept.name or "")]))
-                    else:
-                        yield self._opened(session, number, kept, opener, belongings)
-                self._untidy |= {number for (number,) in session.run("select id from sandboxes where name is null")}
-            except Damage as error:
-                raise StoreError(f"{name} is damaged: {error}. {SALVAGE}") from None
-            except StoreError as error:
-                raise StoreError(f"{self._store.name}: {error}") from None
+            names = [DEFAULT] if self._store.is_shared else sql.names(session, most)
+            self._untidy |= sql.untidy(session, self._store.holder)
+            for name in names:
+                opened = self._open(session, name, opener)
+                if isinstance(opened, Opening):
+                    yield self._entry(opened, belongings)
+                elif opened is not None:
+                    self.elsewhere.append(name)
 
-    def _opened(self, session: Session, number: int, kept: Kept, opener: Opener, belongings: Belongings) -> Entry:
-        opened = opener.open(session, number, kept)
+    async def open(self, name: str, opener: Opener, belongings: Belongings, lane: Lane) -> Entry | str | None:
+        """A sandbox that is not in memory; the address of the server that has it; None where there is none.
+
+        Raises Unavailable, and StoreError for one that is damaged.
+        """
+        if self._store is None:
+            return None
+        found = await self._beside(lane, lambda session: self._open(session, name, opener))
+        return self._entry(found, belongings) if isinstance(found, Opening) else found
+
+    def _open(self, session: Session, name: str, opener: Opener) -> Opening | str | None:
+        assert self._store is not None
+        where = f"{self._store.name}: the sandbox {name}"
+        try:
+            held = self._store.claim(session, name)
+            if held is None or held.address is not None:
+                return held and held.address
+            number, kept = sql.row_of_sandbox(session, held.number)
+            if kept.expires_at is not None and kept.expires_at <= wall_ms():
+                sql.commit(session, Batch([sql.ended(number)]), self._store.holder)
+                return None
+            return Opening(number, kept, opener.open(session, number, kept))
+        except Damage as error:
+            raise StoreError(f"{where} is damaged: {error}. {SALVAGE}") from None
+        except StoreError as error:
+            raise StoreError(f"{where} {error}") from None
+
+    def _entry(self, opening: Opening, belongings: Belongings) -> Entry:
+        number, kept, opened = opening
         entry = Entry(
             opened.sandbox,
             kept.parent,
@@ -175,10 +208,12 @@ class Persistence:
         return self._with_session(self._writing(sandbox, snapshots))
 
     def _writing(self, sandbox: Sandbox, snapshots: Sequence[Snapshot]) -> Callable[[Session], Reserved]:
+        assert self._store is not None
+        holder = self._store.holder
         state, pinned = capture(sandbox), [(snapshot, capture(snapshot.told.world)) for snapshot in snapshots]
 
         def write(session: Session) -> Reserved:
-            number = sql.reserve(session)
+            number = sql.reserve(session, state.step, holder)
             self._reserved.add(number)
             written = sql.write_state(session, number, state, 0)
             others = [self._told(told, sql.write_state(session, number, was, 0)) for told, was in pinned]
@@ -187,8 +222,8 @@ class Persistence:
         return write
 
     def _told(self, snapshot: Snapshot, state: KeptState) -> KeptSnapshot:
-        told = snapshot.told
-        return KeptSnapshot(told.name, told.description, told.now, told.created_at, self.contract, state.id)
+        name, description, now, created_at, _ = snapshot.told
+        return KeptSnapshot(name, orjson.dumps(description).decode(), now, created_at, self.contract, state.id)
 
     def discard(self, reserved: Reserved | None) -> None:
         """The sandbox is not wanted after all."""
@@ -212,7 +247,9 @@ class Persistence:
 
     def _enter(self, entry: Entry, reserved: Reserved) -> Stored:
         number, state, snapshots = reserved
-        changes = [sql.ended(entry.world.name), sql.state_used(state.id, is_used=True)]
+        before = self._stored.get(entry.world.name)
+        changes = [] if before is None else [sql.ended(before.number)]
+        changes.append(sql.state_used(state.id, is_used=True))
         for kept in snapshots:
             changes += sql.snapshot_entered(number, kept)
         self._pending.changes += changes
@@ -229,7 +266,7 @@ class Persistence:
     async def leave(self, name: str) -> None:
         """Store a sandbox no longer. Raises Unavailable."""
         if name in self._stored:
-            await self._changed([sql.ended(name)])
+            await self._changed([sql.ended(self._stored[name].number)])
             self._tidy_soon(self._stored.pop(name).number)
 
     def leave_soon(self, name: str) -> None:
@@ -255,6 +292,35 @@ class Persistence:
             self._pending.touched[stored.number] = stored
             self._commit_soon()
         return stored
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other servers may have sandboxes of the store."""
+        return self._store is not None and self._store.is_shared
+
+    @property
+    def may_answer(self) -> bool:
+        """Whether what is in memory is what the store has: it may not be after the lease of this process has ended."""
+        return self._store is None or self._store.may_answer
+
+    def is_settled(self, sandbox: Sandbox) -> bool:
+        """Whether everything of a sandbox is stored."""
+        stored = self._stored.get(sandbox.name)
+        batches = (self._pending, self._flying)
+        return stored is not None and not any(batch is not None and stored.number in batch.touched for batch in batches)
+
+    async def release(self, name: str) -> None:
+        """Have a sandbox be nobody's that is wholly stored and that nobody uses any more. Raises Unavailable."""
+        stored = self._stored.pop(name, None)
+        if stored is not None and self._store is not None:
+            await self._changed([sql.released(stored.number, self._store.holder)])
+
+    async def due(self, now: int, lane: Lane) -> list[str]:
+        """Sandboxes that nobody has in memory and whose deliveries are due at an instant (ms). Raises Unavailable."""
+        if self._store is None:
+            return []
+        found = await self._beside(lane, partial(self._store.due, now))
+        return [name for name in found if name not in self._stored]
 
     # -- snapshots
 
@@ -331,14 +397,18 @@ class Persistence:
             stored.newest,
             stored.chain,
             stored.state.id,
+            _next_due(entry.world),
+            _summary(entry.world),
         )
 
     def _batch(self, pending: Pending) -> Batch:
-        ends: list[Statement] = [
-            ("update sandboxes set name = null where id = ?", (number,)) for number in pending.ends
+        ends = [sql.ended(number) for number in pending.ends]
+        heads = [
+            Head(number, stored.committed, self._kept(stored))
+            for number, stored in pending.touched.items()
+            if number not in pending.ends
         ]
-        heads = [(number, self._kept(stored)) for number, stored in pending.touched.items()]
-        return Batch(pending.changes + ends, [head for head in heads if head[0] not in pending.ends], pending.lines)
+        return Batch(pending.changes + ends, heads, pending.lines)
 
     def _commit_soon(self) -> None:
         self.is_behind = True
@@ -350,8 +420,9 @@ class Persistence:
     def _commit_at_once(self) -> None:
         """Commit where no event loop runs. Raises Unavailable."""
         pending, self._pending = self._pending, Pending()
-        self._with_session(lambda session: sql.commit(session, self._batch(pending)))
-        self._settle(pending)
+        batch, holder = self._batch(pending), 0 if self._store is None else self._store.holder
+        self._with_session(lambda session: sql.commit(session, batch, holder))
+        self._settle(pending, batch, ())
         self.is_behind = False
 
     async def _commit(self) -> None:
@@ -360,20 +431,31 @@ class Persistence:
         while not self._pending.is_empty:
             self._flying = pending = self._pending
             self._pending = Pending()
+            batch = self._batch(pending)
             try:
-                await self._store.commit(self._batch(pending))
+                lost = await self._store.commit(batch)
             except Exception as error:  # a defect in it is no reason to say that something was stored
                 await self._fail(error)
             else:
-                self._settle(pending)
+                self._settle(pending, batch, lost)
         self._committing = self._flying = None
         self.is_behind = False
 
-    def _settle(self, pending: Pending) -> None:
-        """A commit is there."""
-        for stored, step, _, _ in pending.steps:
-            stored.committed = step.number
+    def _settle(self, pending: Pending, batch: Batch, lost: Collection[int]) -> None:
+        """A commit is there, but for sandboxes that another process has by now."""
+        for number, _, kept in batch.heads:
+            if number not in lost:
+                pending.touched[number].committed = kept.newest
+        for number in lost:
+            self._lose(pending.touched[number])
+            pending.failure = unwritten("another server has taken the sandbox over")
         pending.known.set()
+
+    def _lose(self, stored: Stored) -> None:
+        """Another process has a sandbox: it is none of ours any more."""
+        if self._stored.get(stored.entry.world.name) is stored:
+            del self._stored[stored.entry.world.name]
+            self.on_lost(stored.entry.world)
 
     async def _committed(self) -> None:
         """Wait until what is pending is stored. Raises Unavailable."""
@@ -454,8 +536,11 @@ class Persistence:
 
     def _undo(self, touched: dict[int, Stored], known: dict[int, tuple[int, KeptState]]) -> None:
         """Undo the steps that the store does not have."""
-        for number, (newest, state) in known.items():
-            touched[number].committed, touched[number].state = newest, state
+        for number, stored in touched.items():
+            if number in known:
+                stored.committed, stored.state = known[number]
+            else:
+                self._lose(stored)
         while self.unknown:
             stored, step, held, chain = self.unknown[-1]
             sandbox = stored.entry.world
@@ -578,6 +663,29 @@ class Persistence:
         except Unavailable:
             self._untidy |= set(numbers)
             raise
+
+
+def _next_due(sandbox: Sandbox) -> int | None:
+    """When the next delivery of a sandbox is due, in ms of the machine; None where none is, or its clock stands."""
+    timers, clock = sandbox.timers, sandbox.clock
+    if clock.frozen or sandbox.held == SILENT:
+        return None
+    due = [timer[0] for timer in timers.claimed.values()]
+    attempt = timers.next_attempt()
+    if attempt is not None:
+        due.append(attempt)
+    return min(due) - clock.state.offset if due else None
+
+
+def _summary(sandbox: Sandbox) -> str:
+    """What lists of sandboxes show of one that is not in memory."""
+    told = {
+        "scenario": sandbox.scenario,
+        "seed": sandbox.seed,
+        "records": sum([len(table.rows) for store in sandbox.stores.values() for table in store.tables.values()]),
+        "clock": tuple(sandbox.recorded_clock),
+    }
+    return orjson.dumps(told).decode()
 
 
 def unwritten(reason: str) -> Unavailable:

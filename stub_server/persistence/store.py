@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..files.state import WorldState
 from ..version import __version__
@@ -40,6 +40,8 @@ _STRAY_STEPS = (
     "where sandbox not in (select id from sandboxes)"
 )
 
+DUE = "select name from sandboxes where name is not null and next_due <= ?"
+
 Statement = tuple[str, tuple[Any, ...]]
 
 
@@ -59,12 +61,27 @@ class Session(Protocol):
         """Let the connection go."""
 
 
+class Head(NamedTuple):
+    """The row of a sandbox: its number, the number of its newest step in the store, and the row as it is to be."""
+
+    number: int
+    newest: int
+    kept: Kept
+
+
+class Held(NamedTuple):
+    """A sandbox's number, and the address of the server that has it; None where it is this one."""
+
+    number: int
+    address: str | None
+
+
 @dataclass(slots=True)
 class Batch:
-    """What is committed together. `heads` are the rows of sandboxes by number, as they are after these `steps`."""
+    """What is committed together: `heads` are the rows of sandboxes after these `steps`."""
 
     changes: list[Statement] = field(default_factory=list)
-    heads: list[tuple[int, Kept]] = field(default_factory=list)
+    heads: list[Head] = field(default_factory=list)
     steps: list[tuple[int, bytes, int]] = field(default_factory=list)
 
 
@@ -72,6 +89,12 @@ class Store(Protocol):
     """A database with the tables of `rows`."""
 
     name: str  # as messages say it: --store and its value
+    is_shared: bool  # whether other servers use it too
+
+    @property
+    def holder(self) -> int:
+        """The number of this process among those of the store."""
+
     errors: type[Exception]
 
     def secret(self, fresh: bytes) -> bytes:
@@ -83,11 +106,24 @@ class Store(Protocol):
     def start(self) -> None:
         """Begin what goes on beside, on the event loop that runs."""
 
-    async def commit(self, batch: Batch) -> None:
-        """Commit. Raises one of `errors`: whether it is there, `known` says."""
+    async def commit(self, batch: Batch) -> Collection[int]:
+        """Commit; answers the numbers of sandboxes that another process has, of which nothing was stored.
+
+        Raises one of `errors`: whether it is there, `known` says.
+        """
 
     async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, KeptState]]:
         """The newest step of each sandbox that is there, and its state. Raises one of `errors`."""
+
+    def claim(self, session: Session, name: str) -> Held | None:
+        """Have a sandbox be this process's, unless one that lives has it. None where there is no such sandbox."""
+
+    def due(self, now: int, session: Session) -> list[str]:
+        """The names of some sandboxes whose deliveries are due at an instant (ms) and that no other process has."""
+
+    @property
+    def may_answer(self) -> bool:
+        """Whether no other process can have taken sandboxes of this one over."""
 
     def close(self) -> None:
         """Have everything on the disk, and let the database go."""
@@ -156,9 +192,29 @@ def strangers(session: Session) -> Iterator[str]:
 # -- reading
 
 
+def names(session: Session, most: int) -> list[str]:
+    """The names of the sandboxes that were used last."""
+    found = "select name from sandboxes where name is not null order by last_used_at desc, id desc limit ?"
+    return [name for (name,) in session.run(found, most)]
+
+
+def untidy(session: Session, holder: int) -> set[int]:
+    """The sandboxes of which there may be something that nobody needs: those that are no more, and `holder`'s."""
+    found = session.run("select id from sandboxes where name is null or holder = ?", holder)
+    return {number for (number,) in found}
+
+
 def rows_of_sandboxes(session: Session) -> list[tuple[Any, ...]]:
     """The rows of all sandboxes, in the order in which they were made: number, what `Kept` has, and the sum."""
     return session.run(f"select id, {_HEAD}, sum from sandboxes where name is not null order by id")  # noqa: S608
+
+
+def row_of_sandbox(session: Session, number: int) -> tuple[int, Kept]:
+    """A sandbox and its number. Raises Damage."""
+    rows = session.run(f"select id, {_HEAD}, sum from sandboxes where id = ?", number)  # noqa: S608
+    if not rows:
+        raise Damage("its row is not there")
+    return sandbox_of(rows[0])
 
 
 def sandbox_of(row: tuple[Any, ...]) -> tuple[int, Kept]:
@@ -224,15 +280,15 @@ def steps_of(session: Session, sandbox: int, kept: Kept, after: KeptState) -> It
         raise Damage(f"step {number} is another than was written")
 
 
-def known(session: Session, numbers: Iterable[int]) -> dict[int, tuple[int, KeptState]]:
-    """The newest step of each sandbox that is there, and its state."""
+def known(session: Session, numbers: Iterable[int], holder: int) -> dict[int, tuple[int, KeptState]]:
+    """The newest step of each sandbox that is `holder`'s, and its state."""
     found = {}
     for number in numbers:
         statement = (
             "select newest, states.id, step, states.chain, size from sandboxes join states on states.id = state "
-            "where sandboxes.id = ?"
+            "where sandboxes.id = ? and holder = ?"
         )
-        for newest, *told in session.run(statement, number):
+        for newest, *told in session.run(statement, number, holder):
             found[number] = newest, KeptState(*told)
     return found
 
@@ -240,11 +296,12 @@ def known(session: Session, numbers: Iterable[int]) -> dict[int, tuple[int, Kept
 # -- writing
 
 
-def reserve(session: Session) -> int:
-    """A number for a sandbox that is about to come: it has a row, and no name until it is `entered`."""
-    nobody = Kept(None, None, 0, 0, None, "", 0, None, "", 0, 0, 0, 0)
-    places = ", ".join("?" * (len(nobody) + 1))
-    ((number,),) = session.run(f"insert into sandboxes ({_HEAD}, sum) values ({places}) returning id", *nobody, 0)  # noqa: S608
+def reserve(session: Session, step: int, holder: int) -> int:
+    """A number for a sandbox that is about to come with a state: it has a row, and no name until its head is stored."""
+    nobody = Kept(None, None, 0, 0, None, "", 0, None, "", 0, step, 0, 0, None, "")
+    places = ", ".join("?" * (len(nobody) + 2))
+    statement = f"insert into sandboxes ({_HEAD}, sum, holder) values ({places}) returning id"  # noqa: S608
+    ((number,),) = session.run(statement, *nobody, 0, holder)
     return int(number)
 
 
@@ -277,20 +334,30 @@ def write_chunks(session: Session, sandbox: int, begun: KeptState, chunks: Itera
     return KeptState(number, step, chain, size)
 
 
-def commit(session: Session, batch: Batch) -> None:
-    """Commit a batch."""
+def commit(session: Session, batch: Batch, holder: int) -> set[int]:
+    """Commit a batch; answers the numbers of sandboxes that are not `holder`'s, or not as he left them."""
+    head = f"update sandboxes set {_SET} where id = ? and newest = ? and holder = ? returning id"  # noqa: S608
+    lost = set()
     with session.transaction():
         for statement, values in batch.changes:
             session.run(statement, *values)
-        for number, kept in batch.heads:
-            session.run(f"update sandboxes set {_SET} where id = ?", *kept, sum_of(*kept), number)  # noqa: S608
-        if batch.steps:
-            session.many("insert into steps values (?, ?, ?)", batch.steps)
+        for number, newest, kept in batch.heads:
+            if not session.run(head, *kept, sum_of(*kept), number, newest, holder):
+                lost.add(number)
+        steps = batch.steps if not lost else [step for step in batch.steps if step[0] >> STEPS not in lost]
+        if steps:
+            session.many("insert into steps values (?, ?, ?)", steps)
+    return lost
 
 
-def ended(name: str) -> Statement:
-    """A sandbox of this name is no more. What it had is deleted later, by `tidying`."""
-    return "update sandboxes set name = null where name = ?", (name,)
+def ended(number: int) -> Statement:
+    """A sandbox is no more. What it had is deleted later, by `tidying`."""
+    return "update sandboxes set name = null where id = ?", (number,)
+
+
+def released(number: int, holder: int) -> Statement:
+    """A sandbox is nobody's: the next process that is asked for it has it at once."""
+    return "update sandboxes set holder = 0 where id = ? and holder = ?", (number, holder)
 
 
 def state_used(number: int, *, is_used: bool) -> Statement:
@@ -340,7 +407,12 @@ def tidying(session: Session, numbers: Iterable[int], in_use: Collection[int]) -
             yield
         if is_ended:
             with session.transaction():
-                for table, column in (("snapshots", "sandbox"), ("states", "sandbox"), ("sandboxes", "id")):
+                for table, column in (
+                    ("snapshots", "sandbox"),
+                    ("states", "sandbox"),
+                    ("credentials", "sandbox"),
+                    ("sandboxes", "id"),
+                ):
                     session.run(f"delete from {table} where {column} = ?", number)  # noqa: S608
         else:
             for (state,) in session.run("select id from states where sandbox = ? and is_used = 0", number):

@@ -114,6 +114,11 @@ class Entries:
             self.persistence.leave_soon(name)
             self._leave(self._entries.pop(name))
 
+    def let_go(self, entry: Entry) -> None:
+        """Have a sandbox in memory no longer; the store has it."""
+        del self._entries[entry.world.name]
+        self._leave(entry)
+
     def _leave(self, entry: Entry) -> None:
         """Let go of a world: what it still had to do is not done any more."""
         entry.world.is_gone = True

@@ -26,7 +26,7 @@ from ..persistence.opening import Opener
 from ..persistence.persistence import Persistence, Reserved
 from ..scenarios.scenario import known_scenarios
 from ..seeding.own_keys import derive_keys
-from .entries import Entries
+from .entries import MOST, Entries
 from .entry import Entry, Origin
 from .inbox import MOST_BYTES_IN_ALL, Inbox
 from .making import Maker
@@ -72,8 +72,9 @@ class Sandboxes(Entries):
         self.maker = Maker(origin, Budget(), Budget(MOST_JOURNAL_BYTES), self.lane)
         self._customs = Customs(origin.seeding.fixtures, origin.secret)
         self._changing = asyncio.Lock()  # of what comes, goes and is replaced: each looks what there is, and waits
-        opener = Opener(self.maker, origin, self.persistence.contract)
-        for entry in sorted(self.persistence.read(opener, self._belongings), key=lambda entry: entry.created_at):
+        self.opener = Opener(self.maker, origin, self.persistence.contract)
+        found = self.persistence.read(self.opener, self.belongings, MOST)
+        for entry in sorted(found, key=lambda entry: entry.created_at):
             self.put(entry)
         for entry in sorted(self._entries.values(), key=lambda entry: entry.last_used_at):
             entry.turn = next(self._turns)
@@ -86,6 +87,9 @@ class Sandboxes(Entries):
         else:
             world, snapshots = self.maker.make(DEFAULT, origin.scenario, origin.seed, None), []
         entry = self._entry(world, None)
+        if DEFAULT in self.persistence.elsewhere:
+            self.default = world  # here it is a stand-in: what is refused before a sandbox is chosen is journaled in it
+            return
         self.persistence.enter_at_once(entry, self.persistence.prepare_at_once(world, snapshots))
         self.put(entry)
         _fill(entry, snapshots)
@@ -255,7 +259,7 @@ class Sandboxes(Entries):
             try:
                 before = self.entry(name)  # it may have been dropped meanwhile
                 _check_room(before.snapshots, brought)
-                inbox, snapshots = self._belongings()
+                inbox, snapshots = self.belongings()
                 entry = replace(before, world=world, parent=None, inbox=inbox, snapshots=snapshots)
                 self._name_events(entry)
                 await self.persistence.enter(entry, reserved)
@@ -327,7 +331,7 @@ class Sandboxes(Entries):
             now,
             now,
             expires_at,
-            *self._belongings(),
+            *self.belongings(),
             self._next_incarnation(),
             world.events.raised,
             next(self._turns),
@@ -335,7 +339,7 @@ class Sandboxes(Entries):
         entry.born = entry.turn
         return entry
 
-    def _belongings(self) -> tuple[Inbox, Snapshots]:
+    def belongings(self) -> tuple[Inbox, Snapshots]:
         """What a world has beside its state."""
         return Inbox(self._for_inboxes), Snapshots(self._for_snapshots)
 

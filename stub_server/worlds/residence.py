@@ -1,0 +1,109 @@
+"""Which sandboxes of a store are in memory: opened when they are asked for, let go when others need the room."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from ..engine.sandbox import DEFAULT, Sandbox
+from ..kernel.clock import wall_ms
+from ..kernel.problem import Refusal
+from ..persistence.rows import StoreError
+from .names import folded
+
+if TYPE_CHECKING:
+    from .sandboxes import Sandboxes
+
+REMEMBERED = 1.0  # seconds for which it is remembered which server has a sandbox
+MOST = 10_000  # sandboxes of which that is remembered
+IDLE = 5_000  # ms for which a sandbox is unused before it is let go
+SCAN = 1.0  # seconds between two looks for deliveries that are due in sandboxes that nobody has
+log = logging.getLogger("stub_server")
+
+
+class Residence:
+    """One per server with a store that has more sandboxes than are in memory, or more servers than this one."""
+
+    def __init__(self, sandboxes: Sandboxes, most: int, is_used: Callable[[Sandbox], bool]) -> None:
+        """At most so many are in memory; `is_used` tells those that somebody follows, or that are sending: they stay."""
+        self._sandboxes, self._most, self._is_used = sandboxes, most, is_used
+        self._persistence = sandboxes.persistence
+        self._persistence.on_lost = self._lose
+        self._elsewhere: dict[str, tuple[str, float]] = {}
+        self._opening = asyncio.Lock()
+        self._scanning: asyncio.Task[None] | None = None
+
+    async def locate(self, name: str) -> Sandbox | str | None:
+        """A sandbox; the address of the server that has it; None where there is none of this name.
+
+        Raises Unavailable, and StoreError for one that is damaged.
+        """
+        found = self._sandboxes.choose(name)
+        if found is not None:
+            return found
+        name = folded(name)
+        address, until = self._elsewhere.get(name, ("", 0.0))
+        if until > monotonic():
+            return address
+        async with self._opening:  # else two requests would open it twice
+            found = self._sandboxes.choose(name)
+            if found is not None:
+                return found
+            sandboxes = self._sandboxes
+            opened = await self._persistence.open(name, sandboxes.opener, sandboxes.belongings, sandboxes.lane)
+            if opened is None or isinstance(opened, str):
+                if opened is not None:
+                    if len(self._elsewhere) >= MOST:
+                        self._elsewhere.clear()
+                    self._elsewhere[name] = opened, monotonic() + REMEMBERED
+                return opened
+            await self._make_room()
+            sandboxes.put(opened)
+            return opened.world
+
+    def forget(self, name: str) -> None:
+        """The server that was said to have a sandbox does not have it."""
+        self._elsewhere.pop(folded(name), None)
+
+    async def _make_room(self) -> None:
+        """Let the longest unused sandboxes go that nobody needs in memory, so that one more has room."""
+        sandboxes, before = self._sandboxes, wall_ms() - IDLE
+        entries = sandboxes.entries()
+        surplus = len(entries) + 1 - self._most
+        if surplus <= 0:
+            return
+        idle = [entry for entry in entries if entry.last_used_at < before and entry.world.name != DEFAULT]
+        for entry in sorted(idle, key=lambda entry: entry.turn):
+            if self._persistence.is_settled(entry.world) and not self._is_used(entry.world):
+                sandboxes.let_go(entry)
+                await self._persistence.release(entry.world.name)
+                surplus -= 1
+                if not surplus:
+                    return
+
+    def _lose(self, world: Sandbox) -> None:
+        """Another server has a sandbox by now."""
+        with suppress(Refusal):
+            self._sandboxes.let_go(self._sandboxes.entry(world.name))
+
+    def start(self) -> None:
+        """Begin to look for what is due in sandboxes that no server has in memory."""
+        self._scanning = asyncio.create_task(self._scan())
+
+    def stop(self) -> None:
+        """End that."""
+        if self._scanning is not None:
+            self._scanning.cancel()
+
+    async def _scan(self) -> None:
+        while True:
+            await asyncio.sleep(SCAN)
+            try:
+                for name in await self._persistence.due(wall_ms(), self._sandboxes.lane):
+                    await self.locate(name)
+            except (Refusal, StoreError) as error:
+                log.debug("sandboxes whose deliveries are due could not be opened (%s)", error)
