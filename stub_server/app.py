@@ -55,6 +55,7 @@ from .settings import Settings
 from .store.tables import Layout, table_specs
 from .version import __version__
 from .worlds.entry import Origin
+from .worlds.residence import Residence
 from .worlds.sandboxes import Sandboxes
 
 PACKAGE = Path(__file__).parent
@@ -185,6 +186,8 @@ def _served(
         waiting=Waiting(settings.max_connections),
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty key would admit everybody
     )
+    if store is not None:
+        sandboxes.residence = Residence(sandboxes, settings.resident, server.is_used)
     hosts = Hosts(settings.allow_hosts, loopback=settings.loopback)
     origins = Origins(settings.cors_origins, loopback=settings.loopback)
     examples = LiveExamples(document, Mender(document, schemas), rehearsal)

@@ -134,6 +134,13 @@ def main() -> None:
     default="interval",
     help="With --store: write to disk every 100 ms, or always before the answer.",
 )
+@click.option(
+    "--resident",
+    type=click.IntRange(1, 100_000),
+    default=1_000,
+    metavar="N",
+    help="With --store: most sandboxes in memory. The longest unused are opened again when they are asked for.",
+)
 @click.option("--salvage", is_flag=True, help="Open a damaged --store; damaged files are moved to DIR/damaged-1.")
 @click.option(
     "--restore",

@@ -14,7 +14,7 @@ class Settings:
     """All settings. `now` is ms and freezes the clock; `secret` replaces the one that the seed gives on loopback.
 
     `rate_limit` is (requests of a caller, seconds). `store` is the directory in which sandboxes outlive the process,
-    or the address of a PostgreSQL database; `restore` is a file that the default sandbox is of.
+    or the address of a PostgreSQL database, and `resident` how many of them are in memory; `restore` is a file that the default sandbox is of.
     """
 
     host: str = "127.0.0.1"
@@ -35,6 +35,7 @@ class Settings:
     journal: int = 2_000
     store: Path | str | None = None
     salvage: bool = False
+    resident: int = 1_000
     sync: str = "interval"
     restore: Path | None = None
     log: str = "requests"

@@ -103,6 +103,8 @@ class Call:
     """Whether there is a trace: not in a request that was refused before a sandbox was chosen."""
     prefix = ""
     """The `/s/{name}` that was taken off the path, or empty."""
+    holder: str | None = None
+    """The address of the server that has the sandbox, where it is another one."""
     pending: Sandbox | None = None
     """The sandbox that does not exist yet, until the request is accepted: a request that is refused creates none."""
     # RateLimit

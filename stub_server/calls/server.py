@@ -19,6 +19,7 @@ from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..events.sender import Sender
 from ..kernel.problem import Limited
+from ..worlds.entry import Entry
 from ..worlds.sandboxes import Sandboxes
 from .credentials import Tokens
 
@@ -141,6 +142,12 @@ class Server:
     def sender(self) -> Sender:
         """What posts deliveries."""
         return self.courier.sender
+
+    def is_used(self, entry: Entry) -> bool:
+        """Whether a sandbox is to stay in memory: somebody follows it, or it sends."""
+        world = entry.world
+        is_followed = any(place.incarnation == entry.incarnation for place in self.followers)
+        return is_followed or world.is_advancing or bool(world.in_progress or self.courier.posting.in_flight(world))
 
     def knows_admin(self, given: bytes | None) -> bool:
         """Whether this is the admin key; False if none is set."""

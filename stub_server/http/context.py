@@ -48,6 +48,7 @@ class RequestContext:
         self.app, self._server, self._origins = app, server, origins
         self._sandboxes, self._listeners = server.sandboxes, server.listeners
         self._persistence = server.sandboxes.persistence
+        self._is_shared = self._persistence.is_shared
         secrets = Secrets(server.document, server.control, admin_key=server.admin_key)
         self._read_headers, self._journal = HeaderReader(hosts, secrets), JournalWriter(secrets)
 
@@ -121,6 +122,8 @@ class RequestContext:
                 return
             answer, kept = damaged
         status, headers, parts, body = answer
+        if self._is_shared and not self._persistence.may_answer and status != 503:
+            raise unwritten("this server may not answer for its sandboxes at the moment")
         if (self._persistence.is_behind or call.sandbox.undone_at > trace.began) and status < 500:
             await self._settle(call)
         self._complete(call, status, headers)
@@ -204,7 +207,11 @@ class RequestContext:
                 self._persistence.start(sandboxes.lane)
                 await catch_up(sandboxes.worlds(), server.closing)
                 server.courier.start(sandboxes.worlds())
+                if sandboxes.residence is not None:
+                    sandboxes.residence.start()
             else:
+                if sandboxes.residence is not None:
+                    sandboxes.residence.stop()
                 await server.courier.stop(server.closing.since)
                 await self._persistence.stop()
             await send({"type": message["type"] + ".complete"})

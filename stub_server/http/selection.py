@@ -16,10 +16,12 @@ from ..domain.api_keys import digest
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.problem import Missing, Unavailable
 from ..worlds.names import folded
-from .access import Hosts, check_control, is_from_elsewhere
+from .access import OPEN_CONTROL, Hosts, check_control, is_from_elsewhere
 from .connection import REFUSED
 
 CREDENTIALS = f"{CONTROL}/credentials"
+_OTHERS = f"{CONTROL}/sandboxes/"
+_LOCAL = OPEN_CONTROL | {f"{CONTROL}/sandboxes"}
 
 
 class SandboxSelection:
@@ -29,6 +31,7 @@ class SandboxSelection:
         """`pages` are paths for everybody."""
         self.app, self._hosts, self._pages = app, hosts, pages
         self._sandboxes, self._tokens, self._loopback = server.sandboxes, server.tokens, server.loopback
+        self._residence = server.sandboxes.residence
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
@@ -42,12 +45,47 @@ class SandboxSelection:
             name = None if authorization is None else self._sandbox_of(authorization)
             if name == DEFAULT:
                 name = None
+        if self._residence is not None:
+            return self._resident(name, rest, scope, receive, send)
         if name is not None:
             sandbox = self._sandboxes.choose(name)
             if sandbox is None:
                 return self._first(name, rest, scope, receive, send)
             _select(call, sandbox, rest)
         return self._go_on(call, scope, receive, send)
+
+    def _resident(self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send) -> Any:
+        """The same where a sandbox may be in the store alone, or held by another server."""
+        call: Call = scope[CALL]
+        if name is None and call.path.startswith(
+            _OTHERS
+        ):  # it is about another sandbox than the one that it is sent to
+            return self._open(call.path[len(_OTHERS) :].partition("/")[0], None, scope, receive, send)
+        if name is None and (call.path in _LOCAL or call.path in self._pages):
+            return self._go_on(call, scope, receive, send)
+        sandbox = self._sandboxes.choose(name or DEFAULT)
+        if sandbox is None or (name is None and b"authorization" in call.headers):
+            return self._open(name, rest, scope, receive, send)
+        _select(call, sandbox, rest)
+        return self._go_on(call, scope, receive, send)
+
+    async def _open(self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send) -> None:
+        call, residence = scope[CALL], self._residence
+        assert residence is not None
+        is_other = rest is None and call.path.startswith(_OTHERS)
+        if name is None:
+            key = _key_in(call.headers.get(b"authorization", b""))
+            name = (None if key is None else await residence.sandbox_of(key)) or DEFAULT
+        found = await residence.locate(name)
+        if isinstance(found, str):
+            call.holder, call.is_kept = found, False
+            await self.app(scope, receive, send)
+        elif is_other or found is not None:
+            if found is not None and not is_other:
+                _select(call, found, rest)
+            await self._go_on(call, scope, receive, send)
+        else:
+            await self._first(name, rest, scope, receive, send)
 
     def _go_on(self, call: Call, scope: Scope, receive: Receive, send: Send) -> Any:
         call.begin()
@@ -64,12 +102,8 @@ class SandboxSelection:
         named = self._tokens.sandbox_named(authorization) if known is None else known.sandbox
         if named is not None:
             return named
-        start = authorization[:9].lower()
-        if start == b"bearer sk":
-            return self._sandboxes.keyring.world_of(digest(authorization[7:].decode("latin-1").strip()))
-        if start == b"bearer pk":
-            return self._sandboxes.keyring.world_of(authorization[7:].decode("latin-1").strip())
-        return None
+        key = _key_in(authorization)
+        return None if key is None else self._sandboxes.keyring.world_of(key)
 
     async def _first(self, name: str, rest: str | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request to a sandbox that does not exist. Raises Missing for what only reads the control surface."""
@@ -92,6 +126,12 @@ class SandboxSelection:
             if self._sandboxes.find(sandbox.name) is not sandbox:
                 call.pending = sandbox
         await self._go_on(call, scope, receive, send)
+
+
+def _key_in(authorization: bytes) -> str | None:
+    """What an API key is found by: the digest of a private one, or a public one."""
+    start, key = authorization[:9].lower(), authorization[7:].decode("latin-1").strip()
+    return digest(key) if start == b"bearer sk" else key if start == b"bearer pk" else None
 
 
 def _select(call: Call, sandbox: Sandbox, rest: str | None) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,10 +22,11 @@ from ..engine.step import Step
 from ..files.state import capture
 from ..files.writing import step_line
 from ..kernel.clock import wall_ms
-from ..kernel.problem import Unavailable
+from ..kernel.problem import Conflict, Refusal, Unavailable
 from ..kernel.slices import Lane
 from ..worlds.entry import Entry
 from ..worlds.inbox import Inbox
+from ..worlds.keyring import keys_of
 from ..worlds.snapshots import Snapshot, Snapshots
 from . import store as sql
 from .opening import Opened, Opener
@@ -38,6 +39,7 @@ SALVAGE = (
     "Start once with --salvage: what is whole is kept, and the damaged files are moved to a directory in this one."
 )
 _DONE = object()
+R = TypeVar("R", bound=Refusal)
 T = TypeVar("T")
 log = logging.getLogger("stub_server")
 
@@ -65,7 +67,7 @@ class Opening(NamedTuple):
 class Stored:
     """A sandbox whose steps are stored: the state that opening it begins with, and the bytes of steps since.
 
-    `newest` is the number of the newest step, with its sum `chain`; `committed` that of the newest one that is stored.
+    `newest` is the number of the newest step and `chain` its sum, `committed` both of the newest one that is stored.
     """
 
     entry: Entry
@@ -73,7 +75,7 @@ class Stored:
     state: KeptState
     newest: int
     chain: int
-    committed: int
+    committed: tuple[int, int]
     size: int = 0
 
 
@@ -87,25 +89,38 @@ class Unstored(NamedTuple):
 
 
 @dataclass(slots=True)
-class Pending:
-    """What the next commit has. `known` is set when its outcome is known, or cannot be for now; `failure` says why.
+class Change:
+    """What comes, goes or is replaced: statements, and the row of a sandbox that is as it is stored so far.
 
-    `ends` are numbers of sandboxes that go for sure: where a commit fails, the next one has them too.
+    `known` is set when the outcome is known, or cannot be for now; `failure` says why it is not done.
+    """
+
+    statements: Sequence[Statement]
+    stored: Stored | None = None
+    known: asyncio.Event = field(default_factory=asyncio.Event)
+    failure: Refusal | None = None
+
+
+@dataclass(slots=True)
+class Pending:
+    """The next commit: steps and the sandboxes whose rows they change, then changes, each by itself.
+
+    `known` and `failure` are of the steps.
     """
 
     lines: list[tuple[int, bytes, int]] = field(default_factory=list)
     steps: list[Unstored] = field(default_factory=list)
     touched: dict[int, Stored] = field(default_factory=dict)
-    changes: list[Statement] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
+    keys: list[Statement] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
     known: asyncio.Event = field(default_factory=asyncio.Event)
-    failure: Unavailable | None = None
+    failure: Refusal | None = None
     begun: float = field(default_factory=monotonic)
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to commit."""
-        return not (self.touched or self.changes or self.ends)
+        return not (self.touched or self.changes)
 
 
 class Persistence:
@@ -121,6 +136,7 @@ class Persistence:
         self.failure: Unavailable | None = None  # why the newest commit failed, until one succeeds
         self.unknown: list[Unstored] = []  # steps of which the store has not told whether it has them
         self._reserved: set[int] = set()  # numbers of sandboxes, and of states, that nothing refers to yet
+        self._ends: list[int] = []  # sandboxes that are no more, which the store is yet to be told
         self._untidy: set[int] = set()  # sandboxes that may have steps or states that nobody needs
         self._due: set[str] = set()  # sandboxes of which a state is to be written
         self._session: Session | None = None  # of long work beside the requests, which takes turns
@@ -189,7 +205,8 @@ class Persistence:
         )
         for snapshot in opened.snapshots:
             entry.snapshots.keep(snapshot)
-        stored = Stored(entry, number, opened.state, kept.newest, kept.chain, kept.newest, opened.since)
+        newest = kept.newest, kept.chain
+        stored = Stored(entry, number, opened.state, *newest, newest, opened.since)
         self._follow(stored)
         return entry
 
@@ -232,31 +249,32 @@ class Persistence:
             self._tidy_soon(reserved.number)
 
     async def enter(self, entry: Entry, reserved: Reserved | None) -> None:
-        """Store a sandbox from now on, in place of the one of its name. Raises Unavailable."""
+        """Store a sandbox from now on, in place of the one of its name. Raises Unavailable, Conflict."""
         if reserved is not None:
-            stored = self._enter(entry, reserved)
-            await self._committed()
-            self._entered(stored)
+            change = self._entering(entry, reserved)
+            await self._changed(change)
+            self._entered(change.stored)
 
     def enter_at_once(self, entry: Entry, reserved: Reserved | None) -> None:
         """The same where nobody is served yet. Raises Unavailable."""
         if reserved is not None:
-            stored = self._enter(entry, reserved)
+            change = self._entering(entry, reserved)
+            self._pending.changes.append(change)
             self._commit_at_once()
-            self._entered(stored)
+            self._entered(change.stored)
 
-    def _enter(self, entry: Entry, reserved: Reserved) -> Stored:
+    def _entering(self, entry: Entry, reserved: Reserved) -> Change:
         number, state, snapshots = reserved
         before = self._stored.get(entry.world.name)
         changes = [] if before is None else [sql.ended(before.number)]
         changes.append(sql.state_used(state.id, is_used=True))
+        changes += [sql.key_entered(key, number) for key in keys_of(entry.world)]
         for kept in snapshots:
             changes += sql.snapshot_entered(number, kept)
-        self._pending.changes += changes
-        self._pending.touched[number] = stored = Stored(entry, number, state, state.step, 0, state.step)
-        return stored
+        return Change(changes, Stored(entry, number, state, state.step, 0, (state.step, 0)))
 
-    def _entered(self, stored: Stored) -> None:
+    def _entered(self, stored: Stored | None) -> None:
+        assert stored is not None
         before = self._stored.get(stored.entry.world.name)
         self._reserved.discard(stored.number)
         if before is not None:
@@ -266,25 +284,30 @@ class Persistence:
     async def leave(self, name: str) -> None:
         """Store a sandbox no longer. Raises Unavailable."""
         if name in self._stored:
-            await self._changed([sql.ended(self._stored[name].number)])
+            await self._changed(Change([sql.ended(self._stored[name].number)]))
             self._tidy_soon(self._stored.pop(name).number)
 
     def leave_soon(self, name: str) -> None:
         """The same for one that nobody waits for."""
         stored = self._stored.pop(name, None)
         if stored is not None:
-            self._pending.ends.append(stored.number)
-            self._commit_soon()
+            self._ends.append(stored.number)
             self._tidy_soon(stored.number)
 
     async def note(self, entry: Entry) -> None:
         """Store what no step says of a sandbox. Raises Unavailable."""
-        if self._touch(entry.world.name) is not None:
-            await self._committed()
+        self._touch(entry.world.name)
+        await self.settled(entry.world)
 
     def note_soon(self, entry: Entry) -> None:
         """The same with the next commit, for which nobody waits."""
         self._touch(entry.world.name)
+
+    def add_keys(self, name: str, keys: Sequence[str]) -> None:
+        """Store with the next commit by which API keys a sandbox is found from now on."""
+        stored = self._touch(name)
+        if stored is not None:
+            self._pending.keys += [sql.key_entered(key, stored.number) for key in keys]
 
     def _touch(self, name: str) -> Stored | None:
         stored = self._stored.get(name)
@@ -313,7 +336,11 @@ class Persistence:
         """Have a sandbox be nobody's that is wholly stored and that nobody uses any more. Raises Unavailable."""
         stored = self._stored.pop(name, None)
         if stored is not None and self._store is not None:
-            await self._changed([sql.released(stored.number, self._store.holder)])
+            await self._changed(Change([sql.released(stored.number, self._store.holder)]))
+
+    async def sandbox_of(self, key: str, lane: Lane) -> str | None:
+        """The name of the sandbox that an API key is of. Raises Unavailable."""
+        return await self._beside(lane, lambda session: sql.sandbox_with(session, key))
 
     async def due(self, now: int, lane: Lane) -> list[str]:
         """Sandboxes that nobody has in memory and whose deliveries are due at an instant (ms). Raises Unavailable."""
@@ -342,7 +369,7 @@ class Persistence:
             try:
                 if not entry.world.is_gone:
                     entry.snapshots.check_room(snapshot.name, snapshot.size)
-                    await self._changed(sql.snapshot_entered(stored.number, self._told(snapshot, written)))
+                    await self._changed(Change(sql.snapshot_entered(stored.number, self._told(snapshot, written))))
             finally:
                 self._reserved.discard(written.id)
                 self._tidy_soon(stored.number)
@@ -355,7 +382,7 @@ class Persistence:
         """Store a snapshot no longer. Raises Unavailable."""
         stored = self._stored.get(entry.world.name)
         if stored is not None:
-            await self._changed(sql.snapshot_ended(stored.number, name))
+            await self._changed(Change(sql.snapshot_ended(stored.number, name)))
             self._tidy_soon(stored.number)
 
     # -- steps
@@ -381,8 +408,13 @@ class Persistence:
 
         sandbox.log.writer = write
 
-    def _kept(self, stored: Stored) -> Kept:
+    def _head(self, stored: Stored, newest: int, chain: int) -> Head:
+        """The row of a sandbox after one of its steps."""
         entry = stored.entry
+        kept = self._kept(entry, stored.state, newest, chain)
+        return Head(stored.number, stored.committed[0], kept)
+
+    def _kept(self, entry: Entry, state: KeptState, newest: int, chain: int) -> Kept:
         return Kept(
             entry.world.name,
             entry.parent,
@@ -394,21 +426,21 @@ class Persistence:
             None if entry.world.held == SILENT else entry.world.held,
             entry.incarnation,
             entry.origin_events,
-            stored.newest,
-            stored.chain,
-            stored.state.id,
+            newest,
+            chain,
+            state.id,
             _next_due(entry.world),
             _summary(entry.world),
         )
 
     def _batch(self, pending: Pending) -> Batch:
-        ends = [sql.ended(number) for number in pending.ends]
-        heads = [
-            Head(number, stored.committed, self._kept(stored))
-            for number, stored in pending.touched.items()
-            if number not in pending.ends
-        ]
-        return Batch(pending.changes + ends, heads, pending.lines)
+        touched = pending.touched.values()
+        heads = [self._head(stored, stored.newest, stored.chain) for stored in touched]
+        return Batch(pending.keys, heads, pending.lines)
+
+    def _batch_of(self, change: Change) -> Batch:
+        stored = change.stored
+        return Batch(change.statements, [] if stored is None else [self._head(stored, *stored.committed)])
 
     def _commit_soon(self) -> None:
         self.is_behind = True
@@ -419,37 +451,47 @@ class Persistence:
 
     def _commit_at_once(self) -> None:
         """Commit where no event loop runs. Raises Unavailable."""
-        pending, self._pending = self._pending, Pending()
-        batch, holder = self._batch(pending), 0 if self._store is None else self._store.holder
-        self._with_session(lambda session: sql.commit(session, batch, holder))
-        self._settle(pending, batch, ())
+        assert self._store is not None
+        pending, self._pending, holder = self._pending, Pending(), self._store.holder
+        for batch in (self._batch(pending), *map(self._batch_of, pending.changes)):
+            self._with_session(partial(sql.commit, batch=batch, holder=holder))
+            self._settle(pending, batch, ())
         self.is_behind = False
 
     async def _commit(self) -> None:
         """Commit until there is nothing more to."""
-        assert self._store is not None
         while not self._pending.is_empty:
             self._flying = pending = self._pending
             self._pending = Pending()
-            batch = self._batch(pending)
             try:
-                lost = await self._store.commit(batch)
+                await self._commit_one(pending)
             except Exception as error:  # a defect in it is no reason to say that something was stored
                 await self._fail(error)
-            else:
-                self._settle(pending, batch, lost)
         self._committing = self._flying = None
         self.is_behind = False
 
-    def _settle(self, pending: Pending, batch: Batch, lost: Collection[int]) -> None:
-        """A commit is there, but for sandboxes that another process has by now."""
-        for number, _, kept in batch.heads:
-            if number not in lost:
-                pending.touched[number].committed = kept.newest
-        for number in lost:
-            self._lose(pending.touched[number])
-            pending.failure = unwritten("another server has taken the sandbox over")
+    async def _commit_one(self, pending: Pending) -> None:
+        assert self._store is not None
+        if pending.touched:
+            batch = self._batch(pending)
+            self._settle(pending, batch, await self._store.commit(batch))
         pending.known.set()
+        for change in pending.changes:
+            try:
+                if await self._store.commit(self._batch_of(change)):
+                    change.failure = unwritten("another server has taken the sandbox over")
+            except self._store.conflicts:
+                change.failure = Conflict("There is a sandbox of this name already.", code="duplicate_sandbox")
+            change.known.set()
+
+    def _settle(self, pending: Pending, batch: Batch, lost: Collection[int]) -> None:
+        """Steps are stored, but for those of sandboxes that another process has by now."""
+        for number, _, kept in batch.heads:
+            if number in lost:
+                self._lose(pending.touched[number])
+                pending.failure = unwritten("another server has taken the sandbox over")
+            elif number in pending.touched:
+                pending.touched[number].committed = kept.newest, kept.chain
 
     def _lose(self, stored: Stored) -> None:
         """Another process has a sandbox: it is none of ours any more."""
@@ -457,20 +499,15 @@ class Persistence:
             del self._stored[stored.entry.world.name]
             self.on_lost(stored.entry.world)
 
-    async def _committed(self) -> None:
-        """Wait until what is pending is stored. Raises Unavailable."""
+    async def _changed(self, change: Change) -> None:
+        """Wait until a change is stored. Raises Unavailable, Conflict."""
         if self.failure is not None:
             raise again(self.failure)
-        pending = self._pending
+        self._pending.changes.append(change)
         self._commit_soon()
-        await pending.known.wait()
-        if pending.failure is not None:
-            raise again(pending.failure)
-
-    async def _changed(self, changes: Sequence[Statement]) -> None:
-        if self.failure is None:
-            self._pending.changes += changes
-        await self._committed()
+        await change.known.wait()
+        if change.failure is not None:
+            raise again(change.failure)
 
     async def settled(self, sandbox: Sandbox) -> None:
         """Wait until all steps that a sandbox has recorded are stored. Raises Unavailable when they are undone."""
@@ -481,7 +518,7 @@ class Persistence:
         for pending in (self._pending, self._flying):
             if pending is not None and stored.number in pending.touched:
                 await pending.known.wait()
-                if pending.failure is not None and stored.committed < newest:
+                if pending.failure is not None and (stored.committed[0] < newest):
                     raise again(pending.failure)
                 return
 
@@ -505,12 +542,17 @@ class Persistence:
         for stored in self._stored.values():
             stored.entry.world.is_halted = True
         failed = self._flying, self._pending
-        self._pending = Pending(ends=[number for pending in failed for number in pending.ends])
+        self._pending = Pending()
         touched: dict[int, Stored] = {}
         for pending in failed:
-            pending.failure = failure
             touched |= pending.touched
-            self.unknown += pending.steps
+            touched |= {change.stored.number: change.stored for change in pending.changes if change.stored is not None}
+            awaited: list[Pending | Change] = [pending, *pending.changes]
+            for what in awaited:
+                if not what.known.is_set():
+                    what.failure = failure
+            if pending.failure is not None:
+                self.unknown += pending.steps
         self._flying = None
         is_known = False
         while True:
@@ -526,6 +568,8 @@ class Persistence:
             finally:
                 for pending in failed:
                     pending.known.set()
+                    for change in pending.changes:
+                        change.known.set()
             await asyncio.sleep(PAUSE)
         log.warning("the store can be written again")
         self.failure = None
@@ -534,17 +578,18 @@ class Persistence:
             if stored.entry.world.bell is not None:
                 stored.entry.world.bell(stored.entry.world)
 
-    def _undo(self, touched: dict[int, Stored], known: dict[int, tuple[int, KeptState]]) -> None:
+    def _undo(self, touched: dict[int, Stored], known: Mapping[int, tuple[int, int, KeptState]]) -> None:
         """Undo the steps that the store does not have."""
         for number, stored in touched.items():
             if number in known:
-                stored.committed, stored.state = known[number]
+                newest, chain, stored.state = known[number]
+                stored.committed = newest, chain
             else:
                 self._lose(stored)
         while self.unknown:
             stored, step, held, chain = self.unknown[-1]
             sandbox = stored.entry.world
-            if not sandbox.is_gone and stored.committed < step.number:
+            if not sandbox.is_gone and stored.committed[0] < step.number:
                 sandbox.take_back(step)
                 sandbox.held, stored.newest, stored.chain = held, step.number - 1, chain
             self.unknown.pop()
@@ -622,9 +667,14 @@ class Persistence:
                     self._due.discard(name)
                     if name in self._stored:
                         await self._rewrite(self._stored[name], lane)
+                while self._ends:
+                    await self._changed(Change([sql.ended(self._ends[-1])]))
+                    self._ends.pop()
                 await self._tidy(lane)
             except Unavailable as error:
                 log.warning("the store could not be tidied (%s); its steps are all there, and it is tried again", error)
+                await asyncio.sleep(PAUSE)
+                self._wake.set()
 
     async def _rewrite(self, stored: Stored, lane: Lane) -> None:
         """Have a sandbox be opened from the state that it has now."""
@@ -640,9 +690,8 @@ class Persistence:
         try:
             if self._stored.get(sandbox.name) is stored and sandbox.undone_at == undone_at:
                 before, stored.state = stored.state, written
-                self._touch(sandbox.name)
                 changes = [sql.state_used(before.id, is_used=False), sql.state_used(written.id, is_used=True)]
-                await self._changed(changes)
+                await self._changed(Change(changes, stored))
                 stored.size -= size
         finally:
             self._reserved.discard(written.id)
@@ -697,6 +746,6 @@ def unwritten(reason: str) -> Unavailable:
     )
 
 
-def again(failure: Unavailable) -> Unavailable:
+def again(failure: R) -> R:
     """The same refusal for another request: the traceback of one that is raised would hold all of them."""
-    return Unavailable(failure.message, code=failure.code, headers=failure.headers)
+    return type(failure)(failure.message, code=failure.code, headers=failure.headers)

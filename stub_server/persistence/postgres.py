@@ -85,6 +85,7 @@ class PostgresStore:
     """One per server; many servers use one database."""
 
     errors: type[Exception] = psycopg.Error
+    conflicts: type[Exception] = psycopg.errors.UniqueViolation
     is_shared = True
 
     def __init__(self, url: str, port: int) -> None:
@@ -152,14 +153,14 @@ class PostgresStore:
         with closing(PostgresSession(self._url, self._committer)) as session:
             return store.commit(session, batch, self.holder)
 
-    async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, KeptState]]:
-        """The newest step of each sandbox that is this process's, and its state."""
+    async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, int, KeptState]]:
+        """The newest step of each sandbox that is this process's, its sum, and the state."""
         wanted, commits, self._commits = list(numbers), self._commits, None
         if commits is not None:
             await commits.close()
         return await asyncio.to_thread(self._known, wanted)
 
-    def _known(self, numbers: list[int]) -> dict[int, tuple[int, KeptState]]:
+    def _known(self, numbers: list[int]) -> dict[int, tuple[int, int, KeptState]]:
         with closing(self.session()) as session:
             # A commit whose connection was cut may still be under way. What is read has to come after it.
             others = "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = ?"

@@ -12,6 +12,7 @@ import sqlite3
 import threading
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,7 @@ class SqliteStore:
     """One per server, and one server per directory."""
 
     errors: type[Exception] = sqlite3.Error
+    conflicts: type[Exception] = sqlite3.IntegrityError
     holder = 0
     is_shared = False
     may_answer = True
@@ -126,17 +128,15 @@ class SqliteStore:
         """Commit. It takes no longer than a request does: nobody waits for another thread."""
         commits = self._commits + 1
         told = str(commits)
-        batch.changes.append(
-            ("update settings set value = ?, sum = ? where name = 'commits'", (told, sum_of("commits", told)))
-        )
-        lost = store.commit(self._main, batch, self.holder)
+        counted = "update settings set value = ?, sum = ? where name = 'commits'", (told, sum_of("commits", told))
+        lost = store.commit(self._main, replace(batch, changes=[*batch.changes, counted]), self.holder)
         self._commits = commits
         if self._syncing is not None:
             self._syncing.commits = commits
         return lost
 
-    async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, KeptState]]:
-        """The newest step of each sandbox that is there, and its state."""
+    async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, int, KeptState]]:
+        """The newest step of each sandbox that is there, its sum, and the state."""
         return store.known(self._main, numbers, self.holder)
 
     def claim(self, session: Session, name: str) -> Held | None:

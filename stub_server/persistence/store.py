@@ -5,7 +5,7 @@ Everything here takes a session, which any thread may have. Reading checks what 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -80,7 +80,7 @@ class Held(NamedTuple):
 class Batch:
     """What is committed together: `heads` are the rows of sandboxes after these `steps`."""
 
-    changes: list[Statement] = field(default_factory=list)
+    changes: Sequence[Statement] = ()
     heads: list[Head] = field(default_factory=list)
     steps: list[tuple[int, bytes, int]] = field(default_factory=list)
 
@@ -96,6 +96,7 @@ class Store(Protocol):
         """The number of this process among those of the store."""
 
     errors: type[Exception]
+    conflicts: type[Exception]  # those of a name that is taken
 
     def secret(self, fresh: bytes) -> bytes:
         """The random bytes that servers of this store sign with; `fresh` in a new one. Raises Damage."""
@@ -112,8 +113,8 @@ class Store(Protocol):
         Raises one of `errors`: whether it is there, `known` says.
         """
 
-    async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, KeptState]]:
-        """The newest step of each sandbox that is there, and its state. Raises one of `errors`."""
+    async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, int, KeptState]]:
+        """The newest step of each sandbox that is this process's, its sum, and the state. Raises one of `errors`."""
 
     def claim(self, session: Session, name: str) -> Held | None:
         """Have a sandbox be this process's, unless one that lives has it. None where there is no such sandbox."""
@@ -198,6 +199,12 @@ def names(session: Session, most: int) -> list[str]:
     return [name for (name,) in session.run(found, most)]
 
 
+def sandbox_with(session: Session, key: str) -> str | None:
+    """The name of the sandbox that an API key is of."""
+    found = "select name from sandboxes where id = (select sandbox from credentials where credential = ?)"
+    return next((name for (name,) in session.run(found, key)), None)
+
+
 def untidy(session: Session, holder: int) -> set[int]:
     """The sandboxes of which there may be something that nobody needs: those that are no more, and `holder`'s."""
     found = session.run("select id from sandboxes where name is null or holder = ?", holder)
@@ -280,16 +287,16 @@ def steps_of(session: Session, sandbox: int, kept: Kept, after: KeptState) -> It
         raise Damage(f"step {number} is another than was written")
 
 
-def known(session: Session, numbers: Iterable[int], holder: int) -> dict[int, tuple[int, KeptState]]:
-    """The newest step of each sandbox that is `holder`'s, and its state."""
+def known(session: Session, numbers: Iterable[int], holder: int) -> dict[int, tuple[int, int, KeptState]]:
+    """The newest step of each sandbox that is `holder`'s, its sum, and the state."""
     found = {}
     for number in numbers:
         statement = (
-            "select newest, states.id, step, states.chain, size from sandboxes join states on states.id = state "
-            "where sandboxes.id = ? and holder = ?"
+            "select newest, sandboxes.chain, states.id, step, states.chain, size "
+            "from sandboxes join states on states.id = state where sandboxes.id = ? and holder = ?"
         )
-        for newest, *told in session.run(statement, number, holder):
-            found[number] = newest, KeptState(*told)
+        for newest, chain, *told in session.run(statement, number, holder):
+            found[number] = newest, chain, KeptState(*told)
     return found
 
 
@@ -358,6 +365,11 @@ def ended(number: int) -> Statement:
 def released(number: int, holder: int) -> Statement:
     """A sandbox is nobody's: the next process that is asked for it has it at once."""
     return "update sandboxes set holder = 0 where id = ? and holder = ?", (number, holder)
+
+
+def key_entered(key: str, sandbox: int) -> Statement:
+    """An API key is of a sandbox, unless an earlier one has it: a copy does not take its parent's keys away."""
+    return "insert into credentials values (?, ?) on conflict do nothing", (key, sandbox)
 
 
 def state_used(number: int, *, is_used: bool) -> Statement:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 
 from ..engine.sandbox import DEFAULT, Sandbox
@@ -74,6 +74,11 @@ class Entries:
     def worlds(self) -> list[Sandbox]:
         """The worlds that exist."""
         return [entry.world for entry in self._entries.values()]
+
+    def add_keys(self, name: str, keys: Sequence[str]) -> None:
+        """API keys that a sandbox has from now on: digests of private ones, and public ones."""
+        self.keyring.add(name, keys)
+        self.persistence.add_keys(name, keys)
 
     # -- coming and going
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal
+from ..persistence.persistence import unwritten
 from ..persistence.rows import StoreError
+from .entry import Entry
 from .names import folded
 
 if TYPE_CHECKING:
@@ -28,19 +30,33 @@ log = logging.getLogger("stub_server")
 class Residence:
     """One per server with a store that has more sandboxes than are in memory, or more servers than this one."""
 
-    def __init__(self, sandboxes: Sandboxes, most: int, is_used: Callable[[Sandbox], bool]) -> None:
-        """At most so many are in memory; `is_used` tells those that somebody follows, or that are sending: they stay."""
+    def __init__(self, sandboxes: Sandboxes, most: int, is_used: Callable[[Entry], bool]) -> None:
+        """At most so many are in memory; `is_used` tells those that somebody follows or that send: they stay."""
         self._sandboxes, self._most, self._is_used = sandboxes, most, is_used
         self._persistence = sandboxes.persistence
         self._persistence.on_lost = self._lose
         self._elsewhere: dict[str, tuple[str, float]] = {}
+        self._keys: dict[str, tuple[str | None, float]] = {}
         self._opening = asyncio.Lock()
         self._scanning: asyncio.Task[None] | None = None
+
+    async def sandbox_of(self, key: str) -> str | None:
+        """The sandbox of an API key, by a private key's digest or a public key. Raises Unavailable."""
+        name = self._sandboxes.keyring.world_of(key)
+        if name is not None:
+            return name
+        name, until = self._keys.get(key, (None, 0.0))
+        if until < monotonic():
+            name = await self._persistence.sandbox_of(key, self._sandboxes.lane)
+            if len(self._keys) >= MOST:
+                self._keys.clear()
+            self._keys[key] = name, monotonic() + REMEMBERED
+        return name
 
     async def locate(self, name: str) -> Sandbox | str | None:
         """A sandbox; the address of the server that has it; None where there is none of this name.
 
-        Raises Unavailable, and StoreError for one that is damaged.
+        Raises Unavailable.
         """
         found = self._sandboxes.choose(name)
         if found is not None:
@@ -54,14 +70,18 @@ class Residence:
             if found is not None:
                 return found
             sandboxes = self._sandboxes
-            opened = await self._persistence.open(name, sandboxes.opener, sandboxes.belongings, sandboxes.lane)
+            try:
+                opened = await self._persistence.open(name, sandboxes.opener, sandboxes.belongings, sandboxes.lane)
+            except StoreError as error:
+                log.error("%s", error)
+                raise unwritten(f"the sandbox {name} cannot be opened") from None
             if opened is None or isinstance(opened, str):
                 if opened is not None:
                     if len(self._elsewhere) >= MOST:
                         self._elsewhere.clear()
                     self._elsewhere[name] = opened, monotonic() + REMEMBERED
                 return opened
-            await self._make_room()
+            await self.make_room()
             sandboxes.put(opened)
             return opened.world
 
@@ -69,7 +89,7 @@ class Residence:
         """The server that was said to have a sandbox does not have it."""
         self._elsewhere.pop(folded(name), None)
 
-    async def _make_room(self) -> None:
+    async def make_room(self) -> None:
         """Let the longest unused sandboxes go that nobody needs in memory, so that one more has room."""
         sandboxes, before = self._sandboxes, wall_ms() - IDLE
         entries = sandboxes.entries()
@@ -78,7 +98,7 @@ class Residence:
             return
         idle = [entry for entry in entries if entry.last_used_at < before and entry.world.name != DEFAULT]
         for entry in sorted(idle, key=lambda entry: entry.turn):
-            if self._persistence.is_settled(entry.world) and not self._is_used(entry.world):
+            if self._persistence.is_settled(entry.world) and not self._is_used(entry):
                 sandboxes.let_go(entry)
                 await self._persistence.release(entry.world.name)
                 surplus -= 1
@@ -105,5 +125,5 @@ class Residence:
             try:
                 for name in await self._persistence.due(wall_ms(), self._sandboxes.lane):
                     await self.locate(name)
-            except (Refusal, StoreError) as error:
+            except Refusal as error:
                 log.debug("sandboxes whose deliveries are due could not be opened (%s)", error)

@@ -31,6 +31,7 @@ from .entry import Entry, Origin
 from .inbox import MOST_BYTES_IN_ALL, Inbox
 from .making import Maker
 from .names import NAMING, folded, is_name
+from .residence import Residence
 from .snapshots import MOST_BYTES_IN_ALL as MOST_SNAPSHOT_BYTES
 from .snapshots import Snapshot, Snapshots, snapshot_of
 
@@ -72,6 +73,7 @@ class Sandboxes(Entries):
         self.maker = Maker(origin, Budget(), Budget(MOST_JOURNAL_BYTES), self.lane)
         self._customs = Customs(origin.seeding.fixtures, origin.secret)
         self._changing = asyncio.Lock()  # of what comes, goes and is replaced: each looks what there is, and waits
+        self.residence: Residence | None = None  # set with a store, which may have more sandboxes than are in memory
         self.opener = Opener(self.maker, origin, self.persistence.contract)
         found = self.persistence.read(self.opener, self.belongings, MOST)
         for entry in sorted(found, key=lambda entry: entry.created_at):
@@ -143,14 +145,14 @@ class Sandboxes(Entries):
         if world is not None:
             return world
         try:
-            self.make_room()
+            await self.ensure_room()
             reserved = await self.persistence.prepare(meant, self.lane)
             async with self._changing:
                 world = self.choose(name)
                 if world is not None:
                     self.persistence.discard(reserved)
                     return world
-                self.make_room()
+                await self.ensure_room()
                 return (await self._enter(meant, None, reserved, mentioned=True)).world
         except Conflict as error:
             raise _none(name, error) from None
@@ -169,7 +171,7 @@ class Sandboxes(Entries):
         `settings` are those that differ from the server's.
         """
         name = self.free_name(name, "world")
-        self.make_room()
+        await self.ensure_room()
         world = await self.maker.begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
         _begin_with(world, world.settings, settings)
         return await self._admit(world, None, ttl)
@@ -183,7 +185,7 @@ class Sandboxes(Entries):
         """
         origin = self.entry(parent).world
         name = self.free_name(name, "fork")
-        self.make_room()
+        await self.ensure_room()
         if step is None:
             world = origin.fork(name)
         else:
@@ -193,13 +195,20 @@ class Sandboxes(Entries):
             world.speak()
         return await self._admit(world, origin.name, ttl)
 
+    async def ensure_room(self) -> None:
+        """Have one more sandbox fit. Raises Conflict, Unavailable."""
+        if self.residence is not None:
+            await self.residence.make_room()
+        else:
+            self.make_room()
+
     async def _admit(self, world: Sandbox, parent: str | None, ttl: int | None) -> Entry:
         """Let a world in for which there was a name and room, and may be still. Raises Conflict."""
         reserved = await self.persistence.prepare(world, self.lane)
         async with self._changing:
             try:
                 self.free_name(world.name, "")
-                self.make_room()
+                await self.ensure_room()
                 return await self._enter(world, parent, reserved, ttl=ttl)
             except Refusal:
                 self.persistence.discard(reserved)
