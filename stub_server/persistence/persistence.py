@@ -31,9 +31,10 @@ from ..worlds.snapshots import Snapshot, Snapshots
 from . import store as sql
 from .opening import Opened, Opener
 from .rows import Damage, Kept, KeptSnapshot, KeptState, StoreError, chained, place_of
-from .store import Batch, Head, Session, Statement, Store
+from .store import Batch, Head, Listed, Session, Statement, Store
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
+MOST = 100_000  # sandboxes of a store
 PAUSE = 0.5  # seconds between two looks whether a store that failed can be written again
 SALVAGE = (
     "Start once with --salvage: what is whole is kept, and the damaged files are moved to a directory in this one."
@@ -230,6 +231,8 @@ class Persistence:
         state, pinned = capture(sandbox), [(snapshot, capture(snapshot.told.world)) for snapshot in snapshots]
 
         def write(session: Session) -> Reserved:
+            if sql.count(session) >= MOST:
+                raise Conflict(f"A store has at most {MOST} sandboxes.", code="too_many_sandboxes")
             number = sql.reserve(session, state.step, holder)
             self._reserved.add(number)
             written = sql.write_state(session, number, state, 0)
@@ -342,6 +345,10 @@ class Persistence:
         """The name of the sandbox that an API key is of. Raises Unavailable."""
         return await self._beside(lane, lambda session: sql.sandbox_with(session, key))
 
+    async def listed(self, lane: Lane) -> list[Listed]:
+        """Every sandbox of the store, in the order in which they were made. Raises Unavailable."""
+        return [] if self._store is None else await self._beside(lane, sql.listed)
+
     async def due(self, now: int, lane: Lane) -> list[str]:
         """Sandboxes that nobody has in memory and whose deliveries are due at an instant (ms). Raises Unavailable."""
         if self._store is None:
@@ -406,7 +413,7 @@ class Persistence:
                 self._wake.set()
             self._commit_soon()
 
-        sandbox.log.writer = write
+        sandbox.log.writer, sandbox.log.stored = write, partial(self.settled, sandbox)
 
     def _head(self, stored: Stored, newest: int, chain: int) -> Head:
         """The row of a sandbox after one of its steps."""
@@ -630,7 +637,7 @@ class Persistence:
             self._committing.cancel()
         for stored in self._stored.values():
             self._pending.touched[stored.number] = stored
-            stored.entry.world.log.writer = None
+            stored.entry.world.log.writer = stored.entry.world.log.stored = None
         if self.failure is None:
             with suppress(Unavailable):
                 self._commit_at_once()
@@ -726,12 +733,17 @@ def _next_due(sandbox: Sandbox) -> int | None:
     return min(due) - clock.state.offset if due else None
 
 
+def records_of(sandbox: Sandbox) -> int:
+    """How many records all merchants of a sandbox have."""
+    return sum([len(table.rows) for store in sandbox.stores.values() for table in store.tables.values()])
+
+
 def _summary(sandbox: Sandbox) -> str:
     """What lists of sandboxes show of one that is not in memory."""
     told = {
         "scenario": sandbox.scenario,
         "seed": sandbox.seed,
-        "records": sum([len(table.rows) for store in sandbox.stores.values() for table in store.tables.values()]),
+        "records": records_of(sandbox),
         "clock": tuple(sandbox.recorded_clock),
     }
     return orjson.dumps(told).decode()

@@ -184,9 +184,9 @@ class PostgresStore:
             return Held(number, None)
 
     def due(self, now: int, session: Session) -> list[str]:
-        """The names of some sandboxes whose deliveries are due at an instant (ms) and that no other process has."""
+        """The names of some sandboxes of no other process whose deliveries or ends are due at an instant (ms)."""
         living = "select id from processes where until > clock_timestamp() and id <> ?"
-        return [n for (n,) in session.run(f"{store.DUE} and holder not in ({living}) limit 10", now, self.holder)]
+        return [n for (n,) in session.run(f"{store.DUE} and holder not in ({living}) limit 10", now, now, self.holder)]
 
     @property
     def may_answer(self) -> bool:

@@ -145,8 +145,8 @@ class SqliteStore:
         return Held(found[0][0], None) if found else None
 
     def due(self, now: int, session: Session) -> list[str]:
-        """The names of some sandboxes whose deliveries are due at an instant (ms)."""
-        return [name for (name,) in session.run(f"{store.DUE} limit 10", now)]
+        """The names of some sandboxes whose deliveries or ends are due at an instant (ms)."""
+        return [name for (name,) in session.run(f"{store.DUE} limit 10", now, now)]
 
     def close(self) -> None:
         """Have everything on the disk, and let the directory go."""

@@ -40,7 +40,7 @@ _STRAY_STEPS = (
     "where sandbox not in (select id from sandboxes)"
 )
 
-DUE = "select name from sandboxes where name is not null and next_due <= ?"
+DUE = "select name from sandboxes where name is not null and (next_due <= ? or expires_at <= ?)"
 
 Statement = tuple[str, tuple[Any, ...]]
 
@@ -74,6 +74,18 @@ class Held(NamedTuple):
 
     number: int
     address: str | None
+
+
+class Listed(NamedTuple):
+    """What lists show of a sandbox. Times are ms of the machine; `summary` is JSON."""
+
+    name: str
+    parent: str | None
+    newest: int
+    created_at: int
+    last_used_at: int
+    expires_at: int | None
+    summary: str
 
 
 @dataclass(slots=True)
@@ -191,6 +203,18 @@ def strangers(session: Session) -> Iterator[str]:
 
 
 # -- reading
+
+
+def count(session: Session) -> int:
+    """How many sandboxes there are, those included that are about to come or to go."""
+    ((number,),) = session.run("select count(*) from sandboxes")
+    return int(number)
+
+
+def listed(session: Session) -> list[Listed]:
+    """Every sandbox, in the order in which they were made."""
+    found = f"select {', '.join(Listed._fields)} from sandboxes where name is not null order by created_at, id"  # noqa: S608
+    return [Listed(*row) for row in session.run(found)]
 
 
 def names(session: Session, most: int) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import wall_ms
-from ..kernel.problem import Refusal
+from ..kernel.problem import Refusal, Unavailable
 from ..persistence.persistence import unwritten
 from ..persistence.rows import StoreError
 from .entry import Entry
@@ -90,7 +90,10 @@ class Residence:
         self._elsewhere.pop(folded(name), None)
 
     async def make_room(self) -> None:
-        """Let the longest unused sandboxes go that nobody needs in memory, so that one more has room."""
+        """Let the longest unused sandboxes go that nobody needs in memory, so that one more has room.
+
+        Raises Unavailable.
+        """
         sandboxes, before = self._sandboxes, wall_ms() - IDLE
         entries = sandboxes.entries()
         surplus = len(entries) + 1 - self._most
@@ -104,6 +107,12 @@ class Residence:
                 surplus -= 1
                 if not surplus:
                     return
+        if surplus > self._most // 10:
+            raise Unavailable(
+                f"All {self._most} sandboxes that may be in memory are in use.",
+                advice="Send this again in a moment, or start the server with a larger --resident.",
+                headers={"Retry-After": "1"},
+            )
 
     def _lose(self, world: Sandbox) -> None:
         """Another server has a sandbox by now."""

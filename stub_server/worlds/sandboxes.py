@@ -18,12 +18,14 @@ from ..files.carrying import Customs
 from ..files.package import BadFile
 from ..files.requests import traces_of
 from ..kernel.clock import SECOND, wall_ms
+from ..kernel.globs import glob
 from ..kernel.problem import Conflict, Missing, Refusal
 from ..kernel.record import Body
 from ..kernel.slices import Lane
 from ..kernel.text import nearest
 from ..persistence.opening import Opener
 from ..persistence.persistence import Persistence, Reserved
+from ..persistence.store import Listed
 from ..scenarios.scenario import known_scenarios
 from ..seeding.own_keys import derive_keys
 from .entries import MOST, Entries
@@ -106,6 +108,22 @@ class Sandboxes(Entries):
         entry = self.entry(name)
         named = f"control/{entry.world.name}/{entry.created_at}".encode()
         return "sk_control_" + hmac.digest(self.origin.control_secret, named, "sha256").hex()[:48]
+
+    async def listed(self, pattern: str) -> list[Entry | Listed]:
+        """All sandboxes whose name matches a glob, those made last first, be they in memory or not.
+
+        Raises Unavailable.
+        """
+        found: list[Entry | Listed] = [*self.entries(pattern)]
+        if self.residence is not None:
+            here, now, pattern = {entry.world.name for entry in self.entries()}, wall_ms(), folded(pattern)
+            found += [
+                told
+                for told in await self.persistence.listed(self.lane)
+                if told.name not in here and glob(pattern, told.name) and (told.expires_at or now + 1) > now
+            ]
+            found.sort(key=lambda each: each.created_at, reverse=True)
+        return found
 
     # -- making
 
