@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 REMEMBERED = 1.0  # seconds for which it is remembered which server has a sandbox
 MOST = 10_000  # sandboxes of which that is remembered
-IDLE = 5_000  # ms for which a sandbox is unused before it is let go
+IDLE = 100  # ms for which a sandbox is unused before it is let go
 SCAN = 1.0  # seconds between two looks for deliveries that are due in sandboxes that nobody has
 log = logging.getLogger("stub_server")
 
@@ -107,7 +107,7 @@ class Residence:
                 surplus -= 1
                 if not surplus:
                     return
-        if surplus > self._most // 10:
+        if surplus > self._most // 10 + 10:
             raise Unavailable(
                 f"All {self._most} sandboxes that may be in memory are in use.",
                 advice="Send this again in a moment, or start the server with a larger --resident.",
