@@ -188,6 +188,7 @@ def _served(
         waiting=Waiting(settings.max_connections),
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty key would admit everybody
     )
+    server.listeners.append(server.requests)
     hosts = Hosts(settings.allow_hosts, loopback=settings.loopback)
     origins = Origins(settings.cors_origins, loopback=settings.loopback)
     examples = LiveExamples(document, Mender(document, schemas), rehearsal)

@@ -1,4 +1,4 @@
-"""The world as a whole: health, readiness, credentials, tokens, assumptions, checks and reset."""
+"""The sandbox as a whole: health, readiness, metrics, credentials, tokens, assumptions, checks and reset."""
 
 from collections.abc import Generator
 from pathlib import PurePath
@@ -11,7 +11,7 @@ from ...calls.sandboxes import checked_scenario, checked_start, credentials_of
 from ...contract.assumptions import assumptions_of
 from ...engine.sandbox import Sandbox
 from ...kernel.clock import iso
-from ...kernel.problem import Conflict, detail
+from ...kernel.problem import Conflict, Unavailable, detail
 from ...kernel.record import Body
 
 MOST_MERCHANTS = 100
@@ -56,10 +56,19 @@ def get_health(call: Call) -> Reply:
 
 
 def get_readiness(call: Call) -> Reply:
-    """200 when the server takes changes. Raises Unavailable while its store cannot be written."""
+    """200 when the server takes changes. Raises Unavailable while its store cannot be written, and once it stops."""
     sandboxes = call.server.sandboxes
+    if call.server.closing.is_announced:
+        raise Unavailable("The server stops.", advice="Send requests to another one.", code="server_stopping")
     sandboxes.keeper.check_writable(sandboxes.entry(call.sandbox.name))
     return reply.value({"status": "ready"})
+
+
+def get_metrics(call: Call) -> Reply:
+    """200 with counters and gauges of the whole server, as Prometheus reads them."""
+    from ...calls.exposition import MEDIA, exposition
+
+    return Reply(200, (exposition(call.server),), media=MEDIA)
 
 
 def get_credentials(call: Call) -> Reply:
