@@ -188,6 +188,7 @@ def _served(
     )
     if store is not None:
         sandboxes.residence = Residence(sandboxes, settings.resident, server.is_used)
+    server.listeners.append(server.requests)
     hosts = Hosts(settings.allow_hosts, loopback=settings.loopback)
     origins = Origins(settings.cors_origins, loopback=settings.loopback)
     examples = LiveExamples(document, Mender(document, schemas), rehearsal)

@@ -1,5 +1,6 @@
 """Serving an application: the socket, the garbage collector, the banner, uvicorn, and restarts on change."""
 
+import asyncio
 import gc
 import os
 import signal
@@ -152,8 +153,14 @@ class _Server(uvicorn.Server):
         self._app = app
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal has come."""
-        self._app.server.closing.set()
+        """A signal has come. The first SIGTERM leaves a proxy the time to notice; a second one does not."""
+        server = self._app.server
+        if sig == signal.SIGTERM and server.drain and not server.closing.is_announced:
+            server.closing.is_announced = True
+            loop = asyncio.get_running_loop()
+            loop.call_soon_threadsafe(loop.call_later, server.drain, self.handle_exit, sig, None)
+            return
+        server.closing.set()
         super().handle_exit(sig, frame)
 
 

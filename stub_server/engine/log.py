@@ -26,10 +26,11 @@ class Bounded(Protocol):
 class Budget:
     """What the logs (or journals, or inboxes) of all worlds of a server may take together, in bytes."""
 
-    __slots__ = ("_logs", "most", "used")
+    __slots__ = ("_logs", "most", "steps", "used")
 
     def __init__(self, most: int = MOST_BYTES_IN_ALL) -> None:
         self.most, self.used = most, 0
+        self.steps = 0  # that were recorded in sandboxes whose logs share it
         # A world that is dropped must not be held by what it shares. In order, so that ties are decided alike.
         self._logs: WeakKeyDictionary[Bounded, None] = WeakKeyDictionary()
 

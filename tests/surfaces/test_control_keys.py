@@ -108,6 +108,7 @@ CLOSED = [
     ("GET", "/s/alice/_sandbox//sandboxes", None),
     ("POST", "/s/alice/_sandbox/import", {}),
     ("POST", "/s/alice/_sandbox/certify", {"url": "http://127.0.0.1:1/", "signing_key": "whsec_x"}),
+    ("GET", "/s/alice/_sandbox/metrics", None),
     ("GET", "/_sandbox/clock", None),
     ("GET", "/s/default/_sandbox/clock", None),
     ("GET", "/s/bob/_sandbox/clock", None),
