@@ -46,8 +46,8 @@ from .kernel.clock import wall_seconds
 from .kernel.problem import Unavailable
 from .kernel.record import Body
 from .persistence import sqlite, takeover
-from .persistence.persistence import SALVAGE, Persistence
-from .persistence.rows import Damage, StoreError
+from .persistence.persistence import Persistence
+from .persistence.rows import StoreError
 from .persistence.store import Store
 from .resolver import Handlers, check_fit
 from .seeding.world import Seeding
@@ -230,11 +230,8 @@ def _served(
 
 def _opened(path: Path, settings: Settings) -> Store:
     """The store of the settings. Raises StoreError."""
-    try:
-        takeover.prepare(path, salvage=settings.salvage)
-        return sqlite.SqliteStore(path, always=settings.sync == "always")
-    except Damage as error:
-        raise StoreError(f"--store {path} is damaged: {error}. {SALVAGE}") from None
+    takeover.prepare(path, salvage=settings.salvage)
+    return sqlite.SqliteStore(path, always=settings.sync == "always")
 
 
 def _file(path: Path) -> bytes:

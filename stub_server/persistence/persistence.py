@@ -26,14 +26,11 @@ from ..worlds.inbox import Inbox
 from ..worlds.snapshots import Snapshot, Snapshots
 from . import store as sql
 from .opening import Opener
-from .rows import Damage, Kept, KeptSnapshot, KeptState, StoreError, chained, place_of
+from .rows import SALVAGE, Damage, Kept, KeptSnapshot, KeptState, StoreError, chained, place_of
 from .store import Batch, Session, Statement, Store
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
 PAUSE = 0.5  # seconds between two looks whether a store that failed can be written again
-SALVAGE = (
-    "Start once with --salvage: what is whole is kept, and the damaged files are moved to a directory in this one."
-)
 _DONE = object()
 T = TypeVar("T")
 log = logging.getLogger("stub_server")
@@ -140,6 +137,8 @@ class Persistence:
                 raise StoreError(f"{name} is damaged: {error}. {SALVAGE}") from None
             except StoreError as error:
                 raise StoreError(f"{self._store.name}: {error}") from None
+            except self._store.errors as error:
+                raise StoreError(f"{name} cannot be read ({error}). {SALVAGE}") from None
 
     def _opened(self, session: Session, number: int, kept: Kept, opener: Opener, belongings: Belongings) -> Entry:
         opened = opener.open(session, number, kept)
