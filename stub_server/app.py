@@ -46,8 +46,8 @@ from .kernel.clock import wall_seconds
 from .kernel.problem import Unavailable
 from .kernel.record import Body
 from .persistence import sqlite, takeover
-from .persistence.persistence import SALVAGE, Persistence
-from .persistence.rows import Damage, StoreError
+from .persistence.persistence import Persistence
+from .persistence.rows import StoreError
 from .persistence.store import Store
 from .resolver import Handlers, check_fit
 from .seeding.world import Seeding
@@ -234,15 +234,12 @@ def _served(
 
 def _opened(path: Path | str, settings: Settings) -> Store:
     """The store of the settings. Raises StoreError."""
-    try:
-        if isinstance(path, str):
-            from .persistence import postgres
+    if isinstance(path, str):
+        from .persistence import postgres
 
-            return postgres.PostgresStore(path, settings.port)
-        takeover.prepare(path, salvage=settings.salvage)
-        return sqlite.SqliteStore(path, always=settings.sync == "always")
-    except Damage as error:
-        raise StoreError(f"--store {path} is damaged: {error}. {SALVAGE}") from None
+        return postgres.PostgresStore(path, settings.port)
+    takeover.prepare(path, salvage=settings.salvage)
+    return sqlite.SqliteStore(path, always=settings.sync == "always")
 
 
 def _file(path: Path) -> bytes:

@@ -36,9 +36,6 @@ from .store import Batch, Head, Listed, Session, Statement, Store
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
 MOST = 100_000  # sandboxes of a store
 PAUSE = 0.5  # seconds between two looks whether a store that failed can be written again
-SALVAGE = (
-    "Start once with --salvage: what is whole is kept, and the damaged files are moved to a directory in this one."
-)
 _DONE = object()
 R = TypeVar("R", bound=Refusal)
 T = TypeVar("T")
@@ -155,8 +152,11 @@ class Persistence:
         if self._store is None:
             return
         with closing(self._store.session()) as session:
-            names = [DEFAULT] if self._store.is_shared else sql.names(session, most)
-            self._untidy |= sql.untidy(session, self._store.holder)
+            try:
+                names = [DEFAULT] if self._store.is_shared else sql.names(session, most)
+                self._untidy |= sql.untidy(session, self._store.holder)
+            except self._store.errors as error:
+                raise StoreError(f"{self._store.name} cannot be read ({error}). {self._store.advice}") from None
             for name in names:
                 opened = self._open(session, name, opener)
                 if isinstance(opened, Opening):
@@ -187,9 +187,11 @@ class Persistence:
                 return None
             return Opening(number, kept, opener.open(session, number, kept))
         except Damage as error:
-            raise StoreError(f"{where} is damaged: {error}. {SALVAGE}") from None
+            raise StoreError(f"{where} is damaged: {error}. {self._store.advice}") from None
         except StoreError as error:
             raise StoreError(f"{where} {error}") from None
+        except self._store.errors as error:
+            raise StoreError(f"{where} cannot be read ({error}). {self._store.advice}") from None
 
     def _entry(self, opening: Opening, belongings: Belongings) -> Entry:
         number, kept, opened = opening

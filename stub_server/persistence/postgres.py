@@ -20,7 +20,7 @@ from uuid import uuid4
 import psycopg
 
 from . import store
-from .rows import Kept, KeptState, StoreError, sum_of
+from .rows import Damage, Kept, KeptState, StoreError, sum_of
 from .store import Batch, Held, Session
 
 COLUMNS = {"id": "bigint generated always as identity primary key", "int": "bigint", "bytes": "bytea"}
@@ -87,6 +87,7 @@ class PostgresStore:
     errors: type[Exception] = psycopg.Error
     conflicts: type[Exception] = psycopg.errors.UniqueViolation
     is_shared = True
+    advice = "Restore the database from a backup."
 
     def __init__(self, url: str, port: int) -> None:
         """`port` is where other servers reach this one. Raises StoreError."""
@@ -99,6 +100,8 @@ class PostgresStore:
             self.lease = Lease(self.session, port)
         except psycopg.Error as error:
             raise StoreError(f"{self.name}: it cannot be used ({_reason(error)}).") from None
+        except Damage as error:
+            raise StoreError(f"{self.name} is damaged: {error}. {self.advice}") from None
 
     def _begin(self, session: PostgresSession) -> None:
         """Make the tables of a new store, or look whether they are ours. Raises StoreError."""

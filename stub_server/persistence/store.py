@@ -101,6 +101,7 @@ class Store(Protocol):
     """A database with the tables of `rows`."""
 
     name: str  # as messages say it: --store and its value
+    advice: str  # what to do where it is damaged
     is_shared: bool  # whether other servers use it too
 
     @property
