@@ -38,17 +38,22 @@ class _Collector(Collector):
         """What there is now."""
         server = self._server
         yield from _of_requests(server.requests)
-        known = len(server.sandboxes.worlds())
+        sandboxes, persistence = server.sandboxes, server.sandboxes.persistence
+        resident = len(sandboxes.worlds())
+        known = resident if sandboxes.residence is None else sandboxes.residence.known
         yield GaugeMetricFamily("stub_sandboxes_known", "Sandboxes that there are.", known)
-        yield GaugeMetricFamily("stub_sandboxes_resident", "Sandboxes in memory.", known)
+        yield GaugeMetricFamily("stub_sandboxes_resident", "Sandboxes in memory.", resident)
         steps = server.sandboxes.default.log.budget.steps
         yield CounterMetricFamily("stub_steps", "Steps recorded in all sandboxes.", steps)
         sent = CounterMetricFamily("stub_deliveries", "Webhook attempts sent, by result.", labels=["result"])
         for result, count in (server.sender.results + server.sender_abroad.results).items():
             sent.add_metric([result], count)
         yield sent
-        # In memory nothing is to be stored, and a directory has a change before anything else happens.
-        yield GaugeMetricFamily("stub_store_lag_seconds", "Age of the oldest change that is not stored yet.", 0)
+        yield GaugeMetricFamily(
+            "stub_store_lag_seconds", "Age of the oldest change that is not stored.", persistence.lag
+        )
+        if persistence.lease is not None:
+            yield GaugeMetricFamily("stub_lease_seconds", "For how long this server may answer.", persistence.lease)
 
 
 def _of_requests(requests: Requests) -> Iterator[Metric]:

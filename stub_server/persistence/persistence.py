@@ -329,7 +329,7 @@ class Persistence:
     @property
     def may_answer(self) -> bool:
         """Whether what is in memory is what the store has: it may not be after the lease of this process has ended."""
-        return self._store is None or self._store.may_answer
+        return self.lease != 0
 
     def is_settled(self, sandbox: Sandbox) -> bool:
         """Whether everything of a sandbox is stored."""
@@ -351,12 +351,16 @@ class Persistence:
         """Every sandbox of the store, in the order in which they were made. Raises Unavailable."""
         return [] if self._store is None else await self._beside(lane, sql.listed)
 
-    async def due(self, now: int, lane: Lane) -> list[str]:
-        """Sandboxes that nobody has in memory and whose deliveries are due at an instant (ms). Raises Unavailable."""
-        if self._store is None:
-            return []
-        found = await self._beside(lane, partial(self._store.due, now))
-        return [name for name in found if name not in self._stored]
+    async def looked(self, now: int, lane: Lane) -> tuple[int, list[str]]:
+        """How many sandboxes the store has, and some that have something due at an instant (ms) and are in no memory.
+
+        Raises Unavailable.
+        """
+        store = self._store
+        if store is None:
+            return 0, []
+        count, due = await self._beside(lane, lambda session: (sql.count(session), store.due(now, session)))
+        return count, [name for name in due if name not in self._stored]
 
     # -- snapshots
 
@@ -489,7 +493,9 @@ class Persistence:
             try:
                 if await self._store.commit(self._batch_of(change)):
                     change.failure = unwritten("another server has taken the sandbox over")
-            except self._store.conflicts:
+            except self._store.errors as error:
+                if not self._store.is_taken(error):
+                    raise
                 change.failure = Conflict("There is a sandbox of this name already.", code="duplicate_sandbox")
             change.known.set()
 
@@ -530,6 +536,11 @@ class Persistence:
                 if pending.failure is not None and (stored.committed[0] < newest):
                     raise again(pending.failure)
                 return
+
+    @property
+    def lease(self) -> float | None:
+        """For how many seconds this process may answer, None where no other one uses the store."""
+        return None if self._store is None else self._store.lease_left
 
     @property
     def lag(self) -> float:

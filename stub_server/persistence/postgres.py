@@ -85,7 +85,6 @@ class PostgresStore:
     """One per server; many servers use one database."""
 
     errors: type[Exception] = psycopg.Error
-    conflicts: type[Exception] = psycopg.errors.UniqueViolation
     is_shared = True
     advice = "Restore the database from a backup."
 
@@ -128,6 +127,10 @@ class PostgresStore:
     def session(self) -> PostgresSession:
         """A new connection."""
         return PostgresSession(self._url)
+
+    def is_taken(self, error: Exception) -> bool:
+        """Whether an error says that a name is taken."""
+        return isinstance(error, psycopg.errors.UniqueViolation)
 
     def start(self) -> None:
         """Nothing goes on beside but the lease, which began before."""
@@ -192,9 +195,9 @@ class PostgresStore:
         return [n for (n,) in session.run(f"{store.DUE} and holder not in ({living}) limit 10", now, now, self.holder)]
 
     @property
-    def may_answer(self) -> bool:
-        """Whether no other process can have taken sandboxes of this one over."""
-        return self.lease.is_held
+    def lease_left(self) -> float:
+        """For how many seconds no other process takes sandboxes of this one over."""
+        return max(0.0, self.lease.until - _now())
 
     def close(self) -> None:
         """Let the sandboxes and the lease go."""
@@ -213,11 +216,6 @@ class Lease:
             self._begin(first)
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
         self._thread.start()
-
-    @property
-    def is_held(self) -> bool:
-        """Whether this process may answer."""
-        return _now() < self.until
 
     def _begin(self, session: Session) -> None:
         """Be a process that never had a sandbox."""

@@ -74,11 +74,10 @@ class SqliteStore:
     """One per server, and one server per directory."""
 
     errors: type[Exception] = sqlite3.Error
-    conflicts: type[Exception] = sqlite3.IntegrityError
     holder = 0
     is_shared = False
     advice = SALVAGE
-    may_answer = True
+    lease_left = None
 
     def __init__(self, path: Path, *, always: bool) -> None:
         """Raises StoreError."""
@@ -122,6 +121,10 @@ class SqliteStore:
     def session(self) -> SqliteSession:
         """A new connection."""
         return SqliteSession(self._file, always=self._always)
+
+    def is_taken(self, error: Exception) -> bool:
+        """Whether an error says that a name is taken."""
+        return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_UNIQUE
 
     def start(self) -> None:
         """Begin to bring what is written to the disk."""

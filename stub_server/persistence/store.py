@@ -109,13 +109,15 @@ class Store(Protocol):
         """The number of this process among those of the store."""
 
     errors: type[Exception]
-    conflicts: type[Exception]  # those of a name that is taken
 
     def secret(self, fresh: bytes) -> bytes:
         """The random bytes that servers of this store sign with; `fresh` in a new one. Raises Damage."""
 
     def session(self) -> Session:
         """A new connection. Raises one of `errors`."""
+
+    def is_taken(self, error: Exception) -> bool:
+        """Whether one of `errors` says that a name is taken."""
 
     def start(self) -> None:
         """Begin what goes on beside, on the event loop that runs."""
@@ -136,8 +138,8 @@ class Store(Protocol):
         """The names of some sandboxes whose deliveries are due at an instant (ms) and that no other process has."""
 
     @property
-    def may_answer(self) -> bool:
-        """Whether no other process can have taken sandboxes of this one over."""
+    def lease_left(self) -> float | None:
+        """For how many seconds no other process takes sandboxes of this one over, None for ever."""
 
     def close(self) -> None:
         """Have everything on the disk, and let the database go."""
@@ -208,7 +210,7 @@ def strangers(session: Session) -> Iterator[str]:
 
 def count(session: Session) -> int:
     """How many sandboxes there are, those included that are about to come or to go."""
-    ((number,),) = session.run("select count(*) from sandboxes")
+    ((number,),) = session.run("select count(*) from sandboxes where name is not null")
     return int(number)
 
 

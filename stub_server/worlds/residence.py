@@ -37,6 +37,7 @@ class Residence:
         self._persistence.on_lost = self._lose
         self._elsewhere: dict[str, tuple[str, float]] = {}
         self._keys: dict[str, tuple[str | None, float]] = {}
+        self.known = len(sandboxes.worlds())  # sandboxes of the store, as of the last look
         self._opening = asyncio.Lock()
         self._scanning: asyncio.Task[None] | None = None
 
@@ -132,7 +133,8 @@ class Residence:
         while True:
             await asyncio.sleep(SCAN)
             try:
-                for name in await self._persistence.due(wall_ms(), self._sandboxes.lane):
+                self.known, due = await self._persistence.looked(wall_ms(), self._sandboxes.lane)
+                for name in due:
                     await self.locate(name)
             except Refusal as error:
                 log.debug("sandboxes whose deliveries are due could not be opened (%s)", error)

@@ -124,7 +124,7 @@ def reopened(inside: Inside, path: Path, expected: Facts) -> None:
         persistence = Persistence(SqliteStore(path, always=False))
         try:
             opener = Opener(sandboxes.maker, replace(sandboxes.origin, history=history), "")
-            (entry,) = persistence.read(opener, _belongings)
+            (entry,) = persistence.read(opener, _belongings, 10)
             same(expected, state(entry.world))
             assert {} == stale(entry.world)
         finally:
