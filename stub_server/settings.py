@@ -14,7 +14,8 @@ class Settings:
     """All settings. `now` is ms and freezes the clock; `secret` replaces the one that the seed gives on loopback.
 
     `rate_limit` is (requests of a caller, seconds). `store` is the directory in which worlds outlive the process, and
-    `restore` a file that the default one is of.
+    `restore` a file that the default one is of; with `drop_unfit` records of both that do not fit the contract are left
+    out.
     """
 
     host: str = "127.0.0.1"
@@ -37,6 +38,7 @@ class Settings:
     salvage: bool = False
     sync: str = "interval"
     restore: Path | None = None
+    drop_unfit: bool = False
     log: str = "requests"
     cors_origins: tuple[str, ...] = ()
     allow_hosts: tuple[str, ...] = ()

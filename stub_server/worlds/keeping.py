@@ -78,7 +78,7 @@ class Keeper:
     def _reopened(
         self, directory: Directory, number: int, kept: Kept, maker: Maker, origin: Origin, belongings: Belongings
     ) -> Entry:
-        world, size, since, held = reopened(directory, number, kept, maker, origin, self._contract)
+        world, kept, size, since, held = reopened(directory, number, kept, maker, origin, self._contract)
         entry = Entry(
             world,
             kept.parent,

@@ -1,74 +1,89 @@
-"""Makes a world and its snapshots of what an earlier process has left in the directory."""
+"""Makes a sandbox and its snapshots of what an earlier process has left in the directory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import logging
+from collections.abc import Iterable
+from functools import partial
 
 import orjson
 
 from ..engine.sandbox import SILENT, Sandbox
-from ..files.building import build
+from ..files.admitting import DROPPING, LeftOut, admit
 from ..files.directory import Directory
-from ..files.fitting import Shapes, misfits
+from ..files.fitting import Fitting, Shapes
+from ..files.lots import lot_lines
+from ..files.package import BadFile
 from ..files.parts import Unreadable
-from ..files.pinned import Pinned, Shared, pin
 from ..files.reading import Reader
 from ..files.secrets import adopted
-from ..files.state import WorldState
+from ..files.state import capture
 from ..files.states import StoreError
-from ..files.survey import Kept
+from ..files.survey import Kept, KeptSnapshot
+from ..kernel.record import Body
 from .entry import Origin
 from .making import Maker
 from .snapshots import Snapshot, snapshot_of
 
+log = logging.getLogger("stub_server")
+
 
 def reopened(
     directory: Directory, number: int, kept: Kept, maker: Maker, origin: Origin, contract: str
-) -> tuple[Sandbox, int, int, list[Snapshot]]:
-    """A world, the bytes of its whole state, those of the steps since, and its snapshots. Raises StoreError.
+) -> tuple[Sandbox, Kept, int, int, list[Snapshot]]:
+    """A sandbox, what is kept of it, the bytes of its state and of the steps since, and its snapshots.
 
-    Records that were held to another contract than `contract` are held to the one that is served.
+    What is of another contract than `contract` is held to the one that is served, and converted. Raises StoreError.
     """
     where = f"--store {directory.path}: the sandbox {kept.name}"
-    reader = Reader(adopted(origin.secret, kept.name, anew=False), origin.history)
+    shapes, rewrite = Shapes(origin.seeding.fixtures), adopted(origin.secret, kept.name, anew=False)
+
+    def reader(of: Kept | KeptSnapshot, keep: int = 0) -> Reader:
+        same = of.contract == contract
+        return Reader(rewrite, keep, None if same else Fitting(origin.rules, shapes, of.contract))
+
+    def snapshot(of: KeptSnapshot) -> tuple[Body, Reader]:
+        found = reader(of)
+        _read(found, directory.read_base(of.base))
+        return of._asdict(), found
+
+    own = reader(kept, origin.history)
     try:
-        size = _read(reader, directory.read_base(kept.base))
-        reader.skip = max(0, directory.count(number, kept.step) - origin.history)
-        since = _read(reader, directory.steps(number, kept.step))
-        state = reader.state
+        size = _read(own, directory.read_base(kept.base))
+        since = _read(own, directory.steps(number, kept.step))
+        found = admit(
+            own,
+            map(snapshot, directory.snapshots(number)),
+            partial(maker.carried, kept.name),
+            origin.secret,
+            lambda clock: clock,
+            drop_unfit=origin.drop_unfit,
+            trusted=True,
+        )
     except (Unreadable, ValueError) as error:
+        if isinstance(error, BadFile):
+            advice = () if origin.drop_unfit else (DROPPING,)
+            lines = (f"{where} does not fit the contract that is served:", *error.reasons, *advice)
+            raise StoreError("\n  ".join(lines)) from None
         raise StoreError(f"{where} cannot be read: {error}.") from None
-    steps = reader.steps[-origin.history :] if origin.history else []
-    if kept.contract != contract and (reasons := misfits(origin.rules, Shapes(origin.seeding.fixtures), state, steps)):
-        raise StoreError(f"{where} does not fit the contract that is served:\n  " + "\n  ".join(reasons))
-    world = maker.carried(kept.name, state.scenario, state.seed)
-    build(world, state, origin.secret, state.clock)
-    world.log.refill(steps)
-    world.held = _held(kept, reader)
-    return world, size, since, list(_snapshots(directory, number, kept.name, state, maker, origin, contract))
+    world = found.sandbox
+    world.log.refill(found.steps)
+    world.held = _held(kept, own)
+    if found.left_out is not None:
+        tell_left_out(where, found.left_out)
+        kept = kept._replace(base=directory.next_base(), step=world.log.number, contract=contract)
+        size, since = directory.write_base(kept.base, lot_lines(capture(world))), 0
+        directory.rebase(number, kept)
+        for name in found.left_out.snapshots:
+            directory.drop_snapshot(number, name)
+    return world, kept, size, since, [snapshot_of(told) for told in found.snapshots]
 
 
-def _snapshots(
-    directory: Directory, number: int, name: str, state: WorldState, maker: Maker, origin: Origin, contract: str
-) -> Iterator[Snapshot]:
-    """The snapshots of a world whose state is given. Raises StoreError."""
-    pinned, shared = directory.snapshots(number), Shared()
-    if pinned:
-        shared.share(state)
-    for kept in pinned:
-        where = f"--store {directory.path}: the snapshot {kept.name} of the sandbox {name}"
-        reader = Reader(adopted(origin.secret, name, anew=False))
-        try:
-            _read(reader, directory.read_base(kept.base))
-            was = reader.state
-        except (Unreadable, ValueError) as error:
-            raise StoreError(f"{where} cannot be read: {error}.") from None
-        if kept.contract != contract and (reasons := misfits(origin.rules, Shapes(origin.seeding.fixtures), was, ())):
-            raise StoreError(f"{where} does not fit the contract that is served:\n  " + "\n  ".join(reasons))
-        shared.share(was)
-        world = maker.carried(name, was.scenario, was.seed)
-        pin(world, was, origin.secret)
-        yield snapshot_of(Pinned(kept.name, kept.description, kept.now, kept.created_at, world))
+def tell_left_out(where: str, left_out: LeftOut) -> None:
+    """Log what was left out at the start, and why."""
+    log.warning("%s: left out are %s", where, left_out)
+    for reason in left_out.reasons:
+        log.warning("  %s", reason)
 
 
 def _read(reader: Reader, lines: Iterable[bytes]) -> int:
