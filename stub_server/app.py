@@ -3,11 +3,8 @@
 import logging
 import secrets
 from functools import cache, partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
-
-import orjson
 
 from .calls.call import CONTROL
 from .calls.credentials import Gate, Tokens
@@ -15,6 +12,7 @@ from .calls.server import Server, Waiting
 from .console.contract_files import Viewers, contract_pages
 from .console.pages import console_pages
 from .contract import bundle, conformity, kept
+from .contract.converting import Converter
 from .contract.document import Document
 from .contract.formats import Formats, formats
 from .contract.schema import ContractViolation, Schemas
@@ -130,6 +128,7 @@ def _served(
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
         defaults=defaults,
         banks=_banks(),
+        converter=Converter(document, schemas),
         base_url=settings.url,
         settings=SandboxSettings(
             settings.autopay,
@@ -152,6 +151,7 @@ def _served(
         settings.journal,
         secret,
         random,
+        settings.drop_unfit,
     )
     try:
         sandboxes = Sandboxes(
@@ -159,7 +159,7 @@ def _served(
             open_names=settings.loopback,
             bell=courier.ring,
             lane=courier.lane,
-            persistence=Persistence(store, "" if store is None else _fingerprint(document)),
+            persistence=Persistence(store, "" if store is None else rules.converter.contract["digest"]),
             restored=None if settings.restore is None else partial(_file, settings.restore),
         )
     except ContractViolation as error:  # an overlay may ask of answers what no record has
@@ -249,12 +249,6 @@ def _file(path: Path) -> bytes:
     if path.stat().st_size > MOST_BYTES:
         raise BadFile("too_large", f"It is larger than {MOST_BYTES >> 20} MiB, the most that is read.")
     return path.read_bytes()
-
-
-def _fingerprint(document: Document) -> str:
-    """What records are held to, in one word."""
-    held_to = [document.raw["components"]["schemas"], __version__]
-    return sha256(orjson.dumps(held_to, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def _console(document: Document, control: Document, settings: Settings) -> Any:

@@ -18,6 +18,7 @@ from . import banner
 from .app import PACKAGE, create_app, data_dir
 from .contract.source import ContractError
 from .delivery.courier import GRACE
+from .files.admitting import DROPPING
 from .files.package import BadFile
 from .http.application import Application
 from .http.monitor import Limits
@@ -121,7 +122,9 @@ def build(settings: Settings) -> Application:
     except StoreError as error:  # a list of what does not fit has a line for each
         raise CannotServe(str(error)) from None
     except BadFile as error:
-        raise CannotServe("\n  ".join((f"--restore {settings.restore}: it cannot be used.", *error.reasons))) from None
+        advice = (DROPPING,) if error.kind == "unfit" and not settings.drop_unfit else ()
+        lines = (f"--restore {settings.restore}: it cannot be used.", *error.reasons, *advice)
+        raise CannotServe("\n  ".join(lines)) from None
 
 
 def run(app: Application, settings: Settings, listener: socket.socket) -> None:

@@ -53,24 +53,18 @@ class Reserved(NamedTuple):
     snapshots: tuple[KeptSnapshot, ...]
 
 
-class Opening(NamedTuple):
-    """What was read of a sandbox: its number, its row, and itself."""
-
-    number: int
-    kept: Kept
-    opened: Opened
-
-
 @dataclass(slots=True)
 class Stored:
     """A sandbox whose steps are stored: the state that opening it begins with, and the bytes of steps since.
 
     `newest` is the number of the newest step and `chain` its sum, `committed` both of the newest one that is stored.
+    `contract` is empty where the state and the steps are not all of one.
     """
 
     entry: Entry
     number: int
     state: KeptState
+    contract: str
     newest: int
     chain: int
     committed: tuple[int, int]
@@ -159,7 +153,7 @@ class Persistence:
                 raise StoreError(f"{self._store.name} cannot be read ({error}). {self._store.advice}") from None
             for name in names:
                 opened = self._open(session, name, opener)
-                if isinstance(opened, Opening):
+                if isinstance(opened, Opened):
                     yield self._entry(opened, belongings)
                 elif opened is not None:
                     self.elsewhere.append(name)
@@ -172,9 +166,9 @@ class Persistence:
         if self._store is None:
             return None
         found = await self._beside(lane, lambda session: self._open(session, name, opener))
-        return self._entry(found, belongings) if isinstance(found, Opening) else found
+        return self._entry(found, belongings) if isinstance(found, Opened) else found
 
-    def _open(self, session: Session, name: str, opener: Opener) -> Opening | str | None:
+    def _open(self, session: Session, name: str, opener: Opener) -> Opened | str | None:
         assert self._store is not None
         where = f"{self._store.name}: the sandbox {name}"
         try:
@@ -185,7 +179,7 @@ class Persistence:
             if kept.expires_at is not None and kept.expires_at <= wall_ms():
                 sql.commit(session, Batch([sql.ended(number)]), self._store.holder)
                 return None
-            return Opening(number, kept, opener.open(session, number, kept))
+            return opener.open(session, number, kept, self._store.holder)
         except Damage as error:
             raise StoreError(f"{where} is damaged: {error}. {self._store.advice}") from None
         except StoreError as error:
@@ -193,8 +187,8 @@ class Persistence:
         except self._store.errors as error:
             raise StoreError(f"{where} cannot be read ({error}). {self._store.advice}") from None
 
-    def _entry(self, opening: Opening, belongings: Belongings) -> Entry:
-        number, kept, opened = opening
+    def _entry(self, opened: Opened, belongings: Belongings) -> Entry:
+        kept = opened.kept
         entry = Entry(
             opened.sandbox,
             kept.parent,
@@ -209,7 +203,8 @@ class Persistence:
         for snapshot in opened.snapshots:
             entry.snapshots.keep(snapshot)
         newest = kept.newest, kept.chain
-        stored = Stored(entry, number, opened.state, *newest, newest, opened.since)
+        contract = kept.contract if kept.contract == self.contract else ""  # of several, with what follows
+        stored = Stored(entry, opened.number, opened.state, contract, *newest, newest, opened.since)
         self._follow(stored)
         return entry
 
@@ -276,7 +271,7 @@ class Persistence:
         changes += [sql.key_entered(key, number) for key in keys_of(entry.world)]
         for kept in snapshots:
             changes += sql.snapshot_entered(number, kept)
-        return Change(changes, Stored(entry, number, state, state.step, 0, (state.step, 0)))
+        return Change(changes, Stored(entry, number, state, self.contract, state.step, 0, (state.step, 0)))
 
     def _entered(self, stored: Stored | None) -> None:
         assert stored is not None
@@ -424,24 +419,24 @@ class Persistence:
     def _head(self, stored: Stored, newest: int, chain: int) -> Head:
         """The row of a sandbox after one of its steps."""
         entry = stored.entry
-        kept = self._kept(entry, stored.state, newest, chain)
+        kept = self._kept(entry, stored, newest, chain)
         return Head(stored.number, stored.committed[0], kept)
 
-    def _kept(self, entry: Entry, state: KeptState, newest: int, chain: int) -> Kept:
+    def _kept(self, entry: Entry, stored: Stored, newest: int, chain: int) -> Kept:
         return Kept(
             entry.world.name,
             entry.parent,
             int(entry.mentioned),
             entry.created_at,
             entry.expires_at,
-            self.contract,
+            stored.contract,
             entry.last_used_at,
             None if entry.world.held == SILENT else entry.world.held,
             entry.incarnation,
             entry.origin_events,
             newest,
             chain,
-            state.id,
+            stored.state.id,
             _next_due(entry.world),
             _summary(entry.world),
         )
@@ -709,7 +704,7 @@ class Persistence:
         written = await self._beside(lane, write)
         try:
             if self._stored.get(sandbox.name) is stored and sandbox.undone_at == undone_at:
-                before, stored.state = stored.state, written
+                before, stored.state, stored.contract = stored.state, written, self.contract
                 changes = [sql.state_used(before.id, is_used=False), sql.state_used(written.id, is_used=True)]
                 await self._changed(Change(changes, stored))
                 stored.size -= size
