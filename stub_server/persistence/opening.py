@@ -26,7 +26,7 @@ from .store import Batch, Head, Session
 
 
 class Opened(NamedTuple):
-    """A sandbox: its number, its row, itself, the state that it begins with, the bytes of steps since, its snapshots."""
+    """A sandbox: its number, its row, itself, the state that it begins with, the bytes of steps since, snapshots."""
 
     number: int
     kept: Kept
