@@ -84,11 +84,13 @@ class Unstored(NamedTuple):
 class Change:
     """What comes, goes or is replaced: statements, and the row of a sandbox that is as it is stored so far.
 
-    `known` is set when the outcome is known, or cannot be for now; `failure` says why it is not done.
+    `known` is set when the outcome is known, or cannot be for now; `failure` says why it is not done. It is not done
+    either where a name `is_taken`.
     """
 
     statements: Sequence[Statement]
     stored: Stored | None = None
+    is_taken: bool = False
     known: asyncio.Event = field(default_factory=asyncio.Event)
     failure: Refusal | None = None
 
@@ -248,12 +250,18 @@ class Persistence:
             self._reserved.discard(reserved.number)
             self._tidy_soon(reserved.number)
 
-    async def enter(self, entry: Entry, reserved: Reserved | None) -> None:
-        """Store a sandbox from now on, in place of the one of its name. Raises Unavailable, Conflict."""
+    async def enter(self, entry: Entry, reserved: Reserved | None) -> bool:
+        """Store a sandbox from now on, in place of the one of its name; False where another server has that.
+
+        Raises Unavailable.
+        """
         if reserved is not None:
             change = self._entering(entry, reserved)
             await self._changed(change)
+            if change.is_taken:
+                return False
             self._entered(change.stored)
+        return True
 
     def enter_at_once(self, entry: Entry, reserved: Reserved | None) -> None:
         """The same where nobody is served yet. Raises Unavailable."""
@@ -341,6 +349,11 @@ class Persistence:
     async def sandbox_of(self, key: str, lane: Lane) -> str | None:
         """The name of the sandbox that an API key is of. Raises Unavailable."""
         return await self._beside(lane, lambda session: sql.sandbox_with(session, key))
+
+    async def has(self, name: str, lane: Lane) -> bool:
+        """Whether there is a sandbox of a name in the store. Raises Unavailable."""
+        found = "select 1 from sandboxes where name = ?"
+        return bool(await self._beside(lane, lambda session: session.run(found, name)))
 
     async def listed(self, lane: Lane) -> list[Listed]:
         """Every sandbox of the store, in the order in which they were made. Raises Unavailable."""
@@ -491,7 +504,7 @@ class Persistence:
             except self._store.errors as error:
                 if not self._store.is_taken(error):
                     raise
-                change.failure = Conflict("There is a sandbox of this name already.", code="duplicate_sandbox")
+                change.is_taken = True
             change.known.set()
 
     def _settle(self, pending: Pending, batch: Batch, lost: Collection[int]) -> None:
@@ -502,6 +515,11 @@ class Persistence:
                 pending.failure = unwritten("another server has taken the sandbox over")
             elif number in pending.touched:
                 pending.touched[number].committed = kept.newest, kept.chain
+
+    def _lose_all(self) -> None:
+        """The lease has ended: other processes may have any sandbox."""
+        for stored in list(self._stored.values()):
+            self._lose(stored)
 
     def _lose(self, stored: Stored) -> None:
         """Another process has a sandbox: it is none of ours any more."""
@@ -623,7 +641,7 @@ class Persistence:
         """Begin to commit beside the requests, on the event loop that runs."""
         if self._store is not None:
             self._lane = lane
-            self._store.start()
+            self._store.start(self._lose_all)
             self._tending = asyncio.create_task(self._tend(lane))
             self._wake.set()
 

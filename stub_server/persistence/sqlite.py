@@ -10,7 +10,7 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -126,7 +126,7 @@ class SqliteStore:
         """Whether an error says that a name is taken."""
         return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_UNIQUE
 
-    def start(self) -> None:
+    def start(self, lost: Callable[[], None]) -> None:
         """Begin to bring what is written to the disk."""
         self._syncing = Syncing(self._file, self._commits)
 

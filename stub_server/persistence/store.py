@@ -5,7 +5,7 @@ Everything here takes a session, which any thread may have. Reading checks what 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -119,8 +119,8 @@ class Store(Protocol):
     def is_taken(self, error: Exception) -> bool:
         """Whether one of `errors` says that a name is taken."""
 
-    def start(self) -> None:
-        """Begin what goes on beside, on the event loop that runs."""
+    def start(self, lost: Callable[[], None]) -> None:
+        """Begin what goes on beside, on the event loop that runs. `lost` lets go of all sandboxes of this process."""
 
     async def commit(self, batch: Batch) -> Collection[int]:
         """Commit; answers the numbers of sandboxes that another process has, of which nothing was stored.

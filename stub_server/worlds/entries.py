@@ -152,12 +152,7 @@ class Entries:
                     return made
         name = folded(name)
         if self.find(name) is not None:
-            message = f"There is a sandbox {name} already. "
-            if name == DEFAULT:
-                message += "It stays: choose another name."
-            else:
-                message += f"DELETE /_sandbox/sandboxes/{name} drops it."
-            raise Conflict(message, code="duplicate_sandbox", details=[detail("name", "duplicate_sandbox", message)])
+            raise taken(name)
         return name
 
     def make_room(self) -> None:
@@ -174,3 +169,13 @@ class Entries:
             )
             raise Conflict(message, code="too_many_sandboxes", details=[detail("name", "too_many_sandboxes", message)])
         self.forget(min(mentioned, key=lambda entry: entry.turn).world.name)
+
+
+def taken(name: str) -> Conflict:
+    """409 for a name that a sandbox has."""
+    message = f"There is a sandbox {name} already. "
+    if name == DEFAULT:
+        message += "It stays: choose another name."
+    else:
+        message += f"DELETE /_sandbox/sandboxes/{name} drops it."
+    return Conflict(message, code="duplicate_sandbox", details=[detail("name", "duplicate_sandbox", message)])

@@ -29,7 +29,7 @@ from ..persistence.persistence import Persistence, Reserved
 from ..persistence.store import Listed
 from ..scenarios.scenario import known_scenarios
 from ..seeding.own_keys import derive_keys
-from .entries import MOST, Entries
+from .entries import MOST, Entries, taken
 from .entry import Entry, Origin
 from .inbox import MOST_BYTES_IN_ALL, Inbox
 from .making import Maker
@@ -191,7 +191,7 @@ class Sandboxes(Entries):
 
         `settings` are those that differ from the server's.
         """
-        name = self.free_name(name, "world")
+        name = await self._new_name(name, "world")
         await self.ensure_room()
         world = await self.maker.begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
         _begin_with(world, world.settings, settings)
@@ -205,7 +205,7 @@ class Sandboxes(Entries):
         What happens in it is delivered if `deliver` says so; what happened before never is.
         """
         origin = self.entry(parent).world
-        name = self.free_name(name, "fork")
+        name = await self._new_name(name, "fork")
         await self.ensure_room()
         if step is None:
             world = origin.fork(name)
@@ -222,6 +222,15 @@ class Sandboxes(Entries):
             await self.residence.make_room()
         else:
             self.make_room()
+
+    async def _new_name(self, name: str | None, prefix: str) -> str:
+        """A name as it was asked for, or a new one. Raises Conflict for one that is taken, Unavailable."""
+        while True:
+            free = self.free_name(name, prefix)
+            if self.residence is None or not await self.persistence.has(free, self.lane):
+                return free
+            if name is not None:
+                raise taken(free)
 
     async def _admit(self, world: Sandbox, parent: str | None, ttl: int | None) -> Entry:
         """Let a world in for which there was a name and room, and may be still. Raises Conflict."""
@@ -353,7 +362,8 @@ class Sandboxes(Entries):
         ttl: int | None = None,
     ) -> Entry:
         entry = self._entry(world, parent, mentioned=mentioned, ttl=ttl)
-        await self.persistence.enter(entry, reserved)
+        if not await self.persistence.enter(entry, reserved):
+            raise taken(world.name)  # another server was faster
         self.put(entry)
         return entry
 
