@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.step import Step
-from ..files.state import capture
+from ..files.state import WorldState, capture
 from ..files.writing import step_line
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Unavailable
@@ -179,8 +179,13 @@ class Persistence:
         def write(session: Session) -> Reserved:
             number = sql.reserve(session)
             self._reserved.add(number)
-            written = sql.write_state(session, number, state, 0)
-            others = [self._told(told, sql.write_state(session, number, was, 0)) for told, was in pinned]
+            try:
+                written = sql.write_state(session, number, state, 0)
+                others = [self._told(told, sql.write_state(session, number, was, 0)) for told, was in pinned]
+            except BaseException:
+                self._reserved.discard(number)
+                self._untidy.add(number)
+                raise
             return Reserved(number, written, tuple(others))
 
         return write
@@ -190,14 +195,15 @@ class Persistence:
         return KeptSnapshot(told.name, told.description, told.now, told.created_at, self.contract, state.id)
 
     def discard(self, reserved: Reserved | None) -> None:
-        """The sandbox is not wanted after all."""
-        if reserved is not None:
+        """The sandbox is not wanted after all, unless it was entered."""
+        if reserved is not None and reserved.number in self._reserved:
             self._reserved.discard(reserved.number)
             self._tidy_soon(reserved.number)
 
     async def enter(self, entry: Entry, reserved: Reserved | None) -> None:
         """Store a sandbox from now on, in place of the one of its name. Raises Unavailable."""
         if reserved is not None:
+            self._check_written()
             stored = self._enter(entry, reserved)
             await self._committed()
             self._entered(stored)
@@ -211,7 +217,7 @@ class Persistence:
 
     def _enter(self, entry: Entry, reserved: Reserved) -> Stored:
         number, state, snapshots = reserved
-        changes = [sql.ended(entry.world.name), sql.state_used(state.id, is_used=True)]
+        changes = sql.entered(number, entry.world.name, state.id)
         for kept in snapshots:
             changes += sql.snapshot_entered(number, kept)
         self._pending.changes += changes
@@ -219,17 +225,15 @@ class Persistence:
         return stored
 
     def _entered(self, stored: Stored) -> None:
-        before = self._stored.get(stored.entry.world.name)
         self._reserved.discard(stored.number)
-        if before is not None:
-            self._tidy_soon(before.number)
+        self.leave_soon(stored.entry.world.name)  # the one before it, with the steps that it has recorded since
         self._follow(stored)
 
     async def leave(self, name: str) -> None:
         """Store a sandbox no longer. Raises Unavailable."""
         if name in self._stored:
             await self._changed([sql.ended(name)])
-            self._tidy_soon(self._stored.pop(name).number)
+            self.leave_soon(name)  # it may have expired meanwhile
 
     def leave_soon(self, name: str) -> None:
         """The same for one that nobody waits for."""
@@ -237,10 +241,10 @@ class Persistence:
         if stored is not None:
             self._pending.ends.append(stored.number)
             self._commit_soon()
-            self._tidy_soon(stored.number)
 
     async def note(self, entry: Entry) -> None:
         """Store what no step says of a sandbox. Raises Unavailable."""
+        self._check_written()
         if self._touch(entry.world.name) is not None:
             await self._committed()
 
@@ -264,21 +268,10 @@ class Persistence:
         """
         stored = self._stored.get(entry.world.name)
         if stored is not None:
-            state = capture(snapshot.told.world)
-
-            def write(session: Session) -> KeptState:
-                written = sql.write_state(session, stored.number, state, 0)
-                self._reserved.add(written.id)
-                return written
-
-            written = await self._beside(lane, write)
-            try:
+            async with self._written(stored, capture(snapshot.told.world), 0, lane) as written:
                 if not entry.world.is_gone:
                     entry.snapshots.check_room(snapshot.name, snapshot.size)
                     await self._changed(sql.snapshot_entered(stored.number, self._told(snapshot, written)))
-            finally:
-                self._reserved.discard(written.id)
-                self._tidy_soon(stored.number)
         if entry.world.is_gone:
             return False
         entry.snapshots.keep(snapshot)
@@ -299,8 +292,7 @@ class Persistence:
         self._stored[sandbox.name] = stored
 
         def write(step: Step) -> None:
-            if self.failure is not None:
-                raise again(self.failure)
+            self._check_written()
             line, pending = step_line(step, part=bytes.decode), self._pending
             pending.steps.append(Unstored(stored, step, sandbox.held, stored.chain))
             stored.newest, stored.chain = step.number, chained(line, stored.chain)
@@ -333,9 +325,7 @@ class Persistence:
         )
 
     def _batch(self, pending: Pending) -> Batch:
-        ends: list[Statement] = [
-            ("update sandboxes set name = null where id = ?", (number,)) for number in pending.ends
-        ]
+        ends = [sql.ended_number(number) for number in pending.ends]
         heads = [(number, self._kept(stored)) for number, stored in pending.touched.items()]
         return Batch(pending.changes + ends, [head for head in heads if head[0] not in pending.ends], pending.lines)
 
@@ -372,12 +362,13 @@ class Persistence:
         """A commit is there."""
         for stored, step, _, _ in pending.steps:
             stored.committed = step.number
+        for number in pending.ends:
+            self._tidy_soon(number)
         pending.known.set()
 
     async def _committed(self) -> None:
         """Wait until what is pending is stored. Raises Unavailable."""
-        if self.failure is not None:
-            raise again(self.failure)
+        self._check_written()
         pending = self._pending
         self._commit_soon()
         await pending.known.wait()
@@ -385,9 +376,14 @@ class Persistence:
             raise again(pending.failure)
 
     async def _changed(self, changes: Sequence[Statement]) -> None:
-        if self.failure is None:
-            self._pending.changes += changes
+        self._check_written()
+        self._pending.changes += changes
         await self._committed()
+
+    def _check_written(self) -> None:
+        """Refuse what is to be stored while the store cannot be written. Raises Unavailable."""
+        if self.failure is not None:
+            raise again(self.failure)
 
     async def settled(self, sandbox: Sandbox) -> None:
         """Wait until all steps that a sandbox has recorded are stored. Raises Unavailable when they are undone."""
@@ -446,6 +442,7 @@ class Persistence:
             await asyncio.sleep(PAUSE)
         log.warning("the store can be written again")
         self.failure = None
+        self._wake.set()
         for stored in self._stored.values():
             stored.entry.world.is_halted = False
             if stored.entry.world.bell is not None:
@@ -500,12 +497,13 @@ class Persistence:
         for stored in self._stored.values():
             self._pending.touched[stored.number] = stored
             stored.entry.world.log.writer = None
+        self._session = None  # the thread of long work may be within a transaction
         if self.failure is None:
             with suppress(Unavailable):
                 self._commit_at_once()
-        self._stored.clear()
         if self._session is not None:
             self._session.close()
+        self._stored.clear()
         store.close()
         self._store = None
 
@@ -517,10 +515,13 @@ class Persistence:
                 self._session = self._store.session()
             return work(self._session)
         except self._store.errors as error:
+            if self._session is not None:
+                self._session.close()
             self._session = None
             raise unwritten(str(error)) from None
 
     async def _beside(self, lane: Lane, work: Callable[[Session], T]) -> T:
+        self._check_written()
         return await lane.beside(lambda: self._with_session(work))
 
     def _tidy_soon(self, number: int) -> None:
@@ -528,6 +529,7 @@ class Persistence:
         self._wake.set()
 
     async def _tend(self, lane: Lane) -> None:
+        has_failed = False
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -537,30 +539,42 @@ class Persistence:
                     if name in self._stored:
                         await self._rewrite(self._stored[name], lane)
                 await self._tidy(lane)
+                has_failed = False
             except Unavailable as error:
-                log.warning("the store could not be tidied (%s); its steps are all there, and it is tried again", error)
+                if not has_failed:
+                    log.warning("the store could not be tidied (%s); nothing is lost, and it is tried again", error)
+                has_failed = True
+                await asyncio.sleep(PAUSE)
+                self._wake.set()
 
     async def _rewrite(self, stored: Stored, lane: Lane) -> None:
         """Have a sandbox be opened from the state that it has now."""
         sandbox, size, chain, undone_at = stored.entry.world, stored.size, stored.chain, stored.entry.world.undone_at
-        state = capture(sandbox)
-
-        def write(session: Session) -> KeptState:
-            written = sql.write_state(session, stored.number, state, chain)
-            self._reserved.add(written.id)
-            return written
-
-        written = await self._beside(lane, write)
-        try:
+        async with self._written(stored, capture(sandbox), chain, lane) as written:
+            self._check_written()
             if self._stored.get(sandbox.name) is stored and sandbox.undone_at == undone_at:
                 before, stored.state = stored.state, written
                 self._touch(sandbox.name)
                 changes = [sql.state_used(before.id, is_used=False), sql.state_used(written.id, is_used=True)]
                 await self._changed(changes)
                 stored.size -= size
+
+    @asynccontextmanager
+    async def _written(self, stored: Stored, state: WorldState, chain: int, lane: Lane) -> AsyncIterator[KeptState]:
+        """Write a state of a sandbox beside the requests. If nothing refers to it after the block, it goes again."""
+        numbers = []
+
+        def write(session: Session) -> KeptState:
+            written = sql.write_state(session, stored.number, state, chain)
+            numbers.append(written.id)
+            self._reserved.add(written.id)
+            return written
+
+        try:
+            yield await self._beside(lane, write)
         finally:
-            self._reserved.discard(written.id)
-            self._untidy.add(stored.number)
+            self._reserved.difference_update(numbers)
+            self._tidy_soon(stored.number)
 
     async def _tidy(self, lane: Lane) -> None:
         numbers, self._untidy = sorted(self._untidy), set()
