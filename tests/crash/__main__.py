@@ -82,7 +82,7 @@ class Trial:
 
 
 def _told(folder: Path, acknowledged: Any, begun: Any) -> list[str]:
-    facts = {name: (told[0], told[1], told[2]) for name, told in acknowledged.items()}
+    facts = {name: tuple(told) for name, told in acknowledged.items()}
     return reopened(folder, facts, begun)
 
 
@@ -126,7 +126,7 @@ def main(kills: int, seed: int, fresh: int, events: int, damages: tuple[int, int
     """Kill processes at random moments and at every place in turn; exit code 1 when something was lost.
 
     Then a flood of events to a receiver that fails, with a server that is killed five times, and directories of which
-    a bit is flipped, a file is cut off or a file is removed.
+    a bit is flipped, a file is cut off, or a row or a file is removed.
     """
     places = [None, *PLACES]
     done: Counter[str] = Counter()
