@@ -33,8 +33,8 @@ create table processes (id bigint generated always as identity primary key, addr
     until timestamptz not null);
 create index sandboxes_next_due on sandboxes (next_due) where next_due is not null;
 """
-_TYPES = {"name": "text", "parent": "text", "contract": "text", "incarnation": "text", "summary": "text"}
-_FIELDS = (*Kept._fields, "sum")
+_TYPES = {"parent": "text", "contract": "text", "incarnation": "text", "summary": "text"}
+_FIELDS = (*Kept._fields[1:], "sum")
 _COMMIT = f"""
 with incoming as (
     select * from unnest(%s::bigint[], %s::bytea[], %s::bigint[]) as given (place, line, sum)
@@ -42,7 +42,7 @@ with incoming as (
     update sandboxes set {", ".join(f"{name} = given.{name}" for name in _FIELDS)}
     from unnest(%s::bigint[], %s::bigint[], {", ".join(f"%s::{_TYPES.get(name, 'bigint')}[]" for name in _FIELDS)})
         as given (number, before, {", ".join(_FIELDS)})
-    where sandboxes.id = given.number and sandboxes.newest = given.before and sandboxes.holder = %s
+    where sandboxes.id = given.number and name is not null and sandboxes.newest = given.before and sandboxes.holder = %s
     returning sandboxes.id
 ), written as (
     insert into steps select place, line, incoming.sum from incoming join heads on heads.id = incoming.place >> 32
@@ -149,7 +149,7 @@ class PostgresStore:
                 options=_OPTIONS,
                 application_name=self._committer,
             )
-        heads = [(number, newest, *kept, sum_of(*kept)) for number, newest, kept in batch.heads]
+        heads = [(number, newest, *kept[1:], sum_of(*kept)) for number, newest, kept in batch.heads]
         steps = zip(*batch.steps, strict=True) if batch.steps else ((),) * 3
         columns = zip(*heads, strict=True) if heads else ((),) * (2 + len(_FIELDS))
         cursor = await connection.execute(_COMMIT, (*map(list, steps), *map(list, columns), self.holder), prepare=True)

@@ -95,16 +95,6 @@ class Entries:
         world.bell = self._bell
         self._bell(world)
 
-    async def delete(self, name: str) -> None:
-        """Drop a world. Raises Missing, Unavailable, and Conflict for the default one."""
-        entry = self.entry(name)
-        if entry.world.name == DEFAULT:
-            message = f"The default sandbox stays. POST /s/{DEFAULT}/_sandbox/reset begins it anew."
-            details = [detail("sandboxName", "sandbox_protected", message, "path")]
-            raise Conflict(message, code="sandbox_protected", details=details)
-        await self.persistence.leave(entry.world.name)
-        self.forget(entry.world.name)
-
     def take_back(self, entry: Entry) -> bool:
         """Drop a sandbox that a request created which failed; one that others have used since stays."""
         current = self._entries.get(entry.world.name)

@@ -20,7 +20,7 @@ from ..files.package import BadFile
 from ..files.requests import traces_of
 from ..kernel.clock import SECOND, wall_ms
 from ..kernel.globs import glob
-from ..kernel.problem import Conflict, Missing, Refusal
+from ..kernel.problem import Conflict, Missing, Refusal, detail
 from ..kernel.record import Body
 from ..kernel.slices import Lane
 from ..kernel.text import nearest
@@ -169,12 +169,14 @@ class Sandboxes(Entries):
             await self.ensure_room()
             reserved = await self.persistence.prepare(meant, self.lane)
             async with self._changing:
-                world = self.choose(name)
-                if world is not None:
+                try:
+                    world = self.choose(name)
+                    if world is not None:
+                        return world
+                    await self.ensure_room()
+                    return (await self._enter(meant, None, reserved, mentioned=True)).world
+                finally:
                     self.persistence.discard(reserved)
-                    return world
-                await self.ensure_room()
-                return (await self._enter(meant, None, reserved, mentioned=True)).world
         except Conflict as error:
             raise _none(name, error) from None
 
@@ -240,9 +242,8 @@ class Sandboxes(Entries):
                 self.free_name(world.name, "")
                 await self.ensure_room()
                 return await self._enter(world, parent, reserved, ttl=ttl)
-            except Refusal:
+            finally:
                 self.persistence.discard(reserved)
-                raise
 
     # -- one in place of another
 
@@ -305,9 +306,8 @@ class Sandboxes(Entries):
                 entry = replace(before, world=world, parent=None, inbox=inbox, snapshots=snapshots)
                 self._name_events(entry)
                 await self.persistence.enter(entry, reserved)
-            except (Refusal, BadFile):
+            finally:
                 self.persistence.discard(reserved)
-                raise
             if keeps_journal:
                 world.journal, before.world.journal = before.world.journal, world.journal
                 for trace in world.journal:
@@ -315,6 +315,17 @@ class Sandboxes(Entries):
             self.put(entry)
             _fill(entry, brought)
             return entry
+
+    async def delete(self, name: str) -> None:
+        """Drop a world. Raises Missing, Unavailable, and Conflict for the default one."""
+        if folded(name) == DEFAULT:
+            message = f"The default sandbox stays. POST /s/{DEFAULT}/_sandbox/reset begins it anew."
+            details = [detail("sandboxName", "sandbox_protected", message, "path")]
+            raise Conflict(message, code="sandbox_protected", details=details)
+        async with self._changing:
+            name = self.entry(name).world.name
+            await self.persistence.leave(name)
+            self.forget(name)
 
     # -- snapshots
 
