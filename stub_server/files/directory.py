@@ -415,6 +415,12 @@ class Directory(States):
             self._freed.append(before)
         self._stale.append((world, kept.step))
 
+    def mix(self, world: int) -> None:
+        """Note that the steps of a world will be of another contract than its state. Raises Unwritten."""
+        with self._changing():
+            self._database.execute("update worlds set contract = '' where id = ?", (world,))
+            self._seal("worlds", world)
+
     def discard(self, base: str) -> None:
         """A state is not needed any more. On the disk it stays until what refers to another one is there too."""
         self.syncing.after_next(partial(self.remove, base))

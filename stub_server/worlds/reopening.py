@@ -76,6 +76,8 @@ def reopened(
         directory.rebase(number, kept)
         for name in found.left_out.snapshots:
             directory.drop_snapshot(number, name)
+    elif kept.contract != contract:
+        directory.mix(number)
     return world, kept, size, since, [snapshot_of(told) for told in found.snapshots]
 
 
