@@ -308,8 +308,11 @@ class Persistence:
     async def note(self, entry: Entry) -> None:
         """Store what no step says of a sandbox. Raises Unavailable."""
         self._check_written()
-        self._touch(entry.world.name)
-        await self.settled(entry.world)
+        if self._touch(entry.world.name) is not None:
+            pending = self._pending
+            await pending.known.wait()
+            if pending.failure is not None:
+                raise again(pending.failure)
 
     def note_soon(self, entry: Entry) -> None:
         """The same with the next commit, for which nobody waits."""
@@ -703,8 +706,10 @@ class Persistence:
                     if name in self._stored:
                         await self._rewrite(self._stored[name], lane)
                 while self._ends:
-                    await self._changed(Change([sql.ended(self._ends[-1])]))
-                    self._untidy.add(self._ends.pop())
+                    number = self._ends[0]
+                    await self._changed(Change([sql.ended(number)]))
+                    self._ends.remove(number)
+                    self._untidy.add(number)
                 await self._tidy(lane)
                 has_failed = False
             except Unavailable as error:
