@@ -34,6 +34,8 @@ from .http.context import RequestContext
 from .http.dispatch import Dispatch
 from .http.due_jobs import DueJobs
 from .http.fault_injection import BodyFaults, FaultInjection
+from .http.forwarding import Forwarding
+from .http.hop import Hops
 from .http.idempotency import Idempotency
 from .http.pages import Pages
 from .http.rate_limit import RateLimit
@@ -201,12 +203,16 @@ def _served(
     )
     limit = () if settings.rate_limit is None else (partial(RateLimit, rule=settings.rate_limit),)
 
+    hops = Hops(random) if store is not None and store.is_shared else None
+    forwarding = () if hops is None else (partial(Forwarding, server=server, hops=hops),)
+
     def layers(server: Server) -> list[Any]:
         """What a request meets on its way to Dispatch, in this order."""
         return [
-            partial(RequestContext, server=server, hosts=hosts, origins=origins),
+            partial(RequestContext, server=server, hosts=hosts, origins=origins, hops=hops),
             partial(HostPolicy, hosts=hosts),
             partial(SandboxSelection, server=server, hosts=hosts, pages=pages),
+            *forwarding,
             partial(AccessPolicy, origins=origins),
             partial(DueJobs, server=server),
             *limit,

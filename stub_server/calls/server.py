@@ -74,6 +74,18 @@ class Waiting:
     def _taken(self, place: Place) -> Place:
         if sum(count for (sandbox, _), count in self._counts.items() if sandbox == place[0]) >= OF_SANDBOX:
             raise _too_many(OF_SANDBOX, " of this sandbox")
+        return self._counted(place)
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """A place for a request that another server answers, and counts too. Raises Limited when none is free."""
+        place = self._counted(("", None))
+        try:
+            yield
+        finally:
+            self.give_back(place)
+
+    def _counted(self, place: Place) -> Place:
         most = min(IN_ALL, self._most)
         if self._counts.total() >= most:
             raise _too_many(most, "")
