@@ -19,7 +19,7 @@ from ..worlds.catching_up import catch_up
 from .access import DELIVERY, VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin, lets_read
 from .connection import WHOLE, HungUp, SendWhole, hang_up, read_late, send_pieces, sent_lines
 from .fault_injection import DELAY, PREFER, SIMULATE
-from .hop import DROPPED, HOP, Hops
+from .hop import HOP, Hops, Word
 from .refusals import Headers, render
 from .selection import turn_back
 from .time_travel import AS_OF
@@ -127,7 +127,9 @@ class RequestContext:
             finally:
                 injection.end()
             if damaged is None and call.is_hop:  # the connection is the other server's
-                await send({"type": "http.response.start", "status": 503, "headers": [(HOP, DROPPED)]})
+                assert self._hops is not None
+                said = self._hops.said[Word.DROPPED]
+                await send({"type": "http.response.start", "status": 503, "headers": [(HOP, said)]})
                 await send({"type": "http.response.body", "body": b""})
                 return
             if damaged is None:

@@ -14,7 +14,7 @@ from ..calls.call import CALL, Call
 from ..calls.server import Server
 from ..kernel.problem import Malformed, Refusal, Unavailable
 from .connection import REFUSED, SendWhole, hang_up
-from .hop import DROPPED, ELSEWHERE, HOP, LEAVING, Hops, target_of
+from .hop import HOP, Hops, Word, target_of
 from .peers import Connection
 
 SLOW = 1.0  # seconds after which a request is one that waits
@@ -24,7 +24,7 @@ KEPT = 262_144  # bytes of a body that can be sent once more
 _HOP_BY_HOP = frozenset(
     (b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade", HOP)
 )
-_OF_ANSWERS = _HOP_BY_HOP | {b"date"}  # every answer of this server has one
+_OF_ANSWERS = frozenset((b"connection", b"date", b"transfer-encoding"))  # this server's own are sent
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
@@ -33,9 +33,9 @@ class NotThere(Unavailable):
 
     code = "store_unavailable"
 
-    def __init__(self, receive: Receive, word: bytes | None = None) -> None:
-        """`word` is for the server that sent the request."""
-        headers = {"Retry-After": "1"} if word is None else {"Retry-After": "1", HOP.decode(): word.decode()}
+    def __init__(self, receive: Receive, said: bytes | None = None) -> None:
+        """`said` is a word for the server that sent the request."""
+        headers = {"Retry-After": "1"} if said is None else {"Retry-After": "1", HOP.decode(): said.decode()}
         super().__init__("The server that has this sandbox cannot be reached. Send the request again.", headers=headers)
         self.receive = receive
 
@@ -62,7 +62,7 @@ class Forwarding:
         if REFUSED in scope:
             raise scope.pop(REFUSED)
         if call.is_hop:
-            raise NotThere(receive, ELSEWHERE)
+            raise NotThere(receive, self._hops.said[Word.ELSEWHERE])
         if self._leaving.get(holder, 0.0) > monotonic():
             raise NotThere(receive)
         try:
@@ -73,7 +73,7 @@ class Forwarding:
         try:
             await passage.begin(scope, receive)
         except BaseException as error:
-            if passage.word == LEAVING:
+            if passage.word is Word.LEAVING:
                 self._leaving = {address: until for address, until in self._leaving.items() if until > monotonic()}
                 self._leaving[holder] = monotonic() + LEAVES
             passage.close()
@@ -84,7 +84,7 @@ class Forwarding:
 class Passage:
     """A request on its way to the server that has its sandbox, and the answer on its way back."""
 
-    word: bytes | None = None
+    word: Word | None = None
     """What the other server has to say to this one."""
     _upload: asyncio.Task[None] | None = None
     _has_left = _is_sent = _has_place = False
@@ -120,8 +120,8 @@ class Passage:
                 headers={"Retry-After": "1"},
             )
         headers = dict(connection.headers)
-        self.word = headers.get(HOP)
-        if self.word in (ELSEWHERE, LEAVING):
+        self.word = self._hops.words.get(headers.get(HOP, b""))
+        if self.word in (Word.ELSEWHERE, Word.LEAVING):
             self._upload.cancel()
             again = body.again()
             raise NotThere(receive if again is None else again)
@@ -191,7 +191,7 @@ class Passage:
         connection = self._connection
         if self._has_left:
             return
-        if self.word == DROPPED:
+        if self.word is Word.DROPPED:
             await self._hang_up(scope, receive, unsent=True)
             return
         self._call.trace.status = connection.status

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from enum import Enum
 from time import time
 from typing import Any
 
@@ -11,14 +12,19 @@ from starlette.types import Scope
 from .peers import Peers
 
 HOP = b"x-sandbox-hop"
-"""Last of a forwarded request. In an answer to one, one of the words below."""
-ELSEWHERE = b"elsewhere"
-"""Nothing was done: the server does not have the sandbox."""
-LEAVING = b"leaving"
-"""Nothing was done: the server is about to stop."""
-DROPPED = b"dropped"
-"""A fault rule drops the client's connection without an answer."""
+"""Last of a forwarded request; in an answer to one it is one of the words below."""
 VALID = 30  # seconds by which the clocks of two servers may differ
+
+
+class Word(Enum):
+    """What a server answers to another one, and to no client."""
+
+    ELSEWHERE = b"elsewhere"
+    """Nothing was done: the server does not have the sandbox."""
+    LEAVING = b"leaving"
+    """Nothing was done: the server is about to stop."""
+    DROPPED = b"dropped"
+    """A fault rule drops the client's connection without an answer."""
 
 
 class Hops:
@@ -26,6 +32,9 @@ class Hops:
 
     def __init__(self, secret: bytes) -> None:
         self._key, self.peers = hmac.digest(secret, HOP, "sha256"), Peers()
+        self.said = {word: hmac.digest(self._key, word.value, "sha256").hex().encode() for word in Word}
+        """The words as they are sent. They are secret: a fault rule may add any header to an answer."""
+        self.words = {said: word for word, said in self.said.items()}
 
     def header(self, scope: Scope) -> tuple[bytes, bytes]:
         """The header of a request that is forwarded: when, for whom, and the signature of both and of the target."""
