@@ -3,11 +3,8 @@
 import logging
 import secrets
 from functools import cache, partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
-
-import orjson
 
 from .calls.call import CONTROL
 from .calls.credentials import Gate, Tokens
@@ -15,6 +12,7 @@ from .calls.server import Server, Waiting
 from .console.contract_files import Viewers, contract_pages
 from .console.pages import console_pages
 from .contract import bundle, conformity, kept
+from .contract.converting import Converter
 from .contract.document import Document
 from .contract.formats import Formats, formats
 from .contract.schema import ContractViolation, Schemas
@@ -48,8 +46,8 @@ from .kernel.clock import wall_seconds
 from .kernel.problem import Unavailable
 from .kernel.record import Body
 from .persistence import sqlite, takeover
-from .persistence.persistence import SALVAGE, Persistence
-from .persistence.rows import Damage, StoreError
+from .persistence.persistence import Persistence
+from .persistence.rows import StoreError
 from .persistence.store import Store
 from .resolver import Handlers, check_fit
 from .seeding.world import Seeding
@@ -132,6 +130,7 @@ def _served(
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
         defaults=defaults,
         banks=_banks(),
+        converter=Converter(document, schemas),
         base_url=settings.url,
         settings=SandboxSettings(
             settings.autopay,
@@ -154,6 +153,7 @@ def _served(
         settings.journal,
         secret,
         random,
+        settings.drop_unfit,
     )
     try:
         sandboxes = Sandboxes(
@@ -161,7 +161,7 @@ def _served(
             open_names=settings.loopback,
             bell=courier.ring,
             lane=courier.lane,
-            persistence=Persistence(store, "" if store is None else _fingerprint(document)),
+            persistence=Persistence(store, "" if store is None else rules.converter.contract["digest"]),
             restored=None if settings.restore is None else partial(_file, settings.restore),
         )
     except ContractViolation as error:  # an overlay may ask of answers what no record has
@@ -190,6 +190,7 @@ def _served(
     )
     if store is not None:
         sandboxes.residence = Residence(sandboxes, settings.resident, server.is_used)
+    server.listeners.append(server.requests)
     hosts = Hosts(settings.allow_hosts, loopback=settings.loopback)
     origins = Origins(settings.cors_origins, loopback=settings.loopback)
     examples = LiveExamples(document, Mender(document, schemas), rehearsal)
@@ -239,15 +240,12 @@ def _served(
 
 def _opened(path: Path | str, settings: Settings) -> Store:
     """The store of the settings. Raises StoreError."""
-    try:
-        if isinstance(path, str):
-            from .persistence import postgres
+    if isinstance(path, str):
+        from .persistence import postgres
 
-            return postgres.PostgresStore(path, settings.port)
-        takeover.prepare(path, salvage=settings.salvage)
-        return sqlite.SqliteStore(path, always=settings.sync == "always")
-    except Damage as error:
-        raise StoreError(f"--store {path} is damaged: {error}. {SALVAGE}") from None
+        return postgres.PostgresStore(path, settings.port)
+    takeover.prepare(path, salvage=settings.salvage)
+    return sqlite.SqliteStore(path, always=settings.sync == "always")
 
 
 def _file(path: Path) -> bytes:
@@ -257,12 +255,6 @@ def _file(path: Path) -> bytes:
     if path.stat().st_size > MOST_BYTES:
         raise BadFile("too_large", f"It is larger than {MOST_BYTES >> 20} MiB, the most that is read.")
     return path.read_bytes()
-
-
-def _fingerprint(document: Document) -> str:
-    """What records are held to, in one word."""
-    held_to = [document.raw["components"]["schemas"], __version__]
-    return sha256(orjson.dumps(held_to, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def _console(document: Document, control: Document, settings: Settings) -> Any:

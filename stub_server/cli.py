@@ -148,6 +148,11 @@ def main() -> None:
     help="Begin the default sandbox with an exported file, unless --store has one.",
 )
 @click.option(
+    "--drop-unfit",
+    is_flag=True,
+    help="Leave records of --store and --restore out that do not fit the contract, and what refers to them.",
+)
+@click.option(
     "--cors-origin",
     "cors_origins",
     envvar="STUB_CORS_ORIGIN",

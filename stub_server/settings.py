@@ -14,7 +14,8 @@ class Settings:
     """All settings. `now` is ms and freezes the clock; `secret` replaces the one that the seed gives on loopback.
 
     `rate_limit` is (requests of a caller, seconds). `store` is the directory in which sandboxes outlive the process,
-    or the address of a PostgreSQL database, and `resident` how many of them are in memory; `restore` is a file that the default sandbox is of.
+    or the address of a PostgreSQL database; `resident` is how many of them are in memory at most. `restore` is a file
+    that the default sandbox is of. With `drop_unfit` records of both that do not fit the contract are left out.
     """
 
     host: str = "127.0.0.1"
@@ -38,6 +39,7 @@ class Settings:
     resident: int = 1_000
     sync: str = "interval"
     restore: Path | None = None
+    drop_unfit: bool = False
     log: str = "requests"
     cors_origins: tuple[str, ...] = ()
     allow_hosts: tuple[str, ...] = ()

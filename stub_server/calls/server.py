@@ -22,6 +22,7 @@ from ..kernel.problem import Limited
 from ..worlds.entry import Entry
 from ..worlds.sandboxes import Sandboxes
 from .credentials import Tokens
+from .metrics import Requests
 
 if TYPE_CHECKING:
     from .call import Call
@@ -107,10 +108,12 @@ class Closing(Event):
     """Set when the server begins to stop, `since` a moment of the monotonic clock."""
 
     since: float | None = None
+    is_announced = False
+    """Whether the server is going to stop: it is not ready any more, and serves all the same until it is set."""
 
     def set(self) -> None:
         """The server stops."""
-        self.since = self.since or monotonic()
+        self.is_announced, self.since = True, self.since or monotonic()
         super().set()
 
 
@@ -141,8 +144,12 @@ class Server:
     """Requests that wait for something."""
     closing: Closing = field(default_factory=Closing)
     """Set when the server stops: a request that waits for something waits no longer."""
+    drain: float = 0.0
+    """Seconds that the server goes on after SIGTERM, not ready, so that a proxy sends nothing more."""
     certifying: set[str] = field(default_factory=set)
     """The sandboxes in which a receiver is being certified."""
+    requests: Requests = field(default_factory=Requests)
+    """Counts of the requests that were answered."""
     listeners: list[Callable[[Trace, Sequence[str]], None]] = field(default_factory=list)
     """Called with every request once it is answered, and its warnings."""
     followers: set[Any] = field(default_factory=set)

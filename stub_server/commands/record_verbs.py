@@ -55,9 +55,11 @@ def record(
         sys.stdout.buffer.write(file)
         return
     write_private(to, file)
-    from ..files.recording import about_of
+    from ..app import data_dir
+    from ..files.fitting import Shapes
+    from ..files.recording import outline
 
-    about = about_of(file)
+    about = outline(file, Shapes(data_dir("fixtures")).check).about
     count, left_out = about["recorded"], about["left_out"]
     text = f"{to} holds {counted(count, 'request')} to the sandbox {sandbox}, {len(file):,} bytes."
     if left_out:
@@ -160,10 +162,9 @@ def _opened(
     """List the requests of a recording, show one, or serve the state before one. Raises BadFile."""
     from ..app import data_dir
     from ..files.fitting import Shapes
-    from ..files.recording import about_of, cut_before, requests_of
+    from ..files.recording import cut_before, outline
 
-    check = Shapes(data_dir("fixtures")).check
-    requests = requests_of(data, check)
+    _, about, requests = outline(data, Shapes(data_dir("fixtures")).check)
     number = show if show is not None else until
     if number is not None and number > len(requests):
         raise Unusable(f"The recording has {len(requests)} requests.")
@@ -173,12 +174,12 @@ def _opened(
         from .. import serving
         from ..replay.session import settings_of
 
-        settings = settings_of(about_of(data), len(requests), overlays, scenario)
+        settings = settings_of(about, len(requests), overlays, scenario)
         with NamedTemporaryFile(suffix=".stub") as cut:
             if until is None:
                 cut.write(data)
             else:
-                cut_before(cut, data, check, until)
+                cut_before(cut, data, until)
             cut.flush()
             as_it_was = replace(
                 settings, host="127.0.0.1", port=port, base_url=None, admin_key=None, restore=Path(cut.name)

@@ -61,9 +61,7 @@ class SandboxSelection:
     def _resident(self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send) -> Any:
         """The same where a sandbox may be in the store alone, or held by another server."""
         call: Call = scope[CALL]
-        if name is None and call.path.startswith(
-            _OTHERS
-        ):  # it is about another sandbox than the one that it is sent to
+        if name is None and call.path.startswith(_OTHERS):  # it is about that one
             return self._open(call.path[len(_OTHERS) :].partition("/")[0], None, scope, receive, send)
         if name is None and (call.path in _LOCAL or call.path in self._pages):
             return self._go_on(call, scope, receive, send)

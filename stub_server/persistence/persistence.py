@@ -31,13 +31,11 @@ from ..worlds.snapshots import Snapshot, Snapshots
 from . import store as sql
 from .opening import Opened, Opener
 from .rows import Damage, Kept, KeptSnapshot, KeptState, StoreError, chained, place_of
-from .store import Batch, Head, Session, Statement, Store
+from .store import Batch, Head, Listed, Session, Statement, Store
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
+MOST = 100_000  # sandboxes of a store
 PAUSE = 0.5  # seconds between two looks whether a store that failed can be written again
-SALVAGE = (
-    "Start once with --salvage: what is whole is kept, and the damaged files are moved to a directory in this one."
-)
 _DONE = object()
 R = TypeVar("R", bound=Refusal)
 T = TypeVar("T")
@@ -55,24 +53,18 @@ class Reserved(NamedTuple):
     snapshots: tuple[KeptSnapshot, ...]
 
 
-class Opening(NamedTuple):
-    """What was read of a sandbox: its number, its row, and itself."""
-
-    number: int
-    kept: Kept
-    opened: Opened
-
-
 @dataclass(slots=True)
 class Stored:
     """A sandbox whose steps are stored: the state that opening it begins with, and the bytes of steps since.
 
     `newest` is the number of the newest step and `chain` its sum, `committed` both of the newest one that is stored.
+    `contract` is empty where the state and the steps are not all of one.
     """
 
     entry: Entry
     number: int
     state: KeptState
+    contract: str
     newest: int
     chain: int
     committed: tuple[int, int]
@@ -154,11 +146,14 @@ class Persistence:
         if self._store is None:
             return
         with closing(self._store.session()) as session:
-            names = [DEFAULT] if self._store.is_shared else sql.names(session, most)
-            self._untidy |= sql.untidy(session, self._store.holder)
+            try:
+                names = [DEFAULT] if self._store.is_shared else sql.names(session, most)
+                self._untidy |= sql.untidy(session, self._store.holder)
+            except self._store.errors as error:
+                raise StoreError(f"{self._store.name} cannot be read ({error}). {self._store.advice}") from None
             for name in names:
                 opened = self._open(session, name, opener)
-                if isinstance(opened, Opening):
+                if isinstance(opened, Opened):
                     yield self._entry(opened, belongings)
                 elif opened is not None:
                     self.elsewhere.append(name)
@@ -171,9 +166,9 @@ class Persistence:
         if self._store is None:
             return None
         found = await self._beside(lane, lambda session: self._open(session, name, opener))
-        return self._entry(found, belongings) if isinstance(found, Opening) else found
+        return self._entry(found, belongings) if isinstance(found, Opened) else found
 
-    def _open(self, session: Session, name: str, opener: Opener) -> Opening | str | None:
+    def _open(self, session: Session, name: str, opener: Opener) -> Opened | str | None:
         assert self._store is not None
         where = f"{self._store.name}: the sandbox {name}"
         try:
@@ -184,14 +179,16 @@ class Persistence:
             if kept.expires_at is not None and kept.expires_at <= wall_ms():
                 sql.commit(session, Batch([sql.ended(number)]), self._store.holder)
                 return None
-            return Opening(number, kept, opener.open(session, number, kept))
+            return opener.open(session, number, kept, self._store.holder)
         except Damage as error:
-            raise StoreError(f"{where} is damaged: {error}. {SALVAGE}") from None
+            raise StoreError(f"{where} is damaged: {error}. {self._store.advice}") from None
         except StoreError as error:
             raise StoreError(f"{where} {error}") from None
+        except self._store.errors as error:
+            raise StoreError(f"{where} cannot be read ({error}). {self._store.advice}") from None
 
-    def _entry(self, opening: Opening, belongings: Belongings) -> Entry:
-        number, kept, opened = opening
+    def _entry(self, opened: Opened, belongings: Belongings) -> Entry:
+        kept = opened.kept
         entry = Entry(
             opened.sandbox,
             kept.parent,
@@ -206,7 +203,8 @@ class Persistence:
         for snapshot in opened.snapshots:
             entry.snapshots.keep(snapshot)
         newest = kept.newest, kept.chain
-        stored = Stored(entry, number, opened.state, *newest, newest, opened.since)
+        contract = kept.contract if kept.contract == self.contract else ""  # of several, with what follows
+        stored = Stored(entry, opened.number, opened.state, contract, *newest, newest, opened.since)
         self._follow(stored)
         return entry
 
@@ -230,6 +228,8 @@ class Persistence:
         state, pinned = capture(sandbox), [(snapshot, capture(snapshot.told.world)) for snapshot in snapshots]
 
         def write(session: Session) -> Reserved:
+            if sql.count(session) >= MOST:
+                raise Conflict(f"A store has at most {MOST} sandboxes.", code="too_many_sandboxes")
             number = sql.reserve(session, state.step, holder)
             self._reserved.add(number)
             written = sql.write_state(session, number, state, 0)
@@ -271,7 +271,7 @@ class Persistence:
         changes += [sql.key_entered(key, number) for key in keys_of(entry.world)]
         for kept in snapshots:
             changes += sql.snapshot_entered(number, kept)
-        return Change(changes, Stored(entry, number, state, state.step, 0, (state.step, 0)))
+        return Change(changes, Stored(entry, number, state, self.contract, state.step, 0, (state.step, 0)))
 
     def _entered(self, stored: Stored | None) -> None:
         assert stored is not None
@@ -324,7 +324,7 @@ class Persistence:
     @property
     def may_answer(self) -> bool:
         """Whether what is in memory is what the store has: it may not be after the lease of this process has ended."""
-        return self._store is None or self._store.may_answer
+        return self.lease != 0
 
     def is_settled(self, sandbox: Sandbox) -> bool:
         """Whether everything of a sandbox is stored."""
@@ -342,12 +342,20 @@ class Persistence:
         """The name of the sandbox that an API key is of. Raises Unavailable."""
         return await self._beside(lane, lambda session: sql.sandbox_with(session, key))
 
-    async def due(self, now: int, lane: Lane) -> list[str]:
-        """Sandboxes that nobody has in memory and whose deliveries are due at an instant (ms). Raises Unavailable."""
-        if self._store is None:
-            return []
-        found = await self._beside(lane, partial(self._store.due, now))
-        return [name for name in found if name not in self._stored]
+    async def listed(self, lane: Lane) -> list[Listed]:
+        """Every sandbox of the store, in the order in which they were made. Raises Unavailable."""
+        return [] if self._store is None else await self._beside(lane, sql.listed)
+
+    async def looked(self, now: int, lane: Lane) -> tuple[int, list[str]]:
+        """How many sandboxes the store has, and some that have something due at an instant (ms) and are in no memory.
+
+        Raises Unavailable.
+        """
+        store = self._store
+        if store is None:
+            return 0, []
+        count, due = await self._beside(lane, lambda session: (sql.count(session), store.due(now, session)))
+        return count, [name for name in due if name not in self._stored]
 
     # -- snapshots
 
@@ -406,29 +414,29 @@ class Persistence:
                 self._wake.set()
             self._commit_soon()
 
-        sandbox.log.writer = write
+        sandbox.log.writer, sandbox.log.stored = write, partial(self.settled, sandbox)
 
     def _head(self, stored: Stored, newest: int, chain: int) -> Head:
         """The row of a sandbox after one of its steps."""
         entry = stored.entry
-        kept = self._kept(entry, stored.state, newest, chain)
+        kept = self._kept(entry, stored, newest, chain)
         return Head(stored.number, stored.committed[0], kept)
 
-    def _kept(self, entry: Entry, state: KeptState, newest: int, chain: int) -> Kept:
+    def _kept(self, entry: Entry, stored: Stored, newest: int, chain: int) -> Kept:
         return Kept(
             entry.world.name,
             entry.parent,
             int(entry.mentioned),
             entry.created_at,
             entry.expires_at,
-            self.contract,
+            stored.contract,
             entry.last_used_at,
             None if entry.world.held == SILENT else entry.world.held,
             entry.incarnation,
             entry.origin_events,
             newest,
             chain,
-            state.id,
+            stored.state.id,
             _next_due(entry.world),
             _summary(entry.world),
         )
@@ -480,7 +488,9 @@ class Persistence:
             try:
                 if await self._store.commit(self._batch_of(change)):
                     change.failure = unwritten("another server has taken the sandbox over")
-            except self._store.conflicts:
+            except self._store.errors as error:
+                if not self._store.is_taken(error):
+                    raise
                 change.failure = Conflict("There is a sandbox of this name already.", code="duplicate_sandbox")
             change.known.set()
 
@@ -521,6 +531,11 @@ class Persistence:
                 if pending.failure is not None and (stored.committed[0] < newest):
                     raise again(pending.failure)
                 return
+
+    @property
+    def lease(self) -> float | None:
+        """For how many seconds this process may answer, None where no other one uses the store."""
+        return None if self._store is None else self._store.lease_left
 
     @property
     def lag(self) -> float:
@@ -630,7 +645,7 @@ class Persistence:
             self._committing.cancel()
         for stored in self._stored.values():
             self._pending.touched[stored.number] = stored
-            stored.entry.world.log.writer = None
+            stored.entry.world.log.writer = stored.entry.world.log.stored = None
         if self.failure is None:
             with suppress(Unavailable):
                 self._commit_at_once()
@@ -689,7 +704,7 @@ class Persistence:
         written = await self._beside(lane, write)
         try:
             if self._stored.get(sandbox.name) is stored and sandbox.undone_at == undone_at:
-                before, stored.state = stored.state, written
+                before, stored.state, stored.contract = stored.state, written, self.contract
                 changes = [sql.state_used(before.id, is_used=False), sql.state_used(written.id, is_used=True)]
                 await self._changed(Change(changes, stored))
                 stored.size -= size
@@ -726,12 +741,17 @@ def _next_due(sandbox: Sandbox) -> int | None:
     return min(due) - clock.state.offset if due else None
 
 
+def records_of(sandbox: Sandbox) -> int:
+    """How many records all merchants of a sandbox have."""
+    return sum([len(table.rows) for store in sandbox.stores.values() for table in store.tables.values()])
+
+
 def _summary(sandbox: Sandbox) -> str:
     """What lists of sandboxes show of one that is not in memory."""
     told = {
         "scenario": sandbox.scenario,
         "seed": sandbox.seed,
-        "records": sum([len(table.rows) for store in sandbox.stores.values() for table in store.tables.values()]),
+        "records": records_of(sandbox),
         "clock": tuple(sandbox.recorded_clock),
     }
     return orjson.dumps(told).decode()

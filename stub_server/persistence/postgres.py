@@ -20,7 +20,7 @@ from uuid import uuid4
 import psycopg
 
 from . import store
-from .rows import Kept, KeptState, StoreError, sum_of
+from .rows import Damage, Kept, KeptState, StoreError, sum_of
 from .store import Batch, Held, Session
 
 COLUMNS = {"id": "bigint generated always as identity primary key", "int": "bigint", "bytes": "bytea"}
@@ -85,8 +85,8 @@ class PostgresStore:
     """One per server; many servers use one database."""
 
     errors: type[Exception] = psycopg.Error
-    conflicts: type[Exception] = psycopg.errors.UniqueViolation
     is_shared = True
+    advice = "Restore the database from a backup."
 
     def __init__(self, url: str, port: int) -> None:
         """`port` is where other servers reach this one. Raises StoreError."""
@@ -99,6 +99,8 @@ class PostgresStore:
             self.lease = Lease(self.session, port)
         except psycopg.Error as error:
             raise StoreError(f"{self.name}: it cannot be used ({_reason(error)}).") from None
+        except Damage as error:
+            raise StoreError(f"{self.name} is damaged: {error}. {self.advice}") from None
 
     def _begin(self, session: PostgresSession) -> None:
         """Make the tables of a new store, or look whether they are ours. Raises StoreError."""
@@ -125,6 +127,10 @@ class PostgresStore:
     def session(self) -> PostgresSession:
         """A new connection."""
         return PostgresSession(self._url)
+
+    def is_taken(self, error: Exception) -> bool:
+        """Whether an error says that a name is taken."""
+        return isinstance(error, psycopg.errors.UniqueViolation)
 
     def start(self) -> None:
         """Nothing goes on beside but the lease, which began before."""
@@ -184,14 +190,14 @@ class PostgresStore:
             return Held(number, None)
 
     def due(self, now: int, session: Session) -> list[str]:
-        """The names of some sandboxes whose deliveries are due at an instant (ms) and that no other process has."""
+        """The names of some sandboxes of no other process whose deliveries or ends are due at an instant (ms)."""
         living = "select id from processes where until > clock_timestamp() and id <> ?"
-        return [n for (n,) in session.run(f"{store.DUE} and holder not in ({living}) limit 10", now, self.holder)]
+        return [n for (n,) in session.run(f"{store.DUE} and holder not in ({living}) limit 10", now, now, self.holder)]
 
     @property
-    def may_answer(self) -> bool:
-        """Whether no other process can have taken sandboxes of this one over."""
-        return self.lease.is_held
+    def lease_left(self) -> float:
+        """For how many seconds no other process takes sandboxes of this one over."""
+        return max(0.0, self.lease.until - _now())
 
     def close(self) -> None:
         """Let the sandboxes and the lease go."""
@@ -210,11 +216,6 @@ class Lease:
             self._begin(first)
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
         self._thread.start()
-
-    @property
-    def is_held(self) -> bool:
-        """Whether this process may answer."""
-        return _now() < self.until
 
     def _begin(self, session: Session) -> None:
         """Be a process that never had a sandbox."""

@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 FORMAT = 5  # of the tables and of what stands in them; up to 4 it was a directory with files of its own
+SALVAGE = (
+    "Start once with --salvage: what is whole is kept, and the damaged files are moved to a directory in this one."
+)
 STEPS = 32  # bits of a step's place for its number, after those for the number of its sandbox
 
 TABLES = """

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from . import store
-from .rows import Damage, KeptState, StoreError, sum_of
+from .rows import SALVAGE, Damage, KeptState, StoreError, sum_of
 from .store import Batch, Held, Session
 
 DATABASE, LOCK, NEWEST = "sandboxes.sqlite", "lock", "newest"
@@ -36,6 +36,7 @@ class SqliteSession:
     def __init__(self, file: Path, *, always: bool = False) -> None:
         """`always` has each commit on the disk before it returns."""
         self._database = sqlite3.connect(file, BUSY, isolation_level=None, check_same_thread=False)
+        self._database.text_factory = lambda text: text.decode(errors="replace")  # its row's sum tells what is damaged
         self.run(f"pragma synchronous={'full' if always else 'normal'}")
         self.run("pragma wal_autocheckpoint=0")
         self.run("pragma foreign_keys=on")
@@ -73,10 +74,10 @@ class SqliteStore:
     """One per server, and one server per directory."""
 
     errors: type[Exception] = sqlite3.Error
-    conflicts: type[Exception] = sqlite3.IntegrityError
     holder = 0
     is_shared = False
-    may_answer = True
+    advice = SALVAGE
+    lease_left = None
 
     def __init__(self, path: Path, *, always: bool) -> None:
         """Raises StoreError."""
@@ -113,12 +114,17 @@ class SqliteStore:
         return commits
 
     def secret(self, fresh: bytes) -> bytes:
-        """The random bytes that its server signs with; `fresh` in a new one. Raises Damage."""
-        return store.secret(self._main, fresh)
+        """The random bytes that its server signs with; `fresh` in a new one. Raises StoreError."""
+        with opening(self.name):
+            return store.secret(self._main, fresh)
 
     def session(self) -> SqliteSession:
         """A new connection."""
         return SqliteSession(self._file, always=self._always)
+
+    def is_taken(self, error: Exception) -> bool:
+        """Whether an error says that a name is taken."""
+        return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_UNIQUE
 
     def start(self) -> None:
         """Begin to bring what is written to the disk."""
@@ -145,8 +151,8 @@ class SqliteStore:
         return Held(found[0][0], None) if found else None
 
     def due(self, now: int, session: Session) -> list[str]:
-        """The names of some sandboxes whose deliveries are due at an instant (ms)."""
-        return [name for (name,) in session.run(f"{store.DUE} limit 10", now)]
+        """The names of some sandboxes whose deliveries or ends are due at an instant (ms)."""
+        return [name for (name,) in session.run(f"{store.DUE} limit 10", now, now)]
 
     def close(self) -> None:
         """Have everything on the disk, and let the directory go."""
@@ -178,7 +184,7 @@ def check_whole(session: SqliteSession) -> None:
 
 @contextmanager
 def opening(name: str) -> Iterator[None]:
-    """Have what goes wrong in a directory that is being opened be a StoreError of one line."""
+    """Have what goes wrong in a directory that is being opened be a StoreError of one line that names it."""
     try:
         yield
     except OSError as error:
@@ -186,7 +192,9 @@ def opening(name: str) -> Iterator[None]:
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_DISK:
             raise StoreError(f"{name}: it cannot be used ({error}).") from None
-        raise Damage(f"the database cannot be read ({error})") from None
+        raise StoreError(f"{name} is damaged: the database cannot be read ({error}). {SALVAGE}") from None
+    except Damage as error:
+        raise StoreError(f"{name} is damaged: {error}. {SALVAGE}") from None
 
 
 def locked(path: Path) -> sqlite3.Connection:

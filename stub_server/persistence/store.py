@@ -40,7 +40,7 @@ _STRAY_STEPS = (
     "where sandbox not in (select id from sandboxes)"
 )
 
-DUE = "select name from sandboxes where name is not null and next_due <= ?"
+DUE = "select name from sandboxes where name is not null and (next_due <= ? or expires_at <= ?)"
 
 Statement = tuple[str, tuple[Any, ...]]
 
@@ -76,6 +76,18 @@ class Held(NamedTuple):
     address: str | None
 
 
+class Listed(NamedTuple):
+    """What lists show of a sandbox. Times are ms of the machine; `summary` is JSON."""
+
+    name: str
+    parent: str | None
+    newest: int
+    created_at: int
+    last_used_at: int
+    expires_at: int | None
+    summary: str
+
+
 @dataclass(slots=True)
 class Batch:
     """What is committed together: `heads` are the rows of sandboxes after these `steps`."""
@@ -89,6 +101,7 @@ class Store(Protocol):
     """A database with the tables of `rows`."""
 
     name: str  # as messages say it: --store and its value
+    advice: str  # what to do where it is damaged
     is_shared: bool  # whether other servers use it too
 
     @property
@@ -96,13 +109,15 @@ class Store(Protocol):
         """The number of this process among those of the store."""
 
     errors: type[Exception]
-    conflicts: type[Exception]  # those of a name that is taken
 
     def secret(self, fresh: bytes) -> bytes:
         """The random bytes that servers of this store sign with; `fresh` in a new one. Raises Damage."""
 
     def session(self) -> Session:
         """A new connection. Raises one of `errors`."""
+
+    def is_taken(self, error: Exception) -> bool:
+        """Whether one of `errors` says that a name is taken."""
 
     def start(self) -> None:
         """Begin what goes on beside, on the event loop that runs."""
@@ -123,8 +138,8 @@ class Store(Protocol):
         """The names of some sandboxes whose deliveries are due at an instant (ms) and that no other process has."""
 
     @property
-    def may_answer(self) -> bool:
-        """Whether no other process can have taken sandboxes of this one over."""
+    def lease_left(self) -> float | None:
+        """For how many seconds no other process takes sandboxes of this one over, None for ever."""
 
     def close(self) -> None:
         """Have everything on the disk, and let the database go."""
@@ -191,6 +206,18 @@ def strangers(session: Session) -> Iterator[str]:
 
 
 # -- reading
+
+
+def count(session: Session) -> int:
+    """How many sandboxes there are, those included that are about to come or to go."""
+    ((number,),) = session.run("select count(*) from sandboxes where name is not null")
+    return int(number)
+
+
+def listed(session: Session) -> list[Listed]:
+    """Every sandbox, in the order in which they were made."""
+    found = f"select {', '.join(Listed._fields)} from sandboxes where name is not null order by created_at, id"  # noqa: S608
+    return [Listed(*row) for row in session.run(found)]
 
 
 def names(session: Session, most: int) -> list[str]:

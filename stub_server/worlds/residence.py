@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import wall_ms
-from ..kernel.problem import Refusal
+from ..kernel.problem import Refusal, Unavailable
 from ..persistence.persistence import unwritten
 from ..persistence.rows import StoreError
 from .entry import Entry
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 REMEMBERED = 1.0  # seconds for which it is remembered which server has a sandbox
 MOST = 10_000  # sandboxes of which that is remembered
-IDLE = 5_000  # ms for which a sandbox is unused before it is let go
+IDLE = 100  # ms for which a sandbox is unused before it is let go
 SCAN = 1.0  # seconds between two looks for deliveries that are due in sandboxes that nobody has
 log = logging.getLogger("stub_server")
 
@@ -37,6 +37,7 @@ class Residence:
         self._persistence.on_lost = self._lose
         self._elsewhere: dict[str, tuple[str, float]] = {}
         self._keys: dict[str, tuple[str | None, float]] = {}
+        self.known = len(sandboxes.worlds())  # sandboxes of the store, as of the last look
         self._opening = asyncio.Lock()
         self._scanning: asyncio.Task[None] | None = None
 
@@ -91,7 +92,10 @@ class Residence:
             self._elsewhere.pop(folded(name), None)
 
     async def make_room(self) -> None:
-        """Let the longest unused sandboxes go that nobody needs in memory, so that one more has room."""
+        """Let the longest unused sandboxes go that nobody needs in memory, so that one more has room.
+
+        Raises Unavailable.
+        """
         sandboxes, before = self._sandboxes, wall_ms() - IDLE
         entries = sandboxes.entries()
         surplus = len(entries) + 1 - self._most
@@ -105,6 +109,12 @@ class Residence:
                 surplus -= 1
                 if not surplus:
                     return
+        if surplus > self._most // 10 + 10:
+            raise Unavailable(
+                f"All {self._most} sandboxes that may be in memory are in use.",
+                advice="Send this again in a moment, or start the server with a larger --resident.",
+                headers={"Retry-After": "1"},
+            )
 
     def _lose(self, world: Sandbox) -> None:
         """Another server has a sandbox by now."""
@@ -124,7 +134,8 @@ class Residence:
         while True:
             await asyncio.sleep(SCAN)
             try:
-                for name in await self._persistence.due(wall_ms(), self._sandboxes.lane):
+                self.known, due = await self._persistence.looked(wall_ms(), self._sandboxes.lane)
+                for name in due:
                     await self.locate(name)
             except Refusal as error:
                 log.debug("sandboxes whose deliveries are due could not be opened (%s)", error)

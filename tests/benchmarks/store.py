@@ -106,13 +106,13 @@ def _starts(folder: Path) -> list[float]:
     post, own = _post(), token(app)
 
     async def begin() -> None:
-        app.sandboxes.keeper.start(app.sandboxes.lane)
+        app.sandboxes.persistence.start(app.sandboxes.lane)
 
     inside.run(begin())
     while app.sandboxes.default.log.number < STEPS:
         answer = inside.ask(post.method, post.path, post.body, own)
         assert answer.status == 201, orjson.loads(answer.body)
-    inside.run(app.sandboxes.keeper.stop())
+    inside.run(app.sandboxes.persistence.stop())
     inside.close()
     found = []
     command = Path(sys.executable).with_name("stub-server")

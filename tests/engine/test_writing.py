@@ -10,8 +10,6 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from stub_server.files.directory import Directory
-from stub_server.worlds.keeping import Keeper
 
 from stub_server.engine.log import Budget
 from stub_server.engine.sandbox import Sandbox
@@ -21,6 +19,9 @@ from stub_server.files.carrying import Customs, write_world
 from stub_server.files.reading import Reader
 from stub_server.files.state import capture
 from stub_server.files.writing import state_lines, step_line
+from stub_server.persistence.opening import Opener
+from stub_server.persistence.persistence import Persistence
+from stub_server.persistence.sqlite import SqliteStore
 from stub_server.worlds.entry import Entry
 from stub_server.worlds.inbox import Inbox
 from stub_server.worlds.snapshots import Snapshots
@@ -64,11 +65,11 @@ def test_a_world_that_is_written_and_read_is_the_same(inside: Inside, hooks: tup
     def sequence(turns: list[Turn], cut: float) -> None:
         nonlocal examples
         examples += 1
-        directory = Directory(tmp_path / str(examples), always=False)
-        directory.secret(inside.app.sandboxes.origin.secret)
-        keeper = Keeper(directory)
+        store = SqliteStore(tmp_path / str(examples), always=False)
+        store.secret(inside.app.sandboxes.origin.secret)
+        persistence = Persistence(store)
         shop = shop_in(inside, hooks)
-        keeper.enter(entry := _entry(shop.world), keeper.prepare_at_once(shop.world))
+        persistence.enter_at_once(entry := _entry(shop.world), persistence.prepare_at_once(shop.world))
         assert entry.world.log.writer is not None
         for turn in turns:
             shop.play(turn)
@@ -79,7 +80,7 @@ def test_a_world_that_is_written_and_read_is_the_same(inside: Inside, hooks: tup
         inside.ask("GET", "/v2/orders", token=shop.keys[-1] if shop.keys else None)  # usage that no step has recorded
         look_at(inside, shop)
         expected = state(shop.world)
-        keeper.close()
+        persistence.close()
         assert entry.world.log.writer is None
         reopened(inside, tmp_path / str(examples), expected)
 
@@ -95,11 +96,12 @@ def look_at(inside: Inside, shop: Shop) -> None:
     assert {} == stale(read_back)
     secret, history = inside.app.sandboxes.origin.secret, 1 << 30
     file = BytesIO()
-    write_world(file, capture(world), kept)
-    customs = Customs(inside.app.sandboxes.origin.seeding.fixtures, secret)
-    admitted, steps, _, _ = customs.admit(
+    rules = inside.app.sandboxes.origin.rules
+    write_world(file, capture(world), kept, rules.converter.contract)
+    customs = Customs(inside.app.sandboxes.origin.seeding.fixtures, secret, rules)
+    admitted, steps, *_ = customs.admit(
         file.getvalue(), NAME, history, partial(inside.app.sandboxes.maker.empty, NAME, now=None)
-    )
+    ).admitted
     admitted.log.refill(steps)
     running_on = {"clock": admitted.clock.state} if not admitted.clock.frozen else {}
     same(expected | running_on, state(admitted))
@@ -120,14 +122,14 @@ def reopened(inside: Inside, path: Path, expected: Facts) -> None:
     """Read a world from its directory, written step by step: with all its steps, and with the newest alone."""
     sandboxes = inside.app.sandboxes
     for history in (10_000, 7, 0):
-        keeper = Keeper(Directory(path, always=False))
+        persistence = Persistence(SqliteStore(path, always=False))
         try:
-            origin_ = replace(sandboxes.origin, history=history)
-            (entry,) = keeper.read(sandboxes.maker, origin_, _belongings)
+            opener = Opener(sandboxes.maker, replace(sandboxes.origin, history=history), "")
+            (entry,) = persistence.read(opener, _belongings, 10)
             same(expected, state(entry.world))
             assert {} == stale(entry.world)
         finally:
-            keeper.close()
+            persistence.close()
 
 
 def _belongings() -> tuple[Inbox, Snapshots]:

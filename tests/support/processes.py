@@ -76,6 +76,11 @@ class Process:
         self._process.kill()
         self._process.communicate(timeout=PATIENCE)
 
+    def signal(self, number: int) -> None:
+        """Send it a signal."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
     def stop(self) -> str:
         """Have it end in order; answers what it has written to its standard error."""
         assert self._process is not None

@@ -16,13 +16,14 @@ from unittest.mock import patch
 import httpx2
 import orjson
 import pytest
-from stub_server.files.states import StoreError
-from stub_server.files.steps import StepTables
 
 from stub_server.app import create_app
 from stub_server.files.package import BadFile
 from stub_server.http.application import Application
-from stub_server.worlds import keeping
+from stub_server.persistence import persistence
+from stub_server.persistence.rows import StoreError, chained, sum_of
+from stub_server.persistence.sqlite import DATABASE, SqliteSession
+from stub_server.persistence.store import rows_of_sandboxes, sandbox_of
 
 from ..engine.inside import Inside
 from ..engine.state import same
@@ -49,7 +50,7 @@ def store(folder: Path, *flags: str) -> Process:
 
 def left(folder: Path) -> None:
     """What a server leaves in a directory that did nothing but begin."""
-    create_app(replace(FROZEN, store=folder)).sandboxes.keeper.close()
+    create_app(replace(FROZEN, store=folder)).sandboxes.persistence.close()
 
 
 def refusal(folder: Path) -> str:
@@ -127,7 +128,7 @@ def test_reset_import_and_steps_after_them_are_kept(tmp_path: Path) -> None:
         with server.api() as api:
             created(api.post("/v2/customers", json=customer_body()))
         with server.control("carried") as control:
-            headers = {"Content-Type": "application/vnd.stub.world+gzip"}
+            headers = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
             assert 200 == control.post("/import", content=file, headers=headers).status_code
         with server.api("carried") as api:
             created(api.post("/v2/customers", json=customer_body()))
@@ -179,9 +180,9 @@ def test_a_whole_state_is_written_now_and_then_and_its_steps_go(tmp_path: Path) 
     settings = replace(FROZEN, scenario="empty", history=100, store=tmp_path / "store")
 
     async def start(app: Application) -> None:
-        app.sandboxes.keeper.start(app.sandboxes.lane)
+        app.sandboxes.persistence.start(app.sandboxes.lane)
 
-    with patch.object(keeping, "LEAST", 100_000):
+    with patch.object(persistence, "LEAST", 100_000):
         app = create_app(settings)
         inside = Inside(app)
         inside.run(start(app))
@@ -189,9 +190,9 @@ def test_a_whole_state_is_written_now_and_then_and_its_steps_go(tmp_path: Path) 
         for _ in range(300):
             assert 201 == inside.ask("POST", "/v2/customers", customer_body(), own).status
         deadline = time.monotonic() + 30
-        while (left := _left(tmp_path))[0] > 0 and left[1] != left[0] + 1 and time.monotonic() < deadline:
+        while ((left := _left(tmp_path))[0] == 0 or left[1] != left[0] + 1) and time.monotonic() < deadline:
             inside.ask("GET", "/_sandbox/health")
-        inside.run(app.sandboxes.keeper.stop())
+        inside.run(app.sandboxes.persistence.stop())
         expected = facts(app.sandboxes.default)
         inside.close()
     base, first, count = _left(tmp_path)
@@ -199,16 +200,19 @@ def test_a_whole_state_is_written_now_and_then_and_its_steps_go(tmp_path: Path) 
     assert (base + 1, 300 - base) == (first, count)
     app = create_app(settings)
     same(expected, facts(app.sandboxes.default))
-    assert 1 == len(list((tmp_path / "store" / "states").iterdir()))
-    app.sandboxes.keeper.close()
+    with closing(sqlite3.connect(tmp_path / "store" / DATABASE)) as database:
+        assert [(1,)] == database.execute("select count(*) from states").fetchall()
+        unused = "select * from chunks where digest not in (select digest from state_chunks)"
+        assert [] == database.execute(unused).fetchall()
+    app.sandboxes.persistence.close()
 
 
 def _left(folder: Path) -> tuple[int, int, int]:
     """The step of the whole state, the oldest step that is still there, and how many there are."""
-    with closing(sqlite3.connect(folder / "store" / "worlds")) as database:
-        ((world, base),) = database.execute("select id, step from worlds").fetchall()
-        steps = StepTables(database)
-        return base, steps.first(world) or 0, steps.count(world)
+    with closing(sqlite3.connect(folder / "store" / DATABASE)) as database:
+        ((base,),) = database.execute("select step from states where is_used = 1").fetchall()
+        ((first, count),) = database.execute("select min(place) & 0xffffffff, count(*) from steps").fetchall()
+        return base, first or 0, count
 
 
 def test_deliveries_go_on_after_a_restart_and_what_was_held_stays_held(tmp_path: Path) -> None:
@@ -259,7 +263,7 @@ def test_a_running_clock_catches_up_and_each_overdue_delivery_gets_one_attempt(t
                 control.post("/webhooks/drain")
                 since = control.get("/clock").json()["now"]
             server.kill()
-        _pass(tmp_path / "store" / "worlds", 30 * 86_400_000)
+        _pass(tmp_path / "store" / DATABASE, 30 * 86_400_000)
         receiver.requests.clear()
         with server, server.control() as control, server.api() as api:
             assert control.get("/clock").json()["now"] > since
@@ -274,16 +278,16 @@ def test_a_running_clock_catches_up_and_each_overdue_delivery_gets_one_attempt(t
 
 
 def _pass(database: Path, ms: int) -> None:
-    """Let time pass in a directory whose server is off: the running clock of its world is so much further ahead."""
-    with sqlite3.connect(database) as rows:
-        tables = StepTables(rows)
-        (world,) = tables.worlds()
-        *before, line = tables.lines(world)
+    """Let time pass in a directory whose server is off: the running clock of its sandbox is so much further ahead."""
+    with closing(SqliteSession(database)) as session:
+        ((number, kept),) = map(sandbox_of, rows_of_sandboxes(session))
+        (_, _, before), (place, line, _) = session.run("select * from steps order by place")[-2:]
         step = orjson.loads(line)
         step["step"]["clock"]["offset"] += ms
-        tables.forget(world, step["step"]["number"])
-        tables.write([(world, number, told) for number, told in enumerate([*before, orjson.dumps(step)], 1)])
-    rows.close()
+        line = orjson.dumps(step)
+        kept = kept._replace(chain=chained(line, before))
+        session.run("update steps set line = ?, sum = ? where place = ?", line, kept.chain, place)
+        session.run("update sandboxes set chain = ?, sum = ? where id = ?", kept.chain, sum_of(*kept), number)
 
 
 def test_a_directory_in_use_is_refused_and_free_again_after_a_kill(tmp_path: Path) -> None:
@@ -293,58 +297,55 @@ def test_a_directory_in_use_is_refused_and_free_again_after_a_kill(tmp_path: Pat
     left(tmp_path / "store")
 
 
-def test_a_directory_of_the_first_version_is_taken_over(tmp_path: Path) -> None:
-    """It had the steps of all worlds in one table."""
-    settings = replace(FROZEN, store=tmp_path)
-    with running(settings) as live, clients(live) as (api, _):
-        made = [created(api.post("/v2/customers", json=customer_body()))["customer"]["id"] for _ in range(3)]
-    with sqlite3.connect(tmp_path / "worlds") as rows:
-        tables = StepTables(rows)
-        (world,) = tables.worlds()
-        rows.execute(
-            "create table steps (world integer not null, number integer not null, line blob not null,"
-            " primary key (world, number))"
-        )
-        steps = [(world, number, line) for number, line in enumerate(tables.lines(world), 1)]
-        rows.executemany("insert into steps values (?, ?, ?)", [*steps, (99, 1, b"of a world that is gone")])
-        tables.drop(world)
-        rows.execute("pragma user_version = 1")
-    rows.close()
-    with running(settings) as live, clients(live) as (api, _):
-        assert [200] * 3 == [api.get(f"/v2/customers/{ident}").status_code for ident in made]
-        made.append(created(api.post("/v2/customers", json=customer_body()))["customer"]["id"])
-    with running(settings) as live, clients(live) as (api, _):
-        assert [200] * 4 == [api.get(f"/v2/customers/{ident}").status_code for ident in made]
+def changed(folder: Path, *statements: str) -> None:
+    """Change a database whose server is off."""
+    with sqlite3.connect(folder / DATABASE) as database:
+        for statement in statements:
+            database.execute(statement)
+    database.close()
 
 
 def test_a_directory_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     left(tmp_path)
-    with sqlite3.connect(tmp_path / "worlds") as database:
-        database.execute("pragma user_version = 99")
-    database.close()
+    changed(tmp_path, f"update settings set value = '99', sum = {sum_of('format', '99')} where name = 'format'")  # noqa: S608
     assert says(refusal(tmp_path), "newer version")
 
 
-def test_what_is_no_directory_of_ours_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [DATABASE, "worlds"])
+def test_what_is_no_directory_of_ours_is_refused(tmp_path: Path, name: str) -> None:
+    """Nothing in it is changed."""
     (tmp_path / "store").write_text("a file")
     assert "--store" in store(tmp_path).refused()
     (tmp_path / "store").unlink()
     (tmp_path / "store").mkdir()
-    (tmp_path / "store" / "worlds").write_text("no database at all, but long enough to be looked at" * 40)
-    assert "no store of sandboxes" in refusal(tmp_path / "store")
+    letter = "no database at all, but long enough to be looked at" * 40
+    (tmp_path / "store" / name).write_text(letter)
+    assert "is damaged" in refusal(tmp_path / "store")
+    assert letter == (tmp_path / "store" / name).read_text()
 
 
-def test_a_state_that_is_damaged_stops_the_start(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "update chunks set body = substr(body, 1, 100) || x'00' || substr(body, 102)",
+        "update chunks set body = substr(body, 1, 100)",
+        "delete from chunks",
+        "delete from state_chunks",
+        "delete from states",
+        "delete from sandboxes",
+        "delete from settings",
+        "delete from settings where name = 'secret'",
+        "update sandboxes set parent = 'somebody'",
+        "update sandboxes set parent = cast(x'ff' as text)",
+        "drop table states",
+    ],
+)
+def test_what_is_damaged_stops_the_start(tmp_path: Path, damage: str) -> None:
     left(tmp_path)
-    (state,) = (tmp_path / "states").iterdir()
-    data = state.read_bytes()
-    state.write_bytes(data[:5000] + bytes([data[5000] ^ 1]) + data[5001:])
+    changed(tmp_path, damage)
     said = refusal(tmp_path)
-    assert "damaged" in said or "cannot be read" in said
-    state.write_bytes(data[:-100])
-    assert "damaged" in refusal(tmp_path)
-    state.unlink()
-    assert "No such file" in refusal(tmp_path)
+    assert "is damaged" in said
+    assert "\n" not in said
 
 
 def test_a_damaged_directory_is_told_in_a_line_and_what_is_whole_can_be_kept(tmp_path: Path) -> None:
@@ -354,10 +355,8 @@ def test_a_damaged_directory_is_told_in_a_line_and_what_is_whole_can_be_kept(tmp
         created(other.post("/v2/customers", json=customer_body()))
         before = told(server, "other")
         server.kill()
-    with sqlite3.connect(tmp_path / "store" / "worlds") as rows:
-        (world,) = rows.execute("select id from worlds where name = 'default'").fetchone()
-        rows.execute(f"update steps_{world} set line = line || ' ' where number = 2")  # noqa: S608
-    rows.close()
+    sandbox = "(select id from sandboxes where name = 'default')"
+    changed(tmp_path / "store", f"update steps set line = line || x'20' where place = {sandbox} << 32 | 2")  # noqa: S608
     said = server.refused()
     assert says(said, "step 2", "default", "--salvage")
     assert "Traceback" not in said
@@ -369,19 +368,13 @@ def test_a_damaged_directory_is_told_in_a_line_and_what_is_whole_can_be_kept(tmp
         salvaged.kill()
     with server, server.api() as api:
         assert 200 == api.get(f"/v2/customers/{made[0]}").status_code
-        assert (tmp_path / "store" / "damaged-1" / "worlds").exists()
+        assert (tmp_path / "store" / "damaged-1" / DATABASE).exists()
 
 
-def test_states_without_their_database_are_not_taken_for_an_empty_directory(tmp_path: Path) -> None:
-    """Nor is a directory of somebody else's: nothing in it is deleted."""
-    left(tmp_path / "store")
-    (tmp_path / "store" / "worlds").unlink()
-    assert "there are states, but no database" in refusal(tmp_path / "store")
-    foreign = tmp_path / "foreign" / "states"
-    foreign.mkdir(parents=True)
-    (foreign / "letter.txt").write_text("dear")
-    assert "is damaged" in refusal(foreign.parent)
-    assert "dear" == (foreign / "letter.txt").read_text()
+def test_a_directory_without_its_database_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    left(tmp_path)
+    (tmp_path / DATABASE).unlink()
+    assert says(refusal(tmp_path), "is damaged", DATABASE)
 
 
 def test_records_that_do_not_fit_the_served_contract_stop_the_start_with_a_list(tmp_path: Path) -> None:
@@ -389,7 +382,8 @@ def test_records_that_do_not_fit_the_served_contract_stop_the_start_with_a_list(
     strict = overlay(tmp_path, updated("$.components.schemas.Customer.properties.name", "{ maxLength: 12 }"))
     said = store(tmp_path, "--overlay", str(strict)).refused()
     assert says(said, "default")
-    assert 50 == said.count("\n  customers ")
+    assert 1 == said.count("\n  customers /name: ")
+    assert "--drop-unfit" in said
     left(tmp_path / "store")
 
 
@@ -404,10 +398,10 @@ def test_a_directory_that_others_may_read_is_told_at_the_start(tmp_path: Path) -
     (tmp_path / "store").mkdir(mode=0o755)
     (tmp_path / "store").chmod(0o755)
     with store(tmp_path, *NOW) as server:
-        assert "is open to others" in server.stop()
+        assert "readable by other users" in server.stop()
     (tmp_path / "store").chmod(0o700)
     with store(tmp_path, *NOW) as server:
-        assert "is open to others" not in server.stop()
+        assert "readable by other users" not in server.stop()
 
 
 def test_tokens_of_a_server_for_others_serve_after_a_restart(tmp_path: Path) -> None:
@@ -438,7 +432,7 @@ def test_every_answer_waits_for_the_disk_where_that_is_asked_for(tmp_path: Path)
 
 def test_a_file_is_begun_with_once_and_what_is_stored_goes_on(tmp_path: Path) -> None:
     """Each start put the file in the place of what had been done since."""
-    path = tmp_path / "my bug.world"
+    path = tmp_path / "my bug.sandbox"
     with running(replace(FROZEN, scenario="empty")) as live, clients(live) as (_, control):
         path.write_bytes(exported(control))
     with Process("--store", str(tmp_path / "store"), "--restore", str(path)) as server:
@@ -465,18 +459,18 @@ def test_a_server_begins_with_a_file(tmp_path: Path) -> None:
     with running(FROZEN) as live, clients(live) as (api, control):
         created(api.post("/v2/customers", json=customer_body()))
         file = exported(control, history=True)
-    (tmp_path / "bug.world").write_bytes(file)
-    with Process("--restore", str(tmp_path / "bug.world")) as other, other.control() as control:
+    (tmp_path / "bug.sandbox").write_bytes(file)
+    with Process("--restore", str(tmp_path / "bug.sandbox")) as other, other.control() as control:
         shown = control.get("/sandboxes/default").json()["sandbox"]
         assert (1, True) == (shown["step"], shown["frozen"])
         assert file == exported(control, history=True)
-    (tmp_path / "bug.world").write_bytes(file[:-20])
+    (tmp_path / "bug.sandbox").write_bytes(file[:-20])
     with pytest.raises(BadFile, match="it breaks off"):
-        create_app(replace(FROZEN, restore=tmp_path / "bug.world"))
+        create_app(replace(FROZEN, restore=tmp_path / "bug.sandbox"))
     found = lines(file)
     found[3][1]["public"]["surprise"] = 1
-    (tmp_path / "bug.world").write_bytes(sealed(found))
+    (tmp_path / "bug.sandbox").write_bytes(sealed(found))
     assert "\n  " in other.refused()
-    (tmp_path / "bug.world").unlink()
-    os.mkfifo(tmp_path / "bug.world")
+    (tmp_path / "bug.sandbox").unlink()
+    os.mkfifo(tmp_path / "bug.sandbox")
     assert "no regular file" in other.refused()

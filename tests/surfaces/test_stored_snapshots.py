@@ -1,15 +1,18 @@
 """--store DIR and snapshots: one that was answered for is there after a restart, one that was dropped is not."""
 
+import shutil
 import sqlite3
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import httpx2
 import pytest
-from stub_server.files.states import StoreError
 
 from stub_server.app import create_app
+from stub_server.persistence.rows import StoreError
+from stub_server.persistence.sqlite import DATABASE
 
 from ..journeys.hooks import clients
 from ..journeys.past import everything
@@ -31,8 +34,14 @@ def store(folder: Path, *flags: str) -> Process:
 
 
 def states(folder: Path) -> int:
-    """How many whole states there are."""
-    return len(list((folder / "store" / "states").iterdir()))
+    """How many states there are, once those that nobody needs are gone."""
+    until, count = time.monotonic() + 5, -1
+    with closing(sqlite3.connect(folder / "store" / DATABASE)) as database:
+        while count and time.monotonic() < until:
+            time.sleep(0.1)
+            ((count,),) = database.execute("select count(*) from states where is_used = 0").fetchall()
+        ((count,),) = database.execute("select count(*) from states").fetchall()
+    return int(count)
 
 
 def listed(control: httpx2.Client) -> list[Json]:
@@ -128,8 +137,8 @@ def test_a_server_begins_with_the_snapshots_of_a_file_and_keeps_them(tmp_path: P
     with running(FROZEN) as live, clients(live) as (_, control):
         snapshot(control)
         before = listed(control)
-        (tmp_path / "bug.world").write_bytes(exported(control))
-    with store(tmp_path, "--restore", str(tmp_path / "bug.world")) as server:
+        (tmp_path / "bug.sandbox").write_bytes(exported(control))
+    with store(tmp_path, "--restore", str(tmp_path / "bug.sandbox")) as server:
         with server.control() as control:
             assert before == listed(control)
         server.kill()
@@ -138,20 +147,27 @@ def test_a_server_begins_with_the_snapshots_of_a_file_and_keeps_them(tmp_path: P
 
 
 def test_a_damaged_snapshot_stops_the_start(tmp_path: Path) -> None:
-    settings = replace(FROZEN, store=tmp_path)
-    with running(settings) as live, clients(live) as (_, control):
+    settings = replace(FROZEN, store=tmp_path / "store")
+    with running(settings) as live, clients(live) as (api, control):
+        created(api.post("/v2/customers", json=customer_body()))  # chunks of its own
         snapshot(control)
-    state = max((tmp_path / "states").iterdir(), key=lambda path: int(path.name))
-    data = state.read_bytes()
-    for spoilt in (data[:5000] + bytes([data[5000] ^ 1]) + data[5001:], data[:-100], b""):
-        state.write_bytes(spoilt)
-        with pytest.raises(StoreError) as refused:
-            create_app(settings)
-        said = str(refused.value)
-        assert f"states/{state.name} is damaged" in said or "the snapshot clean of the sandbox default" in said
-    state.unlink()
-    with pytest.raises(StoreError, match="No such file"):
-        create_app(settings)
+    used = "select digest from state_chunks where state {} (select state from snapshots)"
+    mine = f"digest in ({used.format('=')}) and digest not in ({used.format('!=')})"
+    for damage in (
+        f"update chunks set body = substr(body, 1, 100) where {mine}",  # noqa: S608
+        f"delete from chunks where {mine}",  # noqa: S608
+        "delete from state_chunks where state = (select state from snapshots)",
+        "delete from states where id = (select state from snapshots)",
+        "delete from snapshots",
+        "update snapshots set name = 'other'",
+    ):
+        shutil.rmtree(tmp_path / "copy", ignore_errors=True)
+        shutil.copytree(tmp_path / "store", tmp_path / "copy")
+        with sqlite3.connect(tmp_path / "copy" / DATABASE) as database:
+            database.execute(damage)
+        database.close()
+        with pytest.raises(StoreError, match=r"snapshot.* is damaged|is damaged: .*snapshot"):
+            create_app(replace(settings, store=tmp_path / "copy"))
 
 
 def test_a_snapshot_that_does_not_fit_the_served_contract_stops_the_start_with_a_list(tmp_path: Path) -> None:
@@ -165,8 +181,8 @@ def test_a_snapshot_that_does_not_fit_the_served_contract_stops_the_start_with_a
     strict = overlay(tmp_path, updated("$.components.schemas.Customer.properties.name", "{ maxLength: 12 }"))
     said = store(tmp_path, "--history", "0", "--overlay", str(strict)).refused()
     assert says(said, "snapshot clean", "sandbox default")
-    assert ":\n  customers " in said
-    create_app(settings).sandboxes.keeper.close()
+    assert "\n  snapshot clean: customers /name: " in said
+    create_app(settings).sandboxes.persistence.close()
 
 
 def test_a_snapshot_that_cannot_be_written_leaves_the_one_of_its_name(tmp_path: Path) -> None:
@@ -175,11 +191,10 @@ def test_a_snapshot_that_cannot_be_written_leaves_the_one_of_its_name(tmp_path: 
         with server.control() as control:
             snapshot(control)
             before = listed(control)
-            with sqlite3.connect(tmp_path / "store" / "worlds") as database:
-                for change in ("insert", "delete"):
-                    database.execute(
-                        f"create trigger no_{change} before {change} on snapshots begin select raise(abort, ''); end"
-                    )
+            with sqlite3.connect(tmp_path / "store" / DATABASE) as database:
+                for change in ("insert on snapshots", "delete on snapshots", "update of name on sandboxes"):
+                    begin = f"create trigger no_{change[:6]} before {change} begin select"
+                    database.execute(f"{begin} raise(abort, 'no'); end")
             database.close()
             for answer in (
                 control.post("/snapshots", json={"name": "clean", "description": "another"}),
@@ -189,8 +204,8 @@ def test_a_snapshot_that_cannot_be_written_leaves_the_one_of_its_name(tmp_path: 
             ):
                 assert 503 == answer.status_code, answer.text
             assert before == listed(control)
-            with sqlite3.connect(tmp_path / "store" / "worlds") as database:
-                for change in ("insert", "delete"):
+            with sqlite3.connect(tmp_path / "store" / DATABASE) as database:
+                for change in ("insert", "delete", "update"):
                     database.execute(f"drop trigger no_{change}")
             database.close()
             time.sleep(1)  # what is not needed any more goes from the disk meanwhile
