@@ -60,6 +60,7 @@ from .worlds.sandboxes import Sandboxes
 
 PACKAGE = Path(__file__).parent
 OPERATIONS = "stub_server.operations"
+DRAIN = 2.0  # seconds in which a proxy notices that one of several servers is going to stop
 
 
 def data_dir(name: str) -> Path:
@@ -187,6 +188,7 @@ def _served(
         rate_limit=settings.rate_limit,
         waiting=Waiting(settings.max_connections),
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty key would admit everybody
+        drain=DRAIN if sandboxes.persistence.is_shared else 0.0,
     )
     if store is not None:
         sandboxes.residence = Residence(sandboxes, settings.resident, server.is_used)
