@@ -102,6 +102,11 @@ class Connection(asyncio.Protocol):
 
     # -- the parser's
 
+    def on_message_begin(self) -> None:
+        """An answer begins, which is to be the only one."""
+        if self.is_whole:
+            raise HttpParserError("nothing was asked")
+
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header."""
         self.headers.append((name, value))
