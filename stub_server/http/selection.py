@@ -5,7 +5,9 @@ FirstUse: the sandbox that does not exist yet is created once the request has be
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Container
+from time import monotonic
 from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -18,10 +20,12 @@ from ..kernel.problem import Missing, Unavailable
 from ..worlds.names import folded
 from .access import OPEN_CONTROL, Hosts, check_control, is_from_elsewhere
 from .connection import REFUSED
+from .forwarding import NotThere
 
 CREDENTIALS = f"{CONTROL}/credentials"
 _OTHERS = f"{CONTROL}/sandboxes/"
 _LOCAL = OPEN_CONTROL | {f"{CONTROL}/sandboxes"}
+PATIENCE, PAUSE = 3.0, 0.1  # seconds for which a sandbox is looked for whose server is gone, and between two looks
 
 
 class SandboxSelection:
@@ -74,11 +78,19 @@ class SandboxSelection:
         if name is None:
             key = _key_in(call.headers.get(b"authorization", b""))
             name = (None if key is None else await residence.sandbox_of(key)) or DEFAULT
-        found = await residence.locate(name)
-        if isinstance(found, str):
-            call.holder, call.is_kept = found, False
-            await self.app(scope, receive, send)
-        elif is_other or found is not None:
+        began = monotonic()
+        while isinstance(found := await residence.locate(name), str):
+            call.holder, call.held, call.is_kept, asked = found, name, False, monotonic()
+            try:
+                return await self.app(scope, receive, send)
+            except NotThere as error:
+                residence.forget(name, asked)
+                if call.is_hop or asked - began > PATIENCE:
+                    raise
+                receive = error.receive
+            call.holder, call.is_kept = None, True
+            await asyncio.sleep(PAUSE)
+        if is_other or found is not None:
             if found is not None and not is_other:
                 _select(call, found, rest)
             await self._go_on(call, scope, receive, send)
