@@ -43,12 +43,16 @@ class LeftOut(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """A sandbox, the newest steps that led to it, which its log has not yet, its snapshots, and what was left out."""
+    """A sandbox, the newest steps that led to it, which its log has not yet, its snapshots, and what was left out.
+
+    `requests` are those of a recording, which led to it too.
+    """
 
     sandbox: Sandbox
     steps: Sequence[Step]
     snapshots: Sequence[Pinned]
     left_out: LeftOut | None
+    requests: Sequence[Body] = ()
 
 
 def admit(
@@ -180,7 +184,7 @@ def _leave_out(state: WorldState, gone: set[str], fitting: Fitting) -> None:
         for ident in _REFERENCE.findall(record.public + record.hidden):
             referring[ident.decode()].append(record.id)
         if table == "webhook_logs" and record.id in gone:  # an event without this delivery would break a law
-            gone.add(orjson.loads(record.public)["event_id"])
+            gone.add(orjson.loads(record.public).get("event_id"))
     for event in state.events:
         referring[event.subject].append(event.id)
     queue = deque(gone)
@@ -189,7 +193,7 @@ def _leave_out(state: WorldState, gone: set[str], fitting: Fitting) -> None:
         gone.update(more)
         queue.extend(more)
     if MAIN_ID in gone:
-        message = f"api_keys {MAIN_ID}: the sandbox's own merchant cannot be left out, and this is his key"
+        message = f"api_keys {MAIN_ID}: the key of the sandbox's own merchant cannot be left out"
         raise BadFile("unfit", message)
     for owned in state.owned.values():
         for table, rows in owned.rows.items():

@@ -61,11 +61,11 @@ def reopened(
             trusted=True,
         )
     except (Unreadable, ValueError) as error:
-        if isinstance(error, BadFile):
-            advice = () if origin.drop_unfit else (DROPPING,)
-            lines = (f"{where} does not fit the contract that is served:", *error.reasons, *advice)
-            raise StoreError("\n  ".join(lines)) from None
-        raise StoreError(f"{where} cannot be read: {error}.") from None
+        if not isinstance(error, BadFile) or error.kind != "unfit":
+            raise StoreError(f"{where} cannot be read: {error}.") from None
+        advice = () if origin.drop_unfit else (DROPPING,)
+        lines = (f"{where} does not fit the contract that is served:", *error.reasons, *advice)
+        raise StoreError("\n  ".join(lines)) from None
     world = found.sandbox
     world.log.refill(found.steps)
     world.held = _held(kept, own)
