@@ -99,7 +99,7 @@ def test_a_store_is_opened_by_one_contract_after_the_other(tmp_path: Path, begun
         with opened(server := server_of(*flags)) as (api, _):
             assert 201 == api.post("/v2/customers", json=LAST).status_code
             server.stop()
-    for ours in (("--overlay", file), ("--overlay", file), (), ("--overlay", file)):
+    for ours in (("--overlay", file), (), ("--overlay", file)):
         with opened(server := server_of(*flags, *ours)) as (api, control):
             newest = done(control.get("/steps?limit=1"))["steps"][0]["step"]
             found = customers(api)
