@@ -37,6 +37,7 @@ LONG = (
     "contract/test_control_schemathesis.py",
     "soak/test_soak.py",
     "surfaces/test_stored_snapshots.py",
+    "stored/test_other_contracts.py",
     "properties/test_scenarios.py",
     "crash/test_crash.py",
     "contract/test_conformity.py",

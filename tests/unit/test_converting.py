@@ -42,7 +42,7 @@ def ref(name: str) -> Json:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def record(closed: bool = True, **properties: Json) -> Json:
+def record(closed: bool = True, /, **properties: Json) -> Json:
     """An object that requires these members."""
     made = {"type": "object", "required": [*properties], "properties": properties}
     return made | {"additionalProperties": False} if closed else made
