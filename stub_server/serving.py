@@ -30,6 +30,7 @@ from .settings import Settings
 
 BACKLOG = 2048
 OWN_FILES = 256  # beside those of connections: webhooks being sent, the contract's files, what came a moment too early
+FAREWELL = 0.3  # seconds in which other servers of the store notice that this one goes, before it hangs up
 HANDOVER = 0.001  # seconds that the thread for long work keeps the event loop waiting, each time that both want to run
 
 
@@ -158,10 +159,11 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal has come. The first SIGTERM leaves a proxy the time to notice; a second one does not."""
         server = self._app.server
-        if sig == signal.SIGTERM and server.drain and server.closing.announced is None:
-            server.closing.announce()
+        if sig == signal.SIGTERM and server.drain and not server.closing.is_announced:
+            server.closing.is_announced = True
             loop = asyncio.get_running_loop()
-            loop.call_soon_threadsafe(loop.call_later, server.drain, self.handle_exit, sig, None)
+            loop.call_soon_threadsafe(loop.call_later, server.drain, server.closing.set)
+            loop.call_soon_threadsafe(loop.call_later, server.drain + FAREWELL, self.handle_exit, sig, None)
             return
         server.closing.set()
         super().handle_exit(sig, frame)
