@@ -47,7 +47,7 @@ class SandboxSelection:
         elif name is None:
             authorization = head.by_name.get(b"authorization")
             name = None if authorization is None else self._sandbox_of(authorization)
-            if name == DEFAULT:
+            if name == DEFAULT and self._residence is None:
                 name = None
         if self._residence is not None:
             return self._resident(name, rest, scope, receive, send)
@@ -61,10 +61,11 @@ class SandboxSelection:
     def _resident(self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send) -> Any:
         """The same where a sandbox may be in the store alone, or held by another server."""
         call: Call = scope[CALL]
-        if name is None and call.path.startswith(_OTHERS):  # it is about that one
-            return self._open(call.path[len(_OTHERS) :].partition("/")[0], None, scope, receive, send)
-        if name is None and (call.path in _LOCAL or call.path in self._pages):
-            return self._go_on(call, scope, receive, send)
+        if rest is None and name in (None, DEFAULT):
+            if call.path.startswith(_OTHERS):  # it is about that one
+                return self._open(call.path[len(_OTHERS) :].partition("/")[0], None, scope, receive, send)
+            if call.path in _LOCAL or call.path in self._pages:
+                return self._go_on(call, scope, receive, send)
         sandbox = self._sandboxes.choose(name or DEFAULT)
         if sandbox is None or (name is None and b"authorization" in call.headers):
             return self._open(name, rest, scope, receive, send)
