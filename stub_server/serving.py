@@ -40,7 +40,7 @@ class CannotServe(Exception):
 
 def serve(settings: Settings) -> None:
     """Serve until interrupted. Raises CannotServe."""
-    allow_files(settings.max_connections)
+    allow_files(settings.max_connections, forwards=isinstance(settings.store, str))
     with listen(settings) as listener:
         settings = with_port(settings, listener)
         run(build(settings), settings, listener)
@@ -53,7 +53,7 @@ def serve_reloading(settings: Settings) -> None:
     """
     from watchfiles import PythonFilter, run_process
 
-    allow_files(settings.max_connections)
+    allow_files(settings.max_connections, forwards=isinstance(settings.store, str))
     watched = {PACKAGE, data_dir("openapi"), data_dir("fixtures"), *settings.overlays}
     with listen(settings) as listener:
         settings = with_port(settings, listener)
@@ -76,13 +76,16 @@ def _serve_here(settings: Settings, listener: socket.socket) -> None:
         sys.exit(2)
 
 
-def allow_files(connections: int) -> None:
-    """Raise the limit of open files to what connections need. Raises CannotServe if that is not allowed."""
+def allow_files(connections: int, *, forwards: bool = False) -> None:
+    """Raise the limit of open files to what connections need. Raises CannotServe if that is not allowed.
+
+    What is forwarded needs a connection to another server too.
+    """
     try:
         import resource
     except ImportError:  # Windows has no such limit
         return
-    needed = connections + OWN_FILES
+    needed = connections * (1 + forwards) + OWN_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return
