@@ -27,6 +27,7 @@ from ..kernel.slices import Lane
 from ..worlds.entry import Entry
 from ..worlds.inbox import Inbox
 from ..worlds.keyring import keys_of
+from ..worlds.names import taken
 from ..worlds.snapshots import Snapshot, Snapshots
 from . import store as sql
 from .opening import Opened, Opener
@@ -165,6 +166,7 @@ class Persistence:
         """
         if self._store is None:
             return None
+        await self._end()
         found = await self._beside(lane, lambda session: self._open(session, name, opener))
         return self._entry(found, belongings) if isinstance(found, Opened) else found
 
@@ -251,6 +253,7 @@ class Persistence:
     async def enter(self, entry: Entry, reserved: Reserved | None) -> None:
         """Store a sandbox from now on, in place of the one of its name. Raises Unavailable, Conflict."""
         if reserved is not None:
+            await self._end()
             change = self._entering(entry, reserved)
             await self._changed(change)
             self._entered(change.stored)
@@ -294,6 +297,12 @@ class Persistence:
             self._ends.append(stored.number)
             self._tidy_soon(stored.number)
 
+    async def _end(self) -> None:
+        """Have the store know of sandboxes that are no more: their names are free. Raises Unavailable."""
+        if ends := self._ends[:]:
+            await self._changed(Change([sql.ended(number) for number in ends]))
+            self._ends = [number for number in self._ends if number not in ends]
+
     async def note(self, entry: Entry) -> None:
         """Store what no step says of a sandbox. Raises Unavailable."""
         self._touch(entry.world.name)
@@ -315,6 +324,11 @@ class Persistence:
             self._pending.touched[stored.number] = stored
             self._commit_soon()
         return stored
+
+    @property
+    def epoch(self) -> int:
+        """A number that is higher at every start of a process of the store, by more than it counts from there."""
+        return 0 if self._store is None else self._store.epoch
 
     @property
     def is_shared(self) -> bool:
@@ -491,7 +505,8 @@ class Persistence:
             except self._store.errors as error:
                 if not self._store.is_taken(error):
                     raise
-                change.failure = Conflict("There is a sandbox of this name already.", code="duplicate_sandbox")
+                assert change.stored is not None
+                change.failure = taken(change.stored.entry.world.name)
             change.known.set()
 
     def _settle(self, pending: Pending, batch: Batch, lost: Collection[int]) -> None:
@@ -682,9 +697,7 @@ class Persistence:
                     self._due.discard(name)
                     if name in self._stored:
                         await self._rewrite(self._stored[name], lane)
-                while self._ends:
-                    await self._changed(Change([sql.ended(self._ends[-1])]))
-                    self._ends.pop()
+                await self._end()
                 await self._tidy(lane)
             except Unavailable as error:
                 log.warning("the store could not be tidied (%s); its steps are all there, and it is tried again", error)
@@ -768,4 +781,4 @@ def unwritten(reason: str) -> Unavailable:
 
 def again(failure: R) -> R:
     """The same refusal for another request: the traceback of one that is raised would hold all of them."""
-    return type(failure)(failure.message, code=failure.code, headers=failure.headers)
+    return type(failure)(failure.message, code=failure.code, details=failure.details, headers=failure.headers)

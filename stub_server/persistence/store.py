@@ -104,6 +104,8 @@ class Store(Protocol):
     advice: str  # what to do where it is damaged
     is_shared: bool  # whether other servers use it too
 
+    epoch: int  # higher at every start, by more than the process counts from there
+
     @property
     def holder(self) -> int:
         """The number of this process among those of the store."""

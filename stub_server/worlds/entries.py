@@ -13,7 +13,7 @@ from ..persistence.persistence import Persistence
 from .entry import Entry
 from .inbox import Inbox
 from .keyring import Keyring
-from .names import folded, made_up
+from .names import folded, made_up, taken
 
 MOST = 1_000
 
@@ -25,7 +25,8 @@ class Entries:
         self._bell, self.persistence, self.keyring = bell, persistence, Keyring()
         self._entries: dict[str, Entry] = {}
         self.default: Sandbox  # the world that is there from the start
-        self._named, self._turns = 0, count(1)  # how many names were made up, and how often worlds were used
+        self._named = persistence.epoch  # grows with every name that is made up
+        self._turns = count(1)  # how often worlds were used
 
     # -- finding
 
@@ -152,12 +153,7 @@ class Entries:
                     return made
         name = folded(name)
         if self.find(name) is not None:
-            message = f"There is a sandbox {name} already. "
-            if name == DEFAULT:
-                message += "It stays: choose another name."
-            else:
-                message += f"DELETE /_sandbox/sandboxes/{name} drops it."
-            raise Conflict(message, code="duplicate_sandbox", details=[detail("name", "duplicate_sandbox", message)])
+            raise taken(name, "It stays: choose another name." if name == DEFAULT else "")
         return name
 
     def make_room(self) -> None:

@@ -33,7 +33,7 @@ from .entries import MOST, Entries
 from .entry import Entry, Origin
 from .inbox import MOST_BYTES_IN_ALL, Inbox
 from .making import Maker
-from .names import NAMING, folded, is_name
+from .names import NAMING, folded, is_name, taken
 from .residence import Residence
 from .snapshots import MOST_BYTES_IN_ALL as MOST_SNAPSHOT_BYTES
 from .snapshots import Snapshot, Snapshots, snapshot_of
@@ -191,7 +191,7 @@ class Sandboxes(Entries):
 
         `settings` are those that differ from the server's.
         """
-        name = self.free_name(name, "world")
+        name = await self._free_name(name, "world")
         await self.ensure_room()
         world = await self.maker.begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
         _begin_with(world, world.settings, settings)
@@ -205,7 +205,7 @@ class Sandboxes(Entries):
         What happens in it is delivered if `deliver` says so; what happened before never is.
         """
         origin = self.entry(parent).world
-        name = self.free_name(name, "fork")
+        name = await self._free_name(name, "fork")
         await self.ensure_room()
         if step is None:
             world = origin.fork(name)
@@ -215,6 +215,17 @@ class Sandboxes(Entries):
         if deliver:
             world.speak()
         return await self._admit(world, origin.name, ttl)
+
+    async def delete(self, name: str) -> None:
+        """Drop a world. Raises Missing, Unavailable, and Conflict for the default one."""
+        async with self._changing:
+            await super().delete(name)
+
+    async def _free_name(self, name: str | None, prefix: str) -> str:
+        """A name as it was asked for, or a new one. Raises Conflict for one that is taken, and Unavailable."""
+        if name is not None and self.residence is not None and isinstance(await self.residence.locate(name), str):
+            raise taken(folded(name))
+        return self.free_name(name, prefix)
 
     async def ensure_room(self) -> None:
         """Have one more sandbox fit. Raises Conflict, Unavailable."""

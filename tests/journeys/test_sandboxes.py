@@ -33,7 +33,7 @@ def worlds(server: Live) -> Iterator[httpx2.Client]:
     with httpx2.Client(base_url=f"{server.url}/_sandbox", timeout=30, verify=NO_TLS) as client:
         yield client
     for name in server.app.sandboxes.names():
-        server.app.sandboxes.forget(name)
+        server.forget(name)
 
 
 @pytest.fixture
