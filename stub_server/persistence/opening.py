@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from random import Random
 from typing import NamedTuple
 
 import orjson
@@ -69,6 +70,8 @@ class Opener:
             ) from None
         sandbox = found.sandbox
         sandbox.log.refill(found.steps)
+        if kept.newest or holder:  # no ids of requests that an earlier process has given
+            sandbox.ids.requests_from(Random(f"{sandbox.seed}/requests/{kept.name}/{kept.newest}/{holder}"))
         sandbox.held = SILENT if kept.held is None else kept.held
         if found.left_out is not None:
             found.left_out.tell(f"the sandbox {kept.name}")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -19,7 +19,7 @@ import orjson
 
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
 from ..engine.step import Step
-from ..files.state import capture
+from ..files.state import WorldState, capture
 from ..files.writing import step_line
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Conflict, Refusal, Unavailable
@@ -27,7 +27,6 @@ from ..kernel.slices import Lane
 from ..worlds.entry import Entry
 from ..worlds.inbox import Inbox
 from ..worlds.keyring import keys_of
-from ..worlds.names import taken
 from ..worlds.snapshots import Snapshot, Snapshots
 from . import store as sql
 from .opening import Opened, Opener
@@ -85,11 +84,13 @@ class Unstored(NamedTuple):
 class Change:
     """What comes, goes or is replaced: statements, and the row of a sandbox that is as it is stored so far.
 
-    `known` is set when the outcome is known, or cannot be for now; `failure` says why it is not done.
+    `known` is set when the outcome is known, or cannot be for now; `failure` says why it is not done. It is not done
+    either where a name `is_taken`.
     """
 
     statements: Sequence[Statement]
     stored: Stored | None = None
+    is_taken: bool = False
     known: asyncio.Event = field(default_factory=asyncio.Event)
     failure: Refusal | None = None
 
@@ -234,8 +235,13 @@ class Persistence:
                 raise Conflict(f"A store has at most {MOST} sandboxes.", code="too_many_sandboxes")
             number = sql.reserve(session, state.step, holder)
             self._reserved.add(number)
-            written = sql.write_state(session, number, state, 0)
-            others = [self._told(told, sql.write_state(session, number, was, 0)) for told, was in pinned]
+            try:
+                written = sql.write_state(session, number, state, 0)
+                others = [self._told(told, sql.write_state(session, number, was, 0)) for told, was in pinned]
+            except BaseException:
+                self._reserved.discard(number)
+                self._untidy.add(number)
+                raise
             return Reserved(number, written, tuple(others))
 
         return write
@@ -245,18 +251,24 @@ class Persistence:
         return KeptSnapshot(name, orjson.dumps(description).decode(), now, created_at, self.contract, state.id)
 
     def discard(self, reserved: Reserved | None) -> None:
-        """The sandbox is not wanted after all."""
-        if reserved is not None:
+        """The sandbox is not wanted after all, unless it was entered."""
+        if reserved is not None and reserved.number in self._reserved:
             self._reserved.discard(reserved.number)
             self._tidy_soon(reserved.number)
 
-    async def enter(self, entry: Entry, reserved: Reserved | None) -> None:
-        """Store a sandbox from now on, in place of the one of its name. Raises Unavailable, Conflict."""
+    async def enter(self, entry: Entry, reserved: Reserved | None) -> bool:
+        """Store a sandbox from now on, in place of the one of its name; False where another server has that.
+
+        Raises Unavailable.
+        """
         if reserved is not None:
             await self._end()
             change = self._entering(entry, reserved)
             await self._changed(change)
+            if change.is_taken:
+                return False
             self._entered(change.stored)
+        return True
 
     def enter_at_once(self, entry: Entry, reserved: Reserved | None) -> None:
         """The same where nobody is served yet. Raises Unavailable."""
@@ -270,7 +282,7 @@ class Persistence:
         number, state, snapshots = reserved
         before = self._stored.get(entry.world.name)
         changes = [] if before is None else [sql.ended(before.number)]
-        changes.append(sql.state_used(state.id, is_used=True))
+        changes += sql.entered(number, entry.world.name, state.id)
         changes += [sql.key_entered(key, number) for key in keys_of(entry.world)]
         for kept in snapshots:
             changes += sql.snapshot_entered(number, kept)
@@ -278,33 +290,33 @@ class Persistence:
 
     def _entered(self, stored: Stored | None) -> None:
         assert stored is not None
-        before = self._stored.get(stored.entry.world.name)
         self._reserved.discard(stored.number)
-        if before is not None:
-            self._tidy_soon(before.number)
+        self.leave_soon(stored.entry.world.name)  # the one before it, with the steps that it has recorded since
         self._follow(stored)
 
     async def leave(self, name: str) -> None:
         """Store a sandbox no longer. Raises Unavailable."""
         if name in self._stored:
             await self._changed(Change([sql.ended(self._stored[name].number)]))
-            self._tidy_soon(self._stored.pop(name).number)
+            self.leave_soon(name)  # it may have expired meanwhile
 
     def leave_soon(self, name: str) -> None:
         """The same for one that nobody waits for."""
         stored = self._stored.pop(name, None)
         if stored is not None:
             self._ends.append(stored.number)
-            self._tidy_soon(stored.number)
+            self._wake.set()
 
     async def _end(self) -> None:
         """Have the store know of sandboxes that are no more: their names are free. Raises Unavailable."""
         if ends := self._ends[:]:
             await self._changed(Change([sql.ended(number) for number in ends]))
             self._ends = [number for number in self._ends if number not in ends]
+            self._untidy.update(ends)
 
     async def note(self, entry: Entry) -> None:
         """Store what no step says of a sandbox. Raises Unavailable."""
+        self._check_written()
         self._touch(entry.world.name)
         await self.settled(entry.world)
 
@@ -356,6 +368,12 @@ class Persistence:
         """The name of the sandbox that an API key is of. Raises Unavailable."""
         return await self._beside(lane, lambda session: sql.sandbox_with(session, key))
 
+    async def has(self, name: str, lane: Lane) -> bool:
+        """Whether there is a sandbox of a name in the store. Raises Unavailable."""
+        await self._end()
+        found = "select 1 from sandboxes where name = ? and (expires_at is null or expires_at > ?)"
+        return bool(await self._beside(lane, lambda session: session.run(found, name, wall_ms())))
+
     async def listed(self, lane: Lane) -> list[Listed]:
         """Every sandbox of the store, in the order in which they were made. Raises Unavailable."""
         return [] if self._store is None else await self._beside(lane, sql.listed)
@@ -380,21 +398,10 @@ class Persistence:
         """
         stored = self._stored.get(entry.world.name)
         if stored is not None:
-            state = capture(snapshot.told.world)
-
-            def write(session: Session) -> KeptState:
-                written = sql.write_state(session, stored.number, state, 0)
-                self._reserved.add(written.id)
-                return written
-
-            written = await self._beside(lane, write)
-            try:
+            async with self._written(stored, capture(snapshot.told.world), 0, lane) as written:
                 if not entry.world.is_gone:
                     entry.snapshots.check_room(snapshot.name, snapshot.size)
                     await self._changed(Change(sql.snapshot_entered(stored.number, self._told(snapshot, written))))
-            finally:
-                self._reserved.discard(written.id)
-                self._tidy_soon(stored.number)
         if entry.world.is_gone:
             return False
         entry.snapshots.keep(snapshot)
@@ -415,8 +422,7 @@ class Persistence:
         self._stored[sandbox.name] = stored
 
         def write(step: Step) -> None:
-            if self.failure is not None:
-                raise again(self.failure)
+            self._check_written()
             line, pending = step_line(step, part=bytes.decode), self._pending
             pending.steps.append(Unstored(stored, step, sandbox.held, stored.chain))
             stored.newest, stored.chain = step.number, chained(line, stored.chain)
@@ -505,18 +511,22 @@ class Persistence:
             except self._store.errors as error:
                 if not self._store.is_taken(error):
                     raise
-                assert change.stored is not None
-                change.failure = taken(change.stored.entry.world.name)
+                change.is_taken = True
             change.known.set()
 
     def _settle(self, pending: Pending, batch: Batch, lost: Collection[int]) -> None:
-        """Steps are stored, but for those of sandboxes that another process has by now."""
+        """Steps are stored, but for those of sandboxes that are gone, or another process's by now."""
         for number, _, kept in batch.heads:
             if number in lost:
                 self._lose(pending.touched[number])
-                pending.failure = unwritten("another server has taken the sandbox over")
+                pending.failure = unwritten("the sandbox is no more, or another server has it")
             elif number in pending.touched:
                 pending.touched[number].committed = kept.newest, kept.chain
+
+    def _lose_all(self) -> None:
+        """The lease has ended: other processes may have any sandbox."""
+        for stored in list(self._stored.values()):
+            self._lose(stored)
 
     def _lose(self, stored: Stored) -> None:
         """Another process has a sandbox: it is none of ours any more."""
@@ -525,14 +535,18 @@ class Persistence:
             self.on_lost(stored.entry.world)
 
     async def _changed(self, change: Change) -> None:
-        """Wait until a change is stored. Raises Unavailable, Conflict."""
-        if self.failure is not None:
-            raise again(self.failure)
+        """Wait until a change is stored. Raises Unavailable."""
+        self._check_written()
         self._pending.changes.append(change)
         self._commit_soon()
         await change.known.wait()
         if change.failure is not None:
             raise again(change.failure)
+
+    def _check_written(self) -> None:
+        """Refuse what is to be stored while the store cannot be written. Raises Unavailable."""
+        if self.failure is not None:
+            raise again(self.failure)
 
     async def settled(self, sandbox: Sandbox) -> None:
         """Wait until all steps that a sandbox has recorded are stored. Raises Unavailable when they are undone."""
@@ -603,6 +617,7 @@ class Persistence:
             await asyncio.sleep(PAUSE)
         log.warning("the store can be written again")
         self.failure = None
+        self._wake.set()
         for stored in self._stored.values():
             stored.entry.world.is_halted = False
             if stored.entry.world.bell is not None:
@@ -638,7 +653,7 @@ class Persistence:
         """Begin to commit beside the requests, on the event loop that runs."""
         if self._store is not None:
             self._lane = lane
-            self._store.start()
+            self._store.start(self._lose_all)
             self._tending = asyncio.create_task(self._tend(lane))
             self._wake.set()
 
@@ -661,12 +676,13 @@ class Persistence:
         for stored in self._stored.values():
             self._pending.touched[stored.number] = stored
             stored.entry.world.log.writer = stored.entry.world.log.stored = None
+        self._session = None  # the thread of long work may be within a transaction
         if self.failure is None:
             with suppress(Unavailable):
                 self._commit_at_once()
-        self._stored.clear()
         if self._session is not None:
             self._session.close()
+        self._stored.clear()
         store.close()
         self._store = None
 
@@ -678,10 +694,13 @@ class Persistence:
                 self._session = self._store.session()
             return work(self._session)
         except self._store.errors as error:
+            if self._session is not None:
+                self._session.close()
             self._session = None
             raise unwritten(str(error)) from None
 
     async def _beside(self, lane: Lane, work: Callable[[Session], T]) -> T:
+        self._check_written()
         return await lane.beside(lambda: self._with_session(work))
 
     def _tidy_soon(self, number: int) -> None:
@@ -689,6 +708,7 @@ class Persistence:
         self._wake.set()
 
     async def _tend(self, lane: Lane) -> None:
+        has_failed = False
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -699,31 +719,41 @@ class Persistence:
                         await self._rewrite(self._stored[name], lane)
                 await self._end()
                 await self._tidy(lane)
+                has_failed = False
             except Unavailable as error:
-                log.warning("the store could not be tidied (%s); its steps are all there, and it is tried again", error)
+                if not has_failed:
+                    log.warning("the store could not be tidied (%s); nothing is lost, and it is tried again", error)
+                has_failed = True
                 await asyncio.sleep(PAUSE)
                 self._wake.set()
 
     async def _rewrite(self, stored: Stored, lane: Lane) -> None:
         """Have a sandbox be opened from the state that it has now."""
         sandbox, size, chain, undone_at = stored.entry.world, stored.size, stored.chain, stored.entry.world.undone_at
-        state = capture(sandbox)
-
-        def write(session: Session) -> KeptState:
-            written = sql.write_state(session, stored.number, state, chain)
-            self._reserved.add(written.id)
-            return written
-
-        written = await self._beside(lane, write)
-        try:
+        async with self._written(stored, capture(sandbox), chain, lane) as written:
+            self._check_written()
             if self._stored.get(sandbox.name) is stored and sandbox.undone_at == undone_at:
                 before, stored.state, stored.contract = stored.state, written, self.contract
                 changes = [sql.state_used(before.id, is_used=False), sql.state_used(written.id, is_used=True)]
                 await self._changed(Change(changes, stored))
                 stored.size -= size
+
+    @asynccontextmanager
+    async def _written(self, stored: Stored, state: WorldState, chain: int, lane: Lane) -> AsyncIterator[KeptState]:
+        """Write a state of a sandbox beside the requests. If nothing refers to it after the block, it goes again."""
+        numbers = []
+
+        def write(session: Session) -> KeptState:
+            written = sql.write_state(session, stored.number, state, chain)
+            numbers.append(written.id)
+            self._reserved.add(written.id)
+            return written
+
+        try:
+            yield await self._beside(lane, write)
         finally:
-            self._reserved.discard(written.id)
-            self._untidy.add(stored.number)
+            self._reserved.difference_update(numbers)
+            self._tidy_soon(stored.number)
 
     async def _tidy(self, lane: Lane) -> None:
         numbers, self._untidy = sorted(self._untidy), set()

@@ -33,8 +33,8 @@ create table processes (id bigint generated always as identity primary key, addr
     until timestamptz not null);
 create index sandboxes_next_due on sandboxes (next_due) where next_due is not null;
 """
-_TYPES = {"name": "text", "parent": "text", "contract": "text", "incarnation": "text", "summary": "text"}
-_FIELDS = (*Kept._fields, "sum")
+_TYPES = {"parent": "text", "contract": "text", "incarnation": "text", "summary": "text"}
+_FIELDS = (*Kept._fields[1:], "sum")
 _COMMIT = f"""
 with incoming as (
     select * from unnest(%s::bigint[], %s::bytea[], %s::bigint[]) as given (place, line, sum)
@@ -42,7 +42,7 @@ with incoming as (
     update sandboxes set {", ".join(f"{name} = given.{name}" for name in _FIELDS)}
     from unnest(%s::bigint[], %s::bigint[], {", ".join(f"%s::{_TYPES.get(name, 'bigint')}[]" for name in _FIELDS)})
         as given (number, before, {", ".join(_FIELDS)})
-    where sandboxes.id = given.number and sandboxes.newest = given.before and sandboxes.holder = %s
+    where sandboxes.id = given.number and name is not null and sandboxes.newest = given.before and sandboxes.holder = %s
     returning sandboxes.id
 ), written as (
     insert into steps select place, line, incoming.sum from incoming join heads on heads.id = incoming.place >> 32
@@ -133,8 +133,9 @@ class PostgresStore:
         """Whether an error says that a name is taken."""
         return isinstance(error, psycopg.errors.UniqueViolation)
 
-    def start(self) -> None:
-        """Nothing goes on beside but the lease, which began before."""
+    def start(self, lost: Callable[[], None]) -> None:
+        """Have all sandboxes of this process be let go where its lease ends."""
+        self.lease.loop, self.lease.lost = asyncio.get_running_loop(), lost
 
     async def commit(self, batch: Batch) -> Collection[int]:
         """Commit. Steps alone take one statement on the event loop's own connection."""
@@ -149,7 +150,7 @@ class PostgresStore:
                 options=_OPTIONS,
                 application_name=self._committer,
             )
-        heads = [(number, newest, *kept, sum_of(*kept)) for number, newest, kept in batch.heads]
+        heads = [(number, newest, *kept[1:], sum_of(*kept)) for number, newest, kept in batch.heads]
         steps = zip(*batch.steps, strict=True) if batch.steps else ((),) * 3
         columns = zip(*heads, strict=True) if heads else ((),) * (2 + len(_FIELDS))
         cursor = await connection.execute(_COMMIT, (*map(list, steps), *map(list, columns), self.holder), prepare=True)
@@ -214,6 +215,8 @@ class Lease:
         """`port` is where other servers reach this one. Raises psycopg.Error."""
         self._session, self._port = session, port
         self.number, self.address, self.until = 0, "", 0.0
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.lost: Callable[[], None] = lambda: None
         self._done = threading.Event()
         with closing(session()) as first:
             self._begin(first)
@@ -248,6 +251,7 @@ class Lease:
                     self.until = before + LEASE
                 else:
                     log.warning("the lease of this process has ended; it lets go of its sandboxes and takes a new one")
+                    self._let_go()
                     self._begin(session)
             except psycopg.Error as error:
                 log.debug("the lease could not be renewed (%s)", error)
@@ -257,6 +261,15 @@ class Lease:
             session.run("update sandboxes set holder = 0 where holder = ?", self.number)
             session.run("delete from processes where id = ?", self.number)
             session.close()
+
+    def _let_go(self) -> None:
+        """Have the event loop let go of all sandboxes: under a new lease it would answer for them."""
+        done = threading.Event()
+        if self.loop is not None:
+            self.loop.call_soon_threadsafe(self.lost)
+            self.loop.call_soon_threadsafe(done.set)
+            while not (done.wait(RENEWAL) or self._done.is_set()):
+                pass
 
     def close(self) -> None:
         """Let the sandboxes of this process go to others at once."""

@@ -10,11 +10,12 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from . import store
 from .rows import SALVAGE, Damage, KeptState, StoreError, sum_of
@@ -33,9 +34,11 @@ log = logging.getLogger("stub_server")
 class SqliteSession:
     """A connection to a database file."""
 
-    def __init__(self, file: Path, *, always: bool = False) -> None:
-        """`always` has each commit on the disk before it returns."""
-        self._database = sqlite3.connect(file, BUSY, isolation_level=None, check_same_thread=False)
+    def __init__(self, file: Path, *, always: bool = False, reads_only: bool = False) -> None:
+        """`always` has each commit on the disk before it returns. What `reads_only` leaves every file as it is."""
+        mode = "ro" if reads_only else "rw"
+        uri = f"file:{quote(str(file))}?mode={mode}"
+        self._database = sqlite3.connect(uri, BUSY, isolation_level=None, check_same_thread=False, uri=True)
         self._database.text_factory = lambda text: text.decode(errors="replace")  # its row's sum tells what is damaged
         self.run(f"pragma synchronous={'full' if always else 'normal'}")
         self.run("pragma wal_autocheckpoint=0")
@@ -97,20 +100,17 @@ class SqliteStore:
 
     def _begin(self, path: Path) -> int:
         """Open the database, or make it; answers how many commits it has."""
-        is_new = not self._file.exists()
-        if is_new and (path / NEWEST).exists():
-            raise Damage(f"its database {DATABASE!r} is not there")
-        self._file.touch(0o600)  # what SQLite puts beside it gets the same rights
-        with closing(self.session()) as session:
-            if is_new:
-                begin(session)
-                write_newest(path, 0)
+        if not self._file.exists():
+            if (path / NEWEST).exists():
+                raise Damage(f"its database {DATABASE!r} is not there")
+            with made(self._file):
+                pass
+        with closing(SqliteSession(self._file, reads_only=True)) as session:
             facts = store.facts(session)
             store.check_format(facts, self.name)
-            check_whole(session)
-        commits = int(facts.get("commits", 0))
-        if commits < read_newest(path):
-            raise Damage("what was written last is not there")
+            commits = check_whole(session, path, facts)
+        if not commits:
+            write_newest(path, 0)
         return commits
 
     def secret(self, fresh: bytes) -> bytes:
@@ -126,7 +126,7 @@ class SqliteStore:
         """Whether an error says that a name is taken."""
         return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_UNIQUE
 
-    def start(self) -> None:
+    def start(self, lost: Callable[[], None]) -> None:
         """Begin to bring what is written to the disk."""
         self._syncing = Syncing(self._file, self._commits)
 
@@ -164,22 +164,40 @@ class SqliteStore:
         self._lock.close()
 
 
-def begin(session: SqliteSession) -> None:
-    """Make the tables of a new database."""
-    session.run(f"pragma page_size={PAGE}")
-    session.run("pragma journal_mode=wal")
-    with session.transaction():
-        store.begin(session, COLUMNS)
-        store.set_fact(session, "commits", "0")
+@contextmanager
+def made(file: Path) -> Iterator[SqliteSession]:
+    """A new database. It is there when the block has ended, or not at all."""
+    fresh = file.with_name(f"{file.name}.new")
+    files = [fresh.with_name(fresh.name + rest) for rest in ("", "-wal", "-shm")]
+    try:
+        for left in files:
+            left.unlink(missing_ok=True)
+        fresh.touch(0o600)  # what SQLite puts beside it gets the same rights
+        with closing(SqliteSession(fresh)) as session:
+            session.run(f"pragma page_size={PAGE}")
+            session.run("pragma journal_mode=wal")
+            with session.transaction():
+                store.begin(session, COLUMNS)
+                store.set_fact(session, "commits", "0")
+            yield session
+            session.run("pragma wal_checkpoint(truncate)")
+        fresh.rename(file)
+    finally:
+        for left in files:
+            left.unlink(missing_ok=True)
 
 
-def check_whole(session: SqliteSession) -> None:
-    """Look at the database as a whole. Raises Damage."""
-    said = [text for (text,) in session.run("pragma quick_check(1)")]
+def check_whole(session: SqliteSession, path: Path, facts: dict[str, str]) -> int:
+    """Look at the database as a whole; answers how many commits it has. Raises Damage."""
+    said = [text for (text,) in session.run("pragma integrity_check(1)")]
     if said != ["ok"]:
         raise Damage(f"the database: {' '.join(map(str, said))[:200]}")
     for text in store.strangers(session):
         raise Damage(text)
+    commits = int(facts.get("commits", -1))
+    if commits < read_newest(path, commits):
+        raise Damage("what was written last is not there")
+    return commits
 
 
 @contextmanager
@@ -221,12 +239,14 @@ def write_newest(path: Path, commits: int) -> None:
         os.close(file)
 
 
-def read_newest(path: Path) -> int:
-    """How many commits there were at least. Raises Damage."""
+def read_newest(path: Path, commits: int) -> int:
+    """How many commits there were at least; nothing says so before the first of `commits`. Raises Damage."""
+    if not commits and not (path / NEWEST).exists():
+        return 0
     try:
-        commits, told = (int(part, 16) for part in (path / NEWEST).read_bytes().split())
-        if told == sum_of(commits):
-            return commits
+        newest, told = (int(part, 16) for part in (path / NEWEST).read_bytes().split())
+        if told == sum_of(newest):
+            return newest
     except (OSError, ValueError):
         pass
     raise Damage(f"{NEWEST!r} is missing or damaged, which says what was written last")

@@ -5,12 +5,13 @@ Everything here takes a session, which any thread may have. Reading checks what 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from ..files.state import WorldState
+from ..kernel.clock import wall_ms
 from ..version import __version__
 from .chunks import chunks_of, packed, unpacked
 from .rows import (
@@ -33,7 +34,7 @@ from .rows import (
 LOT = 200  # steps that are read or deleted at once
 _HEAD = ", ".join(Kept._fields)
 _SNAPSHOT = ", ".join(KeptSnapshot._fields)
-_SET = ", ".join(f"{name} = ?" for name in (*Kept._fields, "sum"))
+_SET = ", ".join(f"{name} = ?" for name in (*Kept._fields[1:], "sum"))
 
 _STRAY_STEPS = (
     f"select count(*) from (select distinct place >> {STEPS} as sandbox from steps) as found "  # noqa: S608
@@ -121,8 +122,8 @@ class Store(Protocol):
     def is_taken(self, error: Exception) -> bool:
         """Whether one of `errors` says that a name is taken."""
 
-    def start(self) -> None:
-        """Begin what goes on beside, on the event loop that runs."""
+    def start(self, lost: Callable[[], None]) -> None:
+        """Begin what goes on beside, on the event loop that runs. `lost` lets go of all sandboxes of this process."""
 
     async def commit(self, batch: Batch) -> Collection[int]:
         """Commit; answers the numbers of sandboxes that another process has, of which nothing was stored.
@@ -197,6 +198,7 @@ def secret(session: Session, fresh: bytes) -> bytes:
 def strangers(session: Session) -> Iterator[str]:
     """Rows that belong to nothing, because others are missing."""
     for what, count in (
+        ("rows", "select count(*) from sandboxes where name is null and sum != 0"),
         ("states", "select count(*) from states where sandbox not in (select id from sandboxes)"),
         ("snapshots", "select count(*) from snapshots where sandbox not in (select id from sandboxes)"),
         ("steps", _STRAY_STEPS),
@@ -255,13 +257,22 @@ def row_of_sandbox(session: Session, number: int) -> tuple[int, Kept]:
 
 def sandbox_of(row: tuple[Any, ...]) -> tuple[int, Kept]:
     """A sandbox and its number. Raises Damage."""
-    return row[0], Kept(*checked(f"the row of the sandbox {str(row[1])[:80]}", row[1:]))
+    return row[0], Kept(*checked(f"the row of the sandbox {str(row[1])[:80]!r}", row[1:]))
+
+
+def rows_of_snapshots(session: Session, sandbox: int) -> list[tuple[Any, ...]]:
+    """The rows of a sandbox's snapshots, in the order in which they were made: what `KeptSnapshot` has, and the sum."""
+    return session.run(f"select {_SNAPSHOT}, sum from snapshots where sandbox = ? order by id", sandbox)  # noqa: S608
+
+
+def snapshot_of(row: tuple[Any, ...]) -> KeptSnapshot:
+    """A snapshot. Raises Damage."""
+    return KeptSnapshot(*checked("the row of a snapshot", row))
 
 
 def snapshots(session: Session, sandbox: int, kept: Kept) -> list[KeptSnapshot]:
     """The snapshots of a sandbox, in the order in which they were made. Raises Damage."""
-    rows = session.run(f"select {_SNAPSHOT}, sum from snapshots where sandbox = ? order by id", sandbox)  # noqa: S608
-    found = [KeptSnapshot(*checked("the row of a snapshot", row)) for row in rows]
+    found = [snapshot_of(row) for row in rows_of_snapshots(session, sandbox)]
     used = session.run("select id from states where sandbox = ? and is_used = 1 order by id", sandbox)
     if [number for (number,) in used] != sorted([kept.state, *(snapshot.state for snapshot in found)]):
         raise Damage("its snapshots are not those that were written")
@@ -359,9 +370,12 @@ def write_chunks(session: Session, sandbox: int, begun: KeptState, chunks: Itera
     digests = []
     for place, chunk in enumerate(chunks):
         digest = digest_of(chunk)
+        # Outside of the transaction: nobody waits for a whole chunk to be compressed.
+        body = None if session.run("select 1 from chunks where digest = ?", digest) else packed(chunk)
         with session.transaction():  # a chunk that nothing refers to may be deleted at any time
-            if not session.run("select 1 from chunks where digest = ?", digest):
-                session.run("insert into chunks values (?, ?) on conflict do nothing", digest, packed(chunk))
+            if body is not None or not session.run("select 1 from chunks where digest = ?", digest):
+                statement = "insert into chunks values (?, ?) on conflict do nothing"
+                session.run(statement, digest, body or packed(chunk))
             session.run("insert into state_chunks values (?, ?, ?)", number, place, digest)
         digests.append(digest)
         size += len(chunk)
@@ -372,13 +386,14 @@ def write_chunks(session: Session, sandbox: int, begun: KeptState, chunks: Itera
 
 def commit(session: Session, batch: Batch, holder: int) -> set[int]:
     """Commit a batch; answers the numbers of sandboxes that are not `holder`'s, or not as he left them."""
-    head = f"update sandboxes set {_SET} where id = ? and newest = ? and holder = ? returning id"  # noqa: S608
+    whose = "id = ? and name is not null and newest = ? and holder = ?"
+    head = f"update sandboxes set {_SET} where {whose} returning id"  # noqa: S608
     lost = set()
     with session.transaction():
         for statement, values in batch.changes:
             session.run(statement, *values)
         for number, newest, kept in batch.heads:
-            if not session.run(head, *kept, sum_of(*kept), number, newest, holder):
+            if not session.run(head, *kept[1:], sum_of(*kept), number, newest, holder):
                 lost.add(number)
         steps = batch.steps if not lost else [step for step in batch.steps if step[0] >> STEPS not in lost]
         if steps:
@@ -388,7 +403,17 @@ def commit(session: Session, batch: Batch, holder: int) -> set[int]:
 
 def ended(number: int) -> Statement:
     """A sandbox is no more. What it had is deleted later, by `tidying`."""
-    return "update sandboxes set name = null where id = ?", (number,)
+    return "update sandboxes set name = null, sum = 0 where id = ?", (number,)
+
+
+def entered(number: int, name: str, state: int) -> list[Statement]:
+    """A sandbox has a name, unless one has it that has not expired, and a state. Its head follows."""
+    expired = "update sandboxes set name = null, sum = 0 where name = ? and expires_at <= ?"
+    return [
+        (expired, (name, wall_ms())),
+        ("update sandboxes set name = ? where id = ?", (name, number)),
+        state_used(state, is_used=True),
+    ]
 
 
 def released(number: int, holder: int) -> Statement:
@@ -457,8 +482,8 @@ def tidying(session: Session, numbers: Iterable[int], in_use: Collection[int]) -
                     session.run(f"delete from {table} where {column} = ?", number)  # noqa: S608
         else:
             for (state,) in session.run("select id from states where sandbox = ? and is_used = 0", number):
-                if state not in in_use:
-                    session.run("delete from states where id = ?", state)
+                if state not in in_use:  # or has come to be in use meanwhile
+                    session.run("delete from states where id = ? and is_used = 0", state)
         yield
     unused = "select digest from chunks where digest not in (select digest from state_chunks) limit 16"
     while session.run(unused):

@@ -12,6 +12,7 @@ from contextlib import closing
 from functools import partial
 from itertools import count
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 from zlib import crc32
@@ -21,7 +22,7 @@ import orjson
 from . import store
 from .chunks import grouped
 from .rows import Damage, Kept, KeptSnapshot, KeptState, StoreError, chained, checked, place_of, sum_of
-from .sqlite import DATABASE, NEWEST, SqliteSession, begin, check_whole, locked, opening, read_newest, write_newest
+from .sqlite import DATABASE, NEWEST, SqliteSession, check_whole, locked, made, opening
 from .store import Batch, Head
 
 BEFORE = "worlds"  # the database of format 4, whose states are files
@@ -64,25 +65,26 @@ def prepare(path: Path, *, salvage: bool) -> None:
     """
     if not path.is_dir():
         return
-    database, fresh = path / DATABASE, path / f"{DATABASE}.new"
+    database, whole = path / DATABASE, path / f"{DATABASE}.whole"
     with opening(f"--store {path}"), closing(locked(path)):
-        if (path / BEFORE).exists():
-            if not database.exists():
-                _write(path, fresh, _before(path, _tell(path, salvage=salvage)))
-                fresh.rename(database)
-            _move(path, _FILES_BEFORE, path / "before")
-            write_newest(path, 0)
-            log.warning("--store %s: it has a new format now; what was there before is in %s", path, path / "before")
-        elif salvage and (reasons := list(_damage(path))):
+        is_before = (path / BEFORE).exists() and not database.exists()
+        if not whole.exists():
+            reasons = list(_damage(path)) if salvage and not is_before else []
             for reason in reasons:
                 log.warning("--store %s: %s", path, reason)
-            _write(path, fresh, _now(path, _tell(path, salvage=True)))
-            aside = next(to for n in count(1) if not (to := path / f"damaged-{n}").exists())
-            _move(path, _FILES, aside)
-            log.warning("--store %s: what is whole goes on, and the damaged files are in %s", path, aside)
-        if fresh.exists() and not database.exists():  # else it is of a process that ended while it was written
-            fresh.rename(database)
-            write_newest(path, 0)
+            if is_before:
+                _write(whole, _before(path, _tell(path, salvage=salvage)))
+            elif reasons:
+                _write(whole, _now(path, lambda reason: None))
+            else:
+                return
+        # A process that ends from here on has the next one go on.
+        aside = (
+            path / "before" if is_before else next(to for n in count(1) if not (to := path / f"damaged-{n}").exists())
+        )
+        _move(path, _FILES_BEFORE if is_before else _FILES, aside)
+        whole.rename(database)
+        log.warning("--store %s: what is whole goes on in %s, and the files of before are in %s", path, DATABASE, aside)
 
 
 def _tell(path: Path, *, salvage: bool) -> Tell:
@@ -95,21 +97,19 @@ def _tell(path: Path, *, salvage: bool) -> Tell:
 
 
 def _move(path: Path, names: Iterable[str], to: Path) -> None:
-    to.mkdir(mode=0o700, exist_ok=True)
     for name in names:
-        if (path / name).exists() and not (to / name).exists():
+        if (path / name).exists():
+            to.mkdir(mode=0o700, exist_ok=True)
             (path / name).rename(to / name)
 
 
 # -- writing
 
 
-def _write(path: Path, fresh: Path, found: Iterator[Whole | str]) -> None:
-    """A new database of what was found: sandboxes, and before them the secret."""
-    fresh.unlink(missing_ok=True)
-    fresh.touch(0o600)
-    with closing(SqliteSession(fresh)) as session:
-        begin(session)
+def _write(file: Path, found: Iterator[Whole | str]) -> None:
+    """A new database of what was found: sandboxes, and the secret, or another one."""
+    with made(file) as session:
+        store.set_fact(session, "secret", token_hex(32))
         for whole in found:
             if isinstance(whole, str):
                 store.set_fact(session, "secret", whole)
@@ -120,7 +120,7 @@ def _write(path: Path, fresh: Path, found: Iterator[Whole | str]) -> None:
 def _enter(session: SqliteSession, whole: Whole) -> None:
     number = store.reserve(session, whole.step, 0)
     state = _state(session, number, whole.step, whole.lines)
-    changes = [store.state_used(state.id, is_used=True)]
+    changes = store.entered(number, whole.kept.name or "", state.id)
     for pinned, step, lines in whole.snapshots:
         changes += store.snapshot_entered(number, pinned._replace(state=_state(session, number, step, lines).id))
     newest, chain = whole.step, 0
@@ -147,15 +147,14 @@ def _damage(path: Path) -> Iterator[str]:
         return
     damage: list[str] = []
     try:
-        with closing(SqliteSession(path / DATABASE)) as session:
-            commits = int(store.facts(session).get("commits", -1))
-            check_whole(session)
-            for _ in _now(path, damage.append):
-                pass
-        if commits < read_newest(path):
-            raise Damage("what was written last is not there")
+        with closing(SqliteSession(path / DATABASE, reads_only=True)) as session:
+            facts = store.facts(session)
+            store.check_format(facts, f"--store {path}")
+            check_whole(session, path, facts)
     except (Damage, sqlite3.Error) as error:
         damage.append(str(error))
+    for _ in _now(path, damage.append):
+        pass
     yield from damage
 
 
@@ -163,12 +162,19 @@ def _now(path: Path, tell: Tell) -> Iterator[Whole | str]:
     """What is whole of a directory of this format."""
     if not (path / DATABASE).exists():
         return
-    with closing(SqliteSession(path / DATABASE)) as session:
-        found = _tried(tell, "", lambda: store.facts(session).get("secret"))
-        if found is not None:
-            yield found
-        for row in _tried(tell, "", lambda: list(store.rows_of_sandboxes(session))) or ():
-            whole = _tried(tell, f"the sandbox {str(row[1])[:80]}: ", partial(_sandbox, session, row, tell))
+    session = _tried(tell, "", lambda: SqliteSession(path / DATABASE, reads_only=True))
+    if session is None:
+        return
+    with closing(session):
+        facts = _tried(tell, "", lambda: session.run("select name, value, sum from settings")) or ()
+        told = [_tried(tell, "", partial(checked, "a row of settings", row)) for row in facts]
+        secrets = [fact[1] for fact in told if fact is not None and fact[0] == "secret"]
+        yield from secrets
+        rows = _tried(tell, "", lambda: store.rows_of_sandboxes(session)) or ()
+        if rows and not secrets:
+            tell("the secret of its keys and tokens is not there")
+        for row in rows:
+            whole = _tried(tell, f"the sandbox {str(row[1])[:80]!r}: ", partial(_sandbox, session, row, tell))
             if whole is not None:
                 yield whole
 
@@ -179,14 +185,14 @@ def _sandbox(session: SqliteSession, row: Any, tell: Tell) -> Whole:
     lines, where = list(store.lines_of(session, digests)), f"the sandbox {kept.name}: "
     steps: list[bytes] = []
     _tried(tell, where, lambda: steps.extend(store.steps_of(session, number, kept, state)))
-    snapshots = []
-    for snapshot in _tried(tell, where, lambda: store.snapshots(session, number, kept)) or ():
-        pinned = _tried(tell, f"{where}the snapshot {snapshot.name}: ", partial(_pinned, session, snapshot))
-        snapshots += [pinned] if pinned else []
-    return Whole(kept, state.step, lines, steps, snapshots)
+    _tried(tell, where, lambda: store.snapshots(session, number, kept))  # whether one is missing
+    rows = _tried(tell, where, lambda: store.rows_of_snapshots(session, number)) or ()
+    snapshots = [_tried(tell, f"{where}a snapshot: ", partial(_pinned, session, row)) for row in rows]
+    return Whole(kept, state.step, lines, steps, [pinned for pinned in snapshots if pinned])
 
 
-def _pinned(session: SqliteSession, kept: KeptSnapshot) -> Pinned:
+def _pinned(session: SqliteSession, row: Any) -> Pinned:
+    kept = store.snapshot_of(row)
     state, digests = store.state(session, kept.state)
     return Pinned(kept, state.step, list(store.lines_of(session, digests)))
 
@@ -206,19 +212,24 @@ def _tried(tell: Tell, where: str, read: Callable[[], T]) -> T | None:
 def _before(path: Path, tell: Tell) -> Iterator[Whole | str]:
     """What is whole of a directory of format 4: rows and steps in SQLite, states as files."""
     database = sqlite3.connect(f"file:{quote(str(path / BEFORE))}?mode=ro", uri=True)
+
+    def rows(statement: str) -> list[Any]:
+        return _tried(tell, "the database: ", lambda: database.execute(statement).fetchall()) or []
+
     with closing(database):
-        ((version,),) = database.execute("pragma user_version")
-        if version != 4:
-            raise StoreError(f"--store {path}: its format is {version}. Start it once with version 0.1 of the server.")
-        for value, told in database.execute("select value, seal from facts where name = 'secret'"):
+        for (version,) in rows("pragma user_version"):
+            if version != 4:
+                raise StoreError(
+                    f"--store {path}: its format is {version}. Start it once with version 0.1 of the server."
+                )
+        for value, told in rows("select value, seal from facts where name = 'secret'"):
             if sum_of("secret", value) == told:
                 yield value
             else:
                 tell("the secret of its keys and tokens is damaged")
-        for row in database.execute(f"select id, {_SANDBOX}, seal from worlds order by id").fetchall():  # noqa: S608
-            whole = _tried(
-                tell, f"the sandbox {str(row[1])[:80]}: ", partial(_sandbox_before, path, database, row, tell)
-            )
+        for row in rows(f"select id, {_SANDBOX}, seal from worlds order by id"):  # noqa: S608
+            where = f"the sandbox {str(row[1])[:80]!r}: "
+            whole = _tried(tell, where, partial(_sandbox_before, path, database, row, tell))
             if whole is not None:
                 yield whole
 

@@ -13,7 +13,7 @@ from ..persistence.persistence import Persistence
 from .entry import Entry
 from .inbox import Inbox
 from .keyring import Keyring
-from .names import folded, made_up, taken
+from .names import folded, made_up
 
 MOST = 1_000
 
@@ -96,16 +96,6 @@ class Entries:
         world.bell = self._bell
         self._bell(world)
 
-    async def delete(self, name: str) -> None:
-        """Drop a world. Raises Missing, Unavailable, and Conflict for the default one."""
-        entry = self.entry(name)
-        if entry.world.name == DEFAULT:
-            message = f"The default sandbox stays. POST /s/{DEFAULT}/_sandbox/reset begins it anew."
-            details = [detail("sandboxName", "sandbox_protected", message, "path")]
-            raise Conflict(message, code="sandbox_protected", details=details)
-        await self.persistence.leave(entry.world.name)
-        self.forget(entry.world.name)
-
     def take_back(self, entry: Entry) -> bool:
         """Drop a sandbox that a request created which failed; one that others have used since stays."""
         current = self._entries.get(entry.world.name)
@@ -153,7 +143,7 @@ class Entries:
                     return made
         name = folded(name)
         if self.find(name) is not None:
-            raise taken(name, "It stays: choose another name." if name == DEFAULT else "")
+            raise taken(name)
         return name
 
     def make_room(self) -> None:
@@ -170,3 +160,13 @@ class Entries:
             )
             raise Conflict(message, code="too_many_sandboxes", details=[detail("name", "too_many_sandboxes", message)])
         self.forget(min(mentioned, key=lambda entry: entry.turn).world.name)
+
+
+def taken(name: str) -> Conflict:
+    """409 for a name that a sandbox has."""
+    message = f"There is a sandbox {name} already. "
+    if name == DEFAULT:
+        message += "It stays: choose another name."
+    else:
+        message += f"DELETE /_sandbox/sandboxes/{name} drops it."
+    return Conflict(message, code="duplicate_sandbox", details=[detail("name", "duplicate_sandbox", message)])

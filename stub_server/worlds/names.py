@@ -3,7 +3,6 @@
 import re
 
 from ..kernel.ids import named_uuid
-from ..kernel.problem import Conflict, detail
 
 NAMING = "1 to 63 of the characters a-z, 0-9, -, _ and ., the first and the last of them a letter or a digit"
 is_name = re.compile(r"[a-z0-9](?:[a-z0-9_.-]{0,61}[a-z0-9])?").fullmatch
@@ -12,12 +11,6 @@ is_name = re.compile(r"[a-z0-9](?:[a-z0-9_.-]{0,61}[a-z0-9])?").fullmatch
 def folded(name: str) -> str:
     """A sandbox's name without capitals; other alphabets stay as they are, for some of their capitals fold to ours."""
     return name.lower() if name.isascii() else name
-
-
-def taken(name: str, advice: str = "") -> Conflict:
-    """409 for a sandbox whose name another one has."""
-    message = f"There is a sandbox {name} already. {advice or f'DELETE /_sandbox/sandboxes/{name} drops it.'}"
-    return Conflict(message, code="duplicate_sandbox", details=[detail("name", "duplicate_sandbox", message)])
 
 
 def made_up(prefix: str, number: int) -> str:

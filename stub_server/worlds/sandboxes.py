@@ -20,7 +20,7 @@ from ..files.package import BadFile
 from ..files.requests import traces_of
 from ..kernel.clock import SECOND, wall_ms
 from ..kernel.globs import glob
-from ..kernel.problem import Conflict, Missing, Refusal
+from ..kernel.problem import Conflict, Missing, Refusal, detail
 from ..kernel.record import Body
 from ..kernel.slices import Lane
 from ..kernel.text import nearest
@@ -29,11 +29,11 @@ from ..persistence.persistence import Persistence, Reserved
 from ..persistence.store import Listed
 from ..scenarios.scenario import known_scenarios
 from ..seeding.own_keys import derive_keys
-from .entries import MOST, Entries
+from .entries import MOST, Entries, taken
 from .entry import Entry, Origin
 from .inbox import MOST_BYTES_IN_ALL, Inbox
 from .making import Maker
-from .names import NAMING, folded, is_name, taken
+from .names import NAMING, folded, is_name
 from .residence import Residence
 from .snapshots import MOST_BYTES_IN_ALL as MOST_SNAPSHOT_BYTES
 from .snapshots import Snapshot, Snapshots, snapshot_of
@@ -169,12 +169,14 @@ class Sandboxes(Entries):
             await self.ensure_room()
             reserved = await self.persistence.prepare(meant, self.lane)
             async with self._changing:
-                world = self.choose(name)
-                if world is not None:
+                try:
+                    world = self.choose(name)
+                    if world is not None:
+                        return world
+                    await self.ensure_room()
+                    return (await self._enter(meant, None, reserved, mentioned=True)).world
+                finally:
                     self.persistence.discard(reserved)
-                    return world
-                await self.ensure_room()
-                return (await self._enter(meant, None, reserved, mentioned=True)).world
         except Conflict as error:
             raise _none(name, error) from None
 
@@ -191,7 +193,7 @@ class Sandboxes(Entries):
 
         `settings` are those that differ from the server's.
         """
-        name = await self._free_name(name, "world")
+        name = await self._new_name(name, "world")
         await self.ensure_room()
         world = await self.maker.begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
         _begin_with(world, world.settings, settings)
@@ -205,7 +207,7 @@ class Sandboxes(Entries):
         What happens in it is delivered if `deliver` says so; what happened before never is.
         """
         origin = self.entry(parent).world
-        name = await self._free_name(name, "fork")
+        name = await self._new_name(name, "fork")
         await self.ensure_room()
         if step is None:
             world = origin.fork(name)
@@ -216,23 +218,19 @@ class Sandboxes(Entries):
             world.speak()
         return await self._admit(world, origin.name, ttl)
 
-    async def delete(self, name: str) -> None:
-        """Drop a world. Raises Missing, Unavailable, and Conflict for the default one."""
-        async with self._changing:
-            await super().delete(name)
-
-    async def _free_name(self, name: str | None, prefix: str) -> str:
-        """A name as it was asked for, or a new one. Raises Conflict for one that is taken, and Unavailable."""
-        if name is not None and self.residence is not None and isinstance(await self.residence.locate(name), str):
-            raise taken(folded(name))
-        return self.free_name(name, prefix)
-
     async def ensure_room(self) -> None:
         """Have one more sandbox fit. Raises Conflict, Unavailable."""
         if self.residence is not None:
             await self.residence.make_room()
         else:
             self.make_room()
+
+    async def _new_name(self, name: str | None, prefix: str) -> str:
+        """A name as it was asked for, or a new one. Raises Conflict for one that is taken, Unavailable."""
+        free = self.free_name(name, prefix)
+        if name is not None and self.residence is not None and await self.persistence.has(free, self.lane):
+            raise taken(free)
+        return free
 
     async def _admit(self, world: Sandbox, parent: str | None, ttl: int | None) -> Entry:
         """Let a world in for which there was a name and room, and may be still. Raises Conflict."""
@@ -242,9 +240,8 @@ class Sandboxes(Entries):
                 self.free_name(world.name, "")
                 await self.ensure_room()
                 return await self._enter(world, parent, reserved, ttl=ttl)
-            except Refusal:
+            finally:
                 self.persistence.discard(reserved)
-                raise
 
     # -- one in place of another
 
@@ -307,9 +304,8 @@ class Sandboxes(Entries):
                 entry = replace(before, world=world, parent=None, inbox=inbox, snapshots=snapshots)
                 self._name_events(entry)
                 await self.persistence.enter(entry, reserved)
-            except (Refusal, BadFile):
+            finally:
                 self.persistence.discard(reserved)
-                raise
             if keeps_journal:
                 world.journal, before.world.journal = before.world.journal, world.journal
                 for trace in world.journal:
@@ -317,6 +313,17 @@ class Sandboxes(Entries):
             self.put(entry)
             _fill(entry, brought)
             return entry
+
+    async def delete(self, name: str) -> None:
+        """Drop a world. Raises Missing, Unavailable, and Conflict for the default one."""
+        if folded(name) == DEFAULT:
+            message = f"The default sandbox stays. POST /s/{DEFAULT}/_sandbox/reset begins it anew."
+            details = [detail("sandboxName", "sandbox_protected", message, "path")]
+            raise Conflict(message, code="sandbox_protected", details=details)
+        async with self._changing:
+            name = self.entry(name).world.name
+            await self.persistence.leave(name)
+            self.forget(name)
 
     # -- snapshots
 
@@ -364,7 +371,8 @@ class Sandboxes(Entries):
         ttl: int | None = None,
     ) -> Entry:
         entry = self._entry(world, parent, mentioned=mentioned, ttl=ttl)
-        await self.persistence.enter(entry, reserved)
+        if not await self.persistence.enter(entry, reserved):
+            raise taken(world.name)  # another server was faster
         self.put(entry)
         return entry
 

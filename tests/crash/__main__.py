@@ -18,6 +18,7 @@ from .child import live, reopened
 from .damage import Suffered, suffer
 from .deliveries import Came, flooded
 from .places import PLACES
+from .takeovers import Ending, ended_within
 
 PATIENCE = 20.0  # seconds until a process that should die at a place has had its chance
 
@@ -82,7 +83,7 @@ class Trial:
 
 
 def _told(folder: Path, acknowledged: Any, begun: Any) -> list[str]:
-    facts = {name: (told[0], told[1], told[2]) for name, told in acknowledged.items()}
+    facts = {name: tuple(told) for name, told in acknowledged.items()}
     return reopened(folder, facts, begun)
 
 
@@ -122,11 +123,12 @@ def _read(told: Path) -> tuple[Any, Any]:
 @click.option(
     "--damages", type=(int, int, int), default=(200, 50, 20), show_default=True, help="Flips, cuts, removals."
 )
-def main(kills: int, seed: int, fresh: int, events: int, damages: tuple[int, int, int]) -> None:
+@click.option("--every", default=1, show_default=True, help="So many places in a takeover for one end; 0 ends none.")
+def main(kills: int, seed: int, fresh: int, events: int, damages: tuple[int, int, int], every: int) -> None:
     """Kill processes at random moments and at every place in turn; exit code 1 when something was lost.
 
     Then a flood of events to a receiver that fails, with a server that is killed five times, and directories of which
-    a bit is flipped, a file is cut off or a file is removed.
+    a bit is flipped, a file is cut off, or a row or a file is removed, and takeovers that are ended at every place.
     """
     places = [None, *PLACES]
     done: Counter[str] = Counter()
@@ -152,6 +154,11 @@ def main(kills: int, seed: int, fresh: int, events: int, damages: tuple[int, int
         with tempfile.TemporaryDirectory() as folder:
             suffered = suffer(Path(folder), damages, seed)
         wrong += suffered.wrong
+    ended: Ending | None = None
+    if every:
+        with tempfile.TemporaryDirectory() as folder:
+            ended = ended_within(Path(folder), every)
+        wrong += ended.wrong
     report = {
         "damages": suffered and {"found": suffered.found, "harmless": suffered.harmless},
         "flood": flood and flood._asdict(),
@@ -159,6 +166,7 @@ def main(kills: int, seed: int, fresh: int, events: int, damages: tuple[int, int
         "looked_at": acknowledged,
         "in_a_request": begun,
         "places": done,
+        "takeovers": ended and ended.places,
         "wrong": wrong,
     }
     print(orjson.dumps(report, option=orjson.OPT_INDENT_2).decode())

@@ -14,15 +14,14 @@ from stub_server.app import create_app
 from stub_server.domain.documents import cpf_with_check_digits
 from stub_server.engine.past import state_at
 from stub_server.engine.sandbox import Sandbox
-from stub_server.files import syncing
 from stub_server.files.package import MEDIA
 from stub_server.files.state import capture
 from stub_server.files.writing import state_lines
 from stub_server.http.application import Application
 from stub_server.kernel.clock import parse_iso
 from stub_server.kernel.slices import at_once
+from stub_server.persistence import persistence, sqlite
 from stub_server.settings import Settings
-from stub_server.worlds import keeping
 
 from ..engine.inside import Inside
 from ..support.live import NOW
@@ -30,8 +29,9 @@ from ..support.make import customer_body
 from .places import PLACES
 
 NAMES = ("default", "one", "two", "three")
-Facts = dict[str, tuple[str, int, str]]
-"""By name of each world: its incarnation, its newest step, and the digest of its state."""
+Fact = tuple[str, int, str, list[str]]
+"""What a sandbox is: its incarnation, its newest step, the digest of its state, and its snapshots."""
+Facts = dict[str, Fact]
 
 
 def settings(folder: Path) -> Settings:
@@ -48,9 +48,14 @@ def digest(world: Sandbox) -> str:
 
 
 def facts(app: Application) -> Facts:
-    """What every world of a server is."""
+    """What every sandbox of a server is, by name."""
     return {
-        entry.world.name: (entry.incarnation, entry.world.log.number, digest(entry.world))
+        entry.world.name: (
+            entry.incarnation,
+            entry.world.log.number,
+            digest(entry.world),
+            [f"{snapshot.name} {digest(snapshot.pinned)}" for snapshot in entry.snapshots.oldest()],
+        )
         for entry in app.sandboxes.entries()
     }
 
@@ -58,10 +63,10 @@ def facts(app: Application) -> Facts:
 def live(folder: Path, told: int, seed: int, place: str | None, count: int) -> None:
     """Make requests until somebody ends this process; `told` is where acknowledged facts are written."""
     with (
-        patch.object(keeping, "LEAST", 12_000),
-        patch.object(syncing, "EVERY", 0.005),
-        patch.object(syncing, "LONG", 200_000),
-        patch.object(syncing, "VERY_LONG", 600_000),
+        patch.object(persistence, "LEAST", 12_000),
+        patch.object(sqlite, "EVERY", 0.005),
+        patch.object(sqlite, "LONG", 200_000),
+        patch.object(sqlite, "VERY_LONG", 600_000),
     ):
         app = create_app(settings(folder))
         inside = Inside(app)
@@ -81,7 +86,7 @@ def live(folder: Path, told: int, seed: int, place: str | None, count: int) -> N
 
 async def started(app: Application) -> None:
     """Have what is written brought to the disk, as a server that was started does."""
-    app.sandboxes.keeper.start(app.sandboxes.lane)
+    app.sandboxes.persistence.start(app.sandboxes.lane)
 
 
 def _tell(told: int, what: Any) -> None:
@@ -146,11 +151,20 @@ def _carry(inside: Inside, app: Application, name: str, random: Random, files: d
     assert 200 == inside.ask("POST", f"/s/{name}/_sandbox/import", file, media=MEDIA).status
 
 
+def _snapshot(inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]) -> None:
+    _token(app, inside, name)
+    body = {"name": random.choice("abc")}
+    if random.random() < 0.7:
+        assert 201 == inside.ask("POST", f"/s/{name}/_sandbox/snapshots", body).status
+    else:
+        inside.ask("DELETE", f"/s/{name}/_sandbox/snapshots/{body['name']}")
+
+
 ACTIONS = {
     "customer": _customer, "rename": _rename, "advance": _advance, "reset": _reset, "fork": _fork, "delete": _delete,
-    "rewind": _rewind, "carry": _carry,
+    "rewind": _rewind, "carry": _carry, "snapshot": _snapshot,
 }  # fmt: skip
-WEIGHTS = (40, 40, 5, 3, 4, 4, 4, 2)
+WEIGHTS = (40, 40, 5, 3, 4, 4, 4, 2, 6)
 
 
 # -- what is there afterwards
@@ -159,6 +173,7 @@ WEIGHTS = (40, 40, 5, 3, 4, 4, 4, 2)
 def reopened(folder: Path, acknowledged: Facts, begun: list[Any] | None) -> list[str]:
     """Open the directory again; what is wrong with it, for what was acknowledged last and what had begun since."""
     app = create_app(settings(folder))
+    inside = Inside(app)
     try:
         found, wrong = facts(app), []
         may_change = {begun[2]} if begun is not None else set()
@@ -172,13 +187,22 @@ def reopened(folder: Path, acknowledged: Facts, begun: list[Any] | None) -> list
                 wrong.append(f"{name} was {was} and is {now}, though nobody was about to change it ({begun})")
             elif was is not None and now is not None and was[0] == now[0]:
                 wrong += _continued(app, name, was, now)
+                if was[3] != now[3] and (begun is None or begun[1] != "snapshot"):
+                    wrong.append(f"the snapshots of {name} were {was[3]} and are {now[3]}")
+        for name in found:
+            answer = inside.ask("GET", f"/s/{name}/_sandbox/invariants")
+            if answer.status != 200:
+                wrong.append(f"{name}: {answer.body!r}")
         return wrong
     finally:
-        app.sandboxes.keeper.close()
+        inside.close()
+        app.sandboxes.persistence.close()
 
 
-def _continued(app: Application, name: str, was: tuple[str, int, str], now: tuple[str, int, str]) -> list[str]:
+def _continued(app: Application, name: str, was: Fact, now: Fact) -> list[str]:
     """A world that has gone on since must have been what was acknowledged."""
+    if now[1:3] == was[1:3]:
+        return []
     if now[1] <= was[1]:
         return [f"{name} was {was} and is {now}"]
     world = app.sandboxes.find(name)

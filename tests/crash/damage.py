@@ -1,26 +1,27 @@
-"""Directories that are damaged: a bit of a file flipped, a file cut off or removed. Nothing is lost in silence."""
+"""Directories that are damaged: a bit flipped, a file cut off, a row or a file removed. Nothing is lost in silence."""
 
 import logging
 import shutil
+import sqlite3
+import time
 from collections import Counter
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from stub_server.files.directory import Directory
-from stub_server.files.states import StoreError
-from stub_server.files.survey import survey
-
 from stub_server.app import create_app
 from stub_server.http.application import Application
-from stub_server.worlds import keeping
+from stub_server.persistence import persistence, sqlite, takeover
+from stub_server.persistence.rows import StoreError
+from stub_server.persistence.sqlite import DATABASE, NEWEST
 
 from ..engine.inside import Inside
-from .child import ACTIONS, NAMES, digest, facts, settings, started
+from .child import ACTIONS, NAMES, facts, settings, started
 
 DAMAGES = ("flip", "cut", "remove")
-_MOVED = ("worlds", "worlds-wal", "newest", "states")
+_MOVED = (DATABASE, f"{DATABASE}-wal", NEWEST)
+_TABLES = ("chunks", "sandboxes", "settings", "snapshots", "state_chunks", "states", "steps")
 
 
 class Suffered(NamedTuple):
@@ -41,7 +42,7 @@ class Intact(NamedTuple):
 def intact(folder: Path, seed: int, *, killed: bool) -> Intact:
     """A directory with a life behind it, of a server that was stopped, or `killed`."""
     random, files = Random(seed), dict[str, bytes]()
-    with patch.object(keeping, "LEAST", 12_000):
+    with patch.object(persistence, "LEAST", 12_000):
         app = create_app(settings(folder / "living"))
         inside = Inside(app)
         inside.run(started(app))
@@ -54,9 +55,10 @@ def intact(folder: Path, seed: int, *, killed: bool) -> Intact:
         ACTIONS["customer"](inside, app, "one", random, files)
         ACTIONS["customer"](inside, app, "default", random, files)
         if killed:
+            time.sleep(3 * sqlite.EVERY)  # until it is told what was written last
             shutil.copytree(folder / "living", folder / "intact")
         told = _facts(app)
-        inside.run(app.sandboxes.keeper.stop())
+        inside.run(app.sandboxes.persistence.stop())
         inside.close()
     if not killed:
         shutil.copytree(folder / "living", folder / "intact")
@@ -65,12 +67,7 @@ def intact(folder: Path, seed: int, *, killed: bool) -> Intact:
 
 def _facts(app: Application) -> Any:
     """What must not be lost."""
-    snapshots = {
-        (entry.world.name, snapshot.name): digest(snapshot.pinned)
-        for entry in app.sandboxes.entries()
-        for snapshot in entry.snapshots.oldest()
-    }
-    return facts(app), snapshots, app.server.tokens is not None and app.sandboxes.default.credentials
+    return facts(app), app.server.tokens is not None and app.sandboxes.default.credentials
 
 
 def suffer(folder: Path, counts: tuple[int, int, int], seed: int) -> Suffered:
@@ -102,7 +99,9 @@ def _suffered(folder: Path, counts: tuple[int, int, int], seed: int) -> Suffered
 
 def _damage(folder: Path, kind: str, random: Random) -> str:
     """Damage a file of a directory; small files as often as large ones."""
-    files = sorted(file for file in folder.rglob("*") if file.is_file() and (kind == "remove" or file.stat().st_size))
+    if kind == "remove" and random.random() < 0.8:
+        return _deleted(folder / DATABASE, random)
+    files = [folder / name for name in _MOVED if (folder / name).exists() and (folder / name).stat().st_size]
     file = random.choice(files)
     if kind == "remove":
         file.unlink()
@@ -117,13 +116,21 @@ def _damage(folder: Path, kind: str, random: Random) -> str:
     return f"{file.name} at {place} of {len(data)}"
 
 
+def _deleted(file: Path, random: Random) -> str:
+    """Delete a row of some table."""
+    table = random.choice(_TABLES)
+    with sqlite3.connect(file) as database:
+        rows = [row for (row,) in database.execute(f"select rowid from {table}")]  # noqa: S608
+        row = random.choice(rows)
+        database.execute(f"delete from {table} where rowid = ?", (row,))  # noqa: S608
+    database.close()
+    return f"row {row} of {table}"
+
+
 def _contents(folder: Path) -> dict[str, bytes]:
-    return {
-        str(file.relative_to(folder)): file.read_bytes()
-        for name in _MOVED
-        for file in ([folder / name] if (folder / name).is_file() else (folder / name).rglob("*"))
-        if file.stat().st_size  # looking at a database leaves an empty log
-    }
+    """The files of a directory that say something: looking at a database leaves an empty log."""
+    files = [folder / name for name in _MOVED if (folder / name).exists()]
+    return {file.name: data for file in files if (data := file.read_bytes())}
 
 
 def _looked_at(folder: Path, store: Intact) -> tuple[list[str], bool]:
@@ -133,23 +140,24 @@ def _looked_at(folder: Path, store: Intact) -> tuple[list[str], bool]:
         app = create_app(settings(folder))
     except StoreError as error:
         wrong = ["several lines"] if "\n" in str(error) else []
-        if before != _contents(folder):
-            wrong.append("the refusal changed a file")
-        return wrong + _salvaged(folder, before, store), True
+        if "damaged" not in str(error):
+            wrong.append(str(error))
+        if {*before} - {f"{DATABASE}-wal"} - {*_contents(folder)}:
+            wrong.append("the refusal deleted a file")
+        return wrong + _salvaged(folder, store), True
     except Exception as error:
         return [f"{error!r}"], True
     try:
         return ([] if _facts(app) == store.facts else ["lost in silence"]), False
     finally:
-        app.sandboxes.keeper.close()
+        app.sandboxes.persistence.close()
 
 
-def _salvaged(folder: Path, before: dict[str, bytes], store: Intact) -> list[str]:
+def _salvaged(folder: Path, store: Intact) -> list[str]:
     """Keep what is whole: of each sandbox nothing that it was not, and the damaged files as they were."""
+    before = _contents(folder)
     try:
-        Directory(folder, always=False, salvage=True).close()
-        if survey(folder).damage:
-            return [f"salvaged, it is damaged: {survey(folder).damage}"]
+        takeover.prepare(folder, salvage=True)
         if before != _contents(folder / "damaged-1"):
             return ["the damaged files are not all there"]
         app = create_app(settings(folder))
@@ -158,8 +166,10 @@ def _salvaged(folder: Path, before: dict[str, bytes], store: Intact) -> list[str
     try:
         return [
             f"{name} is what it never was"
-            for name, (_, number, state) in facts(app).items()
-            if name in store.facts[0] and number == store.facts[0][name][1] and state != store.facts[0][name][2]
+            for name, (incarnation, number, state, _) in facts(app).items()
+            if name in store.facts[0]
+            and (incarnation, number) == store.facts[0][name][:2]
+            and state != store.facts[0][name][2]
         ]
     finally:
-        app.sandboxes.keeper.close()
+        app.sandboxes.persistence.close()

@@ -2,14 +2,11 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from stub_server.files.directory import Directory
-from stub_server.files.states import States
-from stub_server.files.steps import StepTables
-
-from stub_server.worlds import keeping
+from stub_server.persistence import persistence, sqlite, store
+from stub_server.persistence.sqlite import SqliteSession
 
 
 def die() -> None:
@@ -17,9 +14,11 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _around(owner: Any, name: str, *, after: bool) -> Callable[[int], None]:
+def _around(owner: Any, name: str, *, after: bool, times: int = 1) -> Callable[[int], None]:
+    """Before or after a call, so many `times` a number of calls after the beginning."""
+
     def plant(count: int) -> None:
-        real, left = getattr(owner, name), [count]
+        real, left = getattr(owner, name), [count * times]
 
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             left[0] -= 1
@@ -36,14 +35,15 @@ def _around(owner: Any, name: str, *, after: bool) -> Callable[[int], None]:
 
 
 def _between(owner: Any, name: str) -> Callable[[int], None]:
-    """In the middle of what a generator gives, so many items after its beginning."""
+    """In the middle of what a generator gives, so many items after the beginning."""
 
     def plant(count: int) -> None:
-        real = getattr(owner, name)
+        real, left = getattr(owner, name), [count]
 
         def wrapped(*args: Any) -> Iterator[Any]:
-            for number, item in enumerate(real(*args)):
-                if number == count:
+            for item in real(*args):
+                left[0] -= 1
+                if not left[0]:
                     die()
                 yield item
 
@@ -52,38 +52,22 @@ def _between(owner: Any, name: str) -> Callable[[int], None]:
     return plant
 
 
-def _in_a_state(count: int) -> None:
-    """In the middle of a state that is being written."""
-    real, left = States.write_base, [2 + count % 4]
-
-    def write(self: States, name: str, lines: Iterable[bytes]) -> int:
-        left[0] -= 1
-
-        def cut() -> Iterator[bytes]:
-            for number, line in enumerate(lines):
-                if not left[0] and number == 5 + count:
-                    die()
-                yield line
-
-        return real(self, name, cut())
-
-    States.write_base = write  # type: ignore[method-assign]  # the process ends here on purpose: nobody puts it back
-
-
 PLACES: dict[str, Callable[[int], None]] = {
-    "before a step is told of": _around(Directory, "append", after=False),
-    "before steps are written": _around(Directory, "flush", after=False),
-    "after steps were written": _around(Directory, "flush", after=True),
-    "within a state": _in_a_state,
-    "before a file is synced": _around(os, "fsync", after=False),
-    "after a file was synced": _around(os, "fsync", after=True),
-    "before a world comes": _around(Directory, "enter", after=False),
-    "while a world comes": _around(StepTables, "create", after=False),
-    "after a world came": _around(Directory, "enter", after=True),
-    "before a world goes": _around(Directory, "drop", after=False),
-    "after a world went": _around(Directory, "drop", after=True),
-    "before a later state counts": _around(Directory, "rebase", after=False),
-    "after a later state counts": _around(Directory, "rebase", after=True),
-    "while steps are deleted": _between(Directory, "tidied"),
-    "before a world is written anew": _around(keeping, "capture", after=False),
+    "before a statement": _around(SqliteSession, "run", after=False, times=4),
+    "after a statement": _around(SqliteSession, "run", after=True, times=4),
+    "before a commit": _around(store, "commit", after=False),
+    "before steps are inserted": _around(SqliteSession, "many", after=False),
+    "after steps were inserted": _around(SqliteSession, "many", after=True),
+    "after a commit": _around(store, "commit", after=True),
+    "after a sandbox was reserved": _around(store, "reserve", after=True),
+    "within a state": _between(store, "chunks_of"),
+    "after a state was written": _around(store, "write_chunks", after=True),
+    "before a sandbox comes": _around(store, "entered", after=False),
+    "before a sandbox goes": _around(store, "ended", after=False),
+    "before a snapshot comes": _around(store, "snapshot_entered", after=False),
+    "before the log is synced": _around(os, "fsync", after=False),
+    "after the log was synced": _around(os, "fsync", after=True),
+    "after the newest commit was told": _around(sqlite, "write_newest", after=True),
+    "while what nobody needs is deleted": _between(store, "tidying"),
+    "before a state is taken": _around(persistence, "capture", after=False),
 }

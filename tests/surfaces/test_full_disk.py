@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from threading import Event
-from time import sleep
+from time import monotonic, sleep
 
 import httpx2
 import pytest
 
-from stub_server.files import directory
+from stub_server.persistence import sqlite
 
 from ..conftest import Serve
 from ..journeys.hooks import clients
@@ -32,6 +32,27 @@ def refused(answer: httpx2.Response) -> None:
     assert (503, "store_unavailable") == (answer.status_code, answer.json().get("code")), told
 
 
+def left(folder: Path) -> tuple[int, int]:
+    """How many sandboxes and states a store has, once nothing in it is unneeded or unnamed."""
+    until, counts = monotonic() + 5, (0, 0)
+    with closing(sqlite3.connect(folder / sqlite.DATABASE)) as database:
+        while monotonic() < until:
+            (counts,) = database.execute("select (select count(*) from sandboxes), (select count(*) from states)")
+            unneeded = "select (select count(*) from chunks where digest not in (select digest from state_chunks))"
+            if database.execute(unneeded).fetchall() == [(0,)] and counts[0] == 2:
+                break
+            sleep(0.1)
+    return counts
+
+
+def recovered(control: httpx2.Client) -> None:
+    """Wait for a server to find that its store can be written again."""
+    until = monotonic() + 1.5
+    while control.get("/ready").status_code == 503 and monotonic() < until:
+        sleep(0.05)
+    assert {"status": "ready"} == control.get("/ready").json()
+
+
 class Disk:
     """What a server may write: a file that would grow beyond a bound fails as on a full disk, but for the error."""
 
@@ -42,7 +63,10 @@ class Disk:
         self._limit(FULL)
 
     def free(self) -> None:
+        """Have room again, which the server finds by itself within a second."""
         self._limit(resource.RLIM_INFINITY)
+        with self._server.control() as control:
+            recovered(control)
 
     def _limit(self, most: int) -> None:
         resource.prlimit(self._server.pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
@@ -53,6 +77,9 @@ def test_changes_are_refused_and_not_done_and_reads_go_on(tmp_path: Path) -> Non
     with Process("--store", str(tmp_path / "store"), *NOW) as server, server.api() as api, server.control() as control:
         disk = Disk(server)
         first = created(api.post("/v2/customers", json=customer_body()))["customer"]
+        created(control.post("/sandboxes", json={"name": "there"}))
+        created(control.post("/snapshots", json={"name": "kept"}))
+        file, media = exported(control), {"Content-Type": "application/vnd.stub.world+gzip"}
         before, body = exported(control), customer_body()
         disk.fill()
         changes: tuple[Callable[[], httpx2.Response], ...] = (
@@ -65,13 +92,17 @@ def test_changes_are_refused_and_not_done_and_reads_go_on(tmp_path: Path) -> Non
             lambda: control.post("/snapshots", json={"name": "s"}),
             lambda: control.post("/sandboxes", json={"name": "other"}),
             lambda: control.post("/sandboxes/default/fork", json={"name": "other"}),
+            lambda: control.delete("/sandboxes/there"),
+            lambda: control.delete("/snapshots/kept"),
+            lambda: control.post("/snapshots/kept/restore"),
+            lambda: control.post("/import", content=file, headers=media),
+            lambda: control.get(f"{server.url}/s/mentioned/_sandbox/credentials"),
             lambda: control.post("/webhooks/resume"),
         )
         for change in changes:
             refused(change())
         for change in changes:  # each as the first that fails
             disk.free()
-            assert {"status": "ready"} == control.get("/ready").json()
             disk.fill()
             refused(change())
             assert 200 == api.get(f"/v2/customers/{first['id']}").status_code
@@ -82,9 +113,11 @@ def test_changes_are_refused_and_not_done_and_reads_go_on(tmp_path: Path) -> Non
         newest = control.get("/requests", params={"status": 503}).json()["requests"][0]
         assert newest["step"] is None
         disk.free()
-        assert {"status": "ready"} == control.get("/ready").json()
         assert before == exported(control)
         assert 0 == control.get("/health").json()["deliveries"]["due"]
+        assert ["there", "default"] == [told["name"] for told in control.get("/sandboxes").json()["sandboxes"]]
+        assert ["kept"] == [told["name"] for told in control.get("/snapshots").json()["snapshots"]]
+        assert (2, 3) == left(tmp_path / "store")
         made = created(api.post("/v2/customers", json=body, headers={"Idempotency-Key": "once"}))["customer"]
         assert 200 == control.post("/clock/advance", json={"days": 40}).status_code
         created(control.post("/snapshots", json={"name": "s"}))
@@ -191,16 +224,17 @@ def test_a_change_for_which_the_store_is_locked_is_not_done(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process has its database for longer than a write waits."""
-    monkeypatch.setattr(directory, "BUSY", 0.5)
+    monkeypatch.setattr(sqlite, "BUSY", 0.5)
     body = customer_body()
     with (
-        clients(serve(scenario="empty", store=tmp_path / "store")) as (api, _),
-        closing(sqlite3.connect(tmp_path / "store" / "worlds", isolation_level=None)) as other,
+        clients(serve(scenario="empty", store=tmp_path / "store")) as (api, control),
+        closing(sqlite3.connect(tmp_path / "store" / sqlite.DATABASE, isolation_level=None)) as other,
     ):
         other.execute("begin immediate")
         refused(api.post("/v2/customers", json=body))
         assert [] == api.get("/v2/customers").json()["customers"]
         other.execute("rollback")
+        recovered(control)
         created(api.post("/v2/customers", json=body))
         assert 1 == api.get("/v2/customers").json()["pagination"]["total"]
 
