@@ -204,7 +204,7 @@ def _things(state: WorldState, steps: Iterable[Step]) -> Iterator[tuple[str, Has
         events += (*step.events, *step.forgotten_events)
         replies += [key for key, _ in (*((step.saved,) if step.saved else ()), *step.forgotten_replies)]
     yield from (("events", event.id, event.id) for event in events)
-    yield from (("replies", key, " ".join(key[1:])) for key in replies)
+    yield from (("saved replies", key, " ".join(key[1:])) for key in replies)
 
 
 def is_job(timer: TimerData) -> bool:

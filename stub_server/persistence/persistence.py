@@ -317,8 +317,11 @@ class Persistence:
     async def note(self, entry: Entry) -> None:
         """Store what no step says of a sandbox. Raises Unavailable."""
         self._check_written()
-        self._touch(entry.world.name)
-        await self.settled(entry.world)
+        if self._touch(entry.world.name) is not None:
+            pending = self._pending
+            await pending.known.wait()
+            if pending.failure is not None:
+                raise again(pending.failure)
 
     def note_soon(self, entry: Entry) -> None:
         """The same with the next commit, for which nobody waits."""

@@ -30,14 +30,15 @@ def folder(request: pytest.FixtureRequest) -> Path:
     return found
 
 
+def server_of(*flags: str, **more: Any) -> Process:
+    """A server with these flags."""
+    return Process("--scenario", "empty", "--now", NOW, *flags, **more)
+
+
 @contextmanager
-def opened(*flags: str) -> Iterator[Clients]:
-    """The default sandbox of a server with these flags: its API and its controls."""
-    with (
-        Process("--scenario", "empty", "--now", NOW, *flags) as server,
-        server.api() as api,
-        server.control() as control,
-    ):
+def opened(server: Process) -> Iterator[Clients]:
+    """The default sandbox of a server: its API and its controls."""
+    with server, server.api() as api, server.control() as control:
         yield api, control
 
 
@@ -74,7 +75,7 @@ def check_whole(folder: Path, clients: Clients, *, replies: bool = True) -> None
 
 @pytest.mark.parametrize("name", ["export", "no-secrets"])
 def test_an_export(folder: Path, name: str) -> None:
-    with opened("--restore", str(folder / name)) as clients:
+    with opened(server_of("--restore", str(folder / name))) as clients:
         check_whole(folder, clients, replies=name == "export")
 
 
@@ -90,7 +91,7 @@ def test_a_recording(folder: Path, control: httpx2.Client, api: httpx2.Client) -
 
 
 def test_a_store(folder: Path, tmp_path: Path) -> None:
-    with opened("--store", copied(folder, tmp_path)) as clients:
+    with opened(server_of("--store", copied(folder, tmp_path))) as clients:
         check_whole(folder, clients)
     with Process("--store", str(tmp_path / "store")) as server, server.api("other") as api:
         assert ["Davi Reis"] == [found["name"] for found in done(api.get("/v2/customers"))["customers"]]
