@@ -22,11 +22,12 @@ from ..engine.step import Step
 from ..files.state import WorldState, capture
 from ..files.writing import step_line
 from ..kernel.clock import wall_ms
-from ..kernel.problem import Conflict, Refusal, Unavailable
+from ..kernel.problem import Refusal, Unavailable
 from ..kernel.slices import Lane
 from ..worlds.entry import Entry
 from ..worlds.inbox import Inbox
 from ..worlds.keyring import keys_of
+from ..worlds.names import too_many
 from ..worlds.snapshots import Snapshot, Snapshots
 from . import store as sql
 from .opening import Opened, Opener
@@ -232,7 +233,7 @@ class Persistence:
 
         def write(session: Session) -> Reserved:
             if sql.count(session) >= MOST:
-                raise Conflict(f"A store has at most {MOST} sandboxes.", code="too_many_sandboxes")
+                raise too_many(MOST, "store")
             number = sql.reserve(session, state.step, holder)
             self._reserved.add(number)
             try:
