@@ -32,6 +32,8 @@ from .http.context import RequestContext
 from .http.dispatch import Dispatch
 from .http.due_jobs import DueJobs
 from .http.fault_injection import BodyFaults, FaultInjection
+from .http.forwarding import Forwarding
+from .http.hop import Hops
 from .http.idempotency import Idempotency
 from .http.pages import Pages
 from .http.rate_limit import RateLimit
@@ -58,6 +60,7 @@ from .worlds.sandboxes import Sandboxes
 
 PACKAGE = Path(__file__).parent
 OPERATIONS = "stub_server.operations"
+DRAIN = 2.0  # seconds in which a proxy notices that one of several servers is going to stop
 
 
 def data_dir(name: str) -> Path:
@@ -185,6 +188,7 @@ def _served(
         rate_limit=settings.rate_limit,
         waiting=Waiting(settings.max_connections),
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty key would admit everybody
+        drain=DRAIN if sandboxes.persistence.is_shared else 0.0,
     )
     if store is not None:
         sandboxes.residence = Residence(sandboxes, settings.resident, server.is_used)
@@ -202,12 +206,16 @@ def _served(
     )
     limit = () if settings.rate_limit is None else (partial(RateLimit, rule=settings.rate_limit),)
 
+    hops = Hops(random) if store is not None and store.is_shared else None
+    forwarding = () if hops is None else (partial(Forwarding, server=server, hops=hops),)
+
     def layers(server: Server) -> list[Any]:
         """What a request meets on its way to Dispatch, in this order."""
         return [
-            partial(RequestContext, server=server, hosts=hosts, origins=origins),
+            partial(RequestContext, server=server, hosts=hosts, origins=origins, hops=hops),
             partial(HostPolicy, hosts=hosts),
             partial(SandboxSelection, server=server, hosts=hosts, pages=pages),
+            *forwarding,
             partial(AccessPolicy, origins=origins),
             partial(DueJobs, server=server),
             *limit,

@@ -158,8 +158,8 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal has come. The first SIGTERM leaves a proxy the time to notice; a second one does not."""
         server = self._app.server
-        if sig == signal.SIGTERM and server.drain and not server.closing.is_announced:
-            server.closing.is_announced = True
+        if sig == signal.SIGTERM and server.drain and server.closing.announced is None:
+            server.closing.announce()
             loop = asyncio.get_running_loop()
             loop.call_soon_threadsafe(loop.call_later, server.drain, self.handle_exit, sig, None)
             return

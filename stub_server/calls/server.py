@@ -34,6 +34,7 @@ Place: TypeAlias = tuple[str, Hashable]
 """A sandbox, and who waits there."""
 Explain = Callable[["Server", Sandbox, Any], Awaitable[dict[str, Any] | None]]
 """Says why a request was refused; None for one that was not."""
+FAREWELL = 0.3  # seconds before the end of its time in which other servers notice that a server goes
 READY_FOR = 30 * 24 * 3600  # seconds
 
 
@@ -75,6 +76,18 @@ class Waiting:
     def _taken(self, place: Place) -> Place:
         if sum(count for (sandbox, _), count in self._counts.items() if sandbox == place[0]) >= OF_SANDBOX:
             raise _too_many(OF_SANDBOX, " of this sandbox")
+        return self._counted(place)
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """A place for a request that another server answers, and counts too. Raises Limited when none is free."""
+        place = self._counted(("", None))
+        try:
+            yield
+        finally:
+            self.give_back(place)
+
+    def _counted(self, place: Place) -> Place:
         most = min(IN_ALL, self._most)
         if self._counts.total() >= most:
             raise _too_many(most, "")
@@ -96,12 +109,17 @@ class Closing(Event):
     """Set when the server begins to stop, `since` a moment of the monotonic clock."""
 
     since: float | None = None
-    is_announced = False
-    """Whether the server is going to stop: it is not ready any more, and serves all the same until it is set."""
+    announced: float | None = None
+    """When the server began to be unready: it serves all the same until this is set."""
+
+    def announce(self) -> None:
+        """The server is going to stop."""
+        self.announced = self.announced or monotonic()
 
     def set(self) -> None:
         """The server stops."""
-        self.is_announced, self.since = True, self.since or monotonic()
+        self.announce()
+        self.since = self.since or monotonic()
         super().set()
 
 
@@ -144,6 +162,12 @@ class Server:
     """The readers of streams."""
     downloads: WeakSet[Any] = field(default_factory=WeakSet)
     """Files that are packed, or on their way to a reader."""
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether other servers are to ask nothing more of this one: in a moment it closes their connections."""
+        announced = self.closing.announced
+        return announced is not None and monotonic() >= announced + self.drain - FAREWELL
 
     @property
     def sender(self) -> Sender:

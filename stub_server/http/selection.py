@@ -5,7 +5,9 @@ FirstUse: the sandbox that does not exist yet is created once the request has be
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Container
+from time import monotonic
 from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -18,10 +20,12 @@ from ..kernel.problem import Missing, Unavailable
 from ..worlds.names import folded
 from .access import OPEN_CONTROL, Hosts, check_control, is_from_elsewhere
 from .connection import REFUSED
+from .forwarding import NotThere
 
 CREDENTIALS = f"{CONTROL}/credentials"
 _OTHERS = f"{CONTROL}/sandboxes/"
 _LOCAL = OPEN_CONTROL | {f"{CONTROL}/sandboxes"}
+PATIENCE, PAUSE = 3.0, 0.1  # seconds for which a sandbox is looked for whose server is gone, and between two looks
 
 
 class SandboxSelection:
@@ -43,7 +47,7 @@ class SandboxSelection:
         elif name is None:
             authorization = head.by_name.get(b"authorization")
             name = None if authorization is None else self._sandbox_of(authorization)
-            if name == DEFAULT:
+            if name == DEFAULT and self._residence is None:
                 name = None
         if self._residence is not None:
             return self._resident(name, rest, scope, receive, send)
@@ -57,10 +61,11 @@ class SandboxSelection:
     def _resident(self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send) -> Any:
         """The same where a sandbox may be in the store alone, or held by another server."""
         call: Call = scope[CALL]
-        if name is None and call.path.startswith(_OTHERS):  # it is about that one
-            return self._open(call.path[len(_OTHERS) :].partition("/")[0], None, scope, receive, send)
-        if name is None and (call.path in _LOCAL or call.path in self._pages):
-            return self._go_on(call, scope, receive, send)
+        if rest is None and name in (None, DEFAULT):
+            if call.path.startswith(_OTHERS):  # it is about that one
+                return self._open(call.path[len(_OTHERS) :].partition("/")[0], None, scope, receive, send)
+            if call.path in _LOCAL or call.path in self._pages:
+                return self._go_on(call, scope, receive, send)
         sandbox = self._sandboxes.choose(name or DEFAULT)
         if sandbox is None or (name is None and b"authorization" in call.headers):
             return self._open(name, rest, scope, receive, send)
@@ -74,11 +79,19 @@ class SandboxSelection:
         if name is None:
             key = _key_in(call.headers.get(b"authorization", b""))
             name = (None if key is None else await residence.sandbox_of(key)) or DEFAULT
-        found = await residence.locate(name)
-        if isinstance(found, str):
-            call.holder, call.is_kept = found, False
-            await self.app(scope, receive, send)
-        elif is_other or found is not None:
+        began = monotonic()
+        while isinstance(found := await residence.locate(name), str):
+            call.holder, call.held, call.is_kept, asked = found, name, False, monotonic()
+            try:
+                return await self.app(scope, receive, send)
+            except NotThere as error:
+                residence.forget(name, asked)
+                if call.is_hop or asked - began > PATIENCE:
+                    raise
+                receive = error.receive
+            call.holder, call.is_kept = None, True
+            await asyncio.sleep(PAUSE)
+        if is_other or found is not None:
             if found is not None and not is_other:
                 _select(call, found, rest)
             await self._go_on(call, scope, receive, send)

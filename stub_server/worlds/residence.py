@@ -86,9 +86,10 @@ class Residence:
             sandboxes.put(opened)
             return opened.world
 
-    def forget(self, name: str) -> None:
-        """The server that was said to have a sandbox does not have it."""
-        self._elsewhere.pop(folded(name), None)
+    def forget(self, name: str, said: float) -> None:
+        """The server that was said, at a moment of the monotonic clock, to have a sandbox does not have it."""
+        if self._elsewhere.get(folded(name), ("", said))[1] <= said + REMEMBERED:
+            self._elsewhere.pop(folded(name), None)
 
     async def make_room(self) -> None:
         """Let the longest unused sandboxes go that nobody needs in memory, so that one more has room.
