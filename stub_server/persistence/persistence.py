@@ -36,6 +36,7 @@ from .store import Batch, Head, Listed, Session, Statement, Store
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
 MOST = 100_000  # sandboxes of a store
+CLOSING = 1.0  # seconds that long work which goes on gets when the server stops
 PAUSE = 0.5  # seconds between two looks whether a store that failed can be written again
 _DONE = object()
 R = TypeVar("R", bound=Refusal)
@@ -668,6 +669,10 @@ class Persistence:
             await asyncio.gather(self._tending, return_exceptions=True)
         if self._committing is not None and self.failure is None:
             await self._committing
+        session, self._session = self._session, None
+        if session is not None and self._lane is not None:
+            with suppress(TimeoutError):  # its thread may still be within a transaction
+                await asyncio.wait_for(self._lane.beside(session.close), CLOSING)
         self.close()
 
     def close(self) -> None:
@@ -680,7 +685,6 @@ class Persistence:
         for stored in self._stored.values():
             self._pending.touched[stored.number] = stored
             stored.entry.world.log.writer = stored.entry.world.log.stored = None
-        self._session = None  # the thread of long work may be within a transaction
         if self.failure is None:
             with suppress(Unavailable):
                 self._commit_at_once()
