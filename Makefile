@@ -3,6 +3,7 @@
 PYTHON ?= python3
 PORT ?=
 ARGS ?=
+STORE ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,7 +21,7 @@ export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "  PORT=4700 chooses the port of run; ARGS='…' passes arguments through; PYTHON=python3.12 the interpreter."
+	@echo "  PORT=4700 chooses the port of run; STORE=postgresql the store of the journeys of check; ARGS='…' passes arguments through; PYTHON=python3.12 the interpreter."
 
 setup: $(STAMP) ## make the environment in .venv/
 
@@ -46,9 +47,9 @@ test: $(STAMP) ## the short run of the tests: two minutes on two cores
 	@echo 'The short run: about two minutes on two cores. Every test: make check.'
 	@$(PYTEST) --short $(ARGS)
 
-check: $(STAMP) ## every test: eleven minutes on two cores
+check: $(STAMP) ## every test: eleven minutes on two cores (STORE=postgresql or sqlite for all journeys)
 	@echo 'Every test: about eleven minutes on two cores. The short run: make test.'
-	@$(PYTEST) $(ARGS)
+	@$(PYTEST) $(if $(STORE),--store $(STORE)) $(ARGS)
 
 lint: $(STAMP) ## ruff and mypy
 	@$(BIN)/ruff check .

@@ -3,7 +3,7 @@
 import itertools
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,10 +21,11 @@ from .support.estate import Estate, emptied, estate, with_room
 from .support.evidence import Evidence
 from .support.live import FROZEN, NO_TLS, Live, running
 from .support.postgres import Postgres
-from .support.postgres import running as running_postgres
 from .support.progress import Progress
 from .support.receiver import receiving
+from .support.shared import Shared
 from .support.short import split
+from .support.stores import STORES, Choice
 from .support.watched import Watched, watching
 
 # Files that take longest, longest first: a core that began one of them last would be alone with it at the end.
@@ -59,14 +60,16 @@ _numbers = itertools.count(1)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the short run."""
+    """Add the short run, and the store of journeys."""
     parser.addoption("--short", action="store_true", help="the tests of `make test`: see tests/support/short.py")
+    parser.addoption("--store", choices=STORES, help="of all journeys; else see tests/support/stores.py")
 
 
 @pytest.hookimpl(trylast=True)  # pytest has its reporter
 def pytest_configure(config: pytest.Config) -> None:
     """Have the evidence ledger listen to every client, and show a line for each file."""
     config.pluginmanager.register(Evidence(config), "evidence")
+    config.pluginmanager.register(Choice(config), "stores")
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and config.get_verbosity() == 0:
         config.pluginmanager.register(Progress(reporter))
@@ -83,10 +86,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def live() -> Iterator[Live]:
-    """The server that most tests share: the clock frozen at 2026-11-20T14:32:05.123Z."""
-    with running(FROZEN) as server:
-        yield server
+def shared() -> Iterator[Shared]:
+    """What is made once in a run."""
+    with ExitStack() as stack:
+        yield Shared(stack)
+
+
+@pytest.fixture(scope="module")
+def live(shared: Shared) -> Live:
+    """The server that most tests share."""
+    return shared.live
 
 
 @pytest.fixture(scope="module")
@@ -112,10 +121,9 @@ def watched() -> Iterator[Watched]:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
-    """A PostgreSQL of this process, of 40 MB: it starts sooner than processes would agree upon one."""
-    with running_postgres() as server:
-        yield server
+def postgres(shared: Shared) -> Postgres:
+    """A PostgreSQL of this process."""
+    return shared.postgres
 
 
 @pytest.fixture
@@ -127,11 +135,11 @@ def database(postgres: Postgres) -> Iterator[str]:
 
 @pytest.fixture
 def sandbox_name(live: Live) -> Iterator[str]:
-    """A name that no other test has; its world is forgotten afterwards, as a server keeps only so many."""
+    """A name that no other test has; its sandbox is deleted afterwards, as a server keeps only so many."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
     name = f"t{worker}-{next(_numbers)}"
     yield name
-    live.app.sandboxes.forget(name)
+    live.forget(name)
 
 
 @pytest.fixture
@@ -190,28 +198,33 @@ def sink() -> Iterator[str]:
         yield receiver.url
 
 
-@pytest.fixture(scope="session")
-def home(live: Live, sink: str) -> Iterator[Estate]:
+@pytest.fixture(scope="module")
+def home(live: Live, sink: str, shared: Shared) -> Estate:
     """A merchant with one of everything, in a sandbox that the whole run shares: for requests that are refused."""
-    emptied(live, "town")
-    with closing(estate(live, "town", sink)) as made:
-        yield made
+
+    def make() -> AbstractContextManager[Estate]:
+        emptied(live, "town")
+        return closing(estate(live, "town", sink))
+
+    return shared.once("home", make)
 
 
-@pytest.fixture(scope="session")
-def neighbour(live: Live, sink: str, home: Estate) -> Iterator[Estate]:
+@pytest.fixture(scope="module")
+def neighbour(live: Live, sink: str, home: Estate, shared: Shared) -> Estate:
     """Another merchant of the same sandbox."""
-    with closing(estate(live, "town", sink)) as made:
-        yield made
+    return shared.once("neighbour", lambda: closing(estate(live, "town", sink)))
 
 
-@pytest.fixture(scope="session")
-def abroad(live: Live, sink: str) -> Iterator[Estate]:
+@pytest.fixture(scope="module")
+def abroad(live: Live, sink: str, shared: Shared) -> Estate:
     """A merchant of another sandbox."""
-    # Records of two worlds are called the same where the same things were asked of both: another seed tells them apart.
-    emptied(live, "village", seed=7)
-    with closing(estate(live, "village", sink)) as made:
-        yield made
+
+    def make() -> AbstractContextManager[Estate]:
+        # Records of two worlds are called the same where the same was asked of both: another seed tells them apart.
+        emptied(live, "village", seed=7)
+        return closing(estate(live, "village", sink))
+
+    return shared.once("abroad", make)
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ def _lines(state: WorldState) -> Iterator[bytes | int]:
         yield LEAST
     for kind, items in (
         ("events", (event_row(event, places.get(event.resource)) for event in state.events)),
-        ("timers", iter(sorted(state.timers.values()))),
+        ("timers", map(tuple, sorted(state.timers.values()))),  # some are named, which orjson does not take
     ):
         while many := list(islice(items, LOT)):
             yield orjson.dumps({kind: many})

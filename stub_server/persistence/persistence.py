@@ -22,11 +22,12 @@ from ..engine.step import Step
 from ..files.state import WorldState, capture
 from ..files.writing import step_line
 from ..kernel.clock import wall_ms
-from ..kernel.problem import Conflict, Refusal, Unavailable
+from ..kernel.problem import Refusal, Unavailable
 from ..kernel.slices import Lane
 from ..worlds.entry import Entry
 from ..worlds.inbox import Inbox
 from ..worlds.keyring import keys_of
+from ..worlds.names import too_many
 from ..worlds.snapshots import Snapshot, Snapshots
 from . import store as sql
 from .opening import Opened, Opener
@@ -35,6 +36,7 @@ from .store import Batch, Head, Listed, Session, Statement, Store
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
 MOST = 100_000  # sandboxes of a store
+CLOSING = 1.0  # seconds that long work which goes on gets when the server stops
 PAUSE = 0.5  # seconds between two looks whether a store that failed can be written again
 _DONE = object()
 R = TypeVar("R", bound=Refusal)
@@ -167,6 +169,7 @@ class Persistence:
         """
         if self._store is None:
             return None
+        await self._end()
         found = await self._beside(lane, lambda session: self._open(session, name, opener))
         return self._entry(found, belongings) if isinstance(found, Opened) else found
 
@@ -231,7 +234,7 @@ class Persistence:
 
         def write(session: Session) -> Reserved:
             if sql.count(session) >= MOST:
-                raise Conflict(f"A store has at most {MOST} sandboxes.", code="too_many_sandboxes")
+                raise too_many(MOST, "store")
             number = sql.reserve(session, state.step, holder)
             self._reserved.add(number)
             try:
@@ -261,6 +264,7 @@ class Persistence:
         Raises Unavailable.
         """
         if reserved is not None:
+            await self._end()
             change = self._entering(entry, reserved)
             await self._changed(change)
             if change.is_taken:
@@ -305,6 +309,13 @@ class Persistence:
             self._ends.append(stored.number)
             self._wake.set()
 
+    async def _end(self) -> None:
+        """Have the store know of sandboxes that are no more: their names are free. Raises Unavailable."""
+        if ends := self._ends[:]:
+            await self._changed(Change([sql.ended(number) for number in ends]))
+            self._ends = [number for number in self._ends if number not in ends]
+            self._untidy.update(ends)
+
     async def note(self, entry: Entry) -> None:
         """Store what no step says of a sandbox. Raises Unavailable."""
         self._check_written()
@@ -330,6 +341,11 @@ class Persistence:
             self._pending.touched[stored.number] = stored
             self._commit_soon()
         return stored
+
+    @property
+    def epoch(self) -> int:
+        """A number that is higher at every start of a process of the store, by more than it counts from there."""
+        return 0 if self._store is None else self._store.epoch
 
     @property
     def is_shared(self) -> bool:
@@ -359,8 +375,9 @@ class Persistence:
 
     async def has(self, name: str, lane: Lane) -> bool:
         """Whether there is a sandbox of a name in the store. Raises Unavailable."""
-        found = "select 1 from sandboxes where name = ?"
-        return bool(await self._beside(lane, lambda session: session.run(found, name)))
+        await self._end()
+        found = "select 1 from sandboxes where name = ? and (expires_at is null or expires_at > ?)"
+        return bool(await self._beside(lane, lambda session: session.run(found, name, wall_ms())))
 
     async def listed(self, lane: Lane) -> list[Listed]:
         """Every sandbox of the store, in the order in which they were made. Raises Unavailable."""
@@ -652,6 +669,10 @@ class Persistence:
             await asyncio.gather(self._tending, return_exceptions=True)
         if self._committing is not None and self.failure is None:
             await self._committing
+        session, self._session = self._session, None
+        if session is not None and self._lane is not None:
+            with suppress(TimeoutError):  # its thread may still be within a transaction
+                await asyncio.wait_for(self._lane.beside(session.close), CLOSING)
         self.close()
 
     def close(self) -> None:
@@ -664,7 +685,6 @@ class Persistence:
         for stored in self._stored.values():
             self._pending.touched[stored.number] = stored
             stored.entry.world.log.writer = stored.entry.world.log.stored = None
-        self._session = None  # the thread of long work may be within a transaction
         if self.failure is None:
             with suppress(Unavailable):
                 self._commit_at_once()
@@ -705,11 +725,7 @@ class Persistence:
                     self._due.discard(name)
                     if name in self._stored:
                         await self._rewrite(self._stored[name], lane)
-                while self._ends:
-                    number = self._ends[0]
-                    await self._changed(Change([sql.ended(number)]))
-                    self._ends.remove(number)
-                    self._untidy.add(number)
+                await self._end()
                 await self._tidy(lane)
                 has_failed = False
             except Unavailable as error:
@@ -803,4 +819,4 @@ def unwritten(reason: str) -> Unavailable:
 
 def again(failure: R) -> R:
     """The same refusal for another request: the traceback of one that is raised would hold all of them."""
-    return type(failure)(failure.message, code=failure.code, headers=failure.headers)
+    return type(failure)(failure.message, code=failure.code, details=failure.details, headers=failure.headers)

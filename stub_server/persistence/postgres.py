@@ -97,6 +97,7 @@ class PostgresStore:
             with closing(self.session()) as session:
                 self._begin(session)
             self.lease = Lease(self.session, port)
+            self.epoch = self.lease.number - 1 << 32
         except psycopg.Error as error:
             raise StoreError(f"{self.name}: it cannot be used ({_reason(error)}).") from None
         except Damage as error:
@@ -202,6 +203,8 @@ class PostgresStore:
 
     def close(self) -> None:
         """Let the sandboxes and the lease go."""
+        if self._commits is not None:
+            self._commits.pgconn.finish()  # the event loop that it was opened on may be gone
         self.lease.close()
 
 

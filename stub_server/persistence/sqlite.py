@@ -92,7 +92,7 @@ class SqliteStore:
                 log.warning("%s is readable by other users and contains keys. Run `chmod 700`.", self.name)
             self._lock = locked(path)
             try:
-                self._commits = self._begin(path)
+                self._commits = self.epoch = self._begin(path)
                 self._main = self.session()
             except BaseException:
                 self._lock.close()

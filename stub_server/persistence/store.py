@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from ..files.state import WorldState
+from ..kernel.clock import wall_ms
 from ..version import __version__
 from .chunks import chunks_of, packed, unpacked
 from .rows import (
@@ -103,6 +104,8 @@ class Store(Protocol):
     name: str  # as messages say it: --store and its value
     advice: str  # what to do where it is damaged
     is_shared: bool  # whether other servers use it too
+
+    epoch: int  # higher at every start, by more than the process counts from there
 
     @property
     def holder(self) -> int:
@@ -404,8 +407,13 @@ def ended(number: int) -> Statement:
 
 
 def entered(number: int, name: str, state: int) -> list[Statement]:
-    """A sandbox has a name, which is free, and a state. Its head follows."""
-    return [("update sandboxes set name = ? where id = ?", (name, number)), state_used(state, is_used=True)]
+    """A sandbox has a name, unless one has it that has not expired, and a state. Its head follows."""
+    expired = "update sandboxes set name = null, sum = 0 where name = ? and expires_at <= ?"
+    return [
+        (expired, (name, wall_ms())),
+        ("update sandboxes set name = ? where id = ?", (name, number)),
+        state_used(state, is_used=True),
+    ]
 
 
 def released(number: int, holder: int) -> Statement:

@@ -13,7 +13,7 @@ from ..persistence.persistence import Persistence
 from .entry import Entry
 from .inbox import Inbox
 from .keyring import Keyring
-from .names import folded, made_up
+from .names import folded, made_up, too_many
 
 MOST = 1_000
 
@@ -25,7 +25,8 @@ class Entries:
         self._bell, self.persistence, self.keyring = bell, persistence, Keyring()
         self._entries: dict[str, Entry] = {}
         self.default: Sandbox  # the world that is there from the start
-        self._named, self._turns = 0, count(1)  # how many names were made up, and how often worlds were used
+        self._named = persistence.epoch  # grows with every name that is made up
+        self._turns = count(1)  # how often worlds were used
 
     # -- finding
 
@@ -153,11 +154,7 @@ class Entries:
             return
         mentioned = [entry for entry in self._entries.values() if entry.mentioned]
         if not mentioned:
-            message = (
-                f"There are {MOST} sandboxes, the most that a server keeps. DELETE /_sandbox/sandboxes/NAME frees one, "
-                "and one that is made with ttl_seconds frees itself."
-            )
-            raise Conflict(message, code="too_many_sandboxes", details=[detail("name", "too_many_sandboxes", message)])
+            raise too_many(MOST, "server")
         self.forget(min(mentioned, key=lambda entry: entry.turn).world.name)
 
 

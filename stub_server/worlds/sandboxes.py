@@ -227,12 +227,10 @@ class Sandboxes(Entries):
 
     async def _new_name(self, name: str | None, prefix: str) -> str:
         """A name as it was asked for, or a new one. Raises Conflict for one that is taken, Unavailable."""
-        while True:
-            free = self.free_name(name, prefix)
-            if self.residence is None or not await self.persistence.has(free, self.lane):
-                return free
-            if name is not None:
-                raise taken(free)
+        free = self.free_name(name, prefix)
+        if name is not None and self.residence is not None and await self.persistence.has(free, self.lane):
+            raise taken(free)
+        return free
 
     async def _admit(self, world: Sandbox, parent: str | None, ttl: int | None) -> Entry:
         """Let a world in for which there was a name and room, and may be still. Raises Conflict."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ..support.live import Live
+from ..support.shared import Shared
 
 SHIPPED = Path(__file__).parent / "typescript"
 # Not in a temporary folder, so that a second run installs nothing.
@@ -66,9 +66,10 @@ def installed() -> Path:
 
 
 @pytest.fixture(scope="session")
-def generated(live: Live, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def generated(shared: Shared, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`api.d.ts` and `control.d.ts` of the shared server."""
     project = _project(tmp_path_factory.mktemp("generated"))
+    live = shared.live
     project.generate(f"{live.url}/openapi.json", "api.d.ts")
     project.generate(f"{live.url}/_sandbox/openapi.json", "control.d.ts")
     return project.folder / "src"

@@ -10,8 +10,19 @@ from ..support.estate import emptied
 from ..support.live import NO_TLS, Live
 from ..support.make import Json
 from ..support.receiver import Receiver, receiving
+from ..support.shared import Shared
+from ..support.stores import Choice, on
 from .hooks import WEBHOOKS, Hook, Restricted
 from .stage import Stage, staged
+
+
+@pytest.fixture(scope="module", autouse=True)
+def store(request: pytest.FixtureRequest, shared: Shared) -> Iterator[None]:
+    """Where the sandboxes of the module's servers are."""
+    choice = request.config.pluginmanager.get_plugin("stores")
+    assert isinstance(choice, Choice)
+    with on(choice.of(request.path), lambda: shared.postgres):
+        yield
 
 
 @pytest.fixture

@@ -179,7 +179,7 @@ def test_a_world_that_is_gone_takes_its_past_along(serve: Serve) -> None:
     assert 2 == len(pasts)
     gone = [ref(kept) for kept in pasts]
     del pasts[:], world
-    server.app.sandboxes.forget(made["name"])
+    server.forget(made["name"])
     deadline = time.monotonic() + 10
     while any(kept() is not None for kept in gone) and time.monotonic() < deadline:
         time.sleep(0.05)

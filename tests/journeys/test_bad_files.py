@@ -350,7 +350,7 @@ def file(live: Live) -> Iterator[bytes]:
         url, headers = f"{live.url}/s/{name}/v2/customers", {"Authorization": f"Bearer {token}"}
         created(httpx2.post(url, json=customer_body(), headers=headers))
         yield exported(control, history=True)
-    live.app.sandboxes.forget(name)
+    live.forget(name)
 
 
 @pytest.mark.parametrize("what", SPOILT)

@@ -55,7 +55,7 @@ def sides(live: Live, sandbox_name: str) -> Iterator[tuple[Side, Side]]:
     yield both
     for side in both:
         side.close()
-    live.app.sandboxes.forget(both[1].name)
+    live.forget(both[1].name)
 
 
 def test_a_snapshot_is_restored_where_the_file_was_imported(sides: tuple[Side, Side]) -> None:
@@ -209,7 +209,7 @@ def file(live: Live) -> Iterator[list[Line]]:
     side.snapshot("clean")
     yield lines(exported(side.control, history=True))
     side.close()
-    live.app.sandboxes.forget(side.name)
+    live.forget(side.name)
 
 
 @pytest.mark.parametrize("what", SPOILT)

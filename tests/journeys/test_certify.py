@@ -91,7 +91,7 @@ def reports(live: Live, serve: Serve) -> dict[Case, Json]:
                 with shop(client, *args, program=NODE if "node" in case else PYTHON) as url:
                     body = {"url": url, "signing_key": KEY} | asked
                     report: Json = done(client.post("/_sandbox/certify", json=body))["certificate"]
-            server.app.sandboxes.forget(name)
+            server.forget(name)
         finally:
             servers.put(server)
         return report
@@ -235,7 +235,7 @@ def test_only_one_receiver_is_certified_at_a_time_in_a_sandbox(
             receiver.hold.set()
             assert [200] * 4 == [future.result().status_code for future in (first, *others)]
     for name in names:
-        live.app.sandboxes.forget(name)
+        live.forget(name)
 
 
 @pytest.mark.parametrize(

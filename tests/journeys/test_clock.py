@@ -127,7 +127,7 @@ def test_thirteen_months_at_once_are_the_same_as_395_days_one_by_one(live: Live)
     ways = {"time": 5, "time-at-once": 1, "time-by-days": 395}
     with ExitStack() as stack:
         for name in ways:
-            stack.callback(live.app.sandboxes.forget, name)
+            stack.callback(live.forget, name)
         stages = {"time": stack.enter_context(world(live, "time"))}
         furnish(stages["time"])
         for name in [*ways][1:]:

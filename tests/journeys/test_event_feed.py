@@ -147,7 +147,7 @@ def test_a_fork_has_a_feed_of_its_own(control: httpx2.Client, live: Live, sandbo
             page = feed(other, since=since)
             assert ([], True) == (page["events"], page["began_anew"])
     finally:
-        live.app.sandboxes.forget(fork)
+        live.forget(fork)
 
 
 def done_201(response: httpx2.Response) -> Json:

@@ -196,7 +196,7 @@ def test_every_type_of_event_is_raised_by_a_life_and_keeps_its_schema(live: Live
             raised = log(stage, type=type_)
             assert raised, f"nothing raised {type_}"
             assert [[]] * len(raised) == [faults(event) for event in raised], type_
-    live.app.sandboxes.forget("events")
+    live.forget("events")
 
 
 def live_through_everything(stage: Stage) -> None:

@@ -78,7 +78,7 @@ def open_world(server: Live) -> Iterator[Open]:
     for client in clients:
         client.close()
     for name in server.app.sandboxes.names():
-        server.app.sandboxes.forget(name)
+        server.forget(name)
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ def there(live: Live, sandbox_name: str) -> Iterator[Side]:
     side = Side(live, f"{sandbox_name}-there")
     yield side
     side.close()
-    live.app.sandboxes.forget(side.name)
+    live.forget(side.name)
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def far(live: Live, serve: Serve, sandbox_name: str) -> Iterator[Side]:
     side = Side(server, sandbox_name)
     yield side
     side.close()
-    server.app.sandboxes.forget(side.name)
+    server.forget(side.name)
 
 
 def test_the_same_sandbox_gives_the_same_file(here: Side) -> None:

@@ -38,7 +38,7 @@ def forked(live: Live, control: httpx2.Client, **body: object) -> Iterator[tuple
         ):
             yield api, own
     finally:
-        live.app.sandboxes.forget(name)
+        live.forget(name)
 
 
 def ids(receiver: Receiver) -> list[str]:

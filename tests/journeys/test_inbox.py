@@ -292,7 +292,7 @@ def test_the_inbox_is_the_observers_and_no_part_of_the_world(
     try:
         assert [] == httpx2.get(f"{live.url}/s/{fork}/_sandbox/inbox", verify=NO_TLS).json()["inboxes"]
     finally:
-        live.app.sandboxes.forget(fork)
+        live.forget(fork)
     control.post("/reset")
     assert [] == control.get("/inbox").json()["inboxes"]
 

@@ -67,7 +67,7 @@ def world(live: Live) -> Iterator[World]:
     """A new world."""
     made = opened(live)
     yield made
-    live.app.sandboxes.forget(made.name)
+    live.forget(made.name)
 
 
 def everything(world: World) -> str:

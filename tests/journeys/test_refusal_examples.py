@@ -8,6 +8,7 @@ from unittest.mock import patch
 import httpx2
 import pytest
 
+from stub_server.persistence import persistence
 from stub_server.worlds import entries
 
 from ..conftest import Serve
@@ -62,7 +63,8 @@ def while_the_first_runs(shop: Estate) -> httpx2.Response:
 
 
 def of_a_full_server(shop: Estate) -> httpx2.Response:
-    with patch.object(entries, "MOST", len(list(shop.live.app.sandboxes.names()))):
+    most = len(list(shop.live.app.sandboxes.names()))
+    with patch.object(entries, "MOST", most), patch.object(persistence, "MOST", most):
         return shop.control.post("/sandboxes", json={"name": "one-more"})
 
 

@@ -38,7 +38,7 @@ def test_a_session_of_five_hundred_requests_replays_byte_for_byte(
     session = Session(api, control, receiver.url, 14)
     session.run(REQUESTS)
     for name in session.forks:
-        live.app.sandboxes.forget(name)
+        live.forget(name)
     assert {200, 201, 400, 401, 403, 404, 409, 503} <= session.statuses
     assert receiver.requests
     replayed = Replayed(recorded(control, file), afresh=True)

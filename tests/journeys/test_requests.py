@@ -72,7 +72,7 @@ def world(live: Live) -> Iterator[World]:
     made = World(live)
     yield made
     made.close()
-    live.app.sandboxes.forget(made.name)
+    live.forget(made.name)
 
 
 def new_customer(world: World, **body: Any) -> httpx2.Response:

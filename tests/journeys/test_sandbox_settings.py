@@ -134,7 +134,7 @@ def test_settings_are_state(api: httpx2.Client, control: httpx2.Client, live: Li
         assert changed == settings(other)
         done(other.post("/reset"))
         assert STARTED == settings(other)
-    live.app.sandboxes.forget(fork)
+    live.forget(fork)
 
 
 def test_a_sandbox_begins_with_settings_and_a_reset_restores_them(live: Live) -> None:
@@ -153,7 +153,7 @@ def test_a_sandbox_begins_with_settings_and_a_reset_restores_them(live: Live) ->
         assert begun | {"autopay": 7} == settings(control)
         for wrong in ({}, {"autopay": -1}, {"colour": "red"}, {"webhook_schedule": "slow"}, {"check_digits": "off"}):
             refused(control.patch("/settings", json=wrong), 422, "validation_error")
-    live.app.sandboxes.forget("with-settings")
+    live.forget("with-settings")
 
 
 def test_a_reset_keeps_scenario_and_seed_and_sets_the_clock_as_at_the_start(control: httpx2.Client) -> None:
@@ -227,7 +227,7 @@ def test_times_counts_orders_and_is_state(
         control_of(live, fork["name"]) as of_other,
     ):
         assert expected == [bought(other, of_other, buyer)[0] for _ in range(3)]
-    live.app.sandboxes.forget(fork["name"])
+    live.forget(fork["name"])
     imported = control.post("/import", content=file, headers={"Content-Type": "application/vnd.stub.sandbox+gzip"})
     assert 200 == imported.status_code
     assert expected == [bought(api, control, buyer)[0] for _ in range(3)]

@@ -139,7 +139,7 @@ def world(live: Live) -> Iterator[World]:
     made = World(live)
     yield made
     made.close()
-    live.app.sandboxes.forget(made.name)
+    live.forget(made.name)
 
 
 def test_a_request_its_step_its_event_and_its_delivery_are_told(world: World) -> None:

@@ -109,4 +109,4 @@ def test_every_promise_is_kept_after_each_step(live: Live, sink: str, seed: int)
             done_so_far.append(f"{happening.__name__} {happening()}")
             stage.now()  # what is due at once is done before the next request
             assert [] == broken(sandbox), done_so_far[-5:]
-    live.app.sandboxes.forget(name)
+    live.forget(name)

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from ..support.live import NO_TLS, Live
+from ..support.live import NO_TLS
 from ..support.make import Json
+from ..support.shared import Shared
 from .reading import Reader
 from .world import Builder
 
@@ -14,8 +15,9 @@ WORLD = "lists"
 
 
 @pytest.fixture(scope="session")
-def reader(live: Live, sink: str) -> Iterator[Reader]:
+def reader(shared: Shared, sink: str) -> Iterator[Reader]:
     """The lists of a busy world."""
+    live = shared.live
     base = f"{live.url}/s/{WORLD}"
     with httpx2.Client(base_url=f"{base}/_sandbox", timeout=60, verify=NO_TLS) as control:
         credentials: Json = control.get("/credentials").json()

@@ -9,14 +9,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import httpx2
 import uvicorn
 
 from stub_server.app import create_app
+from stub_server.engine.sandbox import DEFAULT
 from stub_server.http.application import Application
 from stub_server.http.monitor import Limits
 from stub_server.kernel.clock import parse_iso
 from stub_server.serving import uvicorn_config, with_port
 from stub_server.settings import Settings
+
+from .stores import stored
 
 NOW = "2026-11-20T14:32:05.123Z"
 FROZEN = Settings(now=parse_iso(NOW))
@@ -37,6 +41,13 @@ class Live:
     def url(self) -> str:
         """The base address, without a slash at the end."""
         return f"http://127.0.0.1:{self.port}"
+
+    def forget(self, name: str) -> None:
+        """Delete a sandbox, if it is there: a server keeps only so many. The default one stays."""
+        headers = {} if self.settings.admin_key is None else {"X-Sandbox-Admin-Key": self.settings.admin_key}
+        address = f"{self.url}/_sandbox/sandboxes/{name}"
+        deleted = httpx2.delete(address, headers=headers, timeout=_PATIENCE, verify=NO_TLS)
+        assert deleted.status_code in (204, 404) or name == DEFAULT, deleted.text
 
 
 class _Threaded(uvicorn.Server):
@@ -67,12 +78,8 @@ def serving(app: Callable[..., Any], limits: Limits, listener: socket.socket | N
 @contextmanager
 def running(settings: Settings, limits: Limits | None = None) -> Iterator[Live]:
     """Serve `settings` on a free port until the block ends; `limits` on connections are those of the product."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    settings = with_port(settings, listener)
-    try:
+    with stored(settings) as settings, socket.create_server(("127.0.0.1", 0)) as listener:
+        settings = with_port(settings, listener)
         app = create_app(settings)
-    except BaseException:
-        listener.close()
-        raise
-    with serving(app, limits or Limits(connections=settings.max_connections), listener) as port:
-        yield Live(app, settings, port)
+        with serving(app, limits or Limits(connections=settings.max_connections), listener) as port:
+            yield Live(app, settings, port)

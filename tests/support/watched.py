@@ -21,6 +21,7 @@ from ..engine.state import Facts, differences, state
 from .estate import Estate, estate
 from .live import FROZEN, NO_TLS, Live, serving
 from .make import created
+from .stores import stored
 
 _numbers = itertools.count(1)
 
@@ -84,12 +85,12 @@ def changed(before: Facts, after: Facts, scope: MutableMapping[str, Any]) -> set
 @contextmanager
 def watching() -> Iterator[Watched]:
     """A server that is looked at."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    settings = with_port(FROZEN, listener)
-    watched = Watched(create_app(settings))
-    with serving(watched, Limits(), listener) as port:
-        watched.live = Live(watched.app, settings, port)
-        yield watched
+    with stored(FROZEN) as settings, socket.create_server(("127.0.0.1", 0)) as listener:
+        settings = with_port(settings, listener)
+        watched = Watched(create_app(settings))
+        with serving(watched, Limits(), listener) as port:
+            watched.live = Live(watched.app, settings, port)
+            yield watched
 
 
 @contextmanager
@@ -111,4 +112,4 @@ def own_shop(live: Live, sink: str) -> Iterator[Estate]:
     created(httpx2.post(f"{live.url}/_sandbox/sandboxes", json=asked, timeout=60, verify=NO_TLS))
     with closing(estate(live, name, sink)) as made:
         yield made
-    live.app.sandboxes.forget(name)
+    live.forget(name)

@@ -5,6 +5,7 @@ import pytest
 
 from ..support.live import NO_TLS, Live
 from ..support.make import make_customer
+from ..support.shared import Shared
 from ..support.wire import Door
 
 
@@ -17,9 +18,9 @@ def door_to(server: Live, sandbox: str = "surfaces") -> Door:
 
 
 @pytest.fixture(scope="session")
-def door(live: Live) -> Door:
+def door(shared: Shared) -> Door:
     """The shared server's sandbox `surfaces`."""
-    return door_to(live)
+    return door_to(shared.live)
 
 
 @pytest.fixture(scope="session")
