@@ -33,6 +33,7 @@ LONG = (
     "surfaces/test_docs_schemathesis.py",
     "properties/test_model.py",
     "surfaces/test_store.py",
+    "shared/test_holders.py",
     "contract/test_schemathesis.py",
     "journeys/test_certify.py",
     "contract/test_control_schemathesis.py",
