@@ -106,7 +106,8 @@ class Persistence:
         self.is_behind = False  # whether there is anything that is not stored yet
         self.failure: Unavailable | None = None  # why the newest commit failed, until one succeeds
         self.unknown: list[Unstored] = []  # steps of which the store has not told whether it has them
-        self._reserved: set[int] = set()  # numbers of sandboxes, and of states, that nothing refers to yet
+        self._reserved: set[int] = set()  # sandboxes that are about to come
+        self._coming: set[int] = set()  # states that nothing refers to yet
         self._untidy: set[int] = set()  # sandboxes that may have steps or states that nobody needs
         self._due: set[str] = set()  # sandboxes of which a state is to be written
         self._session: Session | None = None  # of long work beside the requests, which takes turns
@@ -567,13 +568,13 @@ class Persistence:
         def write(session: Session) -> KeptState:
             written = sql.write_state(session, stored.number, state, chain)
             numbers.append(written.id)
-            self._reserved.add(written.id)
+            self._coming.add(written.id)
             return written
 
         try:
             yield await self._beside(lane, write)
         finally:
-            self._reserved.difference_update(numbers)
+            self._coming.difference_update(numbers)
             self._tidy_soon(stored.number)
 
     async def _tidy(self, lane: Lane) -> None:
@@ -582,7 +583,7 @@ class Persistence:
 
         def go_on(session: Session) -> bool:
             nonlocal work
-            work = work or sql.tidying(session, numbers, self._reserved)
+            work = work or sql.tidying(session, numbers, self._reserved, self._coming)
             return next(work, _DONE) is _DONE
 
         try:
