@@ -587,7 +587,7 @@ class Persistence:
             return next(work, _DONE) is _DONE
 
         try:
-            while self.failure is None and not await self._beside(lane, go_on):
+            while not await self._beside(lane, go_on):
                 pass
         except Unavailable:
             self._untidy |= set(numbers)
