@@ -399,6 +399,15 @@ class Persistence:
                     raise again(pending.failure)
                 return
 
+    async def confirm(self, sandbox: Sandbox, undone_at: int) -> None:
+        """Wait until what a copy of a sandbox has is stored; `undone_at` was the sandbox's before.
+
+        Raises Unavailable when a step was undone since.
+        """
+        await self.settled(sandbox)
+        if sandbox.undone_at != undone_at:
+            raise again(self.failure or unwritten("it could not be for a moment"))
+
     @property
     def lag(self) -> float:
         """For how many seconds the oldest change has waited that is not stored yet."""
