@@ -8,7 +8,7 @@ COPY openapi openapi
 COPY fixtures fixtures
 COPY stub_server stub_server
 # The bundled contract is kept by the first application that is made, beside byte code that the sandbox may not write.
-RUN pip install --no-cache-dir --constraint constraints.txt . && useradd --create-home --uid 10001 sandbox \
+RUN pip install --no-cache-dir --constraint constraints.txt '.[postgresql]' && useradd --create-home --uid 10001 sandbox \
     && python -Ic "from stub_server.app import create_app; create_app()"
 
 USER sandbox

@@ -3,11 +3,8 @@
 import logging
 import secrets
 from functools import cache, partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
-
-import orjson
 
 from .calls.call import CONTROL
 from .calls.credentials import Gate, Tokens
@@ -15,6 +12,7 @@ from .calls.server import Server, Waiting
 from .console.contract_files import Viewers, contract_pages
 from .console.pages import console_pages
 from .contract import bundle, conformity, kept
+from .contract.converting import Converter
 from .contract.document import Document
 from .contract.formats import Formats, formats
 from .contract.schema import ContractViolation, Schemas
@@ -34,6 +32,8 @@ from .http.context import RequestContext
 from .http.dispatch import Dispatch
 from .http.due_jobs import DueJobs
 from .http.fault_injection import BodyFaults, FaultInjection
+from .http.forwarding import Forwarding
+from .http.hop import Hops
 from .http.idempotency import Idempotency
 from .http.pages import Pages
 from .http.rate_limit import RateLimit
@@ -55,10 +55,12 @@ from .settings import Settings
 from .store.tables import Layout, table_specs
 from .version import __version__
 from .worlds.entry import Origin
+from .worlds.residence import Residence
 from .worlds.sandboxes import Sandboxes
 
 PACKAGE = Path(__file__).parent
 OPERATIONS = "stub_server.operations"
+DRAIN = 2.0  # seconds in which a proxy notices that one of several servers is going to stop
 
 
 def data_dir(name: str) -> Path:
@@ -129,6 +131,7 @@ def _served(
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
         defaults=defaults,
         banks=_banks(),
+        converter=Converter(document, schemas),
         base_url=settings.url,
         settings=SandboxSettings(
             settings.autopay,
@@ -151,6 +154,7 @@ def _served(
         settings.journal,
         secret,
         random,
+        settings.drop_unfit,
     )
     try:
         sandboxes = Sandboxes(
@@ -158,7 +162,7 @@ def _served(
             open_names=settings.loopback,
             bell=courier.ring,
             lane=courier.lane,
-            persistence=Persistence(store, "" if store is None else _fingerprint(document)),
+            persistence=Persistence(store, "" if store is None else rules.converter.contract["digest"]),
             restored=None if settings.restore is None else partial(_file, settings.restore),
         )
     except ContractViolation as error:  # an overlay may ask of answers what no record has
@@ -184,7 +188,11 @@ def _served(
         rate_limit=settings.rate_limit,
         waiting=Waiting(settings.max_connections),
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # an empty key would admit everybody
+        drain=DRAIN if sandboxes.persistence.is_shared else 0.0,
     )
+    if store is not None:
+        sandboxes.residence = Residence(sandboxes, settings.resident, server.is_used)
+    server.listeners.append(server.requests)
     hosts = Hosts(settings.allow_hosts, loopback=settings.loopback)
     origins = Origins(settings.cors_origins, loopback=settings.loopback)
     examples = LiveExamples(document, Mender(document, schemas), rehearsal)
@@ -198,12 +206,16 @@ def _served(
     )
     limit = () if settings.rate_limit is None else (partial(RateLimit, rule=settings.rate_limit),)
 
+    hops = Hops(random) if store is not None and store.is_shared else None
+    forwarding = () if hops is None else (partial(Forwarding, server=server, hops=hops),)
+
     def layers(server: Server) -> list[Any]:
         """What a request meets on its way to Dispatch, in this order."""
         return [
-            partial(RequestContext, server=server, hosts=hosts, origins=origins),
+            partial(RequestContext, server=server, hosts=hosts, origins=origins, hops=hops),
             partial(HostPolicy, hosts=hosts),
             partial(SandboxSelection, server=server, hosts=hosts, pages=pages),
+            *forwarding,
             partial(AccessPolicy, origins=origins),
             partial(DueJobs, server=server),
             *limit,
@@ -228,8 +240,12 @@ def _served(
     return app
 
 
-def _opened(path: Path, settings: Settings) -> Store:
+def _opened(path: Path | str, settings: Settings) -> Store:
     """The store of the settings. Raises StoreError."""
+    if isinstance(path, str):
+        from .persistence import postgres
+
+        return postgres.PostgresStore(path, settings.port)
     takeover.prepare(path, salvage=settings.salvage)
     return sqlite.SqliteStore(path, always=settings.sync == "always")
 
@@ -241,12 +257,6 @@ def _file(path: Path) -> bytes:
     if path.stat().st_size > MOST_BYTES:
         raise BadFile("too_large", f"It is larger than {MOST_BYTES >> 20} MiB, the most that is read.")
     return path.read_bytes()
-
-
-def _fingerprint(document: Document) -> str:
-    """What records are held to, in one word."""
-    held_to = [document.raw["components"]["schemas"], __version__]
-    return sha256(orjson.dumps(held_to, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def _console(document: Document, control: Document, settings: Settings) -> Any:

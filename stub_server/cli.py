@@ -122,18 +122,35 @@ def main() -> None:
     default=2_000,
     help="Number of requests that a sandbox keeps; 0 keeps no bodies.",
 )
-@click.option("--store", default="memory", metavar="memory|DIR", help="A directory keeps sandboxes across restarts.")
+@click.option(
+    "--store",
+    default="memory",
+    metavar="memory|DIR|postgresql://…",
+    help="A directory keeps sandboxes across restarts, a database for many servers.",
+)
 @click.option(
     "--sync",
     type=click.Choice(["interval", "always"]),
     default="interval",
     help="With --store: write to disk every 100 ms, or always before the answer.",
 )
+@click.option(
+    "--resident",
+    type=click.IntRange(1, 100_000),
+    default=1_000,
+    metavar="N",
+    help="With --store: most sandboxes in memory. The longest unused are opened again when they are asked for.",
+)
 @click.option("--salvage", is_flag=True, help="Open a damaged --store; damaged files are moved to DIR/damaged-1.")
 @click.option(
     "--restore",
     type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
     help="Begin the default sandbox with an exported file, unless --store has one.",
+)
+@click.option(
+    "--drop-unfit",
+    is_flag=True,
+    help="Leave records of --store and --restore out that do not fit the contract, and what refers to them.",
 )
 @click.option(
     "--cors-origin",
@@ -173,8 +190,9 @@ def serve(
     **plain: Any,
 ) -> None:
     """Start the sandbox."""
-    if "://" in store:
-        raise Unusable(f"--store {store.partition(':')[0]}: this version keeps sandboxes in memory or in a directory.")
+    is_database = store.startswith(("postgresql://", "postgres://"))
+    if "://" in store and not is_database:
+        raise Unusable(f"--store {store.partition(':')[0]}: a store is memory, a directory or postgresql://…")
     if not reload:
         # Objects made at start stay, so collecting would be wasted. The server turns the collector on.
         gc.disable()
@@ -186,7 +204,7 @@ def serve(
         ignore_unknown=unknown_fields == "ignore",
         reject_unknown_query=unknown_query == "reject",
         check_digits=check_digits == "on",
-        store=None if store == "memory" else Path(store),
+        store=None if store == "memory" else store if is_database else Path(store),
         secret=jwt_secret.encode() if jwt_secret else None,
     )
     try:

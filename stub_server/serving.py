@@ -1,5 +1,6 @@
 """Serving an application: the socket, the garbage collector, the banner, uvicorn, and restarts on change."""
 
+import asyncio
 import gc
 import os
 import signal
@@ -17,6 +18,7 @@ from . import banner
 from .app import PACKAGE, create_app, data_dir
 from .contract.source import ContractError
 from .delivery.courier import GRACE
+from .files.admitting import DROPPING
 from .files.package import BadFile
 from .http.application import Application
 from .http.monitor import Limits
@@ -120,7 +122,9 @@ def build(settings: Settings) -> Application:
     except StoreError as error:  # a list of what does not fit has a line for each
         raise CannotServe(str(error)) from None
     except BadFile as error:
-        raise CannotServe("\n  ".join((f"--restore {settings.restore}: it cannot be used.", *error.reasons))) from None
+        advice = (DROPPING,) if error.kind == "unfit" and not settings.drop_unfit else ()
+        lines = (f"--restore {settings.restore}: it cannot be used.", *error.reasons, *advice)
+        raise CannotServe("\n  ".join(lines)) from None
 
 
 def run(app: Application, settings: Settings, listener: socket.socket) -> None:
@@ -152,8 +156,14 @@ class _Server(uvicorn.Server):
         self._app = app
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal has come."""
-        self._app.server.closing.set()
+        """A signal has come. The first SIGTERM leaves a proxy the time to notice; a second one does not."""
+        server = self._app.server
+        if sig == signal.SIGTERM and server.drain and server.closing.announced is None:
+            server.closing.announce()
+            loop = asyncio.get_running_loop()
+            loop.call_soon_threadsafe(loop.call_later, server.drain, self.handle_exit, sig, None)
+            return
+        server.closing.set()
         super().handle_exit(sig, frame)
 
 

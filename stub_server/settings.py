@@ -13,8 +13,9 @@ from .kernel.hosts import is_local
 class Settings:
     """All settings. `now` is ms and freezes the clock; `secret` replaces the one that the seed gives on loopback.
 
-    `rate_limit` is (requests of a caller, seconds). `store` is the directory in which worlds outlive the process, and
-    `restore` a file that the default one is of.
+    `rate_limit` is (requests of a caller, seconds). `store` is the directory in which sandboxes outlive the process,
+    or the address of a PostgreSQL database; `resident` is how many of them are in memory at most. `restore` is a file
+    that the default sandbox is of. With `drop_unfit` records of both that do not fit the contract are left out.
     """
 
     host: str = "127.0.0.1"
@@ -33,10 +34,12 @@ class Settings:
     allow_private_webhooks: bool = False
     history: int = 10_000
     journal: int = 2_000
-    store: Path | None = None
+    store: Path | str | None = None
     salvage: bool = False
+    resident: int = 1_000
     sync: str = "interval"
     restore: Path | None = None
+    drop_unfit: bool = False
     log: str = "requests"
     cors_origins: tuple[str, ...] = ()
     allow_hosts: tuple[str, ...] = ()

@@ -20,6 +20,8 @@ from .support.contract import read_once
 from .support.estate import Estate, emptied, estate, with_room
 from .support.evidence import Evidence
 from .support.live import FROZEN, NO_TLS, Live, running
+from .support.postgres import Postgres
+from .support.postgres import running as running_postgres
 from .support.progress import Progress
 from .support.receiver import receiving
 from .support.short import split
@@ -106,6 +108,20 @@ def watched() -> Iterator[Watched]:
     """A server that is looked at before and after every request."""
     with watching() as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL of this process, of 40 MB: it starts sooner than processes would agree upon one."""
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres: Postgres) -> Iterator[str]:
+    """The address of an empty database."""
+    with postgres.database() as url:
+        yield url
 
 
 @pytest.fixture

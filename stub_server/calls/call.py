@@ -103,6 +103,13 @@ class Call:
     """Whether there is a trace: not in a request that was refused before a sandbox was chosen."""
     prefix = ""
     """The `/s/{name}` that was taken off the path, or empty."""
+    holder: str | None = None
+    """The address of the server that has the sandbox, where it is another one."""
+    held = ""
+    """The name of that sandbox."""
+    # Forwarding
+    passage: Any = None
+    """What gives the answer of that server: an `http.forwarding.Passage`, or None."""
     pending: Sandbox | None = None
     """The sandbox that does not exist yet, until the request is accepted: a request that is refused creates none."""
     # RateLimit
@@ -147,6 +154,8 @@ class Call:
     """Those of its answer, until the journal has packed them."""
 
     client: tuple[str, int] | None = None
+    is_hop = False
+    """Whether another server of the store has forwarded it."""
     warnings: tuple[str, ...] = ()
     has_recorded = False
     """Whether something was done already, whatever becomes of the rest."""

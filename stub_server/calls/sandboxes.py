@@ -1,12 +1,14 @@
 """A sandbox as the control surface shows it, and checks of what one may begin with."""
 
-from json import dumps
+from json import dumps, loads
 
 from ..contract.formats import date_time_ms
 from ..engine.sandbox import Sandbox
-from ..kernel.clock import EARLIEST_START, LATEST_START, iso
+from ..kernel.clock import EARLIEST_START, LATEST_START, ClockState, iso, wall_ms
 from ..kernel.problem import Conflict, Missing, detail
 from ..kernel.record import Body
+from ..persistence.persistence import records_of
+from ..persistence.store import Listed
 from ..worlds.entry import Entry
 from .call import Call
 
@@ -49,23 +51,31 @@ def checked_start(text: str) -> int:
     return now
 
 
-def summary_of(call: Call, entry: Entry) -> Body:
-    """A sandbox without its credentials."""
-    world = entry.world
-    now = world.clock.read()
+def summary_of(call: Call, found: Entry | Listed) -> Body:
+    """A sandbox without its credentials. One that is not in memory is as it was when it was stored last."""
+    if isinstance(found, Listed):
+        name, step, told = found.name, found.newest, loads(found.summary)
+        clock = ClockState(*told["clock"])
+        state = told["scenario"], told["seed"], told["records"]
+        now = clock.now if clock.frozen else wall_ms() + clock.offset
+    else:
+        world = found.world
+        name, step, clock, now = world.name, world.log.number, world.clock.state, world.clock.read()
+        state = world.scenario, world.seed, records_of(world)
+    scenario, seed, records = state
     return {
-        "name": world.name,
-        "scenario": world.scenario,
-        "seed": world.seed,
-        "parent": entry.parent,
-        "step": world.log.number,
+        "name": name,
+        "scenario": scenario,
+        "seed": seed,
+        "parent": found.parent,
+        "step": step,
         "now": iso(now),
-        "frozen": world.clock.frozen,
-        "records": sum(sum(store.counts().values()) for store in world.stores.values()),
-        "base_url": f"{call.server.url}/s/{world.name}",
-        "created_at": iso(entry.created_at),
-        "last_used_at": iso(entry.last_used_at),
-        "expires_at": None if entry.expires_at is None else iso(entry.expires_at),
+        "frozen": clock.frozen,
+        "records": records,
+        "base_url": f"{call.server.url}/s/{name}",
+        "created_at": iso(found.created_at),
+        "last_used_at": iso(found.last_used_at),
+        "expires_at": None if found.expires_at is None else iso(found.expires_at),
     }
 
 

@@ -19,8 +19,10 @@ from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..events.sender import Sender
 from ..kernel.problem import Limited
+from ..worlds.entry import Entry
 from ..worlds.sandboxes import Sandboxes
 from .credentials import Tokens
+from .metrics import Requests
 
 if TYPE_CHECKING:
     from .call import Call
@@ -32,6 +34,7 @@ Place: TypeAlias = tuple[str, Hashable]
 """A sandbox, and who waits there."""
 Explain = Callable[["Server", Sandbox, Any], Awaitable[dict[str, Any] | None]]
 """Says why a request was refused; None for one that was not."""
+FAREWELL = 0.3  # seconds before the end of its time in which other servers notice that a server goes
 READY_FOR = 30 * 24 * 3600  # seconds
 
 
@@ -73,6 +76,18 @@ class Waiting:
     def _taken(self, place: Place) -> Place:
         if sum(count for (sandbox, _), count in self._counts.items() if sandbox == place[0]) >= OF_SANDBOX:
             raise _too_many(OF_SANDBOX, " of this sandbox")
+        return self._counted(place)
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """A place for a request that another server answers, and counts too. Raises Limited when none is free."""
+        place = self._counted(("", None))
+        try:
+            yield
+        finally:
+            self.give_back(place)
+
+    def _counted(self, place: Place) -> Place:
         most = min(IN_ALL, self._most)
         if self._counts.total() >= most:
             raise _too_many(most, "")
@@ -94,9 +109,16 @@ class Closing(Event):
     """Set when the server begins to stop, `since` a moment of the monotonic clock."""
 
     since: float | None = None
+    announced: float | None = None
+    """When the server began to be unready: it serves all the same until this is set."""
+
+    def announce(self) -> None:
+        """The server is going to stop."""
+        self.announced = self.announced or monotonic()
 
     def set(self) -> None:
         """The server stops."""
+        self.announce()
         self.since = self.since or monotonic()
         super().set()
 
@@ -128,8 +150,12 @@ class Server:
     """Requests that wait for something."""
     closing: Closing = field(default_factory=Closing)
     """Set when the server stops: a request that waits for something waits no longer."""
+    drain: float = 0.0
+    """Seconds that the server goes on after SIGTERM, not ready, so that a proxy sends nothing more."""
     certifying: set[str] = field(default_factory=set)
     """The sandboxes in which a receiver is being certified."""
+    requests: Requests = field(default_factory=Requests)
+    """Counts of the requests that were answered."""
     listeners: list[Callable[[Trace, Sequence[str]], None]] = field(default_factory=list)
     """Called with every request once it is answered, and its warnings."""
     followers: set[Any] = field(default_factory=set)
@@ -138,9 +164,21 @@ class Server:
     """Files that are packed, or on their way to a reader."""
 
     @property
+    def is_leaving(self) -> bool:
+        """Whether other servers are to ask nothing more of this one: in a moment it closes their connections."""
+        announced = self.closing.announced
+        return announced is not None and monotonic() >= announced + self.drain - FAREWELL
+
+    @property
     def sender(self) -> Sender:
         """What posts deliveries."""
         return self.courier.sender
+
+    def is_used(self, entry: Entry) -> bool:
+        """Whether a sandbox is to stay in memory: somebody follows it, or it sends."""
+        world = entry.world
+        is_followed = any(place.incarnation == entry.incarnation for place in self.followers)
+        return is_followed or world.is_advancing or bool(world.in_progress or self.courier.posting.in_flight(world))
 
     def knows_admin(self, given: bytes | None) -> bool:
         """Whether this is the admin key; False if none is set."""

@@ -24,7 +24,7 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print what was 
     "-o",
     type=click.Path(dir_okay=False, writable=True, allow_dash=True, path_type=Path),
     metavar="FILE",
-    help="Where it goes, - for standard output; without it to SANDBOX.world.",
+    help="Where it goes, - for standard output; without it to SANDBOX.sandbox.",
 )
 @click.option("--history", is_flag=True, help="With the steps that are kept, so that earlier moments can be had.")
 @click.option("--requests", is_flag=True, help="With the requests that are kept, as `record` does.")
@@ -47,7 +47,7 @@ def export(
         return await running.download("/export", {"history": history, "requests": requests, "secrets": not no_secrets})
 
     file = answer_of(server, sandbox, admin_key, asked)
-    to = output or Path(f"{sandbox}.world")
+    to = output or Path(f"{sandbox}.sandbox")
     if str(to) == "-":
         sys.stdout.buffer.write(file)
         return
@@ -63,9 +63,14 @@ def export(
 @click.command("import", context_settings=_SETTINGS)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True, path_type=Path))
 @click.option("--deliver", is_flag=True, help="Deliver new events to webhooks.")
+@click.option(
+    "--drop-unfit", is_flag=True, help="Leave out what does not fit the contract, what refers to it, and the history."
+)
 @of_a_server_by_admin
 @_as_json
-def import_(file: Path, deliver: bool, server: str, sandbox: str, admin_key: str | None, as_json: bool) -> None:
+def import_(
+    file: Path, deliver: bool, drop_unfit: bool, server: str, sandbox: str, admin_key: str | None, as_json: bool
+) -> None:
     """Replace a sandbox of a running server with the one in FILE (- for standard input)."""
     try:
         data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
@@ -73,11 +78,12 @@ def import_(file: Path, deliver: bool, server: str, sandbox: str, admin_key: str
         raise Unusable(f"{file}: {error.strerror or error}.") from None
 
     async def asked(running: RunningServer) -> dict[str, Any]:
-        found: dict[str, Any] = await running.upload("/import", data, {"deliver": deliver})
+        query = {"deliver": deliver, "drop_unfit": drop_unfit}
+        found: dict[str, Any] = await running.upload("/import", data, query)
         return found
 
     made = answer_of(server, sandbox, admin_key, asked, may_be_new=True)
-    shown, was = made["sandbox"], made["replaced"]
+    shown, was, left_out = made["sandbox"], made["replaced"], made["left_out"]
     journal = "stays" if was["keeps_requests"] else "is replaced by that of the file"
     text = (
         f"{shown['name']} is the sandbox of {file}: step {shown['step']}, {counted(shown['records'], 'record')}, "
@@ -87,4 +93,8 @@ def import_(file: Path, deliver: bool, server: str, sandbox: str, admin_key: str
         f"  address   {shown['base_url']}\n"
         f"  API key   {shown['credentials']['private_key']}"
     )
+    if left_out is not None:
+        from ..files.admitting import LeftOut
+
+        text += "\nLeft out: " + "\n  ".join((f"{LeftOut(**left_out)}.", *left_out["reasons"]))
     tell(made, text, as_json=as_json)

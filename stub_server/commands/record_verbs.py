@@ -55,9 +55,11 @@ def record(
         sys.stdout.buffer.write(file)
         return
     write_private(to, file)
-    from ..files.recording import about_of
+    from ..app import data_dir
+    from ..files.fitting import Shapes
+    from ..files.recording import outline
 
-    about = about_of(file)
+    about = outline(file, Shapes(data_dir("fixtures")).check).about
     count, left_out = about["recorded"], about["left_out"]
     text = f"{to} holds {counted(count, 'request')} to the sandbox {sandbox}, {len(file):,} bytes."
     if left_out:
@@ -104,6 +106,9 @@ def replay(
     rate limit or the connection, requests without an answer or a body, certifications and verifications, and requests
     to other sandboxes and earlier snapshots.
 
+    A recording of another contract is converted, and all its requests are sent. Answers that differ are listed by
+    operation: those that are the same once converted, and the others.
+
     --list and --show print the requests. --until N --serve serves the sandbox as it was before request N.
 
     No server is needed. Exit code 0 if all compared answers are the same, 1 with a diff of the first that is not, 2 for
@@ -137,13 +142,31 @@ def replay(
     reasons = {name: {"count": len(idents), "ids": idents[:_MOST_IDS]} for name, idents in outcome.aside.items()}
     text = f"{outcome.compared:,} answers of {outcome.requests:,} requests are the same"
     text += f", {aside:,} {'was' if aside == 1 else 'were'} left aside: {_reasons(outcome.aside)}." if aside else "."
+    if outcome.contract is not None and (outcome.converted or outcome.differing):
+        text += "\n" + _other_contract(outcome.contract, outcome.converted, outcome.differing)
     if request is not None:
         query = f"?{request['query']}" if request["query"] else ""
         asked = printable(f"{request['id']} {request['method']} {request['path']}{query}")
         text += f"\n{asked} is answered differently:\n{outcome.diff}"
     told |= {"aside": aside, "aside_by_reason": reasons, "request": shown, "diff": outcome.diff or None}
+    told["contract"] = None
+    if outcome.contract is not None:
+        told["contract"] = dict(outcome.contract) | {"converted": outcome.converted, "differing": outcome.differing}
     tell(told, text, as_json=as_json)
     sys.exit(0 if request is None else 1)
+
+
+def _other_contract(
+    contract: Mapping[str, str], converted: Mapping[str, Sequence[str]], differing: Mapping[str, Sequence[str]]
+) -> str:
+    """Which answers to a recording of another contract differ, by operation."""
+    named = f"{contract['version']}, {contract['digest'][:12]}" if contract["version"] else "it does not say which"
+    text = f"The recording is of another contract ({named})."
+    for what, found in (("the same once converted", converted), ("not the same even then", differing)):
+        if found:
+            each = ", ".join(printable(f"{name} {len(idents)}") for name, idents in sorted(found.items()))
+            text += f"\n  {what}: {each}"
+    return text
 
 
 def _opened(
@@ -160,10 +183,9 @@ def _opened(
     """List the requests of a recording, show one, or serve the state before one. Raises BadFile."""
     from ..app import data_dir
     from ..files.fitting import Shapes
-    from ..files.recording import about_of, cut_before, requests_of
+    from ..files.recording import cut_before, outline
 
-    check = Shapes(data_dir("fixtures")).check
-    requests = requests_of(data, check)
+    _, about, requests = outline(data, Shapes(data_dir("fixtures")).check)
     number = show if show is not None else until
     if number is not None and number > len(requests):
         raise Unusable(f"The recording has {len(requests)} requests.")
@@ -173,12 +195,12 @@ def _opened(
         from .. import serving
         from ..replay.session import settings_of
 
-        settings = settings_of(about_of(data), len(requests), overlays, scenario)
+        settings = settings_of(about, len(requests), overlays, scenario)
         with NamedTemporaryFile(suffix=".stub") as cut:
             if until is None:
                 cut.write(data)
             else:
-                cut_before(cut, data, check, until)
+                cut_before(cut, data, until)
             cut.flush()
             as_it_was = replace(
                 settings, host="127.0.0.1", port=port, base_url=None, admin_key=None, restore=Path(cut.name)

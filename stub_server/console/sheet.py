@@ -104,7 +104,7 @@ class Sheet:
     def blanks(self) -> list[str]:
         """What in the command is to be replaced, because neither the contract nor the world has a value for it."""
         blank = [_blank(raw["name"]) for raw in self._parameters() if raw.get("required") and not self._value_of(raw)]
-        return [*blank, *(["FILE"] if self.operation.upload is not None else [])]
+        return [*blank, *(["FILE"] if self.operation.uploads else [])]
 
     @property
     def curl(self) -> str:
@@ -126,8 +126,8 @@ class Sheet:
             operation.method, path, urlencode(query), headers, body.encode(), self.world.url, has_admin_key=has_key
         )
         success = next((each for status, each in operation.responses.items() if status < 300), None)
-        if operation.upload is not None:
-            told = f"{told} -H 'Content-Type: {operation.upload}' --data-binary @FILE"
+        if operation.uploads:
+            told = f"{told} -H 'Content-Type: {operation.uploads[0]}' --data-binary @FILE"
         elif success is not None and success.media and not any(map(_is_text, success.media)):
             told = f"{told} -o {path.rpartition('/')[2]}"
         return told or ""

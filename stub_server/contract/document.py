@@ -32,7 +32,7 @@ class Response(NamedTuple):
 class Operation(NamedTuple):
     """One operation as the contract describes it. `scheme` is None if it needs no credential.
 
-    `upload` is the media type of a body that is a file and no JSON. One that `takes_key` has an Idempotency-Key.
+    `uploads` are the media types of a body that is a file and no JSON. One that `takes_key` has an Idempotency-Key.
     """
 
     id: str
@@ -45,7 +45,7 @@ class Operation(NamedTuple):
     parameters: tuple[Parameter, ...]
     body: Json | None
     body_required: bool
-    upload: str | None
+    uploads: tuple[str, ...]
     takes_key: bool
     responses: Mapping[int, Response]
     raw: Json
@@ -162,7 +162,7 @@ class Document:
             parameters=parameters,
             body=body["content"][JSON].get("schema", {}) if body and JSON in body["content"] else None,
             body_required=bool(body and body.get("required") and JSON in body["content"]),
-            upload=next(iter(body["content"]), None) if body and JSON not in body["content"] else None,
+            uploads=tuple(body["content"]) if body and JSON not in body["content"] else (),
             takes_key=any(p.place == "header" and p.name.lower() == "idempotency-key" for p in parameters),
             responses={code: self._response(code, r) for code, r in _by_status(raw["responses"], where)},
             raw=raw,

@@ -94,6 +94,8 @@ class Posting:
                     attempt = self._attempt(world, timer)
                     if attempt is None:
                         return None
+                if world.log.stored is not None:  # what is sent must not be undone
+                    await world.log.stored()
                 begun = world.clock.now if world.is_advancing else world.clock.read()
                 sender = self._abroad if attempt.webhook.hidden.get(ABROAD) else self._sender
                 disturbed = disturbance(world, attempt.webhook, attempt.log)

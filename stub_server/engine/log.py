@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Protocol
 from weakref import WeakKeyDictionary
@@ -26,10 +26,11 @@ class Bounded(Protocol):
 class Budget:
     """What the logs (or journals, or inboxes) of all worlds of a server may take together, in bytes."""
 
-    __slots__ = ("_logs", "most", "used")
+    __slots__ = ("_logs", "most", "steps", "used")
 
     def __init__(self, most: int = MOST_BYTES_IN_ALL) -> None:
         self.most, self.used = most, 0
+        self.steps = 0  # that were recorded in sandboxes whose logs share it
         # A world that is dropped must not be held by what it shares. In order, so that ties are decided alike.
         self._logs: WeakKeyDictionary[Bounded, None] = WeakKeyDictionary()
 
@@ -55,7 +56,7 @@ class Log:
     The oldest steps go when there are too many; what they did stays done. `is_kept` is False of a past that is lived.
     """
 
-    __slots__ = ("__weakref__", "_most", "_steps", "budget", "number", "size", "writer")
+    __slots__ = ("__weakref__", "_most", "_steps", "budget", "number", "size", "stored", "writer")
     is_kept = True  # whether a step's size is asked for
 
     def __init__(self, most: int, budget: Budget) -> None:
@@ -64,6 +65,7 @@ class Log:
         self._steps: deque[Step] = deque()
         self.size = self.number = 0
         self.writer: Callable[[Step], None] | None = None  # writes steps down where they outlive the process
+        self.stored: Callable[[], Awaitable[None]] | None = None  # waits until they are
 
     def append(self, step: Step) -> None:
         """Keep a step, after it was written down; it must be the next one."""
@@ -111,7 +113,7 @@ class Log:
 
     def close(self) -> None:
         """Give the memory of a world that is no more back to the others. A step that it still takes is not kept."""
-        self._most, self.writer = 0, None
+        self._most, self.writer, self.stored = 0, None, None
         while self._steps:
             self._forget()
 

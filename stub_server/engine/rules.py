@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..contract.converting import Converter
 from ..contract.document import Lifecycle
 from ..domain.deliveries import SCHEDULES
 from ..kernel.record import Body
@@ -36,7 +37,7 @@ class Rules:
 
     `lifecycles` and `changes` (the event types of each change that moves no state) by schema name; `payload_keys` by
     event type; `defaults` by schema name; `banks` are ISPB and name of where payers have their accounts, each as often
-    as it is likely; `settings` are those that a new sandbox has.
+    as it is likely; `converter` knows the contract that is served; `settings` are those that a new sandbox has.
     """
 
     layout: Layout
@@ -45,5 +46,6 @@ class Rules:
     payload_keys: Mapping[str, str]
     defaults: Mapping[str, Body]
     banks: tuple[tuple[str, str], ...]
+    converter: Converter
     base_url: str
     settings: SandboxSettings

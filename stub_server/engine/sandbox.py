@@ -126,6 +126,7 @@ class Sandbox:
         if self.is_broken:
             raise broken(self.name)
         self.log.append(step)
+        self.log.budget.steps += 1
         try:
             if reached is None:
                 self.fold(step, opened)

@@ -1,6 +1,7 @@
 """One attempt to deliver: sign, post, and describe the outcome."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -35,6 +36,8 @@ class Sender:
     ) -> None:
         self._version, self._wall, self.local = version, wall, local
         self.connections = Connections(local=local, resolve=resolve)
+        self.results: Counter[str] = Counter()
+        """How many attempts were made, by their error or `delivered`."""
 
     async def attempt(
         self, delivery: Delivery, timeout: float, limits: set[asyncio.Timeout] | None = None
@@ -57,6 +60,7 @@ class Sender:
             error = error_of(answer.status)
         except Failed as failed:
             error = failed.error
+        self.results[error or "delivered"] += 1
         return AttemptOutcome(
             status=answer.status if answer else None,
             body=answer.body if answer else None,

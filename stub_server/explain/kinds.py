@@ -122,6 +122,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "http_version_not_supported": Kind(CONTRACT, "Requests are HTTP/1.1 or HTTP/1.0.", None, False),
         "sandbox_unavailable": Kind(RULE, "A broken sandbox serves nothing until it is reset.", None, False),
         "store_unavailable": Kind(RULE, "The store takes no changes: its disk may be full.", None, False),
+        "server_stopping": Kind(RULE, "A server that stops is not ready. The same again, later.", None, False),
         "admin_key_required": Kind(AUTH, "The control surface asks for the admin key.", None, False),
     }
 )  # fmt: skip

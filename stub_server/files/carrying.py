@@ -1,21 +1,21 @@
-"""Worlds that are carried in files: packed on one server, read and judged on another."""
+"""Sandboxes that are carried in files: packed on one server, read and judged on another."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from ..engine.rules import Rules
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step
 from ..kernel.clock import ClockState, wall_ms
 from ..kernel.record import Body
-from .building import build
-from .fitting import Shapes, check_built, misfits
-from .package import RECORDING, BadFile, is_readable, pack, unpack
+from .admitting import Admitted, admit
+from .fitting import Fitting, Shapes
+from .package import RECORDING, BadFile, digest_of, is_readable, pack, unpack
 from .parts import Unreadable
-from .pinned import Pinned, Shared, head_line, pin, strangers
+from .pinned import Pinned, head_line
 from .reading import Reader
 from .secrets import adopted, blanked
 from .state import WorldState, capture
@@ -24,38 +24,18 @@ from .writing import Change, as_it_is, state_lines, step_line, use_line
 MOST_SNAPSHOTS = 20
 
 
-class Carried(NamedTuple):
-    """What was read of a file: the state, the newest steps that led there, and what each snapshot is called and was.
-
-    `requests` are those of a recording, which led there too.
-    """
-
-    state: WorldState
-    steps: Sequence[Step]
-    snapshots: Sequence[tuple[Body, WorldState]] = ()
-    requests: Sequence[Body] = ()
-
-
-class Admitted(NamedTuple):
-    """What a file brings: a world, its newest steps, which its log has not yet, its snapshots and its requests."""
-
-    world: Sandbox
-    steps: Sequence[Step]
-    snapshots: Sequence[Pinned]
-    requests: Sequence[Body]
-
-
 def write_world(
     file: IO[bytes],
     state: WorldState,
     steps: Sequence[Step],
+    contract: Body,
     snapshots: Sequence[Pinned] = (),
     *,
     secrets: bool = True,
 ) -> None:
     """Write the file of a state that nobody else has; with the newest steps that led there it holds the way as well.
 
-    Raises BadFile for a world that is too large.
+    Raises BadFile for a sandbox that is too large.
     """
     change: Change = as_it_is if secrets else blanked
 
@@ -68,7 +48,7 @@ def write_world(
             yield head_line(name, description, now, created_at)
             yield from state_lines(pinned, change)
 
-    pack(file, lines(), secrets=secrets)
+    pack(file, lines(), contract, secrets=secrets)
 
 
 def world_lines(state: WorldState, steps: Sequence[Step], change: Change, *, secrets: bool) -> Iterator[bytes]:
@@ -95,45 +75,45 @@ def without_replies(step: Step) -> Step:
     return step._replace(saved=None, forgotten_replies=())
 
 
+class Imported(NamedTuple):
+    """What a file brings: a sandbox, and the requests of a recording, which led to it too."""
+
+    admitted: Admitted
+    requests: Sequence[Body]
+
+
 class Customs:
     """Reads files for one server, and lets in what fits."""
 
-    def __init__(self, fixtures: Path, secret: bytes) -> None:
-        self._shapes, self._secret = Shapes(fixtures), secret
+    def __init__(self, fixtures: Path, secret: bytes, rules: Rules) -> None:
+        self._shapes, self._secret, self._rules = Shapes(fixtures), secret, rules
 
-    def admit(self, data: bytes | bytearray, name: str, keep: int, empty: Callable[[str, int], Sandbox]) -> Admitted:
+    def admit(
+        self,
+        data: bytes | bytearray,
+        name: str,
+        keep: int,
+        empty: Callable[[str, int], Sandbox],
+        *,
+        drop_unfit: bool = False,
+    ) -> Imported:
         """What a file brings, under a name, with at most so many of its steps.
 
-        `empty` makes a world without records of a scenario and a seed. Raises BadFile.
+        `empty` and `drop_unfit` are as for `admitting.admit`. Raises BadFile.
         """
-        state, steps, snapshots, requests = self._read(data, name, keep)
-        world = empty(state.scenario, state.seed)
-        settle(world, Carried(state, steps), self._shapes, self._secret, resumed(state.clock))
-        shared, pinned = Shared(), []
-        shared.share(state)
-        for told, was in snapshots:
-            where = f"snapshot {told['name']}: "
-            for reason in strangers(state, was):
-                raise BadFile("damaged", f"The file is damaged: {where}{reason}.")
-            shared.share(was)
-            copy = empty(was.scenario, was.seed)
-            _judge(copy, self._shapes, was, (), partial(pin, copy, was, self._secret), where)
-            pinned.append(Pinned(told["name"], told["description"], told["now"], told["created_at"], copy))
-        return Admitted(world, steps, pinned, requests)
-
-    def _read(self, data: bytes | bytearray, name: str, keep: int) -> Carried:
         snapshots: dict[str, tuple[Body, Reader]] = {}
         reading = unpack(data, self._shapes.check)
         _, header = next(reading)  # a file without one is refused
         keyless, requests = header["format"] == RECORDING, []
         rewrite = adopted(self._secret, name, anew=not header["secrets"], keyless=keyless)
-        reader = own = Reader(rewrite, keep)
+        fitting = Fitting(self._rules, self._shapes, digest_of(header))
+        reader = own = Reader(rewrite, keep, fitting)
         try:
             for kind, body in reading:
                 if kind == "snapshot":
                     if body["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
                         raise Unreadable(f"a snapshot {body['name']} too many")
-                    reader = Reader(rewrite)
+                    reader = Reader(rewrite, fitting=fitting.afresh())
                     snapshots[body["name"]] = body, reader
                 elif reader is not own and kind in ("step", "use"):
                     raise Unreadable(f"a line {kind!r} in a snapshot")
@@ -143,33 +123,12 @@ class Customs:
                     own.read("step", body)
                 elif kind not in ("recording", "outside"):  # which a replay alone asks for
                     reader.read(kind, body)
-            states = [(told, of.state) for told, of in snapshots.values()]
-            return Carried(own.state, own.steps[-keep:] if keep else (), states, requests)
+            found = admit(own, snapshots.values(), empty, self._secret, resumed, drop_unfit=drop_unfit)
         except Unreadable as error:
             raise BadFile("damaged", f"The file is damaged: {error}.") from None
-
-
-def settle(world: Sandbox, carried: Carried, shapes: Shapes, secret: bytes, clock: ClockState) -> None:
-    """Fill an empty world with what was read, if it can live here. Its log has no steps yet. Raises BadFile."""
-    _judge(world, shapes, carried.state, carried.steps, partial(build, world, carried.state, secret, clock))
-
-
-def _judge(
-    world: Sandbox, shapes: Shapes, state: WorldState, steps: Sequence[Step], fill: Callable[[], None], where: str = ""
-) -> None:
-    """Fill a world with a state that fits. Raises BadFile."""
-    reasons = misfits(world.rules, shapes, state, steps)
-    if not reasons:
-        try:
-            fill()
-            reasons = check_built(world)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError) as error:
-            message = f"The file is damaged: {where}its records do not go together ({error!r})."
-            raise BadFile("damaged", message) from None
-    if reasons:
-        raise BadFile("unfit", *(where + reason for reason in reasons))
+        return Imported(found, requests)
 
 
 def resumed(clock: ClockState) -> ClockState:
-    """The clock of a world that was carried: a running one runs on from the instant at which it was packed."""
+    """The clock of a sandbox that was carried: a running one runs on from the instant at which it was packed."""
     return clock if clock.frozen else clock._replace(offset=clock.now - wall_ms())

@@ -1,30 +1,35 @@
-"""Whether a world from elsewhere can live here: its lines, its records against the served contract, its laws."""
+"""Whether data from elsewhere fits here: its lines, its records against the served contract, its laws."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from copy import copy
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from ..audit.invariants import broken
+from ..contract.converting import Fault
 from ..contract.formats import formats
-from ..contract.schema import ContractViolation, Schemas, Validator
-from ..contract.source import read
+from ..contract.schema import Schemas, Validator
+from ..contract.source import Json, read
 from ..domain.api_keys import PRIVATE, PRIVATE_LENGTH, PUBLIC, PUBLIC_LENGTH, digest
 from ..engine.jobs import JOBS
 from ..engine.rules import Rules
 from ..engine.sandbox import Sandbox
-from ..engine.step import Step
+from ..engine.step import ReplyKey, Saved, Step
+from ..events.log import Event
 from ..events.signing import new_key
 from ..kernel.clock import parse_iso
 from ..kernel.ids import derived_text
-from ..kernel.record import Record
-from ..kernel.timers import SENDING
-from ..store.table import Table, place, whole
+from ..kernel.record import Body, Record
+from ..kernel.text import counted
+from ..kernel.timers import SENDING, TimerData
+from ..store.table import Table, encoded, place, whole
+from ..store.tables import TableSpec
 from .package import BadFile
 from .state import WorldState
 
@@ -36,10 +41,10 @@ _ID = (1 << 128) - 1  # of a record's key
 
 
 class Shapes:
-    """Holds the lines of a file to their schemas, `world-file.yaml` of the fixtures, read when first needed."""
+    """Holds the lines of a file to their schemas, `sandbox-file.yaml` of the fixtures, read when first needed."""
 
     def __init__(self, fixtures: Path) -> None:
-        self._path = fixtures / "world-file.yaml"
+        self._path = fixtures / "sandbox-file.yaml"
         self._compiled: dict[str, Validator] = {}
 
     def check(self, kind: str, body: Any) -> None:
@@ -73,67 +78,152 @@ def _anything(text: str) -> bool:
     return True
 
 
-def misfits(rules: Rules, shapes: Shapes, state: WorldState, steps: Iterable[Step]) -> list[str]:
-    """What of a state, and of what its steps replaced, does not fit the contract that this server serves."""
-    found: list[str] = []
-    for reason in _reasons(rules, shapes, state, steps):
-        found.append(reason)
-        if len(found) >= SHOWN:
-            break
-    return found
+class Fitting:
+    """Holds what is read of one sandbox to the contract that is served, and converts it if it is of another one.
+
+    `unfit` has why versions, events (by their ids) and saved replies (by their keys) do not fit. `is_other` says
+    whether the data is of another contract, as far as anybody knows.
+    """
+
+    def __init__(self, rules: Rules, shapes: Shapes, digest: str | None) -> None:
+        """`digest` is that of the contract that the data is of, None where nobody knows."""
+        self._rules, self._shapes, self._converter = rules, shapes, rules.converter
+        self.is_other = digest != rules.converter.contract["digest"]
+        self._made: dict[bytes, bytes] = {}  # what became of bytes: of equal ones the same
+        self.unfit: dict[Hashable, list[Fault]] = {}
+
+    def afresh(self) -> Fitting:
+        """One for another state of the same sandbox, with which this one shares what it has made."""
+        other = copy(self)
+        other.unfit = {}
+        return other
+
+    def reasons(self, state: WorldState, steps: Iterable[Step]) -> list[str]:
+        """What of a state and of the steps that led to it does not fit.
+
+        A line for each table and JSON pointer, with the number of records. Raises BadFile for a state without its own
+        merchant.
+        """
+        if state.home not in state.owned:
+            raise BadFile("unfit", f"merchant {state.home}: the sandbox's own merchant is missing")
+        found: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
+        jobs = [
+            ("timers", str(t[1]), Fault("/job", f"there is no job {t[2][:80]!r}"))
+            for t in state.timers.values()
+            if not is_job(t)
+        ]
+        unfit = (
+            (table, ident, fault)
+            for table, thing, ident in _things(state, steps)
+            for fault in self.unfit.get(thing, ())
+        )
+        for table, ident, (pointer, reason) in chain(jobs, unfit if self.unfit else ()):
+            if len(found) < SHOWN or (table, pointer) in found:
+                found.setdefault((table, pointer), (reason, {}))[1][ident] = None
+        return [
+            f"{table} {pointer}".rstrip()
+            + f": {reason} ({counted(len(idents), 'record')}), such as {next(iter(idents))}"
+            for (table, pointer), (reason, idents) in found.items()
+        ]
+
+    def record(self, table: str, record: Record) -> Record:
+        """A version as the served contract has it."""
+        spec, faults = self._rules.layout.tables.get(table), [Fault("", "there is no such table")]
+        if spec is not None:
+            schema, before = self._converter.record(spec.schema), orjson.loads(record.public)
+            public, faults = self._fitted(schema, before)
+            if public is not before:
+                record = record._replace(public=self._made.setdefault(record.public, encoded(public)))
+            if not faults:
+                faults = self._faults_within(table, spec, record, public)
+        if faults:
+            self.unfit[record] = faults
+        return record
+
+    def _fitted(self, schema: Json, value: Json) -> tuple[Json, list[Fault]]:
+        converter = self._converter
+        if self.is_other:
+            value = converter.converted(schema, value)
+        return value, [] if converter.fits(schema, value) else converter.faults(schema, value)
+
+    def _faults_within(self, table: str, spec: TableSpec, record: Record, public: Body) -> list[Fault]:
+        if public["id"] != record.id or record.key != place(parse_iso(public[spec.created]), record.id):
+            return [Fault("/id", "its id or its time of creation is another inside")]
+        fault = self._shapes.hidden(table, orjson.loads(whole(table, record)))
+        return [] if fault is None else [Fault(*f"hidden{fault}".split(": ", 1))]
+
+    def shown(self, table: str, public: Body) -> Body:
+        """The public part of a version as the served contract has it; nothing is noted."""
+        spec = self._rules.layout.tables.get(table)
+        if spec is None or not self.is_other:
+            return public
+        made: Body = self._converter.converted(self._converter.record(spec.schema), public)
+        return made
+
+    def event(self, event: Event) -> Event:
+        """An event that shows its record as the served contract has it."""
+        if event.type not in self._rules.payload_keys:
+            self.unfit[event.id] = [Fault("/type", f"the contract has no event {event.type[:80]!r}")]
+        elif self.is_other:
+            shown = event.resource
+            if shown not in self._made:
+                before = orjson.loads(shown)
+                after = self._converter.converted(self._converter.resource(event.type), before)
+                self._made[shown] = shown if after is before else encoded(after)
+            event = event._replace(resource=self._made[shown])
+        return event
+
+    def reply(self, key: ReplyKey, saved: Saved) -> Saved:
+        """A saved reply as the served contract has it, if it describes it."""
+        _, method, path, _ = key
+        schema = self._converter.answer(method, path, saved.status) if self.is_other else None
+        if schema is None:
+            return saved
+        try:
+            before = orjson.loads(saved.body)
+        except ValueError:
+            return saved
+        body, faults = self._fitted(schema, before)
+        if faults:
+            self.unfit[key] = faults
+        return saved if body is before else saved._replace(body=encoded(body))
 
 
-def _reasons(rules: Rules, shapes: Shapes, state: WorldState, steps: Iterable[Step]) -> Iterator[str]:
-    if state.home not in state.owned:
-        yield f"merchant {state.home}: the sandbox's own merchant is missing"
+def _things(state: WorldState, steps: Iterable[Step]) -> Iterator[tuple[str, Hashable, str]]:
+    """(table, thing as `unfit` has it, id) of what a state and steps hold, what steps replaced included."""
+    events, replies = [*state.events], [*state.replies]
     for owned in state.owned.values():
-        for name, rows in owned.rows.items():
-            for record in rows.values():
-                yield from _misfit(rules, shapes, name, record)
-    for event in state.events:
-        if event.type not in rules.payload_keys:
-            yield f"event {event.id}: the contract has no event {event.type[:80]!r}"
-    for timer in state.timers.values():
-        if timer[2] not in JOBS and timer[2] != SENDING:
-            yield f"timer {timer[1]}: there is no job {timer[2][:80]!r}"
+        for table, rows in owned.rows.items():
+            yield from ((table[:40], record, record.id) for record in rows.values())
     for step in steps:
-        for name, record, before in step.puts:
-            yield from _misfit(rules, shapes, name, record)
-            if before is not None:
-                yield from _misfit(rules, shapes, name, before)
-        for name, record in step.drops:
-            yield from _misfit(rules, shapes, name, record)
+        parts = () if step.restored is None else step.restored.parts
+        for puts, drops in ((step.puts, step.drops), *((part.puts, part.drops) for part in parts)):
+            for table, record, before in puts:
+                yield from ((table[:40], each, record.id) for each in (record, before) if each is not None)
+            yield from ((table[:40], record, record.id) for table, record in drops)
+        events += (*step.events, *step.forgotten_events)
+        replies += [key for key, _ in (*((step.saved,) if step.saved else ()), *step.forgotten_replies)]
+    yield from (("events", event.id, event.id) for event in events)
+    yield from (("saved replies", key, " ".join(key[1:])) for key in replies)
 
 
-def _misfit(rules: Rules, shapes: Shapes, name: str, record: Record) -> Iterator[str]:
-    spec = rules.layout.tables.get(name)
-    if spec is None:
-        yield f"{name[:40]} {record.id}: there is no such table"
-        return
-    public = orjson.loads(record.public)
-    try:
-        rules.layout.checks[spec.schema](public)
-    except ContractViolation as error:
-        yield f"{name} {record.id}: {error}"
-        return
-    if public["id"] != record.id or record.key != place(parse_iso(public[spec.created]), record.id):
-        yield f"{name} {record.id}: its id or its time of creation is another inside"
-    fault = shapes.hidden(name, orjson.loads(whole(name, record)))
-    if fault is not None:
-        yield f"{name} {record.id}: hidden{fault}"
+def is_job(timer: TimerData) -> bool:
+    """Whether the server knows what a timer is for."""
+    return timer[2] in JOBS or timer[2] == SENDING
 
 
-def check_built(world: Sandbox) -> list[str]:
-    """What is wrong with a world that was built of records that each fit: unique keys, and laws of all together."""
-    found = list(islice(chain(_given_again(world), _shown_again(world)), SHOWN))
-    if found:
-        return found
-    for store in world.stores.values():
-        for table in store.tables.values():
-            found = list(_clashes(table))
-            if found:
-                return found[:SHOWN]
-    return list(islice(broken(world), SHOWN))
+def faults_of(world: Sandbox) -> Iterator[str]:
+    """What is wrong with a sandbox that was built of records that each fit: unique keys, and laws of all together.
+
+    What is found first hides the rest.
+    """
+    clashes = (_clashes(table) for store in world.stores.values() for table in store.tables.values())
+    for found in (chain(_given_again(world), _shown_again(world)), *clashes, broken(world)):
+        first = next(found, None)
+        if first is not None:
+            yield first
+            yield from found
+            return
 
 
 def _given_again(world: Sandbox) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The file that carries one world: lines of JSON, packed with gzip and sealed, read no further than is promised."""
+"""The file that carries one sandbox: lines of JSON, packed with gzip and sealed, read no further than is promised."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
+from types import MappingProxyType
 from typing import IO, Any
 
 import orjson
 
+from ..kernel.record import Body
 from ..kernel.sizes import has_more_values, is_deeper_than
 from ..version import __version__
 
-FORMAT, VERSION = "stub.world", 1
-RECORDING = "stub.recording"  # a world and what was asked of it afterwards
-_OTHERS = {
-    FORMAT: "This file holds a sandbox and no requests: `stub-server import` reads it.",
-}
-MEDIA = "application/vnd.stub.world+gzip"
+FORMAT, VERSION = "stub.sandbox", 2
+RECORDING = "stub.recording"  # a sandbox and what was asked of it afterwards
+_FORMER = MappingProxyType(
+    {"stub.world": FORMAT, "world": "sandbox"}
+)  # what formats and lines were called in version 1
+MEDIA = "application/vnd.stub.sandbox+gzip"
 MOST_BYTES = 256 * 1024 * 1024  # packed, and unpacked
 LONGEST_LINE = 4 * 1024 * 1024  # bytes: four of the largest bodies. Reading one holds up everybody
 MOST_VALUES = 100_000  # of a line: five of the largest bodies
@@ -46,10 +48,15 @@ def is_readable(line: bytes) -> bool:
     return len(line) <= LONGEST_LINE and line.count(b",") <= MOST_VALUES and _brackets(line) <= MOST_VALUES
 
 
-def pack(file: IO[bytes], lines: Iterable[bytes], *, secrets: bool, kind: str = FORMAT) -> None:
-    """Write the file of these lines. Raises BadFile when it would be too large to be read, or finds no room."""
+def pack(file: IO[bytes], lines: Iterable[bytes], contract: Body | None, *, secrets: bool, kind: str = FORMAT) -> None:
+    """Write the file of these lines; `contract` is the one that the data is of, None where that is not known.
+
+    Raises BadFile when it would be too large to be read, or finds no room.
+    """
     seal, size, count = sha256(), 0, 0
-    header = {"format": kind, "version": VERSION, "server": __version__, "secrets": secrets}
+    header: Body = {"format": kind, "version": VERSION, "server": __version__, "secrets": secrets}
+    if contract is not None:
+        header["contract"] = contract
     header["note"] = _NOTE if secrets else _NO_SECRETS
     with _in_room(), gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
         for line in _after(orjson.dumps({"header": header}), lines):
@@ -108,11 +115,18 @@ def unpack(
         raise _damaged("it has no end")
 
 
+def digest_of(header: Body) -> str | None:
+    """The digest of the contract that a file is of, None where it does not say."""
+    contract = header.get("contract")
+    return None if contract is None else str(contract["digest"])
+
+
 def _check_header(kind: str, body: Any, expected: Collection[str]) -> None:
     said = body.get("format") if kind == "header" and isinstance(body, dict) else None
+    said = _FORMER.get(said, said) if isinstance(said, str) else None
     is_ours = said in expected
-    if not is_ours and isinstance(said, str) and said in _OTHERS:
-        raise BadFile("foreign", _OTHERS[said])
+    if said == FORMAT and not is_ours:
+        raise BadFile("foreign", "This file holds a sandbox and no requests: `stub-server import` reads it.")
     version = body.get("version") if is_ours else None
     if not isinstance(version, int):
         raise BadFile("foreign", "This is no file of a sandbox: its first line does not say so.")
@@ -149,7 +163,8 @@ def _parsed(line: bytes, is_first: bool) -> tuple[str, Any]:
         if is_first:
             raise BadFile("foreign", "This is no file of a sandbox: its first line does not say so.")
         raise _damaged("a line is not JSON of one member")
-    return next(iter(value.items()))
+    kind, body = next(iter(value.items()))
+    return _FORMER.get(kind, kind), body
 
 
 def _lines(data: bytes | bytearray) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Reads back what lines of a world are made of: parts of records, events, timers, replies, the ends of lists."""
+"""Reads back what lines of a sandbox are made of: parts of records, events, timers, replies, the ends of lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..store.table import encoded, place
 
 
 class Unreadable(ValueError):
-    """Lines that are not those of a world; the message says what is wrong with them."""
+    """Lines that are not those of a sandbox; the message says what is wrong with them."""
 
 
 def ends(items: Iterable[Any], gone: list[int], back: list[list[Any]]) -> Ends:
@@ -35,11 +35,6 @@ def key_in(body: Body) -> int:
 def use_of(told: Any) -> Usage | None:
     """How a key was used."""
     return None if told is None else (told[0], told[1])
-
-
-def whole_event(body: Body) -> Event:
-    """An event that names nothing of what stands beside it."""
-    return event_of(body, part_of(body["resource"]), part_of(body["hidden"]))
 
 
 def part_of(value: Any) -> bytes:

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ..engine.sandbox import SILENT, Sandbox
+from ..engine.sandbox import Sandbox
 from ..events.log import Event
 from ..kernel.record import Record
-from .building import build
 from .state import WorldState
 
 
@@ -31,7 +30,7 @@ def head_line(name: str, description: str | None, now: int, created_at: int) -> 
 
 
 class Shared:
-    """What the states of one world have in common, once in memory: restoring compares versions by identity."""
+    """What the states of one sandbox have in common, once in memory: restoring compares versions by identity."""
 
     def __init__(self) -> None:
         self._records: dict[Record, Record] = {}
@@ -50,14 +49,8 @@ class Shared:
                 state.events[place] = held
 
 
-def pin(world: Sandbox, state: WorldState, secret: bytes) -> None:
-    """Fill an empty world with a snapshot's state; nobody is told of it."""
-    build(world, state, secret, state.clock)
-    world.held = SILENT
-
-
 def strangers(state: WorldState, snapshot: WorldState) -> Iterator[str]:
-    """What shows that a snapshot is not of the world whose state is given."""
+    """What shows that a snapshot is not of the sandbox whose state is given."""
     for name in ("scenario", "seed", "home", "seeded_keys"):
         if getattr(state, name) != getattr(snapshot, name):
             yield f"its {name} is another than the sandbox's"

@@ -1,4 +1,4 @@
-"""Reads the lines of a world back: a state, and steps, each with what it replaces in the state that it finds."""
+"""Reads the lines of a sandbox back: a state, and steps, each with what it replaces in the state that it finds."""
 
 from __future__ import annotations
 
@@ -6,42 +6,48 @@ from collections.abc import Callable
 from typing import Any
 
 from ..engine.rules import SandboxSettings
-from ..engine.step import Cause, Drop, Part, Put, Restored, Step, Used
+from ..engine.step import Cause, Drop, Part, Put, ReplyKey, Restored, Saved, Step, Used
+from ..events.log import Event
 from ..kernel.clock import ClockState
 from ..kernel.record import Body, Record
 from ..store.memory import Merchant
 from ..store.table import parted
+from .fitting import Fitting
 from .lots import events_in, records_in
-from .parts import Unreadable, ends, event_of, key_in, part_of, reply_key, reply_of, timer_of, use_of, whole_event
+from .parts import Unreadable, ends, event_of, key_in, part_of, reply_key, reply_of, timer_of, use_of
 from .state import Owned, WorldState
 
 Rewrite = Callable[[WorldState, str, Record], Record]
-"""(state, table, record) -> the record as it is to be read: with other secrets, where a world changes hands."""
+"""(state, table, record) -> the record as it is to be read: with other secrets, where a sandbox changes hands."""
 
 
 class Reader:
-    """Reads the lines of one world in their order: its state, then steps, each of which it is moved by.
+    """Reads the lines of one sandbox in their order: its state, then steps, each of which it is moved by.
 
-    `steps` are the newest steps that were read, at most so many; `restorations` those that went back in time. `rewrite`
-    is asked about every version of a record.
+    `restorations` are the steps that went back in time.
     """
 
-    def __init__(self, rewrite: Rewrite | None = None, keep: int = 0) -> None:
-        self._rewrite, self._keep = rewrite, keep
+    def __init__(self, rewrite: Rewrite | None = None, keep: int = 0, fitting: Fitting | None = None) -> None:
+        """`keep` at most so many steps. `rewrite`, then `fitting`, are asked about every version of a record."""
+        self._rewrite, self._keep, self.fitting = rewrite, keep, fitting
         self._owned: Owned | None = None
         self._state: WorldState | None = None
         self._apart: dict[bytes, bytes] = {}  # what records share of their hidden parts
         self._shown: list[bytes] = []  # what the records of the state show, in their order
-        self.skip = 0  # so many of the next steps are not kept: what they replace is not looked up
-        self.steps: list[Step] = []
+        self._steps: list[Step] = []
         self.restorations: list[Step] = []
 
     @property
     def state(self) -> WorldState:
         """The state as it is after what was read."""
         if self._state is None:
-            raise Unreadable("there is no world in it")
+            raise Unreadable("there is no sandbox in it")
         return self._state
+
+    @property
+    def steps(self) -> list[Step]:
+        """The newest steps that were read."""
+        return self._steps[-self._keep :] if self._keep else []
 
     def read(self, kind: str, body: Any) -> None:
         """Take a line. Raises Unreadable."""
@@ -62,17 +68,17 @@ class Reader:
         elif kind == "event":
             resource = body["resource"]
             shown = self._shown[resource] if isinstance(resource, int) else part_of(resource)
-            self.state.events.append(event_of(body, shown, part_of(body["hidden"])))
+            self.state.events.append(self._event(event_of(body, shown, part_of(body["hidden"]))))
         elif kind == "timer":
             timer = timer_of(body)
             self.state.timers[timer[1]] = timer
         elif kind == "reply":
-            key, saved = reply_of(body)
+            key, saved = self._reply(body)
             self.state.replies[key] = saved
         elif kind == "records":
             self._take_records(body)
         elif kind == "events":
-            self.state.events.extend(events_in(body, self._shown))
+            self.state.events.extend(map(self._event, events_in(body, self._shown)))
         elif kind == "timers":
             self.state.timers.update({timer[1]: tuple(timer) for timer in body})
         elif kind == "merchant":
@@ -82,14 +88,14 @@ class Reader:
         elif kind == "use":
             count, last = body["usage"]
             self.state.use(body["merchant"], body["key"], (count, last))
-        elif kind == "world":
+        elif kind in ("sandbox", "world"):  # the latter in directories of earlier formats
             self._begin(body)
         else:
             raise Unreadable(f"a line of an unknown kind, {kind[:40]!r}")
 
     def _begin(self, body: Body) -> None:
         if self._state is not None:
-            raise Unreadable("two worlds where one was expected")
+            raise Unreadable("two sandboxes where one was expected")
         self._state = WorldState(
             name=body["name"],
             scenario=body["scenario"],
@@ -112,14 +118,26 @@ class Reader:
         ident = body["id"]
         parts = parted(body["table"], part_of(body["hidden"]), self._apart)
         record = Record(ident, key_in(body), body["version"], part_of(body["public"]), *parts)
-        return record if self._rewrite is None else self._rewrite(self.state, body["table"], record)
+        return self._fitted(body["table"], record)
+
+    def _fitted(self, table: str, record: Record) -> Record:
+        if self._rewrite is not None:
+            record = self._rewrite(self.state, table, record)
+        return record if self.fitting is None else self.fitting.record(table, record)
+
+    def _event(self, event: Event) -> Event:
+        return event if self.fitting is None else self.fitting.event(event)
+
+    def _reply(self, body: Body) -> tuple[ReplyKey, Saved]:
+        key, saved = reply_of(body)
+        return key, saved if self.fitting is None else self.fitting.reply(key, saved)
 
     def _take_records(self, lot: Body) -> None:
         if self._owned is None:
             raise Unreadable("records that belong to nobody")
         table, records = lot["table"], records_in(lot, self._apart)
-        if self._rewrite is not None:
-            records = [self._rewrite(self.state, table, record) for record in records]
+        if self._rewrite is not None or self.fitting is not None:
+            records = [self._fitted(table, record) for record in records]
         self._owned.rows.setdefault(table, {}).update({record.key: record for record in records})
         self._shown.extend([record.public for record in records])
 
@@ -130,11 +148,6 @@ class Reader:
             raise Unreadable(f"step {body['number']} after step {state.step}")
         if any(now < before for now, before in zip(body["position"], state.position, strict=True)):
             raise Unreadable(f"step {body['number']} gives ids again: its position is before that of the step before")
-        if self.skip:
-            self.skip -= 1
-            if "restored" not in body:
-                self._pass(body)
-                return
         told, opens_store = body["merchant"], isinstance(body["merchant"], dict)
         merchant = Merchant(**told) if opens_store else state.owned[told].merchant
         owned = None if opens_store else state.owned[told]
@@ -148,9 +161,8 @@ class Reader:
         for event in body.get("events", ()):
             resource, hidden = event["resource"], event["hidden"]
             shown = puts[resource][1].public if isinstance(resource, int) else part_of(resource)
-            events.append(
-                event_of(event, shown, puts[hidden][1].hidden if isinstance(hidden, int) else part_of(hidden))
-            )
+            kept = puts[hidden][1].hidden if isinstance(hidden, int) else part_of(hidden)
+            events.append(self._event(event_of(event, shown, kept)))
         saved, forgotten = body.get("saved"), map(reply_key, body.get("forgotten_replies", ()))
         step = Step(
             number=body["number"],
@@ -170,7 +182,7 @@ class Reader:
                 Used(key, use_of(after), None if owned is None else owned.recorded(key))
                 for key, after in body.get("used", {}).items()
             ),
-            saved=None if saved is None else reply_of(saved),
+            saved=None if saved is None else self._reply(saved),
             forgotten_replies=tuple((key, state.replies[key]) for key in forgotten if key in state.replies),
             clock=ClockState(**body["clock"]),
             clock_before=state.clock,
@@ -185,47 +197,9 @@ class Reader:
         if step.restored is not None:
             self.restorations.append(step)
         if self._keep:
-            self.steps.append(step)
-            if len(self.steps) > 2 * self._keep:
-                del self.steps[: -self._keep]
-
-    def _pass(self, body: Body) -> None:
-        """Have what a step changed that nobody will undo."""
-        state, told = self.state, body["merchant"]
-        if isinstance(told, dict):
-            state.owned[told["id"]] = Owned(Merchant(**told), {})
-            told = told["id"]
-        owned, records = state.owned[told], []
-        for put in body.get("puts", ()):
-            record = self._version(put)
-            records.append(record)
-            owned.rows.setdefault(put["table"], {})[record.key] = record
-        for drop in body.get("drops", ()):
-            del owned.rows[drop["table"]][key_in(drop)]
-        for _ in range(body.get("forgotten_events", 0)):
-            state.events.popleft()
-        for event in body.get("events", ()):
-            resource, hidden = event["resource"], event["hidden"]
-            shown = records[resource].public if isinstance(resource, int) else part_of(resource)
-            kept = records[hidden].hidden if isinstance(hidden, int) else part_of(hidden)
-            state.events.append(event_of(event, shown, kept))
-            state.raised += 1
-        for number in body.get("taken", ()):
-            state.timers.pop(number, None)
-        for timer in map(timer_of, body.get("timers", ())):
-            state.timers[timer[1]] = timer
-            state.timers_last = max(state.timers_last, timer[1])
-        for key, after in body.get("used", {}).items():
-            owned.set_use(key, use_of(after))
-        for gone in map(reply_key, body.get("forgotten_replies", ())):
-            state.replies.pop(gone, None)
-        if "saved" in body:
-            key, saved = reply_of(body["saved"])
-            state.replies.pop(key, None)
-            state.replies[key] = saved
-        state.settings = _settings(body, "settings") or state.settings
-        state.clock, state.step = ClockState(**body["clock"]), body["number"]
-        state.position = (body["position"][0], body["position"][1])
+            self._steps.append(step)
+            if len(self._steps) > 2 * self._keep:
+                del self._steps[: -self._keep]
 
     def _restored(self, body: Body) -> Restored:
         """What restoring an earlier state changes, with what it replaces."""
@@ -234,11 +208,15 @@ class Reader:
             tuple(self._part(part) for part in body["parts"]),
             tuple(state.owned),
             tuple(body["merchants"]),
-            ends(state.events, body["events_gone"], [list(map(whole_event, end)) for end in body["events_back"]]),
+            ends(state.events, body["events_gone"], [[*map(self._whole, end)] for end in body["events_back"]]),
             state.raised,
             body["events_raised"],
-            ends(state.replies.items(), body["replies_gone"], [list(map(reply_of, e)) for e in body["replies_back"]]),
+            ends(state.replies.items(), body["replies_gone"], [[*map(self._reply, e)] for e in body["replies_back"]]),
         )
+
+    def _whole(self, body: Body) -> Event:
+        """An event that names nothing of what stands beside it."""
+        return self._event(event_of(body, part_of(body["resource"]), part_of(body["hidden"])))
 
     def _part(self, body: Body) -> Part:
         merchant = Merchant(**body["merchant"])

@@ -1,4 +1,4 @@
-"""The file of a recording: a world, what was asked of it afterwards, and what receivers of webhooks answered."""
+"""The file of a recording: a sandbox, what was asked of it afterwards, and what receivers of webhooks answered."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ..engine.step import Cause, Step, Used
 from ..kernel.record import Body, Record
 from ..seeding.keys import pair_of
 from ..store.table import encoded, parted, place
-from .carrying import Carried, without_replies, world_lines
+from .carrying import without_replies, world_lines
+from .fitting import Fitting
 from .package import RECORDING, BadFile, is_readable, pack, unpack
 from .parts import Unreadable
 from .reading import Reader, Rewrite
@@ -22,14 +23,19 @@ from .state import WorldState
 from .writing import Change, as_it_is, step_line
 
 
-class Recording(NamedTuple):
-    """What was read of a recording. `outside` are lines of steps, `requests` and `about` as the file has them."""
+class Outline(NamedTuple):
+    """What a recording says of itself, and its requests, as the file has them."""
 
-    carried: Carried
+    header: Body
     about: Body
     requests: list[Body]
+
+
+class Recording(NamedTuple):
+    """What is sent to a sandbox: its state and steps are in `reader`; `outside` are lines of steps."""
+
+    reader: Reader
     outside: list[Body]
-    secrets: bool
 
 
 def write_recording(
@@ -40,6 +46,7 @@ def write_recording(
     requests: Iterable[Body],
     outside: Iterable[Step],
     later: Sequence[Step],
+    contract: Body,
     *,
     secrets: bool,
 ) -> None:
@@ -64,7 +71,7 @@ def write_recording(
         if all(map(is_readable, after)):  # one that went far back in time is in no file, and then what follows is not
             yield from after
 
-    pack(file, lines(), secrets=secrets, kind=RECORDING)
+    pack(file, lines(), contract, secrets=secrets, kind=RECORDING)
 
 
 def _named(kind: bytes, step: Step, change: Change) -> bytes:
@@ -75,34 +82,43 @@ def _keyless(table: str, record: Record) -> Record:
     return blanked(table, record) if table == "api_keys" else as_it_is(table, record)
 
 
-def read_recording(data: bytes, check: Callable[[str, Any], None], secret: bytes, keep: int) -> Recording:
-    """What a file holds; every API key gets the private half that `private_key` tells. At most `keep` steps.
+def outline(data: bytes, check: Callable[[str, Any], None]) -> Outline:
+    """What a file says of itself, and its requests in their order. Raises BadFile."""
+    header, about, requests = Body(), Body(), list[Body]()
+    for kind, body in unpack(data, check, (RECORDING,)):
+        if kind == "header":
+            header = body
+        elif kind == "recording":
+            about = body
+        elif kind == "request":
+            requests.append(body)
+    if not about:
+        raise BadFile("damaged", "The file is damaged: it does not say how its server was set.")
+    return Outline(header, about, requests)
 
-    Raises BadFile.
+
+def read_recording(data: bytes, secret: bytes, keep: int, fitting: Fitting, *, anew: bool) -> Recording:
+    """What a file of which the outline is known holds besides; every API key gets the half that `private_key` tells.
+
+    At most `keep` steps; with `anew` the file holds no secrets. Raises BadFile.
     """
-    reader, about = Reader(), Body()
-    requests: list[Body] = []
-    outside: list[Body] = []
-    has_secrets = False
+    reader, outside = Reader(_renewed(secret, anew=anew), keep, fitting), list[Body]()
     try:
-        for kind, body in unpack(data, check, (RECORDING,)):
-            if kind == "header":
-                has_secrets = body["secrets"]
-                reader = Reader(_renewed(secret, anew=not has_secrets), keep)
-            elif kind == "recording":
-                about = body
-            elif kind == "request":
-                requests.append(body)
-            elif kind == "outside":
-                outside.append(body)
-            elif kind != "later":  # the requests are sent again
+        for kind, body in unpack(data, _anything, (RECORDING,)):
+            if kind == "outside":
+                outside.append(_as_served(body, fitting))
+            elif kind not in ("header", "recording", "request", "later"):  # the requests are sent again
                 reader.read(kind, body)
-        carried = Carried(reader.state, reader.steps)
+        _ = reader.state
     except Unreadable as error:
         raise BadFile("damaged", f"The file is damaged: {error}.") from None
-    if not about:
-        raise _mute()
-    return Recording(carried, about, requests, outside, has_secrets)
+    return Recording(reader, outside)
+
+
+def _as_served(step: Body, fitting: Fitting) -> Body:
+    """A step with the versions that the served contract has."""
+    puts = [put | {"public": fitting.shown(put["table"], put["public"])} for put in step.get("puts", ())]
+    return step | {"puts": puts}
 
 
 def private_key(secret: bytes, seed: int, ident: str, name: str) -> str:
@@ -110,35 +126,21 @@ def private_key(secret: bytes, seed: int, ident: str, name: str) -> str:
     return pair_of(secret, seed, ident, name)[1]
 
 
-def requests_of(data: bytes, check: Callable[[str, Any], None]) -> list[Body]:
-    """The requests of a file, in their order. Raises BadFile."""
-    return [body for kind, body in unpack(data, check, (RECORDING,)) if kind == "request"]
-
-
-def cut_before(file: IO[bytes], data: bytes, check: Callable[[str, Any], None], count: int) -> None:
-    """Write the recording as it was before the last of its first so many requests. Raises BadFile."""
-    requests = requests_of(data, check)
-    step, secrets = requests[count - 1]["before"], True
-    kept: list[bytes] = []
-    for number, (kind, body) in enumerate(unpack(data, check, (RECORDING,))):
-        if number == 0:
-            secrets = body["secrets"]
-        elif kind != "request" and (kind not in ("later", "outside") or body["number"] <= step):
-            kept.append(orjson.dumps({kind: body}))
+def cut_before(file: IO[bytes], data: bytes, count: int) -> None:
+    """Write the recording, whose outline is known, as it was before its request of this number. Raises BadFile."""
+    header, _, requests = outline(data, _anything)
+    step = requests[count - 1]["before"]
+    kept = [
+        orjson.dumps({kind: body})
+        for kind, body in unpack(data, _anything, (RECORDING,))
+        if kind not in ("header", "request") and (kind not in ("later", "outside") or body["number"] <= step)
+    ]
     kept += [orjson.dumps({"request": request}) for request in requests[: count - 1]]
-    pack(file, kept, secrets=secrets, kind=RECORDING)
+    pack(file, kept, header.get("contract"), secrets=header["secrets"], kind=RECORDING)
 
 
-def about_of(data: bytes) -> Body:
-    """What a recording says of itself, without reading the rest. Raises BadFile."""
-    for kind, body in unpack(data, lambda kind, body: None, (RECORDING,)):
-        if kind == "recording":
-            return dict(body)
-    raise _mute()
-
-
-def _mute() -> BadFile:
-    return BadFile("damaged", "The file is damaged: it does not say how its server was set.")
+def _anything(kind: str, body: Any) -> None:
+    """Checks nothing."""
 
 
 def _renewed(secret: bytes, *, anew: bool) -> Rewrite:

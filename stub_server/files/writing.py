@@ -1,10 +1,10 @@
-"""A world's state and its steps as lines of JSON. They hold results, not inputs: reading them runs no rule.
+"""A sandbox's state and its steps as lines of JSON. They hold results, not inputs: reading them runs no rule.
 
-A state is a line `world`, then for each merchant a line `merchant` and one `record` for each of the records, then lines
-`event`, `timer` and `reply`. A `step` names what it replaced by id alone: the state that it is folded into has it.
-Records stand as the JSON that they are, a saved reply's body as text. An event that shows a record as it is tells its
-place among the records, from 0 on. The same state gives the same lines.
-`fixtures/world-file.yaml` says what each line holds.
+A state is a line `sandbox`, then for each merchant a line `merchant` and one `record` for each of the records, then
+lines `event`, `timer` and `reply`. A `step` names what it replaced by id alone: the state that it is folded into has
+it. Records stand as the JSON that they are, a saved reply's body as text. An event that shows a record as it is tells
+its place among the records, from 0 on. The same state gives the same lines.
+`fixtures/sandbox-file.yaml` says what each line holds.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def world_line(state: WorldState) -> bytes:
     """What a state begins with."""
     told = [("settings", state.settings), ("first_settings", state.first_settings)]
     return _line(
-        "world",
+        "sandbox",
         {
             "name": state.name,
             "scenario": state.scenario,

@@ -23,6 +23,7 @@ from ..kernel.hosts import is_local
 from ..kernel.problem import Forbidden, Malformed, NotBuilt
 from .refusals import Headers
 
+METRICS = f"{CONTROL}/metrics"
 OPEN_CONTROL = frozenset((f"{CONTROL}/health", f"{CONTROL}/ready", f"{CONTROL}/qr.svg", f"{CONTROL}/qr.png"))
 """Paths of the control surface that everybody may ask for, by whatever name of the host."""
 DELIVERY = b"webhook-id"
@@ -39,7 +40,7 @@ _PAGES = "The control surface answers pages of this machine alone. Start with --
 
 CONTROL_KEY = b"x-sandbox-control-key"
 _KEYS = frozenset((b"x-sandbox-admin-key", CONTROL_KEY))
-_NOT_BY_CONTROL_KEY = frozenset(("sandboxes", "import", "certify"))
+_NOT_BY_CONTROL_KEY = frozenset(("sandboxes", "import", "certify", "metrics"))
 _EXPOSED = (
     b"access-control-expose-headers",
     b"X-Request-Id, Location, WWW-Authenticate, Retry-After, Idempotent-Replayed, X-Sandbox-Warnings, "
@@ -222,12 +223,19 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
     if server.admin_key is not None and not (is_inbox and server.loopback):
         if server.knows_admin(headers.get(b"x-sandbox-admin-key")):
             return
+        if path == METRICS and server.knows_admin(_bearer(headers)):  # what a scraper can send
+            return
         own = ", or the sandbox's own as X-Sandbox-Control-Key" if opens(path) else ""
         raise _closed(f"Send the server's admin key as X-Sandbox-Admin-Key{own}.")
     if not server.loopback:
         raise _closed("The control surface is closed: the server is reachable from outside and has no --admin-key.")
     if not is_local_host(headers.get(b"host")) or is_from_elsewhere(headers):
         raise _closed(_PAGES)
+
+
+def _bearer(headers: Mapping[bytes, bytes]) -> bytes | None:
+    scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+    return token.strip() if scheme.lower() == b"bearer" else None
 
 
 def _closed(message: str) -> Forbidden:

@@ -68,11 +68,11 @@ class Uploads:
         self._turn = asyncio.Lock()
 
     @asynccontextmanager
-    async def taken(self, call: Call, receive: Receive, media: str) -> AsyncIterator[None]:
-        """Have the file in the call until the block ends. Raises Unsupported, TooLarge."""
+    async def taken(self, call: Call, receive: Receive, media: Sequence[str]) -> AsyncIterator[None]:
+        """Have the file, of such a media type, in the call until the block ends. Raises Unsupported, TooLarge."""
         told = call.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        if told != media.encode():
-            raise Unsupported(f"Send the file with Content-Type: {media}.")
+        if told.decode("latin-1") not in media:
+            raise Unsupported(f"Send the file with Content-Type: {media[0]}.")
         if call.head.is_coded:
             raise compressed()
         async with self._turn:

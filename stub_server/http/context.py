@@ -19,6 +19,7 @@ from ..worlds.catching_up import catch_up
 from .access import DELIVERY, VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin, lets_read
 from .connection import WHOLE, HungUp, SendWhole, hang_up, read_late, send_pieces, sent_lines
 from .fault_injection import DELAY, PREFER, SIMULATE
+from .hop import HOP, Hops, Word
 from .refusals import Headers, render
 from .selection import turn_back
 from .time_travel import AS_OF
@@ -43,11 +44,12 @@ _READING = ("GET", "HEAD", "OPTIONS")
 class RequestContext:
     """The outermost layer. Those below it raise refusals and leave answers in the call; it alone sends anything."""
 
-    def __init__(self, app: ASGIApp, server: Server, hosts: Hosts, origins: Origins) -> None:
-        """`origins` are the pages that may read the API."""
-        self.app, self._server, self._origins = app, server, origins
+    def __init__(self, app: ASGIApp, server: Server, hosts: Hosts, origins: Origins, hops: Hops | None = None) -> None:
+        """`origins` are the pages that may read the API; `hops` recognises requests of other servers of the store."""
+        self.app, self._server, self._origins, self._hops = app, server, origins, hops
         self._sandboxes, self._listeners = server.sandboxes, server.listeners
         self._persistence = server.sandboxes.persistence
+        self._is_shared = self._persistence.is_shared
         secrets = Secrets(server.document, server.control, admin_key=server.admin_key)
         self._read_headers, self._journal = HeaderReader(hosts, secrets), JournalWriter(secrets)
 
@@ -59,10 +61,12 @@ class RequestContext:
         # Taken out: it holds what holds the scope, and a cycle would stay in memory until the collector comes.
         whole: SendWhole | None = extensions.pop(WHOLE, None)
         scope["extensions"] = {**extensions}  # Connexion writes into it
+        forwarded_for = None if self._hops is None else self._hops.take(scope)
         head = self._read_headers(scope["headers"])
         default = self._sandboxes.default
         call = Call(scope["method"], scope["path"], scope["query_string"], head, default, self._server)
-        call.client, call.warnings = scope.get("client"), head.warnings
+        call.client, call.warnings = forwarded_for or scope.get("client"), head.warnings
+        call.is_hop = forwarded_for is not None
         scope[CALL] = call
         is_answered = False
         try:
@@ -98,7 +102,7 @@ class RequestContext:
         if call.pending is not None or call.created is not None:
             turn_back(call)
         status, headers, body = render(error, call.trace, asked)
-        if not call.path.startswith(CONTROL):
+        if call.is_kept and not call.path.startswith(CONTROL):
             await read_late(call, receive)
         call.answer, call.stream = (status, headers, (body,), body), None
 
@@ -106,6 +110,12 @@ class RequestContext:
         """Send what the call has for an answer, in one go where the server can."""
         if call.stream is not None:
             await self._send_stream(call, scope, receive, send)
+            return
+        if call.passage is not None:
+            try:
+                await call.passage.send(whole, scope, receive, send)
+            finally:
+                call.passage.close()
             return
         trace, answer, kept = call.trace, call.answer, None
         if call.warnings and not call.is_preflight:
@@ -116,11 +126,19 @@ class RequestContext:
                 damaged = await injection.damage(answer)
             finally:
                 injection.end()
+            if damaged is None and call.is_hop:  # the connection is the other server's
+                assert self._hops is not None
+                said = self._hops.said[Word.DROPPED]
+                await send({"type": "http.response.start", "status": 503, "headers": [(HOP, said)]})
+                await send({"type": "http.response.body", "body": b""})
+                return
             if damaged is None:
                 await hang_up(scope, receive, unsent=True)
                 return
             answer, kept = damaged
         status, headers, parts, body = answer
+        if self._is_shared and not self._persistence.may_answer and status != 503:
+            raise unwritten("this server may not answer for its sandboxes at the moment")
         if (self._persistence.is_behind or call.sandbox.undone_at > trace.began) and status < 500:
             await self._settle(call)
         self._complete(call, status, headers)
@@ -204,9 +222,15 @@ class RequestContext:
                 self._persistence.start(sandboxes.lane)
                 await catch_up(sandboxes.worlds(), server.closing)
                 server.courier.start(sandboxes.worlds())
+                if sandboxes.residence is not None:
+                    sandboxes.residence.start()
             else:
+                if sandboxes.residence is not None:
+                    sandboxes.residence.stop()
                 await server.courier.stop(server.closing.since)
                 await self._persistence.stop()
+                if self._hops is not None:
+                    self._hops.peers.close()
             await send({"type": message["type"] + ".complete"})
             if message["type"] == "lifespan.shutdown":
                 return

@@ -72,7 +72,7 @@ class OperationHandler:
         if not reply.parts and not response.media:
             return
         if reply.media != b"application/json":
-            if reply.media.decode() not in response.media:
+            if reply.media.decode().partition(";")[0] not in response.media:
                 raise ContractViolation(
                     f"{self.operation.id} answered {reply.media.decode()}, which the contract does not list"
                 )

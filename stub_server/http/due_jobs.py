@@ -12,7 +12,7 @@ from ..calls.server import Server
 from ..engine.scheduler import pass_on, tick
 from ..kernel.problem import broken
 
-SERVED_WHEN_BROKEN = frozenset((f"{CONTROL}/health", f"{CONTROL}/reset"))
+SERVED_WHEN_BROKEN = frozenset(f"{CONTROL}/{name}" for name in ("health", "metrics", "ready", "reset"))
 
 
 class DueJobs:

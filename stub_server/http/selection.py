@@ -5,7 +5,9 @@ FirstUse: the sandbox that does not exist yet is created once the request has be
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Container
+from time import monotonic
 from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -16,10 +18,14 @@ from ..domain.api_keys import digest
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.problem import Missing, Unavailable
 from ..worlds.names import folded
-from .access import Hosts, check_control, is_from_elsewhere
+from .access import OPEN_CONTROL, Hosts, check_control, is_from_elsewhere
 from .connection import REFUSED
+from .forwarding import NotThere
 
 CREDENTIALS = f"{CONTROL}/credentials"
+_OTHERS = f"{CONTROL}/sandboxes/"
+_LOCAL = OPEN_CONTROL | {f"{CONTROL}/sandboxes"}
+PATIENCE, PAUSE = 3.0, 0.1  # seconds for which a sandbox is looked for whose server is gone, and between two looks
 
 
 class SandboxSelection:
@@ -29,6 +35,7 @@ class SandboxSelection:
         """`pages` are paths for everybody."""
         self.app, self._hosts, self._pages = app, hosts, pages
         self._sandboxes, self._tokens, self._loopback = server.sandboxes, server.tokens, server.loopback
+        self._residence = server.sandboxes.residence
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
@@ -40,14 +47,56 @@ class SandboxSelection:
         elif name is None:
             authorization = head.by_name.get(b"authorization")
             name = None if authorization is None else self._sandbox_of(authorization)
-            if name == DEFAULT:
+            if name == DEFAULT and self._residence is None:
                 name = None
+        if self._residence is not None:
+            return self._resident(name, rest, scope, receive, send)
         if name is not None:
             sandbox = self._sandboxes.choose(name)
             if sandbox is None:
                 return self._first(name, rest, scope, receive, send)
             _select(call, sandbox, rest)
         return self._go_on(call, scope, receive, send)
+
+    def _resident(self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send) -> Any:
+        """The same where a sandbox may be in the store alone, or held by another server."""
+        call: Call = scope[CALL]
+        if rest is None and name in (None, DEFAULT):
+            if call.path.startswith(_OTHERS):  # it is about that one
+                return self._open(call.path[len(_OTHERS) :].partition("/")[0], None, scope, receive, send)
+            if call.path in _LOCAL or call.path in self._pages:
+                return self._go_on(call, scope, receive, send)
+        sandbox = self._sandboxes.choose(name or DEFAULT)
+        if sandbox is None or (name is None and b"authorization" in call.headers):
+            return self._open(name, rest, scope, receive, send)
+        _select(call, sandbox, rest)
+        return self._go_on(call, scope, receive, send)
+
+    async def _open(self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send) -> None:
+        call, residence = scope[CALL], self._residence
+        assert residence is not None
+        is_other = rest is None and call.path.startswith(_OTHERS)
+        if name is None:
+            key = _key_in(call.headers.get(b"authorization", b""))
+            name = (None if key is None else await residence.sandbox_of(key)) or DEFAULT
+        began = monotonic()
+        while isinstance(found := await residence.locate(name), str):
+            call.holder, call.held, call.is_kept, asked = found, name, False, monotonic()
+            try:
+                return await self.app(scope, receive, send)
+            except NotThere as error:
+                residence.forget(name, asked)
+                if call.is_hop or asked - began > PATIENCE:
+                    raise
+                receive = error.receive
+            call.holder, call.is_kept = None, True
+            await asyncio.sleep(PAUSE)
+        if is_other or found is not None:
+            if found is not None and not is_other:
+                _select(call, found, rest)
+            await self._go_on(call, scope, receive, send)
+        else:
+            await self._first(name, rest, scope, receive, send)
 
     def _go_on(self, call: Call, scope: Scope, receive: Receive, send: Send) -> Any:
         call.begin()
@@ -64,12 +113,8 @@ class SandboxSelection:
         named = self._tokens.sandbox_named(authorization) if known is None else known.sandbox
         if named is not None:
             return named
-        start = authorization[:9].lower()
-        if start == b"bearer sk":
-            return self._sandboxes.keyring.world_of(digest(authorization[7:].decode("latin-1").strip()))
-        if start == b"bearer pk":
-            return self._sandboxes.keyring.world_of(authorization[7:].decode("latin-1").strip())
-        return None
+        key = _key_in(authorization)
+        return None if key is None else self._sandboxes.keyring.world_of(key)
 
     async def _first(self, name: str, rest: str | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request to a sandbox that does not exist. Raises Missing for what only reads the control surface."""
@@ -92,6 +137,12 @@ class SandboxSelection:
             if self._sandboxes.find(sandbox.name) is not sandbox:
                 call.pending = sandbox
         await self._go_on(call, scope, receive, send)
+
+
+def _key_in(authorization: bytes) -> str | None:
+    """What an API key is found by: the digest of a private one, or a public one."""
+    start, key = authorization[:9].lower(), authorization[7:].decode("latin-1").strip()
+    return digest(key) if start == b"bearer sk" else key if start == b"bearer pk" else None
 
 
 def _select(call: Call, sandbox: Sandbox, rest: str | None) -> None:

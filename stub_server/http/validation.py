@@ -100,8 +100,8 @@ class Validation(SpecMiddleware):
         if requests.has_body:
             return self._with_body(requests, scope, receive, send)
         call.values, call.arguments = requests.read(call)
-        if requests.upload is not None:
-            return self._with_file(requests.upload, scope, receive, send)
+        if requests.uploads:
+            return self._with_file(requests.uploads, scope, receive, send)
         return self.app(scope, receive, send)
 
     async def _with_body(self, requests: OperationRequests, scope: Scope, receive: Receive, send: Send) -> None:
@@ -110,7 +110,7 @@ class Validation(SpecMiddleware):
         call.values, call.arguments = requests.read(call)
         await self.app(scope, receive, send)
 
-    async def _with_file(self, media: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _with_file(self, media: Sequence[str], scope: Scope, receive: Receive, send: Send) -> None:
         async with self._uploads.taken(scope[CALL], receive, media):
             await self.app(scope, receive, send)
 
@@ -138,7 +138,7 @@ class OperationRequests:
         self._document, self._schemas, self._takes = document, schemas, takes
         self._may_reject_query, self._further = may_reject_query, further
         self._relied_on: Draft4Validator | None = None
-        self.has_body, self.upload = operation.body is not None, operation.upload
+        self.has_body, self.uploads = operation.body is not None, operation.uploads
         self._gives_body = takes.body or (self.has_body and takes.anything)
         self.body_required = operation.body_required
         self._id_names = [p.name for p in self._in_path_order(operation)]

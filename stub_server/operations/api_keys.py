@@ -89,7 +89,7 @@ def create_api_key(call: Call, body: Body) -> Reply:
     resources.add_key(draft, public, hidden)
     sandboxes = call.server.sandboxes
     if sandboxes.find(call.sandbox.name) is call.sandbox:  # a copy in which a request is tried leaves no trace
-        sandboxes.keyring.add(call.sandbox.name, (hidden["digest"], public_key))
+        sandboxes.add_keys(call.sandbox.name, (hidden["digest"], public_key))
     answer = reply.message("API key created.", api_key={**public, "private_key": private_key}, warning=WARNING)
     answer.status = 201
     return answer.located(f"{call.prefix}/api-keys/{ident}")

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import partial
+from random import Random
 from typing import NamedTuple
 
 import orjson
 
 from ..engine.sandbox import SILENT, Sandbox
-from ..files.building import build
-from ..files.fitting import Shapes, misfits
+from ..files.admitting import DROPPING, LeftOut, admit
+from ..files.fitting import Fitting, Shapes
+from ..files.package import BadFile
 from ..files.parts import Unreadable
-from ..files.pinned import Pinned, Shared, pin
 from ..files.reading import Reader
 from ..files.secrets import adopted
-from ..files.state import WorldState
+from ..files.state import capture
+from ..kernel.record import Body
 from ..worlds.entry import Origin
 from ..worlds.making import Maker
 from ..worlds.snapshots import Snapshot, snapshot_of
 from . import store
-from .rows import Damage, Kept, KeptState, StoreError
-from .store import Session
+from .rows import Damage, Kept, KeptSnapshot, KeptState, StoreError
+from .store import Batch, Head, Session
 
 
 class Opened(NamedTuple):
-    """A sandbox, the state that it was opened from, the bytes of the steps since, and its snapshots."""
+    """A sandbox: its number, its row, itself, the state that it begins with, the bytes of steps since, snapshots."""
 
+    number: int
+    kept: Kept
     sandbox: Sandbox
     state: KeptState
     since: int
@@ -36,48 +41,68 @@ class Opener:
     """Opens sandboxes of one store on one server."""
 
     def __init__(self, maker: Maker, origin: Origin, contract: str) -> None:
-        """Records that were held to another contract than `contract` are held to the one that is served."""
+        """What is of another contract than `contract` is held to the one that is served, and converted."""
         self._maker, self._origin, self._contract = maker, origin, contract
+        self._shapes = Shapes(origin.seeding.fixtures)
 
-    def open(self, session: Session, number: int, kept: Kept) -> Opened:
+    def open(self, session: Session, number: int, kept: Kept, holder: int) -> Opened:
         """A sandbox with its snapshots. Raises StoreError, and Damage where they are not as they were written."""
-        name, origin = kept.name or "", self._origin
-        reader = Reader(adopted(origin.secret, name, anew=False), origin.history)
+        origin, own = self._origin, self._reader(kept.name, kept.contract, self._origin.history)
         base, digests = store.state(session, kept.state)
-        _read(reader, store.lines_of(session, digests))
-        reader.skip = max(0, kept.newest - base.step - origin.history)
-        since = _read(reader, store.steps_of(session, number, kept, base))
-        steps = reader.steps[-origin.history :] if origin.history else []
-        if kept.contract != self._contract:
-            reasons = misfits(origin.rules, Shapes(origin.seeding.fixtures), reader.state, steps)
-            _check(f"the sandbox {name}", reasons)
-        sandbox = self._maker.carried(name, reader.state.scenario, reader.state.seed)
-        build(sandbox, reader.state, origin.secret, reader.state.clock)
-        sandbox.log.refill(steps)
+        _read(own, store.lines_of(session, digests))
+        since = _read(own, store.steps_of(session, number, kept, base))
+        try:
+            found = admit(
+                own,
+                [self._snapshot(session, kept.name, told) for told in store.snapshots(session, number, kept)],
+                partial(self._maker.carried, kept.name or ""),
+                origin.secret,
+                lambda clock: clock,
+                drop_unfit=origin.drop_unfit,
+                trusted=True,
+            )
+        except BadFile as error:
+            if error.kind == "damaged":
+                raise Damage(error.reasons[0]) from None
+            advice = () if origin.drop_unfit else (DROPPING,)
+            raise StoreError(
+                "\n  ".join(("does not fit the contract that is served:", *error.reasons, *advice))
+            ) from None
+        sandbox = found.sandbox
+        sandbox.log.refill(found.steps)
+        if kept.newest or holder:  # no ids of requests that an earlier process has given
+            sandbox.ids.requests_from(Random(f"{sandbox.seed}/requests/{kept.name}/{kept.newest}/{holder}"))
         sandbox.held = SILENT if kept.held is None else kept.held
-        return Opened(sandbox, base, since, list(self._snapshots(session, number, kept, reader.state)))
+        if found.left_out is not None:
+            found.left_out.tell(f"the sandbox {kept.name}")
+            kept, base, since = (
+                *self._begin_anew(session, Head(number, kept.newest, kept), sandbox, found.left_out, holder),
+                0,
+            )
+        return Opened(number, kept, sandbox, base, since, [snapshot_of(told) for told in found.snapshots])
 
-    def _snapshots(self, session: Session, number: int, kept: Kept, state: WorldState) -> Iterator[Snapshot]:
-        pinned, shared = store.snapshots(session, number, kept), Shared()
-        name, origin = kept.name or "", self._origin
-        if pinned:
-            shared.share(state)
-        for told in pinned:
-            reader = Reader(adopted(origin.secret, name, anew=False))
-            _read(reader, store.lines_of(session, store.state(session, told.state)[1]))
-            was = reader.state
-            if told.contract != self._contract:
-                reasons = misfits(origin.rules, Shapes(origin.seeding.fixtures), was, ())
-                _check(f"the snapshot {told.name} of the sandbox {name}", reasons)
-            shared.share(was)
-            sandbox = self._maker.carried(name, was.scenario, was.seed)
-            pin(sandbox, was, origin.secret)
-            yield snapshot_of(Pinned(told.name, told.description, told.now, told.created_at, sandbox))
+    def _begin_anew(
+        self, session: Session, head: Head, sandbox: Sandbox, left_out: LeftOut, holder: int
+    ) -> tuple[Kept, KeptState]:
+        """Have a sandbox of which something was left out be stored as it is now, without history."""
+        number, newest, kept = head
+        written = store.write_state(session, number, capture(sandbox), kept.chain)
+        changes = [store.state_used(kept.state, is_used=False), store.state_used(written.id, is_used=True)]
+        for name in left_out.snapshots:
+            changes += store.snapshot_ended(number, name)
+        kept = kept._replace(state=written.id, contract=self._contract)
+        store.commit(session, Batch(changes, [Head(number, newest, kept)]), holder)
+        return kept, written
 
+    def _reader(self, name: str | None, contract: str, keep: int = 0) -> Reader:
+        rewrite = adopted(self._origin.secret, name or "", anew=False)
+        same = contract == self._contract
+        return Reader(rewrite, keep, None if same else Fitting(self._origin.rules, self._shapes, contract))
 
-def _check(what: str, reasons: list[str]) -> None:
-    if reasons:
-        raise StoreError(f"{what} does not fit the contract that is served:\n  " + "\n  ".join(reasons))
+    def _snapshot(self, session: Session, name: str | None, told: KeptSnapshot) -> tuple[Body, Reader]:
+        reader = self._reader(name, told.contract)
+        _read(reader, store.lines_of(session, store.state(session, told.state)[1]))
+        return told._asdict() | {"description": orjson.loads(told.description)}, reader
 
 
 def _read(reader: Reader, lines: Iterable[bytes]) -> int:

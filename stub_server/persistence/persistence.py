@@ -8,30 +8,36 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from ..engine.sandbox import SILENT, Sandbox
+import orjson
+
+from ..engine.sandbox import DEFAULT, SILENT, Sandbox
 from ..engine.step import Step
 from ..files.state import WorldState, capture
 from ..files.writing import step_line
 from ..kernel.clock import wall_ms
-from ..kernel.problem import Unavailable
+from ..kernel.problem import Conflict, Refusal, Unavailable
 from ..kernel.slices import Lane
 from ..worlds.entry import Entry
 from ..worlds.inbox import Inbox
+from ..worlds.keyring import keys_of
 from ..worlds.snapshots import Snapshot, Snapshots
 from . import store as sql
-from .opening import Opener
-from .rows import SALVAGE, Damage, Kept, KeptSnapshot, KeptState, StoreError, chained, place_of
-from .store import Batch, Session, Statement, Store
+from .opening import Opened, Opener
+from .rows import Damage, Kept, KeptSnapshot, KeptState, StoreError, chained, place_of
+from .store import Batch, Head, Listed, Session, Statement, Store
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
+MOST = 100_000  # sandboxes of a store
 PAUSE = 0.5  # seconds between two looks whether a store that failed can be written again
 _DONE = object()
+R = TypeVar("R", bound=Refusal)
 T = TypeVar("T")
 log = logging.getLogger("stub_server")
 
@@ -51,15 +57,17 @@ class Reserved(NamedTuple):
 class Stored:
     """A sandbox whose steps are stored: the state that opening it begins with, and the bytes of steps since.
 
-    `newest` is the number of the newest step, with its sum `chain`; `committed` that of the newest one that is stored.
+    `newest` is the number of the newest step and `chain` its sum, `committed` both of the newest one that is stored.
+    `contract` is empty where the state and the steps are not all of one.
     """
 
     entry: Entry
     number: int
     state: KeptState
+    contract: str
     newest: int
     chain: int
-    committed: int
+    committed: tuple[int, int]
     size: int = 0
 
 
@@ -73,25 +81,41 @@ class Unstored(NamedTuple):
 
 
 @dataclass(slots=True)
-class Pending:
-    """What the next commit has. `known` is set when its outcome is known, or cannot be for now; `failure` says why.
+class Change:
+    """What comes, goes or is replaced: statements, and the row of a sandbox that is as it is stored so far.
 
-    `ends` are numbers of sandboxes that go for sure: where a commit fails, the next one has them too.
+    The row names a later `state` if there is one. `known` is set when the outcome is known, or cannot be for now;
+    `failure` says why it is not done. It is not done either where a name `is_taken`.
+    """
+
+    statements: Sequence[Statement]
+    stored: Stored | None = None
+    state: KeptState | None = None
+    is_taken: bool = False
+    known: asyncio.Event = field(default_factory=asyncio.Event)
+    failure: Refusal | None = None
+
+
+@dataclass(slots=True)
+class Pending:
+    """The next commit: steps and the sandboxes whose rows they change, then changes, each by itself.
+
+    `known` and `failure` are of the steps.
     """
 
     lines: list[tuple[int, bytes, int]] = field(default_factory=list)
     steps: list[Unstored] = field(default_factory=list)
     touched: dict[int, Stored] = field(default_factory=dict)
-    changes: list[Statement] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
+    keys: list[Statement] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
     known: asyncio.Event = field(default_factory=asyncio.Event)
-    failure: Unavailable | None = None
+    failure: Refusal | None = None
     begun: float = field(default_factory=monotonic)
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to commit."""
-        return not (self.touched or self.changes or self.ends)
+        return not (self.touched or self.changes)
 
 
 class Persistence:
@@ -108,41 +132,67 @@ class Persistence:
         self.unknown: list[Unstored] = []  # steps of which the store has not told whether it has them
         self._reserved: set[int] = set()  # sandboxes that are about to come
         self._coming: set[int] = set()  # states that nothing refers to yet
+        self._ends: list[int] = []  # sandboxes that are no more, which the store is yet to be told
         self._untidy: set[int] = set()  # sandboxes that may have steps or states that nobody needs
         self._due: set[str] = set()  # sandboxes of which a state is to be written
         self._session: Session | None = None  # of long work beside the requests, which takes turns
         self._lane: Lane | None = None  # set while an event loop runs
         self._wake = asyncio.Event()
+        self.on_lost: Callable[[Sandbox], None] = lambda sandbox: None
+        self.elsewhere: list[str] = []  # sandboxes that other servers had when this one started
         self._committing: asyncio.Task[None] | None = None
         self._tending: asyncio.Task[None] | None = None
 
     # -- what was there before
 
-    def read(self, opener: Opener, belongings: Belongings) -> Iterator[Entry]:
-        """The sandboxes of the store as they were, those replaced last at the end. Raises StoreError."""
+    def read(self, opener: Opener, belongings: Belongings, most: int) -> Iterator[Entry]:
+        """At most so many sandboxes of the store as they were; of a shared one the default alone. Raises StoreError."""
         if self._store is None:
             return
         with closing(self._store.session()) as session:
-            name = self._store.name
             try:
-                for row in sql.rows_of_sandboxes(session):
-                    number, kept = sql.sandbox_of(row)
-                    name = f"{self._store.name}: the sandbox {kept.name}"
-                    self._untidy.add(number)
-                    if kept.expires_at is not None and kept.expires_at <= wall_ms():
-                        sql.commit(session, Batch([sql.ended(kept.name or "")]))
-                    else:
-                        yield self._opened(session, number, kept, opener, belongings)
-                self._untidy |= {number for (number,) in session.run("select id from sandboxes where name is null")}
-            except Damage as error:
-                raise StoreError(f"{name} is damaged: {error}. {SALVAGE}") from None
-            except StoreError as error:
-                raise StoreError(f"{self._store.name}: {error}") from None
+                names = [DEFAULT] if self._store.is_shared else sql.names(session, most)
+                self._untidy |= sql.untidy(session, self._store.holder)
             except self._store.errors as error:
-                raise StoreError(f"{name} cannot be read ({error}). {SALVAGE}") from None
+                raise StoreError(f"{self._store.name} cannot be read ({error}). {self._store.advice}") from None
+            for name in names:
+                opened = self._open(session, name, opener)
+                if isinstance(opened, Opened):
+                    yield self._entry(opened, belongings)
+                elif opened is not None:
+                    self.elsewhere.append(name)
 
-    def _opened(self, session: Session, number: int, kept: Kept, opener: Opener, belongings: Belongings) -> Entry:
-        opened = opener.open(session, number, kept)
+    async def open(self, name: str, opener: Opener, belongings: Belongings, lane: Lane) -> Entry | str | None:
+        """A sandbox that is not in memory; the address of the server that has it; None where there is none.
+
+        Raises Unavailable, and StoreError for one that is damaged.
+        """
+        if self._store is None:
+            return None
+        found = await self._beside(lane, lambda session: self._open(session, name, opener))
+        return self._entry(found, belongings) if isinstance(found, Opened) else found
+
+    def _open(self, session: Session, name: str, opener: Opener) -> Opened | str | None:
+        assert self._store is not None
+        where = f"{self._store.name}: the sandbox {name}"
+        try:
+            held = self._store.claim(session, name)
+            if held is None or held.address is not None:
+                return held and held.address
+            number, kept = sql.row_of_sandbox(session, held.number)
+            if kept.expires_at is not None and kept.expires_at <= wall_ms():
+                sql.commit(session, Batch([sql.ended(number)]), self._store.holder)
+                return None
+            return opener.open(session, number, kept, self._store.holder)
+        except Damage as error:
+            raise StoreError(f"{where} is damaged: {error}. {self._store.advice}") from None
+        except StoreError as error:
+            raise StoreError(f"{where} {error}") from None
+        except self._store.errors as error:
+            raise StoreError(f"{where} cannot be read ({error}). {self._store.advice}") from None
+
+    def _entry(self, opened: Opened, belongings: Belongings) -> Entry:
+        kept = opened.kept
         entry = Entry(
             opened.sandbox,
             kept.parent,
@@ -156,7 +206,9 @@ class Persistence:
         )
         for snapshot in opened.snapshots:
             entry.snapshots.keep(snapshot)
-        stored = Stored(entry, number, opened.state, kept.newest, kept.chain, kept.newest, opened.since)
+        newest = kept.newest, kept.chain
+        contract = kept.contract if kept.contract == self.contract else ""  # of several, with what follows
+        stored = Stored(entry, opened.number, opened.state, contract, *newest, newest, opened.since)
         self._follow(stored)
         return entry
 
@@ -175,10 +227,14 @@ class Persistence:
         return self._with_session(self._writing(sandbox, snapshots))
 
     def _writing(self, sandbox: Sandbox, snapshots: Sequence[Snapshot]) -> Callable[[Session], Reserved]:
+        assert self._store is not None
+        holder = self._store.holder
         state, pinned = capture(sandbox), [(snapshot, capture(snapshot.told.world)) for snapshot in snapshots]
 
         def write(session: Session) -> Reserved:
-            number = sql.reserve(session)
+            if sql.count(session) >= MOST:
+                raise Conflict(f"A store has at most {MOST} sandboxes.", code="too_many_sandboxes")
+            number = sql.reserve(session, state.step, holder)
             self._reserved.add(number)
             try:
                 written = sql.write_state(session, number, state, 0)
@@ -192,8 +248,8 @@ class Persistence:
         return write
 
     def _told(self, snapshot: Snapshot, state: KeptState) -> KeptSnapshot:
-        told = snapshot.told
-        return KeptSnapshot(told.name, told.description, told.now, told.created_at, self.contract, state.id)
+        name, description, now, created_at, _ = snapshot.told
+        return KeptSnapshot(name, orjson.dumps(description).decode(), now, created_at, self.contract, state.id)
 
     def discard(self, reserved: Reserved | None) -> None:
         """The sandbox is not wanted after all, unless it was entered."""
@@ -201,57 +257,77 @@ class Persistence:
             self._reserved.discard(reserved.number)
             self._tidy_soon(reserved.number)
 
-    async def enter(self, entry: Entry, reserved: Reserved | None) -> None:
-        """Store a sandbox from now on, in place of the one of its name. Raises Unavailable."""
+    async def enter(self, entry: Entry, reserved: Reserved | None) -> bool:
+        """Store a sandbox from now on, in place of the one of its name; False where another server has that.
+
+        Raises Unavailable.
+        """
         if reserved is not None:
-            self._check_written()
-            stored = self._enter(entry, reserved)
-            await self._committed()
-            self._entered(stored)
+            before = self._stored.get(entry.world.name)
+            change = self._entering(entry, reserved, before)
+            await self._changed(change)
+            if change.is_taken:
+                return False
+            self._entered(change.stored, before)
+        return True
 
     def enter_at_once(self, entry: Entry, reserved: Reserved | None) -> None:
         """The same where nobody is served yet. Raises Unavailable."""
         if reserved is not None:
-            stored = self._enter(entry, reserved)
+            change = self._entering(entry, reserved, None)
+            self._pending.changes.append(change)
             self._commit_at_once()
-            self._entered(stored)
+            self._entered(change.stored, None)
 
-    def _enter(self, entry: Entry, reserved: Reserved) -> Stored:
+    def _entering(self, entry: Entry, reserved: Reserved, before: Stored | None) -> Change:
         number, state, snapshots = reserved
-        changes = sql.entered(number, entry.world.name, state.id)
+        changes = [sql.ended(gone) for gone in (*self._ends, *([] if before is None else [before.number]))]
+        changes += sql.entered(number, entry.world.name, state.id)
+        changes += [sql.key_entered(key, number) for key in keys_of(entry.world)]
         for kept in snapshots:
             changes += sql.snapshot_entered(number, kept)
-        self._pending.changes += changes
-        self._pending.touched[number] = stored = Stored(entry, number, state, state.step, 0, state.step)
-        return stored
+        return Change(changes, Stored(entry, number, state, self.contract, state.step, 0, (state.step, 0)))
 
-    def _entered(self, stored: Stored) -> None:
+    def _entered(self, stored: Stored | None, before: Stored | None) -> None:
+        assert stored is not None
         self._reserved.discard(stored.number)
-        self.leave_soon(stored.entry.world.name)  # the one before it, with the steps that it has recorded since
+        if before is not None:
+            self._tidy_soon(before.number)
         self._follow(stored)
 
     async def leave(self, name: str) -> None:
         """Store a sandbox no longer. Raises Unavailable."""
         if name in self._stored:
-            await self._changed([sql.ended(name)])
-            self.leave_soon(name)  # it may have expired meanwhile
+            number = self._stored[name].number
+            await self._changed(Change([sql.ended(number)]))
+            self._stored.pop(name, None)
+            self._tidy_soon(number)
 
     def leave_soon(self, name: str) -> None:
         """The same for one that nobody waits for."""
         stored = self._stored.pop(name, None)
         if stored is not None:
-            self._pending.ends.append(stored.number)
-            self._commit_soon()
+            self._ends.append(stored.number)
+            self._wake.set()
 
     async def note(self, entry: Entry) -> None:
         """Store what no step says of a sandbox. Raises Unavailable."""
         self._check_written()
         if self._touch(entry.world.name) is not None:
-            await self._committed()
+            pending = self._pending
+            await pending.known.wait()
+            if pending.failure is not None:
+                raise again(pending.failure)
 
     def note_soon(self, entry: Entry) -> None:
         """The same with the next commit, for which nobody waits."""
         self._touch(entry.world.name)
+
+    def add_keys(self, name: str, keys: Sequence[str]) -> None:
+        """Store with the next commit by which API keys a sandbox is found from now on."""
+        stored = self._touch(name)
+        if stored is not None:
+            self._pending.keys += [sql.key_entered(key, stored.number) for key in keys]
 
     def _touch(self, name: str) -> Stored | None:
         stored = self._stored.get(name)
@@ -259,6 +335,52 @@ class Persistence:
             self._pending.touched[stored.number] = stored
             self._commit_soon()
         return stored
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other servers may have sandboxes of the store."""
+        return self._store is not None and self._store.is_shared
+
+    @property
+    def may_answer(self) -> bool:
+        """Whether what is in memory is what the store has: it may not be after the lease of this process has ended."""
+        return self.lease != 0
+
+    def is_settled(self, sandbox: Sandbox) -> bool:
+        """Whether everything of a sandbox is stored."""
+        stored = self._stored.get(sandbox.name)
+        batches = (self._pending, self._flying)
+        return stored is not None and not any(batch is not None and stored.number in batch.touched for batch in batches)
+
+    async def release(self, name: str) -> None:
+        """Have a sandbox be nobody's that is wholly stored and that nobody uses any more. Raises Unavailable."""
+        stored = self._stored.pop(name, None)
+        if stored is not None and self._store is not None:
+            await self._changed(Change([sql.released(stored.number, self._store.holder)]))
+
+    async def sandbox_of(self, key: str, lane: Lane) -> str | None:
+        """The name of the sandbox that an API key is of. Raises Unavailable."""
+        return await self._beside(lane, lambda session: sql.sandbox_with(session, key))
+
+    async def has(self, name: str, lane: Lane) -> bool:
+        """Whether there is a sandbox of a name in the store. Raises Unavailable."""
+        found = "select 1 from sandboxes where name = ?"
+        return bool(await self._beside(lane, lambda session: session.run(found, name)))
+
+    async def listed(self, lane: Lane) -> list[Listed]:
+        """Every sandbox of the store, in the order in which they were made. Raises Unavailable."""
+        return [] if self._store is None else await self._beside(lane, sql.listed)
+
+    async def looked(self, now: int, lane: Lane) -> tuple[int, list[str]]:
+        """How many sandboxes the store has, and some that have something due at an instant (ms) and are in no memory.
+
+        Raises Unavailable.
+        """
+        store = self._store
+        if store is None:
+            return 0, []
+        count, due = await self._beside(lane, lambda session: (sql.count(session), store.due(now, session)))
+        return count, [name for name in due if name not in self._stored]
 
     # -- snapshots
 
@@ -272,7 +394,7 @@ class Persistence:
             async with self._written(stored, capture(snapshot.told.world), 0, lane) as written:
                 if not entry.world.is_gone:
                     entry.snapshots.check_room(snapshot.name, snapshot.size)
-                    await self._changed(sql.snapshot_entered(stored.number, self._told(snapshot, written)))
+                    await self._changed(Change(sql.snapshot_entered(stored.number, self._told(snapshot, written))))
         if entry.world.is_gone:
             return False
         entry.snapshots.keep(snapshot)
@@ -282,7 +404,7 @@ class Persistence:
         """Store a snapshot no longer. Raises Unavailable."""
         stored = self._stored.get(entry.world.name)
         if stored is not None:
-            await self._changed(sql.snapshot_ended(stored.number, name))
+            await self._changed(Change(sql.snapshot_ended(stored.number, name)))
             self._tidy_soon(stored.number)
 
     # -- steps
@@ -305,30 +427,43 @@ class Persistence:
                 self._wake.set()
             self._commit_soon()
 
-        sandbox.log.writer = write
+        sandbox.log.writer, sandbox.log.stored = write, partial(self.settled, sandbox)
 
-    def _kept(self, stored: Stored) -> Kept:
+    def _head(self, stored: Stored, newest: int, chain: int) -> Head:
+        """The row of a sandbox after one of its steps."""
         entry = stored.entry
+        kept = self._kept(entry, stored, newest, chain)
+        return Head(stored.number, stored.committed[0], kept)
+
+    def _kept(self, entry: Entry, stored: Stored, newest: int, chain: int) -> Kept:
         return Kept(
             entry.world.name,
             entry.parent,
             int(entry.mentioned),
             entry.created_at,
             entry.expires_at,
-            self.contract,
+            stored.contract,
             entry.last_used_at,
             None if entry.world.held == SILENT else entry.world.held,
             entry.incarnation,
             entry.origin_events,
-            stored.newest,
-            stored.chain,
+            newest,
+            chain,
             stored.state.id,
+            _next_due(entry.world),
+            _summary(entry.world),
         )
 
     def _batch(self, pending: Pending) -> Batch:
-        ends = [sql.ended_number(number) for number in pending.ends]
-        heads = [(number, self._kept(stored)) for number, stored in pending.touched.items()]
-        return Batch(pending.changes + ends, [head for head in heads if head[0] not in pending.ends], pending.lines)
+        touched = pending.touched.values()
+        heads = [self._head(stored, stored.newest, stored.chain) for stored in touched]
+        return Batch(pending.keys, heads, pending.lines)
+
+    def _batch_of(self, change: Change) -> Batch:
+        stored = change.stored
+        if stored is not None and change.state is not None:
+            stored.state, stored.contract = change.state, self.contract
+        return Batch(change.statements, [] if stored is None else [self._head(stored, *stored.committed)])
 
     def _commit_soon(self) -> None:
         self.is_behind = True
@@ -339,47 +474,69 @@ class Persistence:
 
     def _commit_at_once(self) -> None:
         """Commit where no event loop runs. Raises Unavailable."""
-        pending, self._pending = self._pending, Pending()
-        self._with_session(lambda session: sql.commit(session, self._batch(pending)))
-        self._settle(pending)
+        assert self._store is not None
+        pending, self._pending, holder = self._pending, Pending(), self._store.holder
+        for batch in (self._batch(pending), *map(self._batch_of, pending.changes)):
+            self._with_session(partial(sql.commit, batch=batch, holder=holder))
+            self._settle(pending, batch, ())
         self.is_behind = False
 
     async def _commit(self) -> None:
         """Commit until there is nothing more to."""
-        assert self._store is not None
         while not self._pending.is_empty:
             self._flying = pending = self._pending
             self._pending = Pending()
             try:
-                await self._store.commit(self._batch(pending))
+                await self._commit_one(pending)
             except Exception as error:  # a defect in it is no reason to say that something was stored
                 await self._fail(error)
-            else:
-                self._settle(pending)
         self._committing = self._flying = None
         self.is_behind = False
 
-    def _settle(self, pending: Pending) -> None:
-        """A commit is there."""
-        for stored, step, _, _ in pending.steps:
-            stored.committed = step.number
-        for number in pending.ends:
-            self._tidy_soon(number)
+    async def _commit_one(self, pending: Pending) -> None:
+        assert self._store is not None
+        if pending.touched:
+            batch = self._batch(pending)
+            self._settle(pending, batch, await self._store.commit(batch))
         pending.known.set()
+        for change in pending.changes:
+            try:
+                if await self._store.commit(self._batch_of(change)):
+                    change.failure = unwritten("another server has taken the sandbox over")
+            except self._store.errors as error:
+                if not self._store.is_taken(error):
+                    raise
+                change.is_taken = True
+            change.known.set()
 
-    async def _committed(self) -> None:
-        """Wait until what is pending is stored. Raises Unavailable."""
+    def _settle(self, pending: Pending, batch: Batch, lost: Collection[int]) -> None:
+        """Steps are stored, but for those of sandboxes that are gone, or another process's by now."""
+        for number, _, kept in batch.heads:
+            if number in lost:
+                self._lose(pending.touched[number])
+                pending.failure = unwritten("the sandbox is no more, or another server has it")
+            elif number in pending.touched:
+                pending.touched[number].committed = kept.newest, kept.chain
+
+    def _lose_all(self) -> None:
+        """The lease has ended: other processes may have any sandbox."""
+        for stored in list(self._stored.values()):
+            self._lose(stored)
+
+    def _lose(self, stored: Stored) -> None:
+        """Another process has a sandbox: it is none of ours any more."""
+        if self._stored.get(stored.entry.world.name) is stored:
+            del self._stored[stored.entry.world.name]
+            self.on_lost(stored.entry.world)
+
+    async def _changed(self, change: Change) -> None:
+        """Wait until a change is stored. Raises Unavailable."""
         self._check_written()
-        pending = self._pending
+        self._pending.changes.append(change)
         self._commit_soon()
-        await pending.known.wait()
-        if pending.failure is not None:
-            raise again(pending.failure)
-
-    async def _changed(self, changes: Sequence[Statement]) -> None:
-        self._check_written()
-        self._pending.changes += changes
-        await self._committed()
+        await change.known.wait()
+        if change.failure is not None:
+            raise again(change.failure)
 
     def _check_written(self) -> None:
         """Refuse what is to be stored while the store cannot be written. Raises Unavailable."""
@@ -395,7 +552,7 @@ class Persistence:
         for pending in (self._pending, self._flying):
             if pending is not None and stored.number in pending.touched:
                 await pending.known.wait()
-                if pending.failure is not None and stored.committed < newest:
+                if pending.failure is not None and (stored.committed[0] < newest):
                     raise again(pending.failure)
                 return
 
@@ -407,6 +564,11 @@ class Persistence:
         await self.settled(sandbox)
         if sandbox.undone_at != undone_at:
             raise again(self.failure or unwritten("it could not be for a moment"))
+
+    @property
+    def lease(self) -> float | None:
+        """For how many seconds this process may answer, None where no other one uses the store."""
+        return None if self._store is None else self._store.lease_left
 
     @property
     def lag(self) -> float:
@@ -428,12 +590,17 @@ class Persistence:
         for stored in self._stored.values():
             stored.entry.world.is_halted = True
         failed = self._flying, self._pending
-        self._pending = Pending(ends=[number for pending in failed for number in pending.ends])
+        self._pending = Pending()
         touched: dict[int, Stored] = {}
         for pending in failed:
-            pending.failure = failure
             touched |= pending.touched
-            self.unknown += pending.steps
+            touched |= {change.stored.number: change.stored for change in pending.changes if change.stored is not None}
+            awaited: list[Pending | Change] = [pending, *pending.changes]
+            for what in awaited:
+                if not what.known.is_set():
+                    what.failure = failure
+            if pending.failure is not None:
+                self.unknown += pending.steps
         self._flying = None
         is_known = False
         while True:
@@ -449,6 +616,8 @@ class Persistence:
             finally:
                 for pending in failed:
                     pending.known.set()
+                    for change in pending.changes:
+                        change.known.set()
             await asyncio.sleep(PAUSE)
         log.warning("the store can be written again")
         self.failure = None
@@ -458,14 +627,18 @@ class Persistence:
             if stored.entry.world.bell is not None:
                 stored.entry.world.bell(stored.entry.world)
 
-    def _undo(self, touched: dict[int, Stored], known: dict[int, tuple[int, KeptState]]) -> None:
+    def _undo(self, touched: dict[int, Stored], known: Mapping[int, tuple[int, int, KeptState]]) -> None:
         """Undo the steps that the store does not have."""
-        for number, (newest, state) in known.items():
-            touched[number].committed, touched[number].state = newest, state
+        for number, stored in touched.items():
+            if number in known:
+                newest, chain, stored.state = known[number]
+                stored.committed = newest, chain
+            else:
+                self._lose(stored)
         while self.unknown:
             stored, step, held, chain = self.unknown[-1]
             sandbox = stored.entry.world
-            if not sandbox.is_gone and stored.committed < step.number:
+            if not sandbox.is_gone and stored.committed[0] < step.number:
                 sandbox.take_back(step)
                 sandbox.held, stored.newest, stored.chain = held, step.number - 1, chain
             self.unknown.pop()
@@ -484,7 +657,7 @@ class Persistence:
         """Begin to commit beside the requests, on the event loop that runs."""
         if self._store is not None:
             self._lane = lane
-            self._store.start()
+            self._store.start(self._lose_all)
             self._tending = asyncio.create_task(self._tend(lane))
             self._wake.set()
 
@@ -506,7 +679,8 @@ class Persistence:
             self._committing.cancel()
         for stored in self._stored.values():
             self._pending.touched[stored.number] = stored
-            stored.entry.world.log.writer = None
+            stored.entry.world.log.writer = stored.entry.world.log.stored = None
+        self._pending.changes += [Change([sql.ended(number)]) for number in self._ends]
         self._session = None  # the thread of long work may be within a transaction
         if self.failure is None:
             with suppress(Unavailable):
@@ -548,6 +722,11 @@ class Persistence:
                     self._due.discard(name)
                     if name in self._stored:
                         await self._rewrite(self._stored[name], lane)
+                while self._ends:
+                    number = self._ends[0]
+                    await self._changed(Change([sql.ended(number)]))
+                    self._ends.remove(number)
+                    self._untidy.add(number)
                 await self._tidy(lane)
                 has_failed = False
             except Unavailable as error:
@@ -563,10 +742,13 @@ class Persistence:
         async with self._written(stored, capture(sandbox), chain, lane) as written:
             self._check_written()
             if self._stored.get(sandbox.name) is stored and sandbox.undone_at == undone_at:
-                before, stored.state = stored.state, written
-                self._touch(sandbox.name)
-                changes = [sql.state_used(before.id, is_used=False), sql.state_used(written.id, is_used=True)]
-                await self._changed(changes)
+                changes = [sql.state_used(stored.state.id, is_used=False), sql.state_used(written.id, is_used=True)]
+                contract = stored.contract
+                try:
+                    await self._changed(Change(changes, stored, written))
+                except Refusal:
+                    stored.contract = contract
+                    raise
                 stored.size -= size
 
     @asynccontextmanager
@@ -603,6 +785,34 @@ class Persistence:
             raise
 
 
+def _next_due(sandbox: Sandbox) -> int | None:
+    """When the next delivery of a sandbox is due, in ms of the machine; None where none is, or its clock stands."""
+    timers, clock = sandbox.timers, sandbox.clock
+    if clock.frozen or sandbox.held == SILENT:
+        return None
+    due = [timer[0] for timer in timers.claimed.values()]
+    attempt = timers.next_attempt()
+    if attempt is not None:
+        due.append(attempt)
+    return min(due) - clock.state.offset if due else None
+
+
+def records_of(sandbox: Sandbox) -> int:
+    """How many records all merchants of a sandbox have."""
+    return sum([len(table.rows) for store in sandbox.stores.values() for table in store.tables.values()])
+
+
+def _summary(sandbox: Sandbox) -> str:
+    """What lists of sandboxes show of one that is not in memory."""
+    told = {
+        "scenario": sandbox.scenario,
+        "seed": sandbox.seed,
+        "records": records_of(sandbox),
+        "clock": tuple(sandbox.recorded_clock),
+    }
+    return orjson.dumps(told).decode()
+
+
 def unwritten(reason: str) -> Unavailable:
     """503 for what is not done because the store cannot be written."""
     return Unavailable(
@@ -612,6 +822,6 @@ def unwritten(reason: str) -> Unavailable:
     )
 
 
-def again(failure: Unavailable) -> Unavailable:
+def again(failure: R) -> R:
     """The same refusal for another request: the traceback of one that is raised would hold all of them."""
-    return Unavailable(failure.message, code=failure.code, headers=failure.headers)
+    return type(failure)(failure.message, code=failure.code, headers=failure.headers)

@@ -33,12 +33,15 @@ create table sandboxes (
     id {id}, name text unique, parent text, on_first_use {int} not null, created_at {int} not null, expires_at {int},
     contract text not null, last_used_at {int} not null, held {int}, incarnation text not null,
     origin_events {int} not null, newest {int} not null, chain {int} not null, state {int} not null,
-    sum {int} not null
+    next_due {int}, summary text not null, sum {int} not null, holder {int} not null
 );
 create table snapshots (
-    id {id}, sandbox {int} not null, name text not null, description text, now {int} not null,
+    id {id}, sandbox {int} not null, name text not null, description text not null, now {int} not null,
     created_at {int} not null, contract text not null, state {int} not null, sum {int} not null, unique (sandbox, name)
 );
+create table credentials (credential text primary key, sandbox {int} not null);
+create index credentials_sandbox on credentials (sandbox);
+create index states_sandbox on states (sandbox);
 create table steps (place {int} primary key, line {bytes} not null, sum {int} not null);
 """
 
@@ -59,7 +62,8 @@ class Kept(NamedTuple):
     """What is stored of a sandbox beside its state. Times are ms of the machine.
 
     `held` is None where nothing is delivered, `newest` the number of its newest step and `chain` the sum of that,
-    `state` the state that opening it begins with.
+    `state` the state that opening it begins with, `next_due` when a delivery is due (ms of the machine), `summary` what
+    lists show of it, as JSON.
     """
 
     name: str | None
@@ -75,13 +79,15 @@ class Kept(NamedTuple):
     newest: int
     chain: int
     state: int
+    next_due: int | None
+    summary: str
 
 
 class KeptSnapshot(NamedTuple):
-    """What is stored of a snapshot beside its state; `now` is ms of the sandbox's clock."""
+    """What is stored of a snapshot beside its state; `now` is ms of the sandbox's clock, `description` JSON."""
 
     name: str
-    description: str | None
+    description: str
     now: int
     created_at: int
     contract: str

@@ -10,15 +10,16 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from . import store
 from .rows import SALVAGE, Damage, KeptState, StoreError, sum_of
-from .store import Batch
+from .store import Batch, Held, Session
 
 DATABASE, LOCK, NEWEST = "sandboxes.sqlite", "lock", "newest"
 BUSY = 5.0  # seconds that a write waits for another one of this process
@@ -76,6 +77,10 @@ class SqliteStore:
     """One per server, and one server per directory."""
 
     errors: type[Exception] = sqlite3.Error
+    holder = 0
+    is_shared = False
+    advice = SALVAGE
+    lease_left = None
 
     def __init__(self, path: Path, *, always: bool) -> None:
         """Raises StoreError."""
@@ -117,25 +122,37 @@ class SqliteStore:
         """A new connection."""
         return SqliteSession(self._file, always=self._always)
 
-    def start(self) -> None:
+    def is_taken(self, error: Exception) -> bool:
+        """Whether an error says that a name is taken."""
+        return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_UNIQUE
+
+    def start(self, lost: Callable[[], None]) -> None:
         """Begin to bring what is written to the disk."""
         self._syncing = Syncing(self._file, self._commits)
 
-    async def commit(self, batch: Batch) -> None:
+    async def commit(self, batch: Batch) -> Collection[int]:
         """Commit. It takes no longer than a request does: nobody waits for another thread."""
         commits = self._commits + 1
         told = str(commits)
-        batch.changes.append(
-            ("update settings set value = ?, sum = ? where name = 'commits'", (told, sum_of("commits", told)))
-        )
-        store.commit(self._main, batch)
+        counted = "update settings set value = ?, sum = ? where name = 'commits'", (told, sum_of("commits", told))
+        lost = store.commit(self._main, replace(batch, changes=[*batch.changes, counted]), self.holder)
         self._commits = commits
         if self._syncing is not None:
             self._syncing.commits = commits
+        return lost
 
-    async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, KeptState]]:
-        """The newest step of each sandbox that is there, and its state."""
-        return store.known(self._main, numbers)
+    async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, int, KeptState]]:
+        """The newest step of each sandbox that is there, its sum, and the state."""
+        return store.known(self._main, numbers, self.holder)
+
+    def claim(self, session: Session, name: str) -> Held | None:
+        """A sandbox, if it is there: nobody else uses the directory."""
+        found = session.run("select id from sandboxes where name = ?", name)
+        return Held(found[0][0], None) if found else None
+
+    def due(self, now: int, session: Session) -> list[str]:
+        """The names of some sandboxes whose deliveries or ends are due at an instant (ms)."""
+        return [name for (name,) in session.run(f"{store.DUE} limit 10", now, now)]
 
     def close(self) -> None:
         """Have everything on the disk, and let the directory go."""

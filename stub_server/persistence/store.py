@@ -5,10 +5,10 @@ Everything here takes a session, which any thread may have. Reading checks what 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..files.state import WorldState
 from ..version import __version__
@@ -40,6 +40,8 @@ _STRAY_STEPS = (
     "where sandbox not in (select id from sandboxes)"
 )
 
+DUE = "select name from sandboxes where name is not null and (next_due <= ? or expires_at <= ?)"
+
 Statement = tuple[str, tuple[Any, ...]]
 
 
@@ -59,12 +61,39 @@ class Session(Protocol):
         """Let the connection go."""
 
 
+class Head(NamedTuple):
+    """The row of a sandbox: its number, the number of its newest step in the store, and the row as it is to be."""
+
+    number: int
+    newest: int
+    kept: Kept
+
+
+class Held(NamedTuple):
+    """A sandbox's number, and the address of the server that has it; None where it is this one."""
+
+    number: int
+    address: str | None
+
+
+class Listed(NamedTuple):
+    """What lists show of a sandbox. Times are ms of the machine; `summary` is JSON."""
+
+    name: str
+    parent: str | None
+    newest: int
+    created_at: int
+    last_used_at: int
+    expires_at: int | None
+    summary: str
+
+
 @dataclass(slots=True)
 class Batch:
-    """What is committed together. `heads` are the rows of sandboxes by number, as they are after these `steps`."""
+    """What is committed together: `heads` are the rows of sandboxes after these `steps`."""
 
-    changes: list[Statement] = field(default_factory=list)
-    heads: list[tuple[int, Kept]] = field(default_factory=list)
+    changes: Sequence[Statement] = ()
+    heads: list[Head] = field(default_factory=list)
     steps: list[tuple[int, bytes, int]] = field(default_factory=list)
 
 
@@ -72,6 +101,13 @@ class Store(Protocol):
     """A database with the tables of `rows`."""
 
     name: str  # as messages say it: --store and its value
+    advice: str  # what to do where it is damaged
+    is_shared: bool  # whether other servers use it too
+
+    @property
+    def holder(self) -> int:
+        """The number of this process among those of the store."""
+
     errors: type[Exception]
 
     def secret(self, fresh: bytes) -> bytes:
@@ -80,14 +116,30 @@ class Store(Protocol):
     def session(self) -> Session:
         """A new connection. Raises one of `errors`."""
 
-    def start(self) -> None:
-        """Begin what goes on beside, on the event loop that runs."""
+    def is_taken(self, error: Exception) -> bool:
+        """Whether one of `errors` says that a name is taken."""
 
-    async def commit(self, batch: Batch) -> None:
-        """Commit. Raises one of `errors`: whether it is there, `known` says."""
+    def start(self, lost: Callable[[], None]) -> None:
+        """Begin what goes on beside, on the event loop that runs. `lost` lets go of all sandboxes of this process."""
 
-    async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, KeptState]]:
-        """The newest step of each sandbox that is there, and its state. Raises one of `errors`."""
+    async def commit(self, batch: Batch) -> Collection[int]:
+        """Commit; answers the numbers of sandboxes that another process has, of which nothing was stored.
+
+        Raises one of `errors`: whether it is there, `known` says.
+        """
+
+    async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, int, KeptState]]:
+        """The newest step of each sandbox that is this process's, its sum, and the state. Raises one of `errors`."""
+
+    def claim(self, session: Session, name: str) -> Held | None:
+        """Have a sandbox be this process's, unless one that lives has it. None where there is no such sandbox."""
+
+    def due(self, now: int, session: Session) -> list[str]:
+        """The names of some sandboxes whose deliveries are due at an instant (ms) and that no other process has."""
+
+    @property
+    def lease_left(self) -> float | None:
+        """For how many seconds no other process takes sandboxes of this one over, None for ever."""
 
     def close(self) -> None:
         """Have everything on the disk, and let the database go."""
@@ -157,9 +209,47 @@ def strangers(session: Session) -> Iterator[str]:
 # -- reading
 
 
+def count(session: Session) -> int:
+    """How many sandboxes there are, those included that are about to come or to go."""
+    ((number,),) = session.run("select count(*) from sandboxes where name is not null")
+    return int(number)
+
+
+def listed(session: Session) -> list[Listed]:
+    """Every sandbox, in the order in which they were made."""
+    found = f"select {', '.join(Listed._fields)} from sandboxes where name is not null order by created_at, id"  # noqa: S608
+    return [Listed(*row) for row in session.run(found)]
+
+
+def names(session: Session, most: int) -> list[str]:
+    """The names of the sandboxes that were used last."""
+    found = "select name from sandboxes where name is not null order by last_used_at desc, id desc limit ?"
+    return [name for (name,) in session.run(found, most)]
+
+
+def sandbox_with(session: Session, key: str) -> str | None:
+    """The name of the sandbox that an API key is of."""
+    found = "select name from sandboxes where id = (select sandbox from credentials where credential = ?)"
+    return next((name for (name,) in session.run(found, key)), None)
+
+
+def untidy(session: Session, holder: int) -> set[int]:
+    """The sandboxes of which there may be something that nobody needs: those that are no more, and `holder`'s."""
+    found = session.run("select id from sandboxes where name is null or holder = ?", holder)
+    return {number for (number,) in found}
+
+
 def rows_of_sandboxes(session: Session) -> list[tuple[Any, ...]]:
     """The rows of all sandboxes, in the order in which they were made: number, what `Kept` has, and the sum."""
     return session.run(f"select id, {_HEAD}, sum from sandboxes where name is not null order by id")  # noqa: S608
+
+
+def row_of_sandbox(session: Session, number: int) -> tuple[int, Kept]:
+    """A sandbox and its number. Raises Damage."""
+    rows = session.run(f"select id, {_HEAD}, sum from sandboxes where id = ?", number)  # noqa: S608
+    if not rows:
+        raise Damage("its row is not there")
+    return sandbox_of(rows[0])
 
 
 def sandbox_of(row: tuple[Any, ...]) -> tuple[int, Kept]:
@@ -234,27 +324,28 @@ def steps_of(session: Session, sandbox: int, kept: Kept, after: KeptState) -> It
         raise Damage(f"step {number} is another than was written")
 
 
-def known(session: Session, numbers: Iterable[int]) -> dict[int, tuple[int, KeptState]]:
-    """The newest step of each sandbox that is there, and its state."""
+def known(session: Session, numbers: Iterable[int], holder: int) -> dict[int, tuple[int, int, KeptState]]:
+    """The newest step of each sandbox that is `holder`'s, its sum, and the state."""
     found = {}
     for number in numbers:
         statement = (
-            "select newest, states.id, step, states.chain, size from sandboxes join states on states.id = state "
-            "where sandboxes.id = ?"
+            "select newest, sandboxes.chain, states.id, step, states.chain, size "
+            "from sandboxes join states on states.id = state where sandboxes.id = ? and holder = ?"
         )
-        for newest, *told in session.run(statement, number):
-            found[number] = newest, KeptState(*told)
+        for newest, chain, *told in session.run(statement, number, holder):
+            found[number] = newest, chain, KeptState(*told)
     return found
 
 
 # -- writing
 
 
-def reserve(session: Session) -> int:
-    """A number for a sandbox that is about to come: it has a row, and no name until it is `entered`."""
-    nobody = Kept(None, None, 0, 0, None, "", 0, None, "", 0, 0, 0, 0)
-    places = ", ".join("?" * (len(nobody) + 1))
-    ((number,),) = session.run(f"insert into sandboxes ({_HEAD}, sum) values ({places}) returning id", *nobody, 0)  # noqa: S608
+def reserve(session: Session, step: int, holder: int) -> int:
+    """A number for a sandbox that is about to come with a state: it has a row, and no name until its head is stored."""
+    nobody = Kept(None, None, 0, 0, None, "", 0, None, "", 0, step, 0, 0, None, "")
+    places = ", ".join("?" * (len(nobody) + 2))
+    statement = f"insert into sandboxes ({_HEAD}, sum, holder) values ({places}) returning id"  # noqa: S608
+    ((number,),) = session.run(statement, *nobody, 0, holder)
     return int(number)
 
 
@@ -290,35 +381,41 @@ def write_chunks(session: Session, sandbox: int, begun: KeptState, chunks: Itera
     return KeptState(number, step, chain, size)
 
 
-def commit(session: Session, batch: Batch) -> None:
-    """Commit a batch."""
+def commit(session: Session, batch: Batch, holder: int) -> set[int]:
+    """Commit a batch; answers the numbers of sandboxes that are not `holder`'s, or not as he left them."""
+    whose = "id = ? and name is not null and newest = ? and holder = ?"
+    head = f"update sandboxes set {_SET} where {whose} returning id"  # noqa: S608
+    lost = set()
     with session.transaction():
         for statement, values in batch.changes:
             session.run(statement, *values)
-        for number, kept in batch.heads:
-            statement = f"update sandboxes set {_SET} where id = ? and name is not null"  # noqa: S608
-            session.run(statement, *kept[1:], sum_of(*kept), number)
-        if batch.steps:
-            session.many("insert into steps values (?, ?, ?)", batch.steps)
+        for number, newest, kept in batch.heads:
+            if not session.run(head, *kept[1:], sum_of(*kept), number, newest, holder):
+                lost.add(number)
+        steps = batch.steps if not lost else [step for step in batch.steps if step[0] >> STEPS not in lost]
+        if steps:
+            session.many("insert into steps values (?, ?, ?)", steps)
+    return lost
 
 
-def ended(name: str) -> Statement:
-    """A sandbox of this name is no more. What it had is deleted later, by `tidying`."""
-    return "update sandboxes set name = null, sum = 0 where name = ?", (name,)
-
-
-def ended_number(number: int) -> Statement:
-    """The same by its number."""
+def ended(number: int) -> Statement:
+    """A sandbox is no more. What it had is deleted later, by `tidying`."""
     return "update sandboxes set name = null, sum = 0 where id = ?", (number,)
 
 
 def entered(number: int, name: str, state: int) -> list[Statement]:
-    """A sandbox with a state, in place of the one of its name. Its head follows."""
-    return [
-        ended(name),
-        ("update sandboxes set name = ? where id = ?", (name, number)),
-        state_used(state, is_used=True),
-    ]
+    """A sandbox has a name, which is free, and a state. Its head follows."""
+    return [("update sandboxes set name = ? where id = ?", (name, number)), state_used(state, is_used=True)]
+
+
+def released(number: int, holder: int) -> Statement:
+    """A sandbox is nobody's: the next process that is asked for it has it at once."""
+    return "update sandboxes set holder = 0 where id = ? and holder = ?", (number, holder)
+
+
+def key_entered(key: str, sandbox: int) -> Statement:
+    """An API key is of a sandbox, unless an earlier one has it: a copy does not take its parent's keys away."""
+    return "insert into credentials values (?, ?) on conflict do nothing", (key, sandbox)
 
 
 def state_used(number: int, *, is_used: bool) -> Statement:
@@ -369,7 +466,12 @@ def tidying(
             yield
         if is_ended:
             with session.transaction():
-                for table, column in (("snapshots", "sandbox"), ("states", "sandbox"), ("sandboxes", "id")):
+                for table, column in (
+                    ("snapshots", "sandbox"),
+                    ("states", "sandbox"),
+                    ("credentials", "sandbox"),
+                    ("sandboxes", "id"),
+                ):
                     session.run(f"delete from {table} where {column} = ?", number)  # noqa: S608
         else:
             for (state,) in session.run("select id from states where sandbox = ? and is_used = 0", number):

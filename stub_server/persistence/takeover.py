@@ -23,7 +23,7 @@ from . import store
 from .chunks import grouped
 from .rows import Damage, Kept, KeptSnapshot, KeptState, StoreError, chained, checked, place_of, sum_of
 from .sqlite import DATABASE, NEWEST, SqliteSession, check_whole, locked, made, opening
-from .store import Batch
+from .store import Batch, Head
 
 BEFORE = "worlds"  # the database of format 4, whose states are files
 _FILES_BEFORE = ("states", f"{BEFORE}-wal", f"{BEFORE}-shm", NEWEST, BEFORE)
@@ -118,18 +118,18 @@ def _write(file: Path, found: Iterator[Whole | str]) -> None:
 
 
 def _enter(session: SqliteSession, whole: Whole) -> None:
-    number = store.reserve(session)
+    number = store.reserve(session, whole.step, 0)
     state = _state(session, number, whole.step, whole.lines)
     changes = store.entered(number, whole.kept.name or "", state.id)
-    for kept, step, lines in whole.snapshots:
-        changes += store.snapshot_entered(number, kept._replace(state=_state(session, number, step, lines).id))
+    for pinned, step, lines in whole.snapshots:
+        changes += store.snapshot_entered(number, pinned._replace(state=_state(session, number, step, lines).id))
     newest, chain = whole.step, 0
     steps = []
     for line in whole.steps:
         newest, chain = newest + 1, chained(line, chain)
         steps.append((place_of(number, newest), line, chain))
-    head = whole.kept._replace(newest=newest, chain=chain, state=state.id)
-    store.commit(session, Batch(changes, [(number, head)], steps))
+    kept = whole.kept._replace(newest=newest, chain=chain, state=state.id)
+    store.commit(session, Batch(changes, [Head(number, whole.step, kept)], steps), 0)
 
 
 def _state(session: SqliteSession, sandbox: int, step: int, lines: Iterable[bytes]) -> KeptState:
@@ -257,7 +257,7 @@ def _sandbox_before(path: Path, database: sqlite3.Connection, row: Any, tell: Te
         snapshots += [pinned] if pinned else []
     kept = Kept(
         name, parent, int(mentioned), created_at, expires_at, contract, last_used_at, held, incarnation, origin_events,
-        0, 0, 0,
+        0, 0, 0, None, "{}",
     )  # fmt: skip
     return Whole(kept, step, list(_file(path, base)), steps, snapshots)
 
@@ -266,7 +266,8 @@ def _snapshot_before(path: Path, row: Any) -> Pinned:
     name, description, now, created_at, base, contract = checked("its row", row)
     lines = list(_file(path, base))
     ((_, head),) = orjson.loads(lines[0]).items()
-    return Pinned(KeptSnapshot(name, description, now, created_at, contract, 0), head["step"], lines)
+    told = orjson.dumps(description).decode()
+    return Pinned(KeptSnapshot(name, told, now, created_at, contract, 0), head["step"], lines)
 
 
 def _file(path: Path, base: str) -> Iterator[bytes]:

@@ -6,20 +6,24 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import orjson
 
 from ..app import create_app, data_dir
+from ..contract.converting import Converter
+from ..contract.formats import NO_FORMATS
+from ..contract.schema import Schemas
 from ..contract.secrets import REDACTED
 from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
 from ..faults.rules import Faults
-from ..files.carrying import settle
-from ..files.fitting import Shapes
-from ..files.package import BadFile
-from ..files.recording import Recording, read_recording
+from ..files.admitting import admit
+from ..files.fitting import Fitting, Shapes
+from ..files.package import BadFile, digest_of
+from ..files.recording import outline, read_recording
 from ..http.access import CONTROL_KEY, opens
 from ..journal.recorded import line
 from ..kernel.clock import wall_from
@@ -43,6 +47,9 @@ class Outcome(NamedTuple):
     """How a replay ended: the first request whose answer differs, with the diff, if there is one.
 
     `compared` answers were the same; `aside` are the ids of requests that were not sent, or not compared, by reason.
+    Where the recording is of another contract, `contract`, all requests were sent, and by their operations `converted`
+    are the ids of those whose answers are the same once the recorded ones are as the served contract has them, and
+    `differing` of the others. Its version and digest are empty where the recording does not name it.
     """
 
     requests: int
@@ -50,6 +57,9 @@ class Outcome(NamedTuple):
     aside: Mapping[str, Sequence[str]]
     request: Body | None = None
     diff: str = ""
+    contract: Body | None = None
+    converted: Mapping[str, Sequence[str]] = MappingProxyType({})
+    differing: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 def settings_of(about: Body, requests: int, overlays: Sequence[Path], scenario: Path | None) -> Settings:
@@ -82,9 +92,7 @@ async def replay(data: bytes, overlays: Sequence[Path] = (), scenario: Path | No
 
     Raises BadFile, ContractError, ScenarioError.
     """
-    shapes = Shapes(data_dir("fixtures"))
-    recording = read_recording(data, shapes.check, _SECRET, _MOST_STEPS)
-    session = Session(recording, overlays, scenario)
+    session = Session(data, overlays, scenario)
     with wall_from(session.timepiece):
         return await session.run()
 
@@ -96,14 +104,22 @@ _MOST_STEPS = 1_000_000
 class Session:
     """One recording on one server."""
 
-    def __init__(self, recording: Recording, overlays: Sequence[Path], scenario: Path | None) -> None:
-        about, state = recording.about, recording.carried.state
-        self.recording, self.timepiece, self.name = recording, Timepiece(), state.name
-        self._aside = reasons(recording.requests, self.name)
-        self.timepiece.now = recording.requests[0]["wall"] if recording.requests else 0
-        self._settings = settings_of(about, len(recording.requests), overlays, scenario)
+    def __init__(self, data: bytes, overlays: Sequence[Path], scenario: Path | None) -> None:
+        shapes, self.timepiece = Shapes(data_dir("fixtures")), Timepiece()
+        header, about, self._requests = outline(data, shapes.check)
+        self._held, self._contract = about["held"], header.get("contract", {"version": "", "digest": ""})
+        self.timepiece.now = self._requests[0]["wall"] if self._requests else 0
+        self._settings = settings_of(about, len(self._requests), overlays, scenario)
         with wall_from(self.timepiece):
             self._app = create_app(self._settings)
+        rules, secrets = self._app.server.sandboxes.origin.rules, header["secrets"]
+        self._fitting = Fitting(rules, shapes, digest_of(header))
+        recording = read_recording(data, _SECRET, _MOST_STEPS, self._fitting, anew=not secrets)
+        self._reader, self.name = recording.reader, recording.reader.state.name
+        self._aside = reasons(self._requests, self.name)
+        control = self._app.server.control
+        self._converters = {"": rules.converter, _CONTROL: Converter(control, Schemas(control.raw, NO_FORMATS))}
+        self._converted, self._differing = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         rate = about["behaviour"]["rate_limit"]
         self._receivers = Receivers(recording.outside, self.timepiece, self._world)
         sender = SilentSender(__version__, self._receivers)
@@ -120,7 +136,7 @@ class Session:
         self._callers = Callers(server.tokens, _SECRET, self.name)
         self._ids = RequestIds(self.name)
         self._comparing = Comparing(
-            other_secret=about["behaviour"]["has_secret"] or not recording.secrets, other_file=scenario is not None
+            other_secret=about["behaviour"]["has_secret"] or not secrets, other_file=scenario is not None
         )
         self._ended: list[Trace] = []
         server.listeners.append(lambda trace, warnings: self._ended.append(trace))
@@ -129,35 +145,41 @@ class Session:
         return self._app.server.sandboxes.entry(self.name).world
 
     async def run(self) -> Outcome:
-        """Send everything, until an answer differs."""
-        carried, held = self.recording.carried, self.recording.about["held"]
+        """Send everything, until an answer differs and no other contract may be why."""
+        held, state = self._held, self._reader.state
 
         def fill(world: Sandbox) -> None:
-            settle(
-                world, carried, Shapes(data_dir("fixtures")), self._settings.signing_secret(b""), carried.state.clock
-            )
-            world.log.refill(carried.steps)
+            secret = self._settings.signing_secret(b"")
+            admitted = admit(self._reader, (), lambda scenario, seed: world, secret, lambda clock: clock)
+            world.log.refill(admitted.steps)
             world.held = SILENT if held == SILENT else min(held, world.events.raised)
 
-        state = carried.state
         await self._app.server.sandboxes.put_in_place(state.name, state.scenario, state.seed, fill)
         compared, aside = 0, defaultdict[str, list[str]](list)
-        for request in self.recording.requests:
-            reason, diff = self._aside.get(request["id"]), ""
+        first: tuple[Body | None, str] = (None, "")
+        for request in self._requests:
+            reason, diff, goes_on = self._aside.get(request["id"]), "", self._fitting.is_other
             try:
                 if is_sent(request, reason):
                     diff = await self._compare(request, is_aside=reason is not None)
                 else:  # a later rewind may name it
                     self._world().journal.append(_unsent(request, self.name))
             except Diverged as error:
-                diff, reason = f"--- recorded\n+++ replayed\n{error}", None
+                diff, reason, goes_on = f"--- recorded\n+++ replayed\n{error}", None, False
             if reason is not None:
                 aside[reason].append(request["id"])
             elif diff:
-                return Outcome(len(self.recording.requests), compared, aside, request, diff)
+                first = first if first[0] else (request, diff)
+                self._differing[_operation(request)].append(request["id"])
+                if not goes_on:
+                    break
             else:
                 compared += 1
-        return Outcome(len(self.recording.requests), compared, aside)
+        compared -= sum(map(len, self._converted.values()))
+        outcome = Outcome(len(self._requests), compared, aside, *first)
+        if not self._fitting.is_other:
+            return outcome
+        return outcome._replace(contract=self._contract, converted=self._converted, differing=self._differing)
 
     async def _compare(self, request: Body, *, is_aside: bool) -> str:
         """The difference that a request's answer makes, unless it is left aside. Raises Diverged."""
@@ -170,6 +192,9 @@ class Session:
             if is_aside:
                 return ""
             diff = self._comparing.difference(request, answered, is_running=not self._world().clock.frozen)
+            if diff and self._fitting.is_other and self._is_same_converted(request, answered):
+                self._converted[_operation(request)].append(request["id"])
+                diff = ""
             if not diff:
                 self._ended[-1].before = request["before"]  # for a rewind to it: attempts may have been taken earlier
                 return ""
@@ -177,6 +202,24 @@ class Session:
             if answered["status"] != 401:
                 break
         return first or ""
+
+    def _is_same_converted(self, request: Body, answered: Body) -> bool:
+        """Whether the recorded answer is the same once it is as the served contract has it."""
+        base = _CONTROL if request["path"].startswith(_CONTROL) else ""
+        converter, path = self._converters[base], request["path"].removeprefix(base)
+        schema = converter.answer(request["method"], path, request["status"])
+        if schema is None:
+            return False
+        try:
+            value = orjson.loads((request["answer"] or "").encode("latin-1"))
+        except ValueError:
+            return False
+        answer = orjson.dumps(converter.converted(schema, value))
+        headers = [
+            [name, str(len(answer)) if name == "content-length" else told] for name, told in request["answer_headers"]
+        ]
+        was = request | {"answer": answer.decode("latin-1"), "answer_headers": headers}
+        return not self._comparing.difference(was, answered, is_running=not self._world().clock.frozen)
 
     async def _send(self, request: Body, credential: str) -> Body:
         """Send a request; answers it as the journal has it."""
@@ -253,6 +296,10 @@ def _seen(request: Body) -> int:
         return number
     step = brief(request).answered(made).get("step")
     return max(number, step) if isinstance(step, int) else number
+
+
+def _operation(request: Body) -> str:
+    return request["operation"] or f"{request['method']} {request['path']}"
 
 
 def _unsent(request: Body, sandbox: str) -> Trace:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 
 from ..engine.sandbox import DEFAULT, Sandbox
@@ -75,6 +75,11 @@ class Entries:
         """The worlds that exist."""
         return [entry.world for entry in self._entries.values()]
 
+    def add_keys(self, name: str, keys: Sequence[str]) -> None:
+        """API keys that a sandbox has from now on: digests of private ones, and public ones."""
+        self.keyring.add(name, keys)
+        self.persistence.add_keys(name, keys)
+
     # -- coming and going
 
     def put(self, entry: Entry) -> None:
@@ -104,6 +109,11 @@ class Entries:
             self.persistence.leave_soon(name)
             self._leave(self._entries.pop(name))
 
+    def let_go(self, entry: Entry) -> None:
+        """Have a sandbox in memory no longer; the store has it."""
+        del self._entries[entry.world.name]
+        self._leave(entry)
+
     def _leave(self, entry: Entry) -> None:
         """Let go of a world: what it still had to do is not done any more."""
         entry.world.is_gone = True
@@ -132,12 +142,7 @@ class Entries:
                     return made
         name = folded(name)
         if self.find(name) is not None:
-            message = f"There is a sandbox {name} already. "
-            if name == DEFAULT:
-                message += "It stays: choose another name."
-            else:
-                message += f"DELETE /_sandbox/sandboxes/{name} drops it."
-            raise Conflict(message, code="duplicate_sandbox", details=[detail("name", "duplicate_sandbox", message)])
+            raise taken(name)
         return name
 
     def make_room(self) -> None:
@@ -154,3 +159,13 @@ class Entries:
             )
             raise Conflict(message, code="too_many_sandboxes", details=[detail("name", "too_many_sandboxes", message)])
         self.forget(min(mentioned, key=lambda entry: entry.turn).world.name)
+
+
+def taken(name: str) -> Conflict:
+    """409 for a name that a sandbox has."""
+    message = f"There is a sandbox {name} already. "
+    if name == DEFAULT:
+        message += "It stays: choose another name."
+    else:
+        message += f"DELETE /_sandbox/sandboxes/{name} drops it."
+    return Conflict(message, code="duplicate_sandbox", details=[detail("name", "duplicate_sandbox", message)])

@@ -15,7 +15,7 @@ class Origin:
 
     `secret` signs; `control_secret` is random, whatever the seed, and makes the control keys. `now` is ms and freezes
     their clocks; `history` is how many steps each keeps, `journal` how many requests with their
-    bodies.
+    bodies. `drop_unfit` leaves out what does not fit of sandboxes that are there at the start.
     """
 
     rules: Rules
@@ -27,6 +27,7 @@ class Origin:
     journal: int
     secret: bytes = field(repr=False)
     control_secret: bytes = field(repr=False)
+    drop_unfit: bool = False
 
 
 @dataclass(slots=True)

@@ -1,10 +1,17 @@
 """Which world an API key is of: found by the key alone, without looking through all worlds."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ..engine.sandbox import Sandbox
 
 MOST = 100_000
+
+
+def keys_of(sandbox: Sandbox) -> Iterator[str]:
+    """What the API keys of a sandbox are found by: digests of private keys, and public keys."""
+    for store in sandbox.stores.values():
+        for name in ("digest", "public_key"):
+            yield from map(str, store.api_keys.unique[name])
 
 
 class Keyring:
@@ -38,9 +45,7 @@ class Keyring:
 
     def adopt(self, world: Sandbox) -> None:
         """All keys of a world that has come."""
-        for store in world.stores.values():
-            for name in ("digest", "public_key"):
-                self.add(world.name, (str(key) for key in store.api_keys.unique[name]))
+        self.add(world.name, keys_of(world))
 
     def forget(self, world: str) -> None:
         """A world has gone, and its keys with it."""

@@ -14,23 +14,27 @@ from ..engine.log import Budget
 from ..engine.past import state_at
 from ..engine.rules import SandboxSettings
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
+from ..files.admitting import LeftOut
 from ..files.carrying import Customs
 from ..files.package import BadFile
 from ..files.requests import traces_of
 from ..kernel.clock import SECOND, wall_ms
+from ..kernel.globs import glob
 from ..kernel.problem import Conflict, Missing, Refusal, detail
 from ..kernel.record import Body
 from ..kernel.slices import Lane
 from ..kernel.text import nearest
 from ..persistence.opening import Opener
 from ..persistence.persistence import Persistence, Reserved
+from ..persistence.store import Listed
 from ..scenarios.scenario import known_scenarios
 from ..seeding.own_keys import derive_keys
-from .entries import Entries
+from .entries import MOST, Entries, taken
 from .entry import Entry, Origin
 from .inbox import MOST_BYTES_IN_ALL, Inbox
 from .making import Maker
 from .names import NAMING, folded, is_name
+from .residence import Residence
 from .snapshots import MOST_BYTES_IN_ALL as MOST_SNAPSHOT_BYTES
 from .snapshots import Snapshot, Snapshots, snapshot_of
 
@@ -70,10 +74,12 @@ class Sandboxes(Entries):
         self._started, self._begun = wall_ms(), 0
         self._for_inboxes, self._for_snapshots = Budget(MOST_BYTES_IN_ALL), Budget(MOST_SNAPSHOT_BYTES)
         self.maker = Maker(origin, Budget(), Budget(MOST_JOURNAL_BYTES), self.lane)
-        self._customs = Customs(origin.seeding.fixtures, origin.secret)
+        self._customs = Customs(origin.seeding.fixtures, origin.secret, origin.rules)
         self._changing = asyncio.Lock()  # of what comes, goes and is replaced: each looks what there is, and waits
-        opener = Opener(self.maker, origin, self.persistence.contract)
-        for entry in sorted(self.persistence.read(opener, self._belongings), key=lambda entry: entry.created_at):
+        self.residence: Residence | None = None  # set with a store, which may have more sandboxes than are in memory
+        self.opener = Opener(self.maker, origin, self.persistence.contract)
+        found = self.persistence.read(self.opener, self.belongings, MOST)
+        for entry in sorted(found, key=lambda entry: entry.created_at):
             self.put(entry)
         for entry in sorted(self._entries.values(), key=lambda entry: entry.last_used_at):
             entry.turn = next(self._turns)
@@ -81,11 +87,16 @@ class Sandboxes(Entries):
         if self.has_kept_default:
             return
         if restored is not None:
-            world, snapshots = self._admission(DEFAULT, restored())()
+            world, snapshots, left_out = self._admission(DEFAULT, restored(), drop_unfit=origin.drop_unfit)()
+            if left_out is not None:
+                left_out.tell("--restore")
             _check_room(Snapshots(self._for_snapshots), snapshots)
         else:
             world, snapshots = self.maker.make(DEFAULT, origin.scenario, origin.seed, None), []
         entry = self._entry(world, None)
+        if DEFAULT in self.persistence.elsewhere:
+            self.default = world  # here it is a stand-in: what is refused before a sandbox is chosen is journaled in it
+            return
         self.persistence.enter_at_once(entry, self.persistence.prepare_at_once(world, snapshots))
         self.put(entry)
         _fill(entry, snapshots)
@@ -100,6 +111,22 @@ class Sandboxes(Entries):
         entry = self.entry(name)
         named = f"control/{entry.world.name}/{entry.created_at}".encode()
         return "sk_control_" + hmac.digest(self.origin.control_secret, named, "sha256").hex()[:48]
+
+    async def listed(self, pattern: str) -> list[Entry | Listed]:
+        """All sandboxes whose name matches a glob, those made last first, be they in memory or not.
+
+        Raises Unavailable.
+        """
+        found: list[Entry | Listed] = [*self.entries(pattern)]
+        if self.residence is not None:
+            here, now, pattern = {entry.world.name for entry in self.entries()}, wall_ms(), folded(pattern)
+            found += [
+                told
+                for told in await self.persistence.listed(self.lane)
+                if told.name not in here and glob(pattern, told.name) and (told.expires_at or now + 1) > now
+            ]
+            found.sort(key=lambda each: each.created_at, reverse=True)
+        return found
 
     # -- making
 
@@ -139,14 +166,14 @@ class Sandboxes(Entries):
         if world is not None:
             return world
         try:
-            self.make_room()
+            await self.ensure_room()
             reserved = await self.persistence.prepare(meant, self.lane)
             async with self._changing:
                 try:
                     world = self.choose(name)
                     if world is not None:
                         return world
-                    self.make_room()
+                    await self.ensure_room()
                     return (await self._enter(meant, None, reserved, mentioned=True)).world
                 finally:
                     self.persistence.discard(reserved)
@@ -166,8 +193,8 @@ class Sandboxes(Entries):
 
         `settings` are those that differ from the server's.
         """
-        name = self.free_name(name, "world")
-        self.make_room()
+        name = await self._new_name(name, "world")
+        await self.ensure_room()
         world = await self.maker.begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
         _begin_with(world, world.settings, settings)
         return await self._admit(world, None, ttl)
@@ -180,8 +207,8 @@ class Sandboxes(Entries):
         What happens in it is delivered if `deliver` says so; what happened before never is.
         """
         origin = self.entry(parent).world
-        name = self.free_name(name, "fork")
-        self.make_room()
+        name = await self._new_name(name, "fork")
+        await self.ensure_room()
         undone_at = origin.undone_at
         if step is None:
             world = origin.fork(name)
@@ -193,13 +220,29 @@ class Sandboxes(Entries):
             world.speak()
         return await self._admit(world, origin.name, ttl)
 
+    async def ensure_room(self) -> None:
+        """Have one more sandbox fit. Raises Conflict, Unavailable."""
+        if self.residence is not None:
+            await self.residence.make_room()
+        else:
+            self.make_room()
+
+    async def _new_name(self, name: str | None, prefix: str) -> str:
+        """A name as it was asked for, or a new one. Raises Conflict for one that is taken, Unavailable."""
+        while True:
+            free = self.free_name(name, prefix)
+            if self.residence is None or not await self.persistence.has(free, self.lane):
+                return free
+            if name is not None:
+                raise taken(free)
+
     async def _admit(self, world: Sandbox, parent: str | None, ttl: int | None) -> Entry:
         """Let a world in for which there was a name and room, and may be still. Raises Conflict."""
         reserved = await self.persistence.prepare(world, self.lane)
         async with self._changing:
             try:
                 self.free_name(world.name, "")
-                self.make_room()
+                await self.ensure_room()
                 return await self._enter(world, parent, reserved, ttl=ttl)
             finally:
                 self.persistence.discard(reserved)
@@ -224,22 +267,25 @@ class Sandboxes(Entries):
         _begin_with(world, old.first_settings, settings)
         return (await self._replace(name, world)).world
 
-    async def import_(self, name: str, file: bytes | bytearray, *, deliver: bool = False) -> tuple[Entry, Replaced]:
-        """Put the world of a file in the place of another; what happens in it is delivered if `deliver` says so.
+    async def import_(
+        self, name: str, file: bytes | bytearray, *, deliver: bool = False, drop_unfit: bool = False
+    ) -> tuple[Entry, Replaced, LeftOut | None]:
+        """Put the sandbox of a file in the place of another; what happens in it is delivered if `deliver` says so.
 
-        Its journal is that of the file, or the one that was here if the file has no requests.
+        Its journal is that of the file, or the one that was here if the file has no requests. With `drop_unfit` what
+        does not fit the contract is left out.
 
         Raises Missing, and BadFile for a file that cannot be used.
         """
         name = self.entry(name).world.name
-        world, snapshots = await self.lane.beside(self._admission(name, file))
+        world, snapshots, left_out = await self.lane.beside(self._admission(name, file, drop_unfit=drop_unfit))
         if deliver:
             world.speak()
         old, keeps = self.entry(name).world, not len(world.journal)
         records = sum(sum(store.counts().values()) for store in old.stores.values())
         requests = sum(not trace.is_control for trace in old.journal)
         replaced = Replaced(old.log.number, records, old.clock.now, requests, keeps)
-        return await self._replace(name, world, snapshots, keeps_journal=keeps), replaced
+        return await self._replace(name, world, snapshots, keeps_journal=keeps), replaced, left_out
 
     async def put_in_place(self, name: str, scenario: str, seed: int, fill: Callable[[Sandbox], None]) -> Sandbox:
         """Have a world that `fill` makes of one without records, in the place of another, if there is one."""
@@ -258,7 +304,7 @@ class Sandboxes(Entries):
             try:
                 before = self.entry(name)  # it may have been dropped meanwhile
                 _check_room(before.snapshots, brought)
-                inbox, snapshots = self._belongings()
+                inbox, snapshots = self.belongings()
                 entry = replace(before, world=world, parent=None, inbox=inbox, snapshots=snapshots)
                 self._name_events(entry)
                 await self.persistence.enter(entry, reserved)
@@ -301,18 +347,21 @@ class Sandboxes(Entries):
             await self.persistence.leave_snapshot(entry, snapshot)
             entry.snapshots.drop(snapshot)
 
-    def _admission(self, name: str, file: bytes | bytearray) -> Callable[[], tuple[Sandbox, list[Snapshot]]]:
-        """Reads and judges a file, in whatever thread: a world that tells nobody, and its snapshots."""
+    def _admission(
+        self, name: str, file: bytes | bytearray, *, drop_unfit: bool
+    ) -> Callable[[], tuple[Sandbox, list[Snapshot], LeftOut | None]]:
+        """Reads and judges a file, in whatever thread: a sandbox that delivers nothing, and its snapshots."""
         empty = partial(self.maker.carried, name)
 
-        def admitted() -> tuple[Sandbox, list[Snapshot]]:
-            world, steps, pinned, requests = self._customs.admit(file, name, self.origin.history, empty)
+        def admitted() -> tuple[Sandbox, list[Snapshot], LeftOut | None]:
+            found, requests = self._customs.admit(file, name, self.origin.history, empty, drop_unfit=drop_unfit)
+            world, steps, pinned, left_out = found
             world.log.refill(steps)
             for trace in traces_of(requests, steps, name, keeps_bodies=world.journal.keeps_bodies):
                 trace.is_of_another = trace.before > world.log.number  # of a file without the steps since
                 world.journal.append(trace)
             world.held = SILENT
-            return world, [snapshot_of(told) for told in pinned]
+            return world, [snapshot_of(told) for told in pinned], left_out
 
         return admitted
 
@@ -326,7 +375,8 @@ class Sandboxes(Entries):
         ttl: int | None = None,
     ) -> Entry:
         entry = self._entry(world, parent, mentioned=mentioned, ttl=ttl)
-        await self.persistence.enter(entry, reserved)
+        if not await self.persistence.enter(entry, reserved):
+            raise taken(world.name)  # another server was faster
         self.put(entry)
         return entry
 
@@ -340,7 +390,7 @@ class Sandboxes(Entries):
             now,
             now,
             expires_at,
-            *self._belongings(),
+            *self.belongings(),
             self._next_incarnation(),
             world.events.raised,
             next(self._turns),
@@ -348,7 +398,7 @@ class Sandboxes(Entries):
         entry.born = entry.turn
         return entry
 
-    def _belongings(self) -> tuple[Inbox, Snapshots]:
+    def belongings(self) -> tuple[Inbox, Snapshots]:
         """What a world has beside its state."""
         return Inbox(self._for_inboxes), Snapshots(self._for_snapshots)
 

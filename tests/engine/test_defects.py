@@ -230,7 +230,8 @@ def test_a_broken_world_answers_503_until_it_is_reset(broken: Shop) -> None:
         inside.ask("GET", "/nowhere"),
     ):
         unavailable(answer)
-    assert 200 == inside.ask("GET", "/_sandbox/health").status
+    for path in ("health", "ready", "metrics"):  # of the server, and not of this sandbox
+        assert 200 == inside.ask("GET", f"/_sandbox/{path}").status
     assert number == world.log.number
     elsewhere = inside.ask("GET", "/s/elsewhere/_sandbox/credentials")
     inside.app.sandboxes.forget("elsewhere")

@@ -37,6 +37,7 @@ NOT_REFUSALS = {
     "simulated_fault",
     "sandbox_unavailable",
     "store_unavailable",
+    "server_stopping",
     "rate_limited",
 }
 """Codes of defects, of what is not there, and of limits that this server does not set."""

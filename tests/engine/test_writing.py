@@ -96,11 +96,12 @@ def look_at(inside: Inside, shop: Shop) -> None:
     assert {} == stale(read_back)
     secret, history = inside.app.sandboxes.origin.secret, 1 << 30
     file = BytesIO()
-    write_world(file, capture(world), kept)
-    customs = Customs(inside.app.sandboxes.origin.seeding.fixtures, secret)
-    admitted, steps, _, _ = customs.admit(
+    rules = inside.app.sandboxes.origin.rules
+    write_world(file, capture(world), kept, rules.converter.contract)
+    customs = Customs(inside.app.sandboxes.origin.seeding.fixtures, secret, rules)
+    admitted, steps, *_ = customs.admit(
         file.getvalue(), NAME, history, partial(inside.app.sandboxes.maker.empty, NAME, now=None)
-    )
+    ).admitted
     admitted.log.refill(steps)
     running_on = {"clock": admitted.clock.state} if not admitted.clock.frozen else {}
     same(expected | running_on, state(admitted))
@@ -124,7 +125,7 @@ def reopened(inside: Inside, path: Path, expected: Facts) -> None:
         persistence = Persistence(SqliteStore(path, always=False))
         try:
             opener = Opener(sandboxes.maker, replace(sandboxes.origin, history=history), "")
-            (entry,) = persistence.read(opener, _belongings)
+            (entry,) = persistence.read(opener, _belongings, 10)
             same(expected, state(entry.world))
             assert {} == stale(entry.world)
         finally:

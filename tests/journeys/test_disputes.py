@@ -375,7 +375,7 @@ def test_a_sandbox_with_a_dispute_can_be_carried(stage: Stage) -> None:
     dispute(stage, held["orderId"])
     stage.advance(40 * DAY)
     file = stage.control.get("/export").content
-    answer = stage.control.post("/import", content=file, headers={"Content-Type": "application/vnd.stub.world+gzip"})
+    answer = stage.control.post("/import", content=file, headers={"Content-Type": "application/vnd.stub.sandbox+gzip"})
     assert 200 == answer.status_code, answer.text
     assert held == stage.get_subscription(held["id"])
     resolve(stage, held["orderId"], "won")

@@ -90,8 +90,8 @@ def far(live: Live, serve: Serve, sandbox_name: str) -> Iterator[Side]:
 
 def test_the_same_sandbox_gives_the_same_file(here: Side) -> None:
     first = here.control.get("/export")
-    assert "application/vnd.stub.world+gzip" == first.headers["content-type"]
-    assert f'attachment; filename="{here.name}.world"' == first.headers["content-disposition"]
+    assert "application/vnd.stub.sandbox+gzip" == first.headers["content-type"]
+    assert f'attachment; filename="{here.name}.sandbox"' == first.headers["content-disposition"]
     here.answers()
     assert first.content == exported(here.control)
     created(here.api.post("/v2/customers", json=customer_body()))
@@ -102,7 +102,7 @@ def test_the_same_sandbox_gives_the_same_file(here: Side) -> None:
 
 def test_a_file_says_what_it_is(here: Side) -> None:
     header, world = (body for _, body in lines(exported(here.control))[:2])
-    assert ("stub.world", 1, True) == (header["format"], header["version"], header["secrets"])
+    assert ("stub.sandbox", 2, True) == (header["format"], header["version"], header["secrets"])
     assert says(header["note"], "signing keys")
     assert (here.name, "default", 42, 1) == (world["name"], world["scenario"], world["seed"], world["step"])
 

@@ -157,6 +157,8 @@ def test_what_it_sees_is_kept_by_a_file(stage: Stage, partner: Partner) -> None:
     file = stage.control.get("/export")
     assert 200 == file.status_code, file.text[:300]
     done(
-        stage.control.post("/import", content=file.content, headers={"Content-Type": "application/vnd.stub.world+gzip"})
+        stage.control.post(
+            "/import", content=file.content, headers={"Content-Type": "application/vnd.stub.sandbox+gzip"}
+        )
     )
     assert [made] == listed(key)

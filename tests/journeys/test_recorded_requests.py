@@ -72,7 +72,7 @@ def test_what_came_with_a_body_that_nobody_kept_is_left_aside_and_counted(
         assert 413 == api.post("/v2/customers", content=b" " * TOO_MUCH, headers=headers).status_code
         assert 413 == api.post("/v2/customers", content=pieces(), headers=headers).status_code
         assert 413 == control.post("/clock/advance", content=b" " * TOO_MUCH, headers=headers).status_code
-        world = {"Content-Type": "application/vnd.stub.world+gzip"}
+        world = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
         assert 422 == control.post("/import", content=b"no such file", headers=world).status_code
         _left(server, b"POST /v2/customers HTTP/1.1", api.headers["authorization"], b"content-length: 9\r\n\r\n{")
         _kept(control, path="/v2/customers", status="400")

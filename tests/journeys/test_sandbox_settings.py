@@ -82,7 +82,7 @@ def test_a_record_with_wrong_digits_outlives_the_setting(
     refused(api.post("/v2/customers", json=customer_body(document="11111111112")), 422, "validation_error")
     assert 200 == api.put(f"/v2/customers/{made['id']}", json={"name": "Outro Nome"}).status_code
     file = control.get("/export").content
-    headers = {"Content-Type": "application/vnd.stub.world+gzip"}
+    headers = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
     assert 200 == control.post("/import", content=file, headers=headers).status_code
 
 
@@ -125,7 +125,7 @@ def test_settings_are_state(api: httpx2.Client, control: httpx2.Client, live: Li
     assert changed == settings(control)
     done(control.post("/reset"))
     assert STARTED == settings(control)
-    headers = {"Content-Type": "application/vnd.stub.world+gzip"}
+    headers = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
     for brought in (file, history):
         done(control.post("/reset"))
         assert 200 == control.post("/import", content=brought, headers=headers).status_code
@@ -228,7 +228,7 @@ def test_times_counts_orders_and_is_state(
     ):
         assert expected == [bought(other, of_other, buyer)[0] for _ in range(3)]
     live.app.sandboxes.forget(fork["name"])
-    imported = control.post("/import", content=file, headers={"Content-Type": "application/vnd.stub.world+gzip"})
+    imported = control.post("/import", content=file, headers={"Content-Type": "application/vnd.stub.sandbox+gzip"})
     assert 200 == imported.status_code
     assert expected == [bought(api, control, buyer)[0] for _ in range(3)]
     for body in ({}, {"payment": "maybe"}, {"payment": "fails", "times": 0}):

@@ -191,7 +191,7 @@ async def carries(street: Street) -> None:
     body = whole.partition(b"\r\n\r\n")[2]
     reader, writer = await asyncio.open_connection("127.0.0.1", street.port)
     head = f"POST {HEAVY}/_sandbox/import HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-    head += f"Content-Type: application/vnd.stub.world+gzip\r\nContent-Length: {len(body)}\r\n\r\n"
+    head += f"Content-Type: application/vnd.stub.sandbox+gzip\r\nContent-Length: {len(body)}\r\n\r\n"
     writer.write(head.encode() + body)
     answer = await reader.read()
     writer.close()

@@ -27,13 +27,15 @@ def free_port() -> int:
 
 
 class Process:
-    """A server with a directory, or with whatever flags. `module` is run in place of the command."""
+    """A server with whatever flags. `module` is run in place of the command, and `root` has the package."""
 
-    def __init__(self, *flags: str, module: str = "stub_server", env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *flags: str, module: str = "stub_server", env: Mapping[str, str] | None = None, root: Path = ROOT
+    ) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = [sys.executable, "-m", module, "serve", "--port", str(self.port), "--log", "quiet", *flags]
-        self._env = {**os.environ, **(env or {})}
+        self._env, self._root = {**os.environ, **(env or {})}, root
         self._process: subprocess.Popen[str] | None = None
         self.banner = ""
 
@@ -46,7 +48,7 @@ class Process:
     def start(self) -> None:
         """Serve, until the first request was answered."""
         self._process = subprocess.Popen(
-            self._command, cwd=ROOT, env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            self._command, cwd=self._root, env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         assert self._process.stdout is not None
         self.banner = ""
@@ -60,7 +62,7 @@ class Process:
     def refused(self) -> str:
         """What it says when it does not start."""
         done = subprocess.run(
-            self._command, cwd=ROOT, env=self._env, capture_output=True, text=True, timeout=PATIENCE, check=False
+            self._command, cwd=self._root, env=self._env, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
         assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
         return done.stderr
@@ -75,6 +77,11 @@ class Process:
         assert self._process is not None
         self._process.kill()
         self._process.communicate(timeout=PATIENCE)
+
+    def signal(self, number: int) -> None:
+        """Send it a signal."""
+        assert self._process is not None
+        self._process.send_signal(number)
 
     def stop(self) -> str:
         """Have it end in order; answers what it has written to its standard error."""

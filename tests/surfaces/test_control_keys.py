@@ -108,6 +108,7 @@ CLOSED = [
     ("GET", "/s/alice/_sandbox//sandboxes", None),
     ("POST", "/s/alice/_sandbox/import", {}),
     ("POST", "/s/alice/_sandbox/certify", {"url": "http://127.0.0.1:1/", "signing_key": "whsec_x"}),
+    ("GET", "/s/alice/_sandbox/metrics", None),
     ("GET", "/_sandbox/clock", None),
     ("GET", "/s/default/_sandbox/clock", None),
     ("GET", "/s/bob/_sandbox/clock", None),
@@ -166,7 +167,7 @@ def test_a_reset_keeps_it_and_a_fork_or_another_of_the_name_has_its_own(team: Te
     first = team.made("carol")["control_key"]
     assert 200 == team.ask("POST", "/s/carol/_sandbox/reset", first, body={}).status_code
     file = team.ask("GET", "/s/carol/_sandbox/export", first).content
-    headers = {"Content-Type": "application/vnd.stub.world+gzip"}
+    headers = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
     done = team.ask("POST", "/s/carol/_sandbox/import", admin=True, content=file, headers=headers)
     assert 200 == done.status_code
     assert first == team.ask("GET", "/s/carol/_sandbox/credentials", first).json()["control_key"]

@@ -30,7 +30,7 @@ TAKES = {
     "faults list": SANDBOX,
     "fork": f"[NAME] --step --deliver --ttl --sandbox {SERVER}",
     "health": SANDBOX,
-    "import": f"FILE --deliver --sandbox {SERVER}",
+    "import": f"FILE --deliver --drop-unfit --sandbox {SERVER}",
     "init": "{schemathesis} [FOLDER]",
     "listen": f"--forward-to --events --print {SANDBOX}",
     "orders": f"--status {SANDBOX}",
@@ -47,8 +47,9 @@ TAKES = {
     "reset": f"--scenario --seed --now {SANDBOX}",
     "rewind": f"--to-step --to-request --to {SANDBOX}",
     "serve": "--host --port --base-url --seed --scenario --now --overlay --auth --unknown-fields --unknown-query"
-    " --check-digits --autopay --webhook-schedule --history --journal --store --sync --salvage --restore --cors-origin"
-    " --allow-host --allow-private-webhooks --max-connections --rate-limit --admin-key --jwt-secret --log --reload",
+    " --check-digits --autopay --webhook-schedule --history --journal --store --sync --salvage --restore --drop-unfit"
+    " --cors-origin --allow-host --allow-private-webhooks --max-connections --rate-limit --admin-key --jwt-secret"
+    " --log --reload",
     "snapshot": f"[NAME] --description --restore --delete {SANDBOX}",
     "token": "--seed --jwt-secret --sandbox --scope --expires-in --overlay",
     "wait": f"--timeout {SERVER}",

@@ -128,7 +128,7 @@ def test_reset_import_and_steps_after_them_are_kept(tmp_path: Path) -> None:
         with server.api() as api:
             created(api.post("/v2/customers", json=customer_body()))
         with server.control("carried") as control:
-            headers = {"Content-Type": "application/vnd.stub.world+gzip"}
+            headers = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
             assert 200 == control.post("/import", content=file, headers=headers).status_code
         with server.api("carried") as api:
             created(api.post("/v2/customers", json=customer_body()))
@@ -382,7 +382,8 @@ def test_records_that_do_not_fit_the_served_contract_stop_the_start_with_a_list(
     strict = overlay(tmp_path, updated("$.components.schemas.Customer.properties.name", "{ maxLength: 12 }"))
     said = store(tmp_path, "--overlay", str(strict)).refused()
     assert says(said, "default")
-    assert 50 == said.count("\n  customers ")
+    assert 1 == said.count("\n  customers /name: ")
+    assert "--drop-unfit" in said
     left(tmp_path / "store")
 
 
@@ -431,7 +432,7 @@ def test_every_answer_waits_for_the_disk_where_that_is_asked_for(tmp_path: Path)
 
 def test_a_file_is_begun_with_once_and_what_is_stored_goes_on(tmp_path: Path) -> None:
     """Each start put the file in the place of what had been done since."""
-    path = tmp_path / "my bug.world"
+    path = tmp_path / "my bug.sandbox"
     with running(replace(FROZEN, scenario="empty")) as live, clients(live) as (_, control):
         path.write_bytes(exported(control))
     with Process("--store", str(tmp_path / "store"), "--restore", str(path)) as server:
@@ -458,18 +459,18 @@ def test_a_server_begins_with_a_file(tmp_path: Path) -> None:
     with running(FROZEN) as live, clients(live) as (api, control):
         created(api.post("/v2/customers", json=customer_body()))
         file = exported(control, history=True)
-    (tmp_path / "bug.world").write_bytes(file)
-    with Process("--restore", str(tmp_path / "bug.world")) as other, other.control() as control:
+    (tmp_path / "bug.sandbox").write_bytes(file)
+    with Process("--restore", str(tmp_path / "bug.sandbox")) as other, other.control() as control:
         shown = control.get("/sandboxes/default").json()["sandbox"]
         assert (1, True) == (shown["step"], shown["frozen"])
         assert file == exported(control, history=True)
-    (tmp_path / "bug.world").write_bytes(file[:-20])
+    (tmp_path / "bug.sandbox").write_bytes(file[:-20])
     with pytest.raises(BadFile, match="it breaks off"):
-        create_app(replace(FROZEN, restore=tmp_path / "bug.world"))
+        create_app(replace(FROZEN, restore=tmp_path / "bug.sandbox"))
     found = lines(file)
     found[3][1]["public"]["surprise"] = 1
-    (tmp_path / "bug.world").write_bytes(sealed(found))
+    (tmp_path / "bug.sandbox").write_bytes(sealed(found))
     assert "\n  " in other.refused()
-    (tmp_path / "bug.world").unlink()
-    os.mkfifo(tmp_path / "bug.world")
+    (tmp_path / "bug.sandbox").unlink()
+    os.mkfifo(tmp_path / "bug.sandbox")
     assert "no regular file" in other.refused()

@@ -137,8 +137,8 @@ def test_a_server_begins_with_the_snapshots_of_a_file_and_keeps_them(tmp_path: P
     with running(FROZEN) as live, clients(live) as (_, control):
         snapshot(control)
         before = listed(control)
-        (tmp_path / "bug.world").write_bytes(exported(control))
-    with store(tmp_path, "--restore", str(tmp_path / "bug.world")) as server:
+        (tmp_path / "bug.sandbox").write_bytes(exported(control))
+    with store(tmp_path, "--restore", str(tmp_path / "bug.sandbox")) as server:
         with server.control() as control:
             assert before == listed(control)
         server.kill()
@@ -181,7 +181,7 @@ def test_a_snapshot_that_does_not_fit_the_served_contract_stops_the_start_with_a
     strict = overlay(tmp_path, updated("$.components.schemas.Customer.properties.name", "{ maxLength: 12 }"))
     said = store(tmp_path, "--history", "0", "--overlay", str(strict)).refused()
     assert says(said, "snapshot clean", "sandbox default")
-    assert ":\n  customers " in said
+    assert "\n  snapshot clean: customers /name: " in said
     create_app(settings).sandboxes.persistence.close()
 
 

@@ -247,7 +247,7 @@ def test_a_page_that_is_refused_creates_no_sandbox(live: Live, path: str) -> Non
 
 
 def test_a_file_that_is_refused_creates_no_sandbox(live: Live) -> None:
-    headers = {"Content-Type": "application/vnd.stub.world+gzip"}
+    headers = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
     answer = httpx2.post(f"{live.url}/s/fails/_sandbox/import", content=b"no file", headers=headers, verify=NO_TLS)
     assert 422 == answer.status_code
     assert live.app.sandboxes.find("fails") is None

@@ -1,4 +1,4 @@
-"""The world as a whole: health, readiness, credentials, tokens, assumptions, checks and reset."""
+"""The sandbox as a whole: health, readiness, metrics, credentials, tokens, assumptions, checks and reset."""
 
 from collections.abc import Generator
 from pathlib import PurePath
@@ -11,9 +11,9 @@ from ...calls.sandboxes import checked_scenario, checked_start, credentials_of
 from ...contract.assumptions import assumptions_of
 from ...engine.sandbox import Sandbox
 from ...kernel.clock import iso
-from ...kernel.problem import Conflict, detail
+from ...kernel.problem import Conflict, Unavailable, detail
 from ...kernel.record import Body
-from ...persistence.persistence import again
+from ...persistence.persistence import again, unwritten
 
 MOST_MERCHANTS = 100
 
@@ -57,11 +57,22 @@ def get_health(call: Call) -> Reply:
 
 
 def get_readiness(call: Call) -> Reply:
-    """200 when the server takes changes. Raises Unavailable while its store cannot be written."""
-    failure = call.server.sandboxes.persistence.failure
-    if failure is not None:
-        raise again(failure)
+    """200 when the server takes changes. Raises Unavailable while its store cannot be written, and once it stops."""
+    if call.server.closing.announced is not None:
+        raise Unavailable("The server stops.", advice="Send requests to another one.", code="server_stopping")
+    persistence = call.server.sandboxes.persistence
+    if persistence.failure is not None:
+        raise again(persistence.failure)
+    if not persistence.may_answer:
+        raise unwritten("the lease of this server has ended")
     return reply.value({"status": "ready"})
+
+
+def get_metrics(call: Call) -> Reply:
+    """200 with counters and gauges of the whole server, as Prometheus reads them."""
+    from ...calls.exposition import MEDIA, exposition
+
+    return Reply(200, (exposition(call.server),), media=MEDIA)
 
 
 def get_credentials(call: Call) -> Reply:

@@ -30,7 +30,10 @@ async def export_sandbox(call: Call, query: Body) -> Reply:
     sandbox = call.sandbox
     state, steps = capture(sandbox), list(sandbox.log) if query["history"] else []
     snapshots = [snapshot.told for snapshot in call.server.sandboxes.entry(sandbox.name).snapshots.oldest()]
-    return await _file(call, "world", lambda to: write_world(to, state, steps, snapshots, secrets=query["secrets"]))
+    contract = sandbox.rules.converter.contract
+    return await _file(
+        call, "sandbox", lambda to: write_world(to, state, steps, contract, snapshots, secrets=query["secrets"])
+    )
 
 
 async def _record(call: Call, *, secrets: bool) -> Reply:
@@ -50,7 +53,15 @@ async def _record(call: Call, *, secrets: bool) -> Reply:
         call,
         "stub",
         lambda to: write_recording(
-            to, state, found.earlier, about, (made() for made in requests), found.outside, found.later, secrets=secrets
+            to,
+            state,
+            found.earlier,
+            about,
+            (made() for made in requests),
+            found.outside,
+            found.later,
+            sandbox.rules.converter.contract,
+            secrets=secrets,
         ),
     )
 
@@ -79,13 +90,18 @@ async def import_sandbox(call: Call, query: Body) -> Reply:
     """200 with the sandbox, which is now the one of the file; 422 for a file that cannot be used changes nothing."""
     sandboxes = call.server.sandboxes
     try:
-        entry, replaced = await sandboxes.import_(call.sandbox.name, call.upload, deliver=query["deliver"])
+        entry, replaced, left_out = await sandboxes.import_(
+            call.sandbox.name, call.upload, deliver=query["deliver"], drop_unfit=query["drop_unfit"]
+        )
     except BadFile as error:
-        details = [_detail(error, reason) for reason in error.reasons]
-        raise Invalid(str(error)[:_MOST_SHOWN], code="unusable_file", details=details) from None
+        details, message = [_detail(error, reason) for reason in error.reasons], str(error)[:_MOST_SHOWN]
+        if error.kind == "unfit" and not query["drop_unfit"]:
+            message += ". drop_unfit=true, or import --drop-unfit, leaves that out, with what refers to it."
+        raise Invalid(message, code="unusable_file", details=details) from None
     call.sandbox = entry.world
     was = {name: iso(value) if name == "now" else value for name, value in replaced._asdict().items()}
-    return reply.value({"sandbox": shown(call, entry), "replaced": was})
+    gone = None if left_out is None else left_out._asdict()
+    return reply.value({"sandbox": shown(call, entry), "replaced": was, "left_out": gone})
 
 
 def _detail(error: BadFile, reason: str) -> dict[str, str]:

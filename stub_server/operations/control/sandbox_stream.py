@@ -132,6 +132,8 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
                 return
             if not entry.world.is_broken:
                 await caught_up(entry.world, server.sandboxes.lane)
+            if server.sandboxes.persistence.lease == 0:  # another server may have the sandbox
+                return
             if server.sandboxes.persistence.is_behind:
                 with suppress(Unavailable):  # what could not be written is undone by then
                     await server.sandboxes.persistence.settled(entry.world)

@@ -8,12 +8,12 @@ from ...kernel.record import Body
 from ...worlds.entry import Entry
 
 
-def list_sandboxes(call: Call, query: Body) -> Reply:
+async def list_sandboxes(call: Call, query: Body) -> Reply:
     """200 with a page of sandboxes, newest first."""
     page, limit = query["page"], query["limit"]
-    entries = call.server.sandboxes.entries(query.get("name", "*"))
-    summaries = [summary_of(call, entry) for entry in entries[(page - 1) * limit : page * limit]]
-    return reply.value({"sandboxes": summaries, "pagination": Page(page, limit, len(entries)).body()})
+    found = await call.server.sandboxes.listed(query.get("name", "*"))
+    summaries = [summary_of(call, each) for each in found[(page - 1) * limit : page * limit]]
+    return reply.value({"sandboxes": summaries, "pagination": Page(page, limit, len(found)).body()})
 
 
 async def create_sandbox(call: Call, body: Body | None) -> Reply:

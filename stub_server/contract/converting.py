@@ -1,0 +1,169 @@
+"""Converts what was stored under another contract, and says what of it does not fit the one that is served."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from hashlib import sha256
+from itertools import islice
+from typing import Any, NamedTuple
+
+import orjson
+
+from ..kernel.sizes import has_more_values
+from .document import JSON, Document
+from .schema import MOST_TOLD, Schemas, Validator
+from .source import Json
+
+MOST_FAULTS = 20  # of one value
+
+
+class Fault(NamedTuple):
+    """Why a value does not fit. In the JSON pointer `*` stands for any place in a list."""
+
+    pointer: str
+    reason: str
+
+
+class Converter:
+    """Converts JSON to the schemas of one contract."""
+
+    def __init__(self, document: Document, schemas: Schemas) -> None:
+        self._document, self._schemas = document, schemas
+        self._validators: dict[int, Validator] = {}
+        self._records: dict[str, Json] = {}
+
+    @cached_property
+    def contract(self) -> dict[str, str]:
+        """Which contract this is: its version, and the digest of the whole document."""
+        raw = self._document.raw
+        digest = sha256(orjson.dumps(raw, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        return {"version": str(raw["info"]["version"]), "digest": digest}
+
+    # -- the schemas of what is stored
+
+    def record(self, name: str) -> Json:
+        """The schema of records, by its name."""
+        return self._records.setdefault(name, {"$ref": f"#/components/schemas/{name}"})
+
+    def resource(self, event_type: str) -> Json:
+        """The schema of what an event is about; its type must be known."""
+        event, resolve = self._document.events[event_type], self._document.resolve
+        if event["record"] is not None:
+            return self.record(event["record"])
+        return resolve(resolve(event["schema"])["properties"]["data"])["properties"][event["payload_key"]]
+
+    def answer(self, method: str, path: str, status: int) -> Json | None:
+        """The schema of an answer to a request; None where the contract describes none."""
+        steps = path.split("/")
+        found = [op for op in self._document.operations.values() if op.method == method and _is_at(op.path, steps)]
+        if not found:
+            return None
+        response = min(found, key=lambda op: op.path.count("{")).responses.get(status)
+        return None if response is None else response.media.get(JSON)
+
+    # -- values
+
+    def fits(self, schema: Json, value: Json) -> bool:
+        """Whether a value satisfies a schema of the contract."""
+        return self._validator(schema).is_valid(value)
+
+    def _validator(self, schema: Json) -> Validator:
+        if id(schema) not in self._validators:  # the document lives as long as this
+            self._validators[id(schema)] = self._schemas.compile(schema, request=False)
+        return self._validators[id(schema)]
+
+    def converted(self, schema: Json, value: Json) -> Json:
+        """The value as the schema has it, as far as that can be decided; the same object where it fits already.
+
+        A required member that it lacks gets its default, else null, an empty object or list where the schema takes
+        one; a member that the schema does not allow goes.
+        """
+        return value if self.fits(schema, value) else self._converted(schema, value)
+
+    def _converted(self, schema: Json, value: Json) -> Json:
+        parts = list(self._parts(schema))
+        for part in parts:
+            if isinstance(value, dict):
+                value = self._members(part, value)
+            elif isinstance(value, list) and "items" in part:
+                value = [self._converted(part["items"], item) for item in value]
+            for choice in ("oneOf", "anyOf"):
+                if choice in part:
+                    value = self._chosen(part[choice], value)
+        return self._filled(parts, value) if isinstance(value, dict) else value
+
+    def _parts(self, schema: Json) -> Iterator[Json]:
+        """A schema, and those that all of its values satisfy besides."""
+        schema = self._document.resolve(schema)
+        yield schema
+        for part in schema.get("allOf", ()):
+            yield from self._parts(part)
+
+    def _members(self, schema: Json, value: dict[str, Json]) -> dict[str, Json]:
+        named, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
+        kept = {}
+        for name, member in value.items():
+            of = named.get(name, rest)
+            if of is not False:
+                kept[name] = self._converted(of, member) if isinstance(of, dict) else member
+        return kept
+
+    def _chosen(self, branches: Sequence[Json], value: Json) -> Json:
+        """What one of several schemas makes of a value; if more than one can, the one that leaves out least."""
+        if any(self.fits(branch, value) for branch in branches):
+            return value
+        made = [self._converted(branch, value) for branch in branches]
+        fitting = sorted((_lost(value, new), n) for n, new in enumerate(made) if self.fits(branches[n], new))
+        is_decided = fitting and (len(fitting) == 1 or fitting[0][0] < fitting[1][0])
+        return made[fitting[0][1]] if is_decided else value
+
+    def _filled(self, parts: Sequence[Json], value: dict[str, Json]) -> dict[str, Json]:
+        """An object with the members that it lacks, in the order of the contract."""
+        missing = {name for part in parts for name in part.get("required", ())} - value.keys()
+        made = {}
+        for name in missing:
+            schemas = [part["properties"][name] for part in parts if name in part.get("properties", ())]
+            defaults = [found["default"] for schema in schemas for found in self._parts(schema) if "default" in found]
+            for begins in (*defaults, None, {}, []):
+                if schemas and all(self.fits(schema, begins) for schema in schemas):
+                    made[name] = begins
+                    break
+        if not made:
+            return value
+        order = [name for part in parts for name in part.get("properties", ())]
+        value = value | made
+        return {name: value[name] for name in (*order, *value) if name in value}
+
+    def faults(self, schema: Json, value: Json) -> list[Fault]:
+        """Why a value does not fit; of a very wide one only that it does not, as working that out takes too long."""
+        if has_more_values(value, MOST_TOLD):
+            return [Fault("", f"it does not fit, and has more than {MOST_TOLD:,} values")]
+        errors = islice(self._validator(schema).iter_errors(value), MOST_FAULTS)
+        return [fault for error in errors for fault in _faults(error)]
+
+
+def _is_at(template: str, steps: Sequence[str]) -> bool:
+    """Whether a path, in steps, is one of a path of the contract."""
+    named = template.split("/")
+    return len(named) == len(steps) and all(n == s or n[:1] == "{" for n, s in zip(named, steps, strict=True))
+
+
+def _lost(value: Json, new: Json) -> int:
+    return len(value.keys() - new.keys()) if isinstance(value, dict) else 0
+
+
+def _faults(error: Any) -> Iterator[Fault]:
+    kind, steps = type(error.kind).__name__.rpartition("_")[2], list(error.instance_path)
+    if kind == "Required":
+        yield Fault(_pointer([*steps, error.kind.property]), "required and has no default")
+    elif kind == "AdditionalProperties":
+        for name in error.kind.unexpected[:MOST_FAULTS]:
+            yield Fault(_pointer([*steps, name]), "the contract has no such member")
+    else:
+        yield Fault(_pointer(steps), error.message[:200])
+
+
+def _pointer(steps: Sequence[str | int]) -> str:
+    told = ("*" if isinstance(step, int) else step.replace("~", "~0").replace("/", "~1") for step in steps)
+    return "".join(f"/{step}" for step in told)[:200]

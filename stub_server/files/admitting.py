@@ -1,0 +1,228 @@
+"""Makes a sandbox of what was read of one, if all of it fits here, or of the rest where that is asked for."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import orjson
+
+from ..engine.sandbox import SILENT, Sandbox
+from ..engine.step import Step
+from ..kernel.clock import ClockState
+from ..kernel.record import Body, Record
+from ..seeding.keys import MAIN_ID
+from .building import build
+from .fitting import SHOWN, Fitting, faults_of, is_job
+from .package import BadFile
+from .pinned import Pinned, Shared, strangers
+from .reading import Reader
+from .state import WorldState
+
+DROPPING = "--drop-unfit leaves that out, with what refers to it."
+ROUNDS = 20  # in which what breaks a law is left out, before the rest is given up
+log = logging.getLogger("stub_server")
+_ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|evt_[0-9a-f]{26}"
+_NAMED = re.compile(_ID)
+_REFERENCE = re.compile(rf'"({_ID})"'.encode())
+
+
+class LeftOut(NamedTuple):
+    """What was left out: how many records by table, and which snapshots; `reasons` say why."""
+
+    records: Mapping[str, int]
+    events: int
+    replies: int
+    steps: int
+    snapshots: Sequence[str]
+    reasons: Sequence[str]
+
+    def __str__(self) -> str:
+        """`customers 2, orders 1, steps 22`."""
+        counts = {**self.records, "events": self.events, "saved replies": self.replies, "steps": self.steps}
+        told = [f"{name} {count:,}" for name, count in counts.items() if count]
+        return ", ".join([*told, *(f"the snapshot {name}" for name in self.snapshots)])
+
+    def tell(self, where: str) -> None:
+        """Log what was left out at the start, and why."""
+        log.warning("%s: left out are %s", where, self)
+        for reason in self.reasons:
+            log.warning("  %s", reason)
+
+
+class Admitted(NamedTuple):
+    """A sandbox, the newest steps that led to it, which its log has not yet, its snapshots, and what was left out."""
+
+    sandbox: Sandbox
+    steps: Sequence[Step]
+    snapshots: Sequence[Pinned]
+    left_out: LeftOut | None
+
+
+def admit(
+    own: Reader,
+    snapshots: Iterable[tuple[Body, Reader]],
+    empty: Callable[[str, int], Sandbox],
+    secret: bytes,
+    clock: Callable[[ClockState], ClockState],
+    *,
+    drop_unfit: bool = False,
+    trusted: bool = False,
+) -> Admitted:
+    """The sandbox that was read, and its snapshots, each with what it is called.
+
+    `empty` makes a sandbox without records of a scenario and a seed; `clock` says how its clock begins. What is
+    `trusted` kept all laws when it was stored. With `drop_unfit` what does not fit is left out, with what refers to it,
+    and then there are no steps. Raises BadFile, with the reasons.
+    """
+    state, fitting, reasons = own.state, own.fitting, _reasons(own)
+    drops = drop_unfit and fitting is not None
+    if reasons and not drops:
+        raise BadFile("unfit", *reasons)
+    steps, before = own.steps, _counts(state)
+    gone = set[str]() if fitting is None else _unfit(state, fitting)
+    for _ in range(ROUNDS):
+        if reasons and fitting is not None:
+            steps = []
+            _leave_out(state, gone, fitting)
+        sandbox = empty(state.scenario, state.seed)
+        most = 0 if trusted and not reasons else None if drops else SHOWN
+        broken = _filled(sandbox, state, secret, clock(state.clock), most)
+        if not broken:
+            break
+        reasons += broken
+        gone = {found[0] for text in broken if (found := _NAMED.search(text))} & _idents(state)
+        if not drops or not gone:
+            raise BadFile("unfit", *reasons[:SHOWN])
+    else:
+        raise BadFile("unfit", *reasons[:SHOWN])
+    pinned, missing = _pinned(state, snapshots, empty, secret, reasons, drops=drops, trusted=trusted)
+    if not reasons:
+        return Admitted(sandbox, steps, pinned, None)
+    records, events, replies = (had - has for had, has in zip(before, _counts(state), strict=True))
+    ended = len(own.steps) - len(steps)
+    left_out = LeftOut(records, events.total(), replies.total(), ended, missing, reasons[:SHOWN])
+    return Admitted(sandbox, steps, pinned, left_out)
+
+
+def _pinned(
+    state: WorldState,
+    snapshots: Iterable[tuple[Body, Reader]],
+    empty: Callable[[str, int], Sandbox],
+    secret: bytes,
+    reasons: list[str],
+    *,
+    drops: bool,
+    trusted: bool,
+) -> tuple[list[Pinned], list[str]]:
+    """The snapshots of a sandbox that fit, and the names of the others, whose reasons are added."""
+    shared, pinned, missing = Shared(), list[Pinned](), list[str]()
+    shared.share(state)
+    for told, reader in snapshots:
+        name, was = told["name"], reader.state
+        where = f"snapshot {name}: "
+        for reason in strangers(state, was):
+            raise BadFile("damaged", f"The file is damaged: {where}{reason}.")
+        shared.share(was)
+        sandbox = empty(was.scenario, was.seed)
+        found = _reasons(reader) or _filled(sandbox, was, secret, was.clock, 0 if trusted else SHOWN, where)
+        if found and not drops:
+            raise BadFile("unfit", *(where + reason for reason in found))
+        if found:
+            missing.append(name)
+            reasons += [where + reason for reason in found]
+        else:
+            sandbox.held = SILENT
+            pinned.append(Pinned(name, told["description"], told["now"], told["created_at"], sandbox))
+    return pinned, missing
+
+
+def _reasons(reader: Reader) -> list[str]:
+    """What of a state and its steps does not fit. Raises BadFile."""
+    return [] if reader.fitting is None else reader.fitting.reasons(reader.state, reader.steps)
+
+
+def _filled(
+    sandbox: Sandbox, state: WorldState, secret: bytes, clock: ClockState, most: int | None, where: str = ""
+) -> list[str]:
+    """Fill an empty sandbox with a state whose records fit; answers at most so much of what breaks laws.
+
+    Raises BadFile.
+    """
+    try:
+        build(sandbox, state, secret, clock)
+        return list(islice(faults_of(sandbox), most))
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError) as error:
+        message = f"The file is damaged: {where}its records do not go together ({error!r})."
+        raise BadFile("damaged", message) from None
+
+
+# -- leaving out
+
+
+def _records(state: WorldState) -> Iterator[tuple[str, Record]]:
+    for owned in state.owned.values():
+        for table, rows in owned.rows.items():
+            for record in rows.values():
+                yield table, record
+
+
+def _counts(state: WorldState) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    """How many records by table, events and saved replies there are."""
+    kept = Counter(events=len(state.events)), Counter(replies=len(state.replies))
+    return Counter(table for table, _ in _records(state)), *kept
+
+
+def _idents(state: WorldState) -> set[str]:
+    return {record.id for _, record in _records(state)} | {event.id for event in state.events}
+
+
+def _unfit(state: WorldState, fitting: Fitting) -> set[str]:
+    """The ids of records and events of a state that do not fit."""
+    found = {record.id for _, record in _records(state) if record in fitting.unfit}
+    return found | {event.id for event in state.events if event.id in fitting.unfit}
+
+
+def _leave_out(state: WorldState, gone: set[str], fitting: Fitting) -> None:
+    """Take out what has these ids, and what refers to it. Raises BadFile for the key of the sandbox's own merchant."""
+    referring = defaultdict[str, list[str]](list)
+    for table, record in _records(state):
+        for ident in _REFERENCE.findall(record.public + record.hidden):
+            referring[ident.decode()].append(record.id)
+        if table == "webhook_logs" and record.id in gone:  # an event without this delivery would break a law
+            gone.add(orjson.loads(record.public)["event_id"])
+    for event in state.events:
+        referring[event.subject].append(event.id)
+    queue = deque(gone)
+    while queue:
+        more = [ident for ident in referring.pop(queue.popleft(), ()) if ident not in gone]
+        gone.update(more)
+        queue.extend(more)
+    if MAIN_ID in gone:
+        message = f"api_keys {MAIN_ID}: the sandbox's own merchant cannot be left out, and this is his key"
+        raise BadFile("unfit", message)
+    for owned in state.owned.values():
+        for table, rows in owned.rows.items():
+            owned.rows[table] = {key: record for key, record in rows.items() if record.id not in gone}
+        for key in gone & owned.usage.keys():
+            del owned.usage[key]
+        for key in gone & owned.unrecorded.keys():
+            del owned.unrecorded[key]
+    state.events = deque(event for event in state.events if event.id not in gone)
+    state.timers = {
+        number: timer
+        for number, timer in state.timers.items()
+        if is_job(timer) and gone.isdisjoint(_NAMED.findall(timer[4]))
+    }
+    state.replies = OrderedDict(
+        (key, saved)
+        for key, saved in state.replies.items()
+        if key not in fitting.unfit and gone.isdisjoint(_NAMED.findall(saved.body.decode()))
+    )
+    state.sample, state.personas = (
+        {name: ident for name, ident in named.items() if ident not in gone} for named in (state.sample, state.personas)
+    )

@@ -1,0 +1,271 @@
+"""Forwarding: a request whose sandbox another server of the store has is answered by that server, over one hop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import ExitStack
+from time import monotonic
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..calls.call import CALL, Call
+from ..calls.server import Server
+from ..kernel.problem import Malformed, Refusal, Unavailable
+from .connection import REFUSED, SendWhole, hang_up
+from .hop import HOP, Hops, Word, target_of
+from .peers import Connection
+
+SLOW = 1.0  # seconds after which a request is one that waits
+LOOKS = 5.0  # seconds of silence after which it is looked up whether the server still has the sandbox
+LEAVES = 1.0  # seconds for which a server that is about to stop is asked nothing
+KEPT = 262_144  # bytes of a body that can be sent once more
+_HOP_BY_HOP = frozenset(
+    (b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade", HOP)
+)
+_OF_ANSWERS = frozenset((b"connection", b"date", b"transfer-encoding"))  # this server's own are sent
+_SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
+
+
+class NotThere(Unavailable):
+    """503: the server that was said to have a sandbox has done nothing. `receive` gives the body from its start."""
+
+    code = "store_unavailable"
+
+    def __init__(self, receive: Receive, said: bytes | None = None) -> None:
+        """`said` is a word for the server that sent the request."""
+        headers = {"Retry-After": "1"} if said is None else {"Retry-After": "1", HOP.decode(): said.decode()}
+        super().__init__("The server that has this sandbox cannot be reached. Send the request again.", headers=headers)
+        self.receive = receive
+
+
+class Forwarding:
+    """Only with a store that several servers share."""
+
+    def __init__(self, app: ASGIApp, server: Server, hops: Hops) -> None:
+        self.app, self._server, self._hops = app, server, hops
+        self._leaving: dict[str, float] = {}
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
+        call: Call = scope[CALL]
+        if HOP in call.headers:
+            message = f"{HOP.decode()} is a header of servers among themselves, and this one is forged or old."
+            raise Malformed(message, code="malformed_request")
+        if call.is_hop and self._server.is_leaving:
+            call.is_kept = False
+            raise NotThere(receive, self._hops.said[Word.LEAVING])
+        if call.holder is None:
+            return self.app(scope, receive, send)
+        return self._forward(call, call.holder, scope, receive)
+
+    async def _forward(self, call: Call, holder: str, scope: Scope, receive: Receive) -> None:
+        """Have the answer of the server that has the sandbox be on its way. Raises NotThere."""
+        call.begin().sandbox = call.held
+        if REFUSED in scope:
+            raise scope.pop(REFUSED)
+        if call.is_hop:
+            raise NotThere(receive, self._hops.said[Word.ELSEWHERE])
+        if self._leaving.get(holder, 0.0) > monotonic():
+            raise NotThere(receive)
+        try:
+            connection = await self._hops.peers.connect(holder)
+        except OSError:
+            raise NotThere(receive) from None
+        passage = Passage(call, connection, self._server, self._hops)
+        try:
+            await passage.begin(scope, receive)
+        except BaseException as error:
+            if passage.word is Word.LEAVING:
+                self._leaving = {address: until for address, until in self._leaving.items() if until > monotonic()}
+                self._leaving[holder] = monotonic() + LEAVES
+            passage.close()
+            raise error
+        call.passage = passage
+
+
+class Passage:
+    """A request on its way to the server that has its sandbox, and the answer on its way back."""
+
+    word: Word | None = None
+    """What the other server has to say to this one."""
+    _upload: asyncio.Task[None] | None = None
+    _has_left = _is_sent = _has_place = False
+    _patience = SLOW
+
+    def __init__(self, call: Call, connection: Connection, server: Server, hops: Hops) -> None:
+        self._call, self._connection, self._hops = call, connection, hops
+        self._waiting, self._residence = server.waiting, server.sandboxes.residence
+        self._place = ExitStack()
+
+    # -- there
+
+    async def begin(self, scope: Scope, receive: Receive) -> None:
+        """Send the request, until the head of an answer has come. Raises NotThere, Unavailable, Limited."""
+        call, connection = self._call, self._connection
+        self._head, self._is_chunked = _head(scope, call.headers, self._hops.header(scope))
+        connection.begin(call.method)
+        body = Body(receive)
+        self._upload = asyncio.create_task(self._send_body(body, waits=b"expect" in call.headers))
+        await asyncio.sleep(0)  # what has come of the body goes with the head
+        self._write(b"")
+        while not connection.status and not connection.is_lost:
+            await self._more()
+        if not connection.status:
+            if self._has_left:
+                return
+            again = body.again()
+            if call.method in _SAFE and again is not None:
+                raise NotThere(again)
+            raise Unavailable(
+                "The server that has this sandbox ended before its answer. What the sandbox shows is what was done.",
+                code="store_unavailable",
+                headers={"Retry-After": "1"},
+            )
+        headers = dict(connection.headers)
+        self.word = self._hops.words.get(headers.get(HOP, b""))
+        if self.word in (Word.ELSEWHERE, Word.LEAVING):
+            self._upload.cancel()
+            again = body.again()
+            raise NotThere(receive if again is None else again)
+        if not connection.is_whole and b"content-length" not in headers:
+            self._take_place()
+
+    async def _send_body(self, receive: Receive, *, waits: bool) -> None:
+        """Send the body piece by piece, and end the request there if the client leaves."""
+        connection, more = self._connection, True
+        if waits:
+            self._write(b"")
+            await connection.continues.wait()
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                self._has_left = True
+                connection.abort()
+                return
+            if more:
+                more = message.get("more_body", False)
+                self._write(self._framed(message.get("body", b""), more=more))
+                self._is_sent = not more
+                await connection.drain()
+
+    def _framed(self, piece: bytes, *, more: bool) -> bytes:
+        if not self._is_chunked:
+            return piece
+        return (b"%x\r\n%b\r\n" % (len(piece), piece) if piece else b"") + (b"" if more else b"0\r\n\r\n")
+
+    def _write(self, data: bytes) -> None:
+        head, self._head = self._head, b""
+        if head or data:
+            self._connection.write(head + data)
+
+    async def _more(self) -> None:
+        """Wait until something has come. Raises Limited where too many wait already."""
+        connection = self._connection
+        try:
+            async with asyncio.timeout(self._patience):
+                await connection.changed.wait()
+        except TimeoutError:
+            self._patience = LOOKS
+            if not connection.status:
+                self._take_place()
+            if not await self._is_held():
+                connection.abort()
+        connection.changed.clear()
+
+    def _take_place(self) -> None:
+        """Be one of those that wait. Raises Limited."""
+        if not self._has_place:
+            self._has_place = True
+            self._place.enter_context(self._waiting.elsewhere())
+
+    async def _is_held(self) -> bool:
+        """Whether the other server still has the sandbox, as far as it is known: it may have been cut off."""
+        assert self._residence is not None
+        try:
+            return await self._residence.locate(self._call.held) == self._call.holder
+        except Refusal:
+            return True
+
+    # -- and back
+
+    async def send(self, whole: SendWhole | None, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer as it comes, and cut it off where it is cut off."""
+        connection = self._connection
+        if self._has_left:
+            return
+        if self.word is Word.DROPPED:
+            await self._hang_up(scope, receive, unsent=True)
+            return
+        self._call.trace.status = connection.status
+        headers = [header for header in connection.headers if header[0] not in _OF_ANSWERS]
+        body, is_whole = connection.take(), connection.is_whole
+        if is_whole and whole is not None and whole(connection.status, headers, body) is not None:
+            return
+        await send({"type": "http.response.start", "status": connection.status, "headers": headers})
+        connection.continues.set()  # nobody asks for the body any more, and the client may leave
+        while not is_whole:
+            if body:
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+            elif connection.is_lost:
+                await self._hang_up(scope, receive, unsent=False)
+                return
+            else:
+                await self._more()
+            body, is_whole = connection.take(), connection.is_whole
+        await send({"type": "http.response.body", "body": body})
+
+    async def _hang_up(self, scope: Scope, receive: Receive, *, unsent: bool) -> None:
+        assert self._upload is not None
+        self._upload.cancel()  # one at a time may wait for the client to leave
+        if not self._has_left:
+            await hang_up(scope, receive, unsent=unsent)
+
+    def close(self) -> None:
+        """It is over, in whatever way."""
+        if self._upload is not None:
+            self._upload.cancel()
+        self._place.close()
+        if self._is_sent:
+            self._hops.peers.give_back(self._connection)
+        else:
+            self._connection.abort()
+
+
+class Body:
+    """What is received of a request. As long as it is little it can be received again."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive, self._size = receive, 0
+        self._kept: list[Message] = []
+
+    async def __call__(self) -> Message:
+        """The next message."""
+        message = await self._receive()
+        self._size += len(message.get("body", b""))
+        if self._size <= KEPT:
+            self._kept.append(message)
+        return message
+
+    def again(self) -> Receive | None:
+        """Gives all messages once more; None where they were too many."""
+        if self._size > KEPT:
+            return None
+        kept = iter(self._kept)
+
+        async def receive() -> Message:
+            for message in kept:
+                return message
+            return await self._receive()
+
+        return receive
+
+
+def _head(scope: Scope, headers: Mapping[bytes, bytes], hop: tuple[bytes, bytes]) -> tuple[bytes, bool]:
+    """The head of a request as it came, but for what is of the connection; and whether its body comes in chunks."""
+    lines = [b"%b %b HTTP/%b" % (scope["method"].encode(), target_of(scope), scope["http_version"].encode())]
+    lines += [b"%b: %b" % header for header in scope["headers"] if header[0] not in _HOP_BY_HOP]
+    is_chunked = b"transfer-encoding" in headers
+    if is_chunked:
+        lines.append(b"transfer-encoding: chunked")
+    return b"\r\n".join((*lines, b"%b: %b" % hop, b"", b"")), is_chunked

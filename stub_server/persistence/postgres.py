@@ -1,0 +1,288 @@
+"""A PostgreSQL database, which many servers use at once: each sandbox is held by one of them.
+
+A process has a lease of ten seconds, which it renews. Who holds a sandbox stands in the sandbox's row: a commit changes
+that row only where it is still the holder's, so that no history can fork. A sandbox whose holder has no lease any more
+is taken over by the first process that is asked for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+
+from . import store
+from .rows import Damage, Kept, KeptState, StoreError, sum_of
+from .store import Batch, Held, Session
+
+COLUMNS = {"id": "bigint generated always as identity primary key", "int": "bigint", "bytes": "bytea"}
+LEASE, RENEWAL = 10.0, 2.0  # seconds
+_MIGRATIONS = 0x73747562  # names the lock of those who make or change the tables
+_OPTIONS = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=5000 -c tcp_user_timeout=10000"
+_PATIENCE = 5  # seconds for a connection
+_OWN = """
+create table processes (id bigint generated always as identity primary key, address text not null,
+    until timestamptz not null);
+create index sandboxes_next_due on sandboxes (next_due) where next_due is not null;
+"""
+_TYPES = {"parent": "text", "contract": "text", "incarnation": "text", "summary": "text"}
+_FIELDS = (*Kept._fields[1:], "sum")
+_COMMIT = f"""
+with incoming as (
+    select * from unnest(%s::bigint[], %s::bytea[], %s::bigint[]) as given (place, line, sum)
+), heads as (
+    update sandboxes set {", ".join(f"{name} = given.{name}" for name in _FIELDS)}
+    from unnest(%s::bigint[], %s::bigint[], {", ".join(f"%s::{_TYPES.get(name, 'bigint')}[]" for name in _FIELDS)})
+        as given (number, before, {", ".join(_FIELDS)})
+    where sandboxes.id = given.number and name is not null and sandboxes.newest = given.before and sandboxes.holder = %s
+    returning sandboxes.id
+), written as (
+    insert into steps select place, line, incoming.sum from incoming join heads on heads.id = incoming.place >> 32
+)
+select id from heads
+"""  # noqa: S608 - names of columns
+log = logging.getLogger("stub_server")
+
+
+class PostgresSession:
+    """A connection."""
+
+    def __init__(self, url: str, name: str = "stub-server") -> None:
+        self._connection = psycopg.connect(
+            url, autocommit=True, connect_timeout=_PATIENCE, options=_OPTIONS, application_name=name
+        )
+
+    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Run a statement; answers its rows."""
+        cursor = self._connection.execute(statement.replace("?", "%s"), values or None)
+        return cursor.fetchall() if cursor.description else []
+
+    def many(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Run a statement once for each row."""
+        with self._connection.cursor() as cursor:
+            cursor.executemany(statement.replace("?", "%s"), list(rows))
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of the block or nothing."""
+        with self._connection.transaction():
+            yield
+
+    def close(self) -> None:
+        """Let the connection go."""
+        self._connection.close()
+
+
+class PostgresStore:
+    """One per server; many servers use one database."""
+
+    errors: type[Exception] = psycopg.Error
+    is_shared = True
+    advice = "Restore the database from a backup."
+
+    def __init__(self, url: str, port: int) -> None:
+        """`port` is where other servers reach this one. Raises StoreError."""
+        self._url, self.name = url, f"--store {_nameless(url)}"
+        self._committer = f"stub-server commits {uuid4()}"  # names the connections that commit
+        self._commits: psycopg.AsyncConnection[Any] | None = None
+        try:
+            with closing(self.session()) as session:
+                self._begin(session)
+            self.lease = Lease(self.session, port)
+        except psycopg.Error as error:
+            raise StoreError(f"{self.name}: it cannot be used ({_reason(error)}).") from None
+        except Damage as error:
+            raise StoreError(f"{self.name} is damaged: {error}. {self.advice}") from None
+
+    def _begin(self, session: PostgresSession) -> None:
+        """Make the tables of a new store, or look whether they are ours. Raises StoreError."""
+        with session.transaction():
+            session.run("select pg_advisory_xact_lock(?)", _MIGRATIONS)
+            if session.run("select to_regclass('settings')") == [(None,)]:
+                store.begin(session, COLUMNS)
+                for statement in _OWN.split(";\n"):
+                    if statement.strip():
+                        session.run(statement)
+            store.check_format(store.facts(session), self.name)
+
+    @property
+    def holder(self) -> int:
+        """The number of this process among those of the store."""
+        return self.lease.number
+
+    def secret(self, fresh: bytes) -> bytes:
+        """The random bytes that servers of this store sign with. Raises Damage."""
+        with closing(self.session()) as session, session.transaction():
+            session.run("select pg_advisory_xact_lock(?)", _MIGRATIONS)
+            return store.secret(session, fresh)
+
+    def session(self) -> PostgresSession:
+        """A new connection."""
+        return PostgresSession(self._url)
+
+    def is_taken(self, error: Exception) -> bool:
+        """Whether an error says that a name is taken."""
+        return isinstance(error, psycopg.errors.UniqueViolation)
+
+    def start(self, lost: Callable[[], None]) -> None:
+        """Have all sandboxes of this process be let go where its lease ends."""
+        self.lease.loop, self.lease.lost = asyncio.get_running_loop(), lost
+
+    async def commit(self, batch: Batch) -> Collection[int]:
+        """Commit. Steps alone take one statement on the event loop's own connection."""
+        if batch.changes:
+            return await asyncio.to_thread(self._change, batch)
+        connection = self._commits
+        if connection is None or connection.closed:
+            connection = self._commits = await psycopg.AsyncConnection.connect(
+                self._url,
+                autocommit=True,
+                connect_timeout=_PATIENCE,
+                options=_OPTIONS,
+                application_name=self._committer,
+            )
+        heads = [(number, newest, *kept[1:], sum_of(*kept)) for number, newest, kept in batch.heads]
+        steps = zip(*batch.steps, strict=True) if batch.steps else ((),) * 3
+        columns = zip(*heads, strict=True) if heads else ((),) * (2 + len(_FIELDS))
+        cursor = await connection.execute(_COMMIT, (*map(list, steps), *map(list, columns), self.holder), prepare=True)
+        stored = {number for (number,) in await cursor.fetchall()}
+        return {number for number, _, _ in batch.heads} - stored
+
+    def _change(self, batch: Batch) -> set[int]:
+        with closing(PostgresSession(self._url, self._committer)) as session:
+            return store.commit(session, batch, self.holder)
+
+    async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, int, KeptState]]:
+        """The newest step of each sandbox that is this process's, its sum, and the state."""
+        wanted, commits, self._commits = list(numbers), self._commits, None
+        if commits is not None:
+            await commits.close()
+        return await asyncio.to_thread(self._known, wanted)
+
+    def _known(self, numbers: list[int]) -> dict[int, tuple[int, int, KeptState]]:
+        with closing(self.session()) as session:
+            # A commit whose connection was cut may still be under way. What is read has to come after it.
+            others = "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = ?"
+            session.run(others, self._committer)
+            return store.known(session, numbers, self.holder)
+
+    def claim(self, session: Session, name: str) -> Held | None:
+        """Have a sandbox be this process's, unless one that lives has it. None where there is no such sandbox."""
+        with session.transaction():
+            found = session.run(
+                "select id, holder, (select address from processes where id = holder and until > clock_timestamp()) "
+                "from sandboxes where name = ? for update",
+                name,
+            )
+            if not found:
+                return None
+            ((number, holder, address),) = found
+            if holder != self.holder and address is not None:
+                return Held(number, address)
+            session.run("update sandboxes set holder = ? where id = ?", self.holder, number)
+            return Held(number, None)
+
+    def due(self, now: int, session: Session) -> list[str]:
+        """The names of some sandboxes of no other process whose deliveries or ends are due at an instant (ms)."""
+        living = "select id from processes where until > clock_timestamp() and id <> ?"
+        return [n for (n,) in session.run(f"{store.DUE} and holder not in ({living}) limit 10", now, now, self.holder)]
+
+    @property
+    def lease_left(self) -> float:
+        """For how many seconds no other process takes sandboxes of this one over."""
+        return max(0.0, self.lease.until - _now())
+
+    def close(self) -> None:
+        """Let the sandboxes and the lease go."""
+        self.lease.close()
+
+
+class Lease:
+    """For how long this process may answer, by the machine's clock that goes on while it sleeps or is stopped."""
+
+    def __init__(self, session: Callable[[], Session], port: int) -> None:
+        """`port` is where other servers reach this one. Raises psycopg.Error."""
+        self._session, self._port = session, port
+        self.number, self.address, self.until = 0, "", 0.0
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.lost: Callable[[], None] = lambda: None
+        self._done = threading.Event()
+        with closing(session()) as first:
+            self._begin(first)
+        self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
+        self._thread.start()
+
+    def _begin(self, session: Session) -> None:
+        """Be a process that never had a sandbox."""
+        before = _now()
+        ((self.number, host),) = session.run(
+            "insert into processes (address, until) values (coalesce(host(inet_client_addr()), '127.0.0.1'), "
+            "clock_timestamp() + make_interval(secs => ?)) returning id, address",
+            LEASE,
+        )
+        self.address = f"http://{f'[{host}]' if ':' in host else host}:{self._port}"
+        session.run("update processes set address = ? where id = ?", self.address, self.number)
+        session.run("delete from processes where until < clock_timestamp() - interval '1 day'")
+        self.until = before + LEASE
+
+    def _run(self) -> None:
+        session: Session | None = None
+        while not self._done.wait(RENEWAL):
+            try:
+                session = session or self._session()
+                before = _now()
+                if session.run(
+                    "update processes set until = clock_timestamp() + make_interval(secs => ?) "
+                    "where id = ? and until > clock_timestamp() returning id",
+                    LEASE,
+                    self.number,
+                ):
+                    self.until = before + LEASE
+                else:
+                    log.warning("the lease of this process has ended; it lets go of its sandboxes and takes a new one")
+                    self._let_go()
+                    self._begin(session)
+            except psycopg.Error as error:
+                log.debug("the lease could not be renewed (%s)", error)
+                session = None
+        with suppress(psycopg.Error):
+            session = session or self._session()
+            session.run("update sandboxes set holder = 0 where holder = ?", self.number)
+            session.run("delete from processes where id = ?", self.number)
+            session.close()
+
+    def _let_go(self) -> None:
+        """Have the event loop let go of all sandboxes: under a new lease it would answer for them."""
+        done = threading.Event()
+        if self.loop is not None:
+            self.loop.call_soon_threadsafe(self.lost)
+            self.loop.call_soon_threadsafe(done.set)
+            while not (done.wait(RENEWAL) or self._done.is_set()):
+                pass
+
+    def close(self) -> None:
+        """Let the sandboxes of this process go to others at once."""
+        self.until = 0.0
+        self._done.set()
+        self._thread.join(_PATIENCE)
+
+
+def _now() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def _nameless(url: str) -> str:
+    """An address without the name and password in it."""
+    return re.sub(r"//[^/]*@", "//", url.partition("?")[0])
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,141 @@
+"""Which sandboxes of a store are in memory: opened when they are asked for, let go when others need the room."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from ..engine.sandbox import DEFAULT, Sandbox
+from ..kernel.clock import wall_ms
+from ..kernel.problem import Refusal, Unavailable
+from ..persistence.persistence import unwritten
+from ..persistence.rows import StoreError
+from .entry import Entry
+from .names import folded
+
+if TYPE_CHECKING:
+    from .sandboxes import Sandboxes
+
+REMEMBERED = 1.0  # seconds for which it is remembered which server has a sandbox
+MOST = 10_000  # sandboxes of which that is remembered
+IDLE = 100  # ms for which a sandbox is unused before it is let go
+SCAN = 1.0  # seconds between two looks for deliveries that are due in sandboxes that nobody has
+log = logging.getLogger("stub_server")
+
+
+class Residence:
+    """One per server with a store that has more sandboxes than are in memory, or more servers than this one."""
+
+    def __init__(self, sandboxes: Sandboxes, most: int, is_used: Callable[[Entry], bool]) -> None:
+        """At most so many are in memory; `is_used` tells those that somebody follows or that send: they stay."""
+        self._sandboxes, self._most, self._is_used = sandboxes, most, is_used
+        self._persistence = sandboxes.persistence
+        self._persistence.on_lost = self._lose
+        self._elsewhere: dict[str, tuple[str, float]] = {}
+        self._keys: dict[str, tuple[str | None, float]] = {}
+        self.known = len(sandboxes.worlds())  # sandboxes of the store, as of the last look
+        self._opening = asyncio.Lock()
+        self._scanning: asyncio.Task[None] | None = None
+
+    async def sandbox_of(self, key: str) -> str | None:
+        """The sandbox of an API key, by a private key's digest or a public key. Raises Unavailable."""
+        name = self._sandboxes.keyring.world_of(key)
+        if name is not None:
+            return name
+        name, until = self._keys.get(key, (None, 0.0))
+        if until < monotonic():
+            name = await self._persistence.sandbox_of(key, self._sandboxes.lane)
+            if len(self._keys) >= MOST:
+                self._keys.clear()
+            self._keys[key] = name, monotonic() + REMEMBERED
+        return name
+
+    async def locate(self, name: str) -> Sandbox | str | None:
+        """A sandbox; the address of the server that has it; None where there is none of this name.
+
+        Raises Unavailable.
+        """
+        found = self._sandboxes.choose(name)
+        if found is not None:
+            return found
+        name = folded(name)
+        address, until = self._elsewhere.get(name, ("", 0.0))
+        if until > monotonic():
+            return address
+        async with self._opening:  # else two requests would open it twice
+            found = self._sandboxes.choose(name)
+            if found is not None:
+                return found
+            sandboxes = self._sandboxes
+            try:
+                opened = await self._persistence.open(name, sandboxes.opener, sandboxes.belongings, sandboxes.lane)
+            except StoreError as error:
+                log.error("%s", error)
+                raise unwritten(f"the sandbox {name} cannot be opened") from None
+            if opened is None or isinstance(opened, str):
+                if opened is not None:
+                    if len(self._elsewhere) >= MOST:
+                        self._elsewhere.clear()
+                    self._elsewhere[name] = opened, monotonic() + REMEMBERED
+                return opened
+            await self.make_room()
+            sandboxes.put(opened)
+            return opened.world
+
+    def forget(self, name: str, said: float) -> None:
+        """The server that was said, at a moment of the monotonic clock, to have a sandbox does not have it."""
+        if self._elsewhere.get(folded(name), ("", said))[1] <= said + REMEMBERED:
+            self._elsewhere.pop(folded(name), None)
+
+    async def make_room(self) -> None:
+        """Let the longest unused sandboxes go that nobody needs in memory, so that one more has room.
+
+        Raises Unavailable.
+        """
+        sandboxes, before = self._sandboxes, wall_ms() - IDLE
+        entries = sandboxes.entries()
+        surplus = len(entries) + 1 - self._most
+        if surplus <= 0:
+            return
+        idle = [entry for entry in entries if entry.last_used_at < before and entry.world.name != DEFAULT]
+        for entry in sorted(idle, key=lambda entry: entry.turn):
+            if self._persistence.is_settled(entry.world) and not self._is_used(entry):
+                sandboxes.let_go(entry)
+                await self._persistence.release(entry.world.name)
+                surplus -= 1
+                if not surplus:
+                    return
+        if surplus > self._most // 10 + 10:
+            raise Unavailable(
+                f"All {self._most} sandboxes that may be in memory are in use.",
+                advice="Send this again in a moment, or start the server with a larger --resident.",
+                headers={"Retry-After": "1"},
+            )
+
+    def _lose(self, world: Sandbox) -> None:
+        """Another server has a sandbox by now."""
+        with suppress(Refusal):
+            self._sandboxes.let_go(self._sandboxes.entry(world.name))
+
+    def start(self) -> None:
+        """Begin to look for what is due in sandboxes that no server has in memory."""
+        self._scanning = asyncio.create_task(self._scan())
+
+    def stop(self) -> None:
+        """End that."""
+        if self._scanning is not None:
+            self._scanning.cancel()
+
+    async def _scan(self) -> None:
+        while True:
+            await asyncio.sleep(SCAN)
+            try:
+                self.known, due = await self._persistence.looked(wall_ms(), self._sandboxes.lane)
+                for name in due:
+                    await self.locate(name)
+            except Refusal as error:
+                log.debug("sandboxes whose deliveries are due could not be opened (%s)", error)

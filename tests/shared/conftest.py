@@ -1,0 +1,44 @@
+"""Two servers on one database, as processes of their own."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import pytest
+
+from ..support.postgres import Postgres
+from ..support.processes import Process
+from ..support.wire import Door
+
+FLAGS = ("--scenario", "empty", "--now", "2026-11-20T14:32:05.123Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """`holder` has the sandbox `team`; `other` forwards to it."""
+
+    holder: Process
+    other: Process
+    database: str
+    token: str
+
+    def door(self, process: Process, sandbox: str = "team") -> Door:
+        """A server, for requests as they are written."""
+        return Door(process.port, f"/s/{sandbox}", self.token)
+
+    @property
+    def doors(self) -> tuple[Door, Door]:
+        """The same sandbox at once and over a hop."""
+        return self.door(self.holder), self.door(self.other)
+
+
+@pytest.fixture(scope="module")
+def pair(postgres: Postgres) -> Iterator[Pair]:
+    """Two servers, the second of which has no sandbox."""
+    with ExitStack() as stack:
+        url = stack.enter_context(postgres.database())
+        holder = stack.enter_context(Process("--store", url, *FLAGS, "--rate-limit", "100000/60s"))
+        other = stack.enter_context(Process("--store", url, *FLAGS, "--rate-limit", "100000/60s"))
+        with holder.control("team") as control:
+            token = control.get("/credentials").json()["jwt"]
+        yield Pair(holder, other, url, token)

@@ -1,0 +1,309 @@
+"""A request to the server that does not have its sandbox is answered as by the one that has it."""
+
+import re
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import httpx2
+import pytest
+
+from ..support.live import NO_TLS
+from ..support.make import Json, created, customer_body
+from ..support.processes import Process
+from ..support.wire import Door, answer_on, connect, rest_of
+from .conftest import Pair
+
+pytestmark = pytest.mark.check
+MARK = re.compile(rb"req_[0-9a-f]+|date: [^\r]*|t=\d+|r=\d+")
+
+
+def raw(door: Door, head: str, body: bytes = b"") -> bytes:
+    """All bytes that come back for a request that ends its connection, without what is of the moment."""
+    with connect(door.port) as connection:
+        connection.sendall(head.format(prefix=door.prefix, token=door.token).encode("latin-1") + body)
+        return MARK.sub(b"*", rest_of(connection))
+
+
+def head(line: str, *headers: str) -> str:
+    """The head of a request."""
+    return "\r\n".join((f"{line} HTTP/1.1", "Host: localhost", "Connection: close", *headers, "", ""))
+
+
+AUTH = "Authorization: Bearer {token}"
+JSON = "Content-Type: application/json"
+SAME = {
+    "list": head("GET {prefix}/v2/plans?limit=3&sort=name", AUTH),
+    "warned": head("GET {prefix}/v2/plans?a=%20b&a=c;d&%C3%A7=%2F", AUTH, "X-Sandbox-Dealy: 3"),
+    "head": head("HEAD {prefix}/v2/plans", AUTH),
+    "absent": head("GET {prefix}/v2/plans/a%2Fb%20c", AUTH),
+    "no route": head("GET {prefix}/v2//../planes", AUTH),
+    "no credential": head("GET {prefix}/v2/plans"),
+    "not allowed": head("DELETE {prefix}/v2/plans", AUTH),
+    "options": head("OPTIONS {prefix}/v2/plans", AUTH),
+    "preflight": head("OPTIONS {prefix}/v2/plans", "Origin: http://localhost:3", "Access-Control-Request-Method: GET"),
+    "page": head("GET {prefix}/v2/plans", AUTH, "Origin: http://localhost:3"),
+    "foreign page": head("GET {prefix}/_sandbox/clock", "Origin: https://evil.example"),
+    "foreign host": head("GET {prefix}/v2/plans", AUTH).replace("localhost", "evil.example"),
+    "two of one": head("GET {prefix}/v2/plans", AUTH, AUTH),
+    "many of one": head("GET {prefix}/v2/plans", AUTH, "X-Note: \xe7", "X-Note: b", "Accept: a", "Accept: b"),
+    "by header": head("GET /v2/plans", AUTH, "X-Sandbox: team"),
+    "by token": head("GET /v2/plans", AUTH),
+    "absolute": head("GET http://localhost{prefix}/v2/plans", AUTH),
+    "old": head("GET {prefix}/v2/plans", AUTH).replace("HTTP/1.1", "HTTP/1.0"),
+    "older": "GET {prefix}/v2/plans HTTP/1.0\r\n" + AUTH + "\r\n\r\n",
+    "websocket": head("GET {prefix}/v2/plans", AUTH, "Upgrade: websocket"),
+    "coding": head("POST {prefix}/v2/customers", AUTH, JSON, "Transfer-Encoding: gzip, chunked"),
+    "too large": head("POST {prefix}/v2/customers", AUTH, JSON, "Content-Length: 9000000"),
+    "too large, waits": head("POST {prefix}/v2/customers", AUTH, "Content-Length: 9000000", "Expect: 100-continue"),
+    "not found, waits": head("POST {prefix}/v2/planes", AUTH, "Content-Length: 9", "Expect: 100-continue"),
+    "page of the console": head("GET {prefix}/"),
+    "to the pages": head("GET {prefix}"),
+    "contract": head("GET {prefix}/openapi.json"),
+    "simulated": head("GET {prefix}/v2/plans", AUTH, "X-Sandbox-Simulate: rate_limited"),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_the_same_bytes_come_back(pair: Pair, name: str) -> None:
+    at_once, over_a_hop = (raw(door, SAME[name]) for door in pair.doors)
+    assert at_once.startswith(b"HTTP/1.1 "), at_once
+    ours = b"%d" % pair.holder.port, b"%d" % pair.other.port
+    # The pages and the contract that a server without the sandbox has in memory need not be the holder's.
+    assert at_once.replace(ours[0], b"*") == over_a_hop.replace(ours[0], b"*").replace(ours[1], b"*")
+
+
+BODY = b'{"name":"one"}'
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ((f"Content-Length: {len(BODY)}",), BODY),
+        (("Transfer-Encoding: chunked",), b"5\r\n" + BODY[:5] + b"\r\n1;x=y\r\n" + BODY[5:6] + b"\r\n8\r\n" + BODY[6:] +
+         b"\r\n0\r\nX-Trailer: a\r\n\r\n"),
+        ((f"Content-Length: {len(BODY)}", "Expect: 100-continue"), BODY),
+        (("Content-Length: 5",), BODY[:5]),
+        (("Content-Length: 0",), b""),
+    ],
+)  # fmt: skip
+def test_bodies_arrive_as_they_are_sent(pair: Pair, headers: tuple[str, ...], body: bytes) -> None:
+    asked = head("POST {prefix}/v2/customers", AUTH, JSON, *headers)
+    at_once, over_a_hop = (raw(door, asked, body) for door in pair.doors)
+    assert re.search(rb"HTTP/1.1 (400|422) ", at_once)
+    assert at_once == over_a_hop
+
+
+def newest(process: Process) -> list[Json]:
+    """The newest two requests of the sandbox, whole, without what differs anyway."""
+    with process.control("team") as control:
+        shown = control.get("/requests", params={"limit": 2}).json()["requests"]
+        found = [control.get(f"/requests/{row['id']}").json()["request"] for row in shown]
+    for entry in found:
+        for name in ("id", "at", "received_at", "duration_us", "trace", "curl", "caller", "explanation"):
+            entry.pop(name)
+        entry["request"]["headers"].pop("connection", None)  # each hop has its own
+        for name in ("x-request-id", "ratelimit"):
+            entry["response"]["headers"].pop(name, None)
+        entry["response"]["body"].pop("request_id", None)
+    return found
+
+
+def test_the_journal_of_the_holder_has_the_request_of_the_client(pair: Pair) -> None:
+    body = b'{"name":3}'
+    for door in pair.doors:
+        answer = door.ask(
+            "POST", "/v2/customers?a=%20", body, headers=[("X-Note", "a"), ("X-Note", "b")], host="localhost"
+        )
+        assert 422 == answer.status
+    one, two = newest(pair.holder)
+    assert one == two
+    assert "x-sandbox-hop" not in one["request"]["headers"]
+    assert {"name": 3} == one["request"]["body"]
+
+
+def test_a_change_is_made_once_and_seen_through_both(pair: Pair) -> None:
+    with pair.other.api("team") as api:
+        made = created(api.post("/v2/customers", json=customer_body(), headers={"Idempotency-Key": "one"}))["customer"]
+    with pair.holder.api("team") as api:
+        assert made == api.get(f"/v2/customers/{made['id']}").json()["customer"]
+
+
+# -- ends
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        {"drop_connection": "before"},
+        {"drop_connection": "after"},
+        {"truncate_body": 0.5},
+        {"truncate_body": 0},
+        {"corrupt_json": True},
+        {"status": 418, "headers": {"X-Sandbox-Hop": "dropped", "Retry-After": "3", "Upgrade": "h2c"}},
+        {"delay_ms": 1200, "delay": "after"},
+    ],
+)
+def test_failures_on_demand_reach_the_client(pair: Pair, then: Json) -> None:
+    with pair.other.control("team") as control:
+        rule = created(control.post("/faults", json={"then": then, "match": {"path": "/v2/projects*"}}))["fault"]
+        try:
+            asked = head("GET {prefix}/v2/projects", AUTH)
+            at_once, over_a_hop = (raw(door, asked) for door in pair.doors)
+            assert at_once == over_a_hop
+            assert ("drop_connection" in then) == (at_once == b"")
+        finally:
+            control.delete(f"/faults/{rule['id']}")
+
+
+def test_an_upload_that_is_cut_is_cut_at_the_holder(pair: Pair) -> None:
+    for door in pair.doors:
+        with connect(door.port) as connection:
+            lines = head("POST {prefix}/v2/customers", AUTH, JSON, "Content-Length: 40")
+            connection.sendall(lines.format(prefix=door.prefix, token=door.token).encode() + b'{"name": "one')
+            time.sleep(0.3)
+    time.sleep(0.3)
+    one, two = newest(pair.holder)
+    assert one == two
+    assert (400, "40") == (one["status"], one["request"]["headers"]["content-length"])
+
+
+def test_an_answer_comes_before_the_upload_has_ended(pair: Pair) -> None:
+    for door in pair.doors:
+        lines = head("POST {prefix}/_sandbox/import", "Content-Type: text/plain", "Content-Length: 100000000")
+        with connect(door.port) as connection:
+            connection.sendall(lines.format(prefix=door.prefix).encode() + b"x" * 100_000)
+            assert 415 == answer_on(connection).status
+
+
+def test_a_file_goes_there_and_back(pair: Pair) -> None:
+    """A download without a length, and an upload in pieces."""
+    with pair.other.control("team") as control:
+        file = control.get("/export").content
+        media = control.get("/export").headers["content-type"]
+
+        def pieces() -> Iterator[bytes]:
+            for start in range(0, len(file), 1000):
+                yield file[start : start + 1000]
+
+        answer = control.post("/import", content=pieces(), headers={"Content-Type": media}, timeout=60)
+        assert 200 == answer.status_code, answer.text
+
+
+# -- what lasts
+
+
+@contextmanager
+def following(process: Process) -> Iterator[Iterator[str]]:
+    """The lines of the stream of the sandbox."""
+    with (
+        httpx2.Client(base_url=f"{process.url}/s/team/_sandbox", timeout=10, verify=NO_TLS) as client,
+        client.stream("GET", "/stream") as answer,
+    ):
+        assert 200 == answer.status_code
+        yield answer.iter_lines()
+
+
+def test_a_stream_comes_piece_by_piece(pair: Pair) -> None:
+    with following(pair.other) as lines, pair.holder.api("team") as api:
+        assert "retry: 1000" == next(lines)
+        for _ in range(3):
+            created(api.post("/v2/customers", json=customer_body()))
+            began = time.monotonic()
+            while next(lines) != "event: request":
+                pass
+            assert time.monotonic() - began < 1
+
+
+def followed(process: Process) -> socket.socket | None:
+    """A connection that follows the sandbox; None where there is no place for it."""
+    connection = connect(process.port)
+    connection.sendall(b"GET /s/team/_sandbox/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    if connection.recv(100).startswith(b"HTTP/1.1 200"):
+        return connection
+    connection.close()
+    return None
+
+
+def test_readers_that_leave_are_gone_at_the_holder(pair: Pair) -> None:
+    """It has 16 places for them."""
+    for _ in range(3):
+        readers: list[socket.socket] = []
+        deadline = time.monotonic() + 5
+        while len(readers) < 16:
+            reader = followed(pair.other)
+            if reader is not None:
+                readers.append(reader)
+            assert time.monotonic() < deadline
+        assert followed(pair.other) is None
+        for reader in readers:
+            reader.close()
+
+
+def test_a_request_that_waits_ends_with_its_client(pair: Pair) -> None:
+    """A caller has 32 places to wait."""
+    asked = b"GET /s/team/_sandbox/events/feed?wait_seconds=20 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for _ in range(2):
+        waiting = [connect(pair.other.port) for _ in range(32)]
+        for one in waiting:
+            one.sendall(asked)
+        time.sleep(0.7)
+        with connect(pair.holder.port) as another:
+            another.sendall(asked)
+            assert 429 == answer_on(another).status
+        for one in waiting:
+            one.close()
+        time.sleep(0.3)
+
+
+def test_many_at_once_keep_their_answers_apart(pair: Pair) -> None:
+    with pair.holder.api("team") as api:
+        ids = [created(api.post("/v2/customers", json=customer_body()))["customer"]["id"] for _ in range(8)]
+    with pair.other.api("team") as api, ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda ident: api.get(f"/v2/customers/{ident}").json(), ids * 20))
+    assert ids * 20 == [answer["customer"]["id"] for answer in answers]
+
+
+def test_pipelined_requests_are_answered_in_order(pair: Pair) -> None:
+    door = pair.doors[1]
+    lines = [
+        f"GET {door.prefix}/v2/plans/{n} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {door.token}\r\n"
+        for n in range(5)
+    ]
+    with connect(door.port) as connection:
+        connection.sendall("\r\n".join([*lines[:4], lines[4] + "Connection: close\r\n", ""]).encode())
+        received = rest_of(connection)
+    assert 5 == received.count(b"HTTP/1.1 404")
+
+
+# -- where it comes from
+
+
+def test_the_holder_sees_the_address_of_the_client(pair: Pair) -> None:
+    with pair.holder.api("team") as api:
+        body = {"name": "office", "scopes": ["plans:read"], "allowed_ips": ["127.0.0.3/32"]}
+        key = created(api.post("/api-keys", json=body))["api_key"]["private_key"]
+    statuses = []
+    for source in ("127.0.0.3", "127.0.0.1"):
+        with socket.create_connection(("127.0.0.1", pair.other.port), source_address=(source, 0)) as connection:
+            lines = head("GET {prefix}/v2/plans", AUTH)
+            connection.sendall(lines.format(prefix="/s/team", token=key).encode())
+            statuses.append(answer_on(connection).status)
+    assert [200, 403] == statuses
+
+
+def test_callers_are_counted_by_their_own_addresses(pair: Pair) -> None:
+    left = []
+    for source in ("127.0.0.4", "127.0.0.5", "127.0.0.4"):
+        with socket.create_connection(("127.0.0.1", pair.other.port), source_address=(source, 0)) as connection:
+            connection.sendall(b"GET /s/team/v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            left.append(str(answer_on(connection).header("ratelimit")).partition(";t=")[0])
+    assert ['"default";r=99999', '"default";r=99999', '"default";r=99998'] == left
+
+
+def test_health_is_the_server_s_own(pair: Pair) -> None:
+    """Another server may have the default sandbox."""
+    for process in (pair.holder, pair.other):
+        assert 200 == httpx2.get(f"{process.url}/_sandbox/health", verify=NO_TLS).status_code

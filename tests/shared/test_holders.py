@@ -1,0 +1,362 @@
+"""The server that has a sandbox is slow, silent, odd or gone: its clients are answered all the same, and soon."""
+
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx2
+import psycopg
+import pytest
+
+from ..support.live import NO_TLS
+from ..support.make import created, customer_body
+from ..support.postgres import Postgres
+from ..support.processes import Process
+from ..support.wire import Answer, answer_on, connect, rest_of
+from .conftest import FLAGS
+
+pytestmark = pytest.mark.check
+OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
+Act = Callable[[socket.socket, bytes], None]
+
+
+@dataclass(slots=True)
+class Holder:
+    """What is said to have the sandbox `odd`. It reads the head of each request, and acts."""
+
+    port: int
+    act: Act | None = None
+    heads: list[bytes] = field(default_factory=list)
+
+
+@contextmanager
+def holding(database: str, name: str) -> Iterator[Holder]:
+    """A holder of a sandbox, until the block ends."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, psycopg.connect(database, autocommit=True) as connection:
+        holder = Holder(listener.getsockname()[1])
+        ((number,),) = connection.execute(
+            "insert into processes (address, until) values (%s, now() + interval '1 hour') returning id",
+            (f"http://127.0.0.1:{holder.port}",),
+        ).fetchall()
+        connection.execute("update sandboxes set holder = %s where name = %s", (number, name))
+
+        def serve(client: socket.socket) -> None:
+            with client, suppress(OSError):
+                while head := until_blank(client):
+                    holder.heads.append(head)
+                    assert holder.act is not None
+                    holder.act(client, head)
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield holder
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def until_blank(client: socket.socket) -> bytes:
+    """The head of a request, and what came with it; nothing at the end."""
+    received = b""
+    while b"\r\n\r\n" not in received:
+        data = client.recv(65_536)
+        if not data:
+            return b""
+        received += data
+    return received
+
+
+@pytest.fixture(scope="module")
+def server(postgres: Postgres) -> Iterator[tuple[Process, Holder]]:
+    """A server, and who has the sandbox that it is asked for."""
+    with ExitStack() as stack:
+        url = stack.enter_context(postgres.database())
+        with Process("--store", url, *FLAGS) as first, first.control("odd") as control:
+            control.get("/credentials").raise_for_status()
+        process = stack.enter_context(Process("--store", url, *FLAGS))
+        yield process, stack.enter_context(holding(url, "odd"))
+
+
+def ask(process: Process, line: str = "GET", *headers: str, body: bytes = b"") -> Answer:
+    """One request to the sandbox."""
+    with connect(process.port) as connection:
+        lines = [f"{line} /s/odd/v2/plans HTTP/1.1", "Host: localhost", *headers, "", ""]
+        connection.sendall("\r\n".join(lines).encode() + body)
+        return answer_on(connection, line)
+
+
+def closes(client: socket.socket, head: bytes) -> None:
+    """Hang up without an answer."""
+    client.close()
+
+
+def test_a_change_that_may_have_been_made_is_not_sent_again(server: tuple[Process, Holder]) -> None:
+    process, holder = server
+    holder.act, before = closes, len(holder.heads)
+    answer = ask(process, "POST", "Content-Length: 2", body=b"{}")
+    assert (503, "store_unavailable", "1") == (answer.status, answer.json()["code"], answer.header("retry-after"))
+    assert 1 == len(holder.heads) - before
+
+
+def test_a_request_that_only_reads_is_sent_again(server: tuple[Process, Holder]) -> None:
+    process, holder = server
+    failures = iter((closes, closes))
+    holder.act, before = lambda client, head: next(failures, sends(OK))(client, head), len(holder.heads)
+    assert (200, 3) == (ask(process).status, len(holder.heads) - before)
+
+
+def sends(*pieces: bytes) -> Act:
+    """Answer with these, a moment apart."""
+
+    def act(client: socket.socket, head: bytes) -> None:
+        for piece in pieces:
+            client.sendall(piece)
+            time.sleep(0.05)
+
+    return act
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"no HTTP\r\n\r\n", b"HTTP/1.1 200 OK\r\n\x00: a\r\n\r\n", b"HTTP/1.1 101 Switching\r\nupgrade: x\r\n\r\n"],
+)
+def test_what_is_no_answer_is_none(server: tuple[Process, Holder], answer: bytes) -> None:
+    process, holder = server
+    holder.act = sends(answer)
+    assert 503 == ask(process, "POST", "Content-Length: 0").status
+
+
+@pytest.mark.parametrize(
+    ("pieces", "body"),
+    [
+        ((b"HTTP/1.1 100 Continue\r\n\r\n", OK), b"{}"),
+        ((b"HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n", OK), b"{}"),
+        ((b"HTTP/1.1 200 OK\r\ncontent-", b"length: 4\r\n\r\n{", b"   }"), b"{   }"[:4]),
+        ((b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{\r\n", b"1\r\n}\r\n", b"0\r\n\r\n"), b"{}"),
+    ],
+)
+def test_answers_come_in_whatever_pieces(
+    server: tuple[Process, Holder], pieces: tuple[bytes, ...], body: bytes
+) -> None:
+    process, holder = server
+    holder.act = sends(*pieces)
+    for _ in range(2):
+        answer = ask(process)
+        assert (200, body) == (answer.status, answer.body)
+
+
+def test_a_connection_is_used_again_only_after_a_whole_answer(server: tuple[Process, Holder]) -> None:
+    process, holder = server
+    seen: list[int] = []
+
+    def act(client: socket.socket, head: bytes) -> None:
+        seen.append(client.getpeername()[1])
+        client.sendall(OK + (b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n[1]" if len(seen) == 2 else b""))
+
+    holder.act = act
+    assert [b"{}"] * 4 == [ask(process).body for _ in range(4)]
+    assert (seen[0], seen[2]) == (seen[1], seen[3])
+    assert seen[1] != seen[2], "it had an answer to no question"
+
+
+SIZE, PIECE = 100 * 1024 * 1024, b"x" * 65_536
+
+
+def memory_of(process: Process) -> int:
+    """The most that a process has had, in KiB."""
+    lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+
+
+def test_a_large_download_is_never_in_memory(server: tuple[Process, Holder]) -> None:
+    process, holder = server
+
+    def act(client: socket.socket, head: bytes) -> None:
+        client.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % SIZE)
+        for _ in range(SIZE // len(PIECE)):
+            client.sendall(PIECE)
+
+    holder.act, before, received = act, memory_of(process), 0
+    with connect(process.port) as connection:
+        connection.sendall(b"GET /s/odd/v2/plans HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        time.sleep(0.5)  # a reader who is slower than the holder
+        while data := connection.recv(1 << 20):
+            received += len(data)
+    assert received >= SIZE
+    assert memory_of(process) - before < 10_000
+
+
+def test_a_large_upload_is_never_in_memory(server: tuple[Process, Holder]) -> None:
+    process, holder = server
+    received = 0
+
+    def act(client: socket.socket, head: bytes) -> None:
+        nonlocal received
+        time.sleep(0.5)  # a holder that is slower than the client
+        received = len(head.partition(b"\r\n\r\n")[2])
+        while received < SIZE:
+            received += len(client.recv(1 << 20))
+        client.sendall(OK)
+
+    holder.act, before = act, memory_of(process)
+    with connect(process.port) as connection:
+        connection.sendall(b"POST /s/odd/v2/plans HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % SIZE)
+        for _ in range(SIZE // len(PIECE)):
+            connection.sendall(PIECE)
+        assert 200 == answer_on(connection).status
+    assert received == SIZE
+    assert memory_of(process) - before < 10_000
+
+
+def test_a_client_that_leaves_ends_its_request(server: tuple[Process, Holder]) -> None:
+    process, holder = server
+    left = threading.Event()
+
+    def act(client: socket.socket, head: bytes) -> None:
+        assert b"" == rest_of(client)
+        left.set()
+
+    holder.act = act
+    with connect(process.port) as connection:
+        connection.sendall(b"GET /s/odd/v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        time.sleep(0.3)
+    assert left.wait(1)
+
+
+def test_an_answer_that_is_cut_off_is_cut_off(server: tuple[Process, Holder]) -> None:
+    process, holder = server
+
+    def act(client: socket.socket, head: bytes) -> None:
+        client.sendall(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n")
+        client.close()
+
+    holder.act = act
+    with connect(process.port) as connection:
+        connection.sendall(b"GET /s/odd/v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert rest_of(connection).endswith(b"\r\n\r\n3\r\nabc\r\n")
+
+
+def test_those_who_wait_leave_room_for_others(postgres: Postgres) -> None:
+    silent = threading.Event()
+    with postgres.database() as url:
+        with Process("--store", url, *FLAGS) as first, first.control("odd") as control:
+            control.get("/credentials").raise_for_status()
+        with Process("--store", url, *FLAGS, "--max-connections", "16") as process, holding(url, "odd") as holder:
+
+            def act(client: socket.socket, head: bytes) -> None:
+                silent.wait(30)
+
+            holder.act = act
+            waiting = [connect(process.port) for _ in range(16)]
+            for one in waiting:
+                one.sendall(b"GET /s/odd/v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            time.sleep(1.5)
+            refused = [answer_on(one).status for one in waiting[-4:]]
+            assert [429] * 4 == refused
+            with process.control("mine") as control:
+                assert 200 == control.get("/credentials").status_code
+            silent.set()
+            for one in waiting:
+                one.close()
+
+
+# -- gone
+
+
+@contextmanager
+def two(postgres: Postgres) -> Iterator[tuple[Process, Process]]:
+    """The first has the sandbox `team`."""
+    with ExitStack() as stack:
+        url = stack.enter_context(postgres.database())
+        holder, other = (stack.enter_context(Process("--store", url, *FLAGS)) for _ in range(2))
+        with holder.control("team") as control:
+            control.get("/credentials").raise_for_status()
+        yield holder, other
+
+
+def test_a_killed_holder_is_replaced_when_its_lease_ends(postgres: Postgres) -> None:
+    with two(postgres) as (holder, other), other.api("team") as api:
+        ident = created(api.post("/v2/customers", json=customer_body()))["customer"]["id"]
+        holder.kill()
+        began = time.monotonic()
+        while (answer := api.get(f"/v2/customers/{ident}")).status_code != 200:
+            assert (503, "store_unavailable") == (answer.status_code, answer.json()["code"])
+            assert answer.headers["retry-after"]
+            assert time.monotonic() - began < 13
+        created(api.post("/v2/customers", json=customer_body()))
+
+
+def test_a_holder_that_stands_still_is_waited_for_as_long_as_its_lease(postgres: Postgres) -> None:
+    with two(postgres) as (holder, other), other.api("team") as api:
+        api.get("/v2/customers").raise_for_status()
+        holder.signal(signal.SIGSTOP)
+        began = time.monotonic()
+        try:
+            statuses = [api.post("/v2/customers", json=customer_body()).status_code]
+            while statuses[-1] != 201:
+                assert statuses[-1] == 503
+                assert time.monotonic() - began < 25
+                statuses.append(api.post("/v2/customers", json=customer_body()).status_code)
+        finally:
+            holder.signal(signal.SIGCONT)
+        total = api.get("/v2/customers").json()["pagination"]["total"]
+        assert total == 1, "what the old holder was asked is not done"
+
+
+def test_none_is_refused_when_a_server_stops(postgres: Postgres) -> None:
+    """Clients ask whichever server is ready, as behind a proxy; half of what they ask is held by the other one."""
+    with two(postgres) as (holder, other), other.control("here") as control:
+        control.get("/credentials").raise_for_status()
+        ready, ended = {holder.url: True, other.url: True}, threading.Event()
+        headers = {}
+        for name in ("team", "here"):
+            with other.api(name) as api:
+                headers[name] = dict(api.headers)
+
+        def look() -> None:
+            with httpx2.Client(timeout=5, verify=NO_TLS) as client:
+                while not ended.is_set():
+                    for url in ready:
+                        with suppress(httpx2.HTTPError):
+                            ready[url] = client.get(f"{url}/_sandbox/ready").status_code == 200
+                    time.sleep(0.3)
+
+        def use(place: int) -> list[int]:
+            statuses: list[int] = []
+            with httpx2.Client(timeout=20, verify=NO_TLS) as client:
+                while not ended.is_set():
+                    urls = [url for url, is_ready in ready.items() if is_ready]
+                    name = ("team", "here")[len(statuses) % 2]
+                    url = f"{urls[(len(statuses) + place) // 2 % len(urls)]}/s/{name}/v2/customers"
+                    sent = headers[name] | {"connection": "close"} if place % 2 else headers[name]
+                    if len(statuses) % 3:
+                        statuses.append(client.get(url, headers=sent).status_code)
+                    else:
+                        statuses.append(client.post(url, headers=sent, json=customer_body()).status_code)
+            return statuses
+
+        with ThreadPoolExecutor(5) as pool:
+            looking = pool.submit(look)
+            using = [pool.submit(use, place) for place in range(4)]
+            time.sleep(1)
+            holder.signal(signal.SIGTERM)
+            while not holder.has_ended:
+                time.sleep(0.05)
+            time.sleep(1)
+            ended.set()
+            looking.result()
+            statuses = [status for one in using for status in one.result()]
+        assert "" == holder.said()
+        assert {200, 201} == set(statuses)
+        assert len(statuses) > 200
+        with other.api("team") as api, other.api("here") as mine:
+            totals = [client.get("/v2/customers").json()["pagination"]["total"] for client in (api, mine)]
+        assert statuses.count(201) == sum(totals)

@@ -1,0 +1,86 @@
+"""Writes what this server stores: two exports, a recording, a `--store` directory, and what it answered then.
+
+`python -m tests.stored tests/stored/N`, once for each released format. README.md says when.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+import httpx2
+import orjson
+
+from ..support.live import NOW
+from ..support.make import Json, created, customer_body, make_plan, order_body
+from ..support.processes import Process
+
+LISTS = ("customers", "projects", "plans", "products", "orders", "subscriptions", "webhooks", "webhooks/logs")
+FILES = {"export": "history=true", "no-secrets": "history=true&secrets=false", "recording": "requests=true"}
+STEP = 6  # in which the customer still has her first name
+KEY = "stored"
+LAST = customer_body(name="Caio Pires", document="52998224725")  # sent with the key
+
+
+def done(response: httpx2.Response) -> Json:
+    """The body of a success."""
+    assert response.is_success, f"{response.request.method} {response.request.url}: {response.text}"
+    body: Json = response.json() if response.content else {}
+    return body
+
+
+def answers(api: httpx2.Client, control: httpx2.Client) -> Json:
+    """What the sandbox answers: lists now and at a step, steps, snapshots, events."""
+    past = {"X-Sandbox-As-Of": str(STEP)}
+    return {
+        "now": {name: done(api.get(f"/v2/{name}?limit=100")) for name in LISTS},
+        "then": {name: done(api.get(f"/v2/{name}?limit=100", headers=past)) for name in LISTS},
+        "api_keys": done(api.get("/api-keys?limit=100")),
+        "steps": done(control.get("/steps?limit=100"))["steps"],
+        "events": done(control.get("/events?limit=100"))["events"],
+        "snapshots": done(control.get("/snapshots"))["snapshots"],
+        "clock": done(control.get("/health"))["now"],
+    }
+
+
+def live(api: httpx2.Client, control: httpx2.Client) -> None:
+    """A life of every kind of record, with deliveries, a snapshot, a rewind and a saved reply."""
+    inbox = str(control.base_url).rstrip("/") + "/inbox/shop"
+    done(control.put("/inbox/shop/answer", json={"status": 500, "times": 1}))
+    plan = make_plan(api)  # steps 1 and 2
+    created(api.post("/v2/webhooks", json={"url": inbox, "events": ["order.paid", "customer.updated"]}))
+    created(api.post("/v2/products", json={"projectId": plan["projectId"], "name": "Curso de violão"}))
+    created(api.post("/api-keys", json={"name": "Chave", "scopes": ["customers:read"]}))
+    customer = created(api.post("/v2/customers", json=customer_body(document="34712695846")))["customer"]
+    done(api.put(f"/v2/customers/{customer['id']}", json={"name": "Marina Duarte Lima"}))
+    done(control.post("/webhooks/drain", json={}))
+    order = created(api.post("/v2/orders/pix", json=order_body(plan["projectId"], plan["id"])))
+    created(control.post("/snapshots", json={"name": "pending", "description": "Nobody has paid."}))
+    done(control.post(f"/orders/{order['id']}/pay"))
+    done(control.post("/webhooks/drain", json={}))
+    done(control.post("/clock/advance", json={"days": 40}))
+    newest = done(control.get("/steps?limit=1"))["steps"][0]["step"]
+    created(api.post("/v2/customers", json=customer_body(name="Bia Rocha")))
+    done(control.post("/rewind", json={"to_step": newest}))
+    done(api.put(f"/v2/customers/{customer['id']}", json={"metadata": {"since": "2026"}}))
+    created(api.post("/v2/customers", json=LAST, headers={"Idempotency-Key": KEY}))
+    done(control.post("/webhooks/drain", json={}))
+
+
+def main(folder: Path) -> None:
+    """Write everything."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    server = Process("--store", str(folder / "store"), "--scenario", "empty", "--now", NOW)
+    with server, server.api() as api, server.control() as control:
+        live(api, control)
+        with server.api("other") as other:
+            created(other.post("/v2/customers", json=customer_body(name="Davi Reis")))
+        found = answers(api, control)
+        for name, query in FILES.items():
+            (folder / name).write_bytes(control.get(f"/export?{query}").content)
+        (folder / "answers.json").write_bytes(orjson.dumps(found))
+        server.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,80 @@
+"""A server that is to stop says so first, and serves on for as long as a proxy may need to notice."""
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from ..support.make import created, customer_body
+from ..support.processes import Process
+
+pytestmark = pytest.mark.check
+
+DRAINING = """
+import runpy
+from dataclasses import replace
+from stub_server import serving
+
+build = serving.build
+
+def draining(settings):
+    app = build(settings)
+    app.serve(replace(app.server, drain=1.5))
+    return app
+
+serving.build = draining
+runpy.run_module("stub_server", run_name="__main__")
+"""
+"""The command, of a server with the time that one of several has."""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Process]:
+    (tmp_path / "draining.py").write_text(DRAINING, encoding="utf-8")
+    with Process("--scenario", "empty", module="draining", env={"PYTHONPATH": str(tmp_path)}) as process:
+        yield process
+
+
+def ends_after(server: Process) -> float:
+    """Seconds until the process has ended."""
+    began = time.monotonic()
+    while not server.has_ended:
+        assert time.monotonic() - began < 20
+        time.sleep(0.02)
+    return time.monotonic() - began
+
+
+def test_it_is_unready_and_serves_before_it_stops(server: Process) -> None:
+    with server.api() as api, server.control() as control:
+        assert {"status": "ready"} == control.get("/ready").json()
+        server.signal(signal.SIGTERM)
+        began = time.monotonic()
+        refused = control.get("/ready")
+        while refused.status_code == 200 and time.monotonic() < began + 1:  # the signal is on its way
+            refused = control.get("/ready")
+        assert (503, "server_stopping") == (refused.status_code, refused.json()["code"])
+        assert 200 == control.get("/health").status_code
+        while time.monotonic() < began + 1:
+            created(api.post("/v2/customers", json=customer_body()))
+            assert 503 == httpx2.get(f"{server.url}/_sandbox/ready").status_code  # by a new connection
+            time.sleep(0.05)
+        assert ends_after(server) < 2.5
+        assert time.monotonic() - began >= 1.4
+    assert "" == server.said()
+
+
+def test_a_second_signal_does_not_wait(server: Process) -> None:
+    server.signal(signal.SIGTERM)
+    time.sleep(0.3)
+    server.signal(signal.SIGTERM)
+    assert ends_after(server) < 1
+    assert "" == server.said()
+
+
+def test_an_interrupt_does_not_wait(server: Process) -> None:
+    server.signal(signal.SIGINT)
+    assert ends_after(server) < 1
+    assert "" == server.said()
