@@ -209,10 +209,12 @@ class Sandboxes(Entries):
         origin = self.entry(parent).world
         name = await self._new_name(name, "fork")
         await self.ensure_room()
+        undone_at = origin.undone_at
         if step is None:
             world = origin.fork(name)
         else:
             world = await self.lane.in_line(state_at(origin, step, name))
+        await self.persistence.confirm(origin, undone_at)
         derive_keys(world, self.origin.secret)
         if deliver:
             world.speak()

@@ -34,8 +34,6 @@ from ..support.make import customer_body
 pytestmark = pytest.mark.check
 ARCHITECTURE = Path(__file__).parents[2] / "docs" / "architecture.md"
 HOST = {"host": "127.0.0.1:4600"}
-# A store that is closed leaves its connection to the thread that may use it.
-LEFT_OPEN = pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
 
 
 def name_of(layer: Any) -> str:
@@ -43,7 +41,6 @@ def name_of(layer: Any) -> str:
     return str(getattr(layer, "func", layer).__name__)
 
 
-@LEFT_OPEN
 def test_the_page_on_architecture_lists_the_layers_as_the_code_has_them(database: str) -> None:
     app = create_app(replace(FROZEN, rate_limit=(3, 60), store=database))
     app.sandboxes.persistence.close()
@@ -185,7 +182,6 @@ def test_sandbox_selection_takes_the_prefix_and_begins_the_trace(app: Applicatio
     assert app.sandboxes.find("fresh") is None
 
 
-@LEFT_OPEN
 def test_forwarding_passes_on_what_is_held_here(database: str) -> None:
     app = create_app(replace(FROZEN, scenario="empty", store=database))
     layer = Alone(app, "Forwarding")
