@@ -16,7 +16,7 @@ from ..engine.step import Cause, ReplyKey, Saved, Step
 from ..kernel.clock import iso
 from ..kernel.problem import Forbidden, Malformed, Missing, TooLarge, Unavailable, detail
 from ..kernel.record import Body, Record, Row
-from ..persistence.persistence import unwritten
+from ..persistence.commits import unwritten
 from ..store.memory import Store
 from ..store.table import Table
 from ..worlds.entry import Entry

@@ -7,7 +7,7 @@ from ..engine.sandbox import Sandbox
 from ..kernel.clock import EARLIEST_START, LATEST_START, ClockState, iso, wall_ms
 from ..kernel.problem import Conflict, Missing, detail
 from ..kernel.record import Body
-from ..persistence.persistence import records_of
+from ..persistence.commits import records_of
 from ..persistence.store import Listed
 from ..worlds.entry import Entry
 from .call import Call

@@ -14,7 +14,7 @@ from ..calls.server import Server
 from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
 from ..kernel.problem import Unavailable
 from ..kernel.text import nearest, warning_of
-from ..persistence.persistence import again, unwritten
+from ..persistence.commits import again, unwritten
 from ..worlds.catching_up import catch_up
 from .access import DELIVERY, VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin, lets_read
 from .connection import WHOLE, HungUp, SendWhole, hang_up, read_late, send_pieces, sent_lines

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable
-from ..persistence.persistence import unwritten
+from ..persistence.commits import unwritten
 from ..persistence.rows import StoreError
 from .entry import Entry
 from .names import folded

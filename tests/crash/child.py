@@ -20,7 +20,7 @@ from stub_server.files.writing import state_lines
 from stub_server.http.application import Application
 from stub_server.kernel.clock import parse_iso
 from stub_server.kernel.slices import at_once
-from stub_server.persistence import persistence, sqlite
+from stub_server.persistence import commits, sqlite
 from stub_server.settings import Settings
 
 from ..engine.inside import Inside
@@ -63,7 +63,7 @@ def facts(app: Application) -> Facts:
 def live(folder: Path, told: int, seed: int, place: str | None, count: int) -> None:
     """Make requests until somebody ends this process; `told` is where acknowledged facts are written."""
     with (
-        patch.object(persistence, "LEAST", 12_000),
+        patch.object(commits, "LEAST", 12_000),
         patch.object(sqlite, "EVERY", 0.005),
         patch.object(sqlite, "LONG", 200_000),
         patch.object(sqlite, "VERY_LONG", 600_000),

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from stub_server.app import create_app
 from stub_server.http.application import Application
-from stub_server.persistence import persistence, sqlite, takeover
+from stub_server.persistence import commits, sqlite, takeover
 from stub_server.persistence.rows import StoreError
 from stub_server.persistence.sqlite import DATABASE, NEWEST
 
@@ -42,7 +42,7 @@ class Intact(NamedTuple):
 def intact(folder: Path, seed: int, *, killed: bool) -> Intact:
     """A directory with a life behind it, of a server that was stopped, or `killed`."""
     random, files = Random(seed), dict[str, bytes]()
-    with patch.object(persistence, "LEAST", 12_000):
+    with patch.object(commits, "LEAST", 12_000):
         app = create_app(settings(folder / "living"))
         inside = Inside(app)
         inside.run(started(app))

@@ -20,7 +20,7 @@ import pytest
 from stub_server.app import create_app
 from stub_server.files.package import BadFile
 from stub_server.http.application import Application
-from stub_server.persistence import persistence
+from stub_server.persistence import commits
 from stub_server.persistence.rows import StoreError, chained, sum_of
 from stub_server.persistence.sqlite import DATABASE, SqliteSession
 from stub_server.persistence.store import rows_of_sandboxes, sandbox_of
@@ -182,7 +182,7 @@ def test_a_whole_state_is_written_now_and_then_and_its_steps_go(tmp_path: Path) 
     async def start(app: Application) -> None:
         app.sandboxes.persistence.start(app.sandboxes.lane)
 
-    with patch.object(persistence, "LEAST", 100_000):
+    with patch.object(commits, "LEAST", 100_000):
         app = create_app(settings)
         inside = Inside(app)
         inside.run(start(app))

@@ -13,7 +13,7 @@ from ...engine.sandbox import Sandbox
 from ...kernel.clock import iso
 from ...kernel.problem import Conflict, Unavailable, detail
 from ...kernel.record import Body
-from ...persistence.persistence import again, unwritten
+from ...persistence.commits import again, unwritten
 
 MOST_MERCHANTS = 100
 
