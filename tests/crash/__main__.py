@@ -130,7 +130,7 @@ def main(kills: int, seed: int, fresh: int, events: int, damages: tuple[int, int
     Then a flood of events to a receiver that fails, with a server that is killed five times, and directories of which
     a bit is flipped, a file is cut off, or a row or a file is removed, and takeovers that are ended at every place.
     """
-    places = [None, *PLACES]
+    places = [*PLACES]
     done: Counter[str] = Counter()
     acknowledged = begun = 0
     wrong: list[str] = []
@@ -138,7 +138,7 @@ def main(kills: int, seed: int, fresh: int, events: int, damages: tuple[int, int
         with tempfile.TemporaryDirectory() as folder:
             trial = Trial(Path(folder), seed + first)
             for number in range(first, min(kills, first + fresh)):
-                place = places[number % len(places)] if number % 2 else None
+                place = places[number // 2 % len(places)] if number % 2 else None
                 found = trial.kill(place)
                 wrong += [f"kill {number} {place or 'at random'}: {text}" for text in found]
             done += trial.kills
