@@ -26,7 +26,6 @@ from .opening import Opened, Opener
 from .rows import Damage, KeptSnapshot, KeptState, StoreError
 from .store import Batch, Listed, Session, Store
 
-LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
 MOST = 100_000  # sandboxes of a store
 CLOSING = 1.0  # seconds that long work which goes on gets when the server stops
 PAUSE = 0.5  # seconds between two looks whether a store that failed can be written again
@@ -416,7 +415,8 @@ class Persistence(Commits):
                     await self._changed(Change(changes, stored, written))
                 except Refusal:
                     stored.contract = contract
-                    raise
+                    if self._stored.get(sandbox.name) is stored:  # else it is no more
+                        raise
                 stored.size -= size
 
     @asynccontextmanager

@@ -1,5 +1,6 @@
 """A process that ends anywhere while it takes a directory over, or salvages one: the next one has all there was."""
 
+import logging
 import os
 import shutil
 import sqlite3
@@ -32,6 +33,14 @@ class Ending(NamedTuple):
 
 def ended_within(folder: Path, every: int) -> Ending:
     """End a process at every so many places of a takeover, and of a salvage."""
+    logging.disable()  # of what is damaged on purpose
+    try:
+        return _ended_within(folder, every)
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def _ended_within(folder: Path, every: int) -> Ending:
     before = unpacked(folder / "before")
     (folder / "damaged").mkdir()
     damaged = intact(folder / "damaged", 1, killed=True).folder
