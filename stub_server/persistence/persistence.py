@@ -352,10 +352,16 @@ class Persistence:
         """Whether other servers may have sandboxes of the store."""
         return self._store is not None and self._store.is_shared
 
-    @property
-    def may_answer(self) -> bool:
-        """Whether what is in memory is what the store has: it may not be after the lease of this process has ended."""
-        return self.lease != 0
+    def check_lease(self) -> None:
+        """Refuse to answer for sandboxes: when the lease has ended, other servers may have them. Raises Unavailable."""
+        if self.lease == 0:
+            message = "The store cannot be reached, and other servers may have the sandboxes of this one by now."
+            raise Unavailable(
+                message,
+                advice="Send this again in a few seconds.",
+                code="store_unavailable",
+                headers={"Retry-After": "5"},
+            )
 
     def is_settled(self, sandbox: Sandbox) -> bool:
         """Whether everything of a sandbox is stored."""
@@ -586,8 +592,8 @@ class Persistence:
         """
         assert self._store is not None
         assert self._flying is not None
-        self.failure = failure = unwritten(str(error))
-        log.error("%s", failure)
+        self.failure = failure = unwritten(self._store.reason(error))
+        log.error("the store cannot be written, and changes are refused (%s)", " ".join(str(error).split()))
         for stored in self._stored.values():
             stored.entry.world.is_halted = True
         failed = self._flying, self._pending
@@ -705,7 +711,7 @@ class Persistence:
             if self._session is not None:
                 self._session.close()
             self._session = None
-            raise unwritten(str(error)) from None
+            raise unwritten(self._store.reason(error)) from None
 
     async def _beside(self, lane: Lane, work: Callable[[Session], T]) -> T:
         self._check_written()
