@@ -150,7 +150,7 @@ def main() -> None:
 @click.option(
     "--drop-unfit",
     is_flag=True,
-    help="Leave records of --store and --restore out that do not fit the contract, and what refers to them.",
+    help="Leave out records of --store and --restore that do not fit the contract.",
 )
 @click.option(
     "--cors-origin",

@@ -30,6 +30,7 @@ from .settings import Settings
 
 BACKLOG = 2048
 OWN_FILES = 256  # beside those of connections: webhooks being sent, the contract's files, what came a moment too early
+FAREWELL = 0.3  # seconds in which other servers of the store notice that this one goes, before it hangs up
 HANDOVER = 0.001  # seconds that the thread for long work keeps the event loop waiting, each time that both want to run
 
 
@@ -39,7 +40,7 @@ class CannotServe(Exception):
 
 def serve(settings: Settings) -> None:
     """Serve until interrupted. Raises CannotServe."""
-    allow_files(settings.max_connections)
+    allow_files(settings.max_connections, forwards=isinstance(settings.store, str))
     with listen(settings) as listener:
         settings = with_port(settings, listener)
         run(build(settings), settings, listener)
@@ -52,7 +53,7 @@ def serve_reloading(settings: Settings) -> None:
     """
     from watchfiles import PythonFilter, run_process
 
-    allow_files(settings.max_connections)
+    allow_files(settings.max_connections, forwards=isinstance(settings.store, str))
     watched = {PACKAGE, data_dir("openapi"), data_dir("fixtures"), *settings.overlays}
     with listen(settings) as listener:
         settings = with_port(settings, listener)
@@ -75,13 +76,16 @@ def _serve_here(settings: Settings, listener: socket.socket) -> None:
         sys.exit(2)
 
 
-def allow_files(connections: int) -> None:
-    """Raise the limit of open files to what connections need. Raises CannotServe if that is not allowed."""
+def allow_files(connections: int, *, forwards: bool = False) -> None:
+    """Raise the limit of open files to what connections need. Raises CannotServe if that is not allowed.
+
+    What is forwarded needs a connection to another server too.
+    """
     try:
         import resource
     except ImportError:  # Windows has no such limit
         return
-    needed = connections + OWN_FILES
+    needed = connections * (1 + forwards) + OWN_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return
@@ -158,10 +162,11 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal has come. The first SIGTERM leaves a proxy the time to notice; a second one does not."""
         server = self._app.server
-        if sig == signal.SIGTERM and server.drain and server.closing.announced is None:
-            server.closing.announce()
+        if sig == signal.SIGTERM and server.drain and not server.closing.is_announced:
+            server.closing.is_announced = True
             loop = asyncio.get_running_loop()
-            loop.call_soon_threadsafe(loop.call_later, server.drain, self.handle_exit, sig, None)
+            loop.call_soon_threadsafe(loop.call_later, server.drain, server.closing.set)
+            loop.call_soon_threadsafe(loop.call_later, server.drain + FAREWELL, self.handle_exit, sig, None)
             return
         server.closing.set()
         super().handle_exit(sig, frame)

@@ -34,7 +34,6 @@ Place: TypeAlias = tuple[str, Hashable]
 """A sandbox, and who waits there."""
 Explain = Callable[["Server", Sandbox, Any], Awaitable[dict[str, Any] | None]]
 """Says why a request was refused; None for one that was not."""
-FAREWELL = 0.3  # seconds before the end of its time in which other servers notice that a server goes
 READY_FOR = 30 * 24 * 3600  # seconds
 
 
@@ -109,17 +108,12 @@ class Closing(Event):
     """Set when the server begins to stop, `since` a moment of the monotonic clock."""
 
     since: float | None = None
-    announced: float | None = None
-    """When the server began to be unready: it serves all the same until this is set."""
-
-    def announce(self) -> None:
-        """The server is going to stop."""
-        self.announced = self.announced or monotonic()
+    is_announced = False
+    """Whether the server is going to stop: it is not ready any more, and serves all the same until it is set."""
 
     def set(self) -> None:
         """The server stops."""
-        self.announce()
-        self.since = self.since or monotonic()
+        self.is_announced, self.since = True, self.since or monotonic()
         super().set()
 
 
@@ -162,12 +156,6 @@ class Server:
     """The readers of streams."""
     downloads: WeakSet[Any] = field(default_factory=WeakSet)
     """Files that are packed, or on their way to a reader."""
-
-    @property
-    def is_leaving(self) -> bool:
-        """Whether other servers are to ask nothing more of this one: in a moment it closes their connections."""
-        announced = self.closing.announced
-        return announced is not None and monotonic() >= announced + self.drain - FAREWELL
 
     @property
     def sender(self) -> Sender:

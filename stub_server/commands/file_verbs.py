@@ -63,9 +63,7 @@ def export(
 @click.command("import", context_settings=_SETTINGS)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True, path_type=Path))
 @click.option("--deliver", is_flag=True, help="Deliver new events to webhooks.")
-@click.option(
-    "--drop-unfit", is_flag=True, help="Leave out what does not fit the contract, what refers to it, and the history."
-)
+@click.option("--drop-unfit", is_flag=True, help="Leave out records that do not fit the contract, and the history.")
 @of_a_server_by_admin
 @_as_json
 def import_(

@@ -16,6 +16,7 @@ from .schema import MOST_TOLD, Schemas, Validator
 from .source import Json
 
 MOST_FAULTS = 20  # of one value
+MOST_SEARCHED = 2_000  # values of what is searched for more than one fault: all are worked out before the first is told
 
 
 class Fault(NamedTuple):
@@ -136,10 +137,12 @@ class Converter:
         return {name: value[name] for name in (*order, *value) if name in value}
 
     def faults(self, schema: Json, value: Json) -> list[Fault]:
-        """Why a value does not fit; of a very wide one only that it does not, as working that out takes too long."""
+        """Why a value does not fit; of a very wide one only that it does not."""
         if has_more_values(value, MOST_TOLD):
             return [Fault("", f"it does not fit, and has more than {MOST_TOLD:,} values")]
-        errors = islice(self._validator(schema).iter_errors(value), MOST_FAULTS)
+        validator = self._validator(schema)
+        is_wide = has_more_values(value, MOST_SEARCHED)
+        errors = [validator.first_error(value)] if is_wide else islice(validator.iter_errors(value), MOST_FAULTS)
         return [fault for error in errors for fault in _faults(error)]
 
 

@@ -32,19 +32,15 @@ _REFERENCE = re.compile(rf'"({_ID})"'.encode())
 
 
 class LeftOut(NamedTuple):
-    """What was left out: how many records by table, and which snapshots; `reasons` say why."""
+    """What was left out: how many records by table, events, saved replies and steps, and which snapshots."""
 
-    records: Mapping[str, int]
-    events: int
-    replies: int
-    steps: int
+    counts: Mapping[str, int]
     snapshots: Sequence[str]
     reasons: Sequence[str]
 
     def __str__(self) -> str:
         """`customers 2, orders 1, steps 22`."""
-        counts = {**self.records, "events": self.events, "saved replies": self.replies, "steps": self.steps}
-        told = [f"{name} {count:,}" for name, count in counts.items() if count]
+        told = [f"{name} {count:,}" for name, count in self.counts.items()]
         return ", ".join([*told, *(f"the snapshot {name}" for name in self.snapshots)])
 
     def tell(self, where: str) -> None:
@@ -55,12 +51,16 @@ class LeftOut(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """A sandbox, the newest steps that led to it, which its log has not yet, its snapshots, and what was left out."""
+    """A sandbox, the newest steps that led to it, which its log has not yet, its snapshots, and what was left out.
+
+    `requests` are those of a recording, which led to it too.
+    """
 
     sandbox: Sandbox
     steps: Sequence[Step]
     snapshots: Sequence[Pinned]
     left_out: LeftOut | None
+    requests: Sequence[Body] = ()
 
 
 def admit(
@@ -83,8 +83,9 @@ def admit(
     drops = drop_unfit and fitting is not None
     if reasons and not drops:
         raise BadFile("unfit", *reasons)
-    steps, before = own.steps, _counts(state)
-    gone = set[str]() if fitting is None else _unfit(state, fitting)
+    steps = own.steps
+    before = _counts(state, steps) if drops else Counter[str]()
+    gone = _unfit(state, fitting) if reasons and fitting is not None else set[str]()
     for _ in range(ROUNDS):
         if reasons and fitting is not None:
             steps = []
@@ -103,10 +104,7 @@ def admit(
     pinned, missing = _pinned(state, snapshots, empty, secret, reasons, drops=drops, trusted=trusted)
     if not reasons:
         return Admitted(sandbox, steps, pinned, None)
-    records, events, replies = (had - has for had, has in zip(before, _counts(state), strict=True))
-    ended = len(own.steps) - len(steps)
-    left_out = LeftOut(records, events.total(), replies.total(), ended, missing, reasons[:SHOWN])
-    return Admitted(sandbox, steps, pinned, left_out)
+    return Admitted(sandbox, steps, pinned, LeftOut(before - _counts(state, steps), missing, reasons[:SHOWN]))
 
 
 def _pinned(
@@ -171,10 +169,10 @@ def _records(state: WorldState) -> Iterator[tuple[str, Record]]:
                 yield table, record
 
 
-def _counts(state: WorldState) -> tuple[Counter[str], Counter[str], Counter[str]]:
-    """How many records by table, events and saved replies there are."""
-    kept = Counter(events=len(state.events)), Counter(replies=len(state.replies))
-    return Counter(table for table, _ in _records(state)), *kept
+def _counts(state: WorldState, steps: Sequence[Step]) -> Counter[str]:
+    counts = Counter(table for table, _ in _records(state))
+    counts.update(events=len(state.events), replies=len(state.replies), steps=len(steps))
+    return counts
 
 
 def _idents(state: WorldState) -> set[str]:
@@ -194,7 +192,7 @@ def _leave_out(state: WorldState, gone: set[str], fitting: Fitting) -> None:
         for ident in _REFERENCE.findall(record.public + record.hidden):
             referring[ident.decode()].append(record.id)
         if table == "webhook_logs" and record.id in gone:  # an event without this delivery would break a law
-            gone.add(orjson.loads(record.public)["event_id"])
+            gone.add(orjson.loads(record.public).get("event_id"))
     for event in state.events:
         referring[event.subject].append(event.id)
     queue = deque(gone)
@@ -203,7 +201,7 @@ def _leave_out(state: WorldState, gone: set[str], fitting: Fitting) -> None:
         gone.update(more)
         queue.extend(more)
     if MAIN_ID in gone:
-        message = f"api_keys {MAIN_ID}: the sandbox's own merchant cannot be left out, and this is his key"
+        message = f"api_keys {MAIN_ID}: the key of the sandbox's own merchant cannot be left out"
         raise BadFile("unfit", message)
     for owned in state.owned.values():
         for table, rows in owned.rows.items():

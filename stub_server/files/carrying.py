@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 from ..engine.rules import Rules
 from ..engine.sandbox import Sandbox
@@ -75,13 +75,6 @@ def without_replies(step: Step) -> Step:
     return step._replace(saved=None, forgotten_replies=())
 
 
-class Imported(NamedTuple):
-    """What a file brings: a sandbox, and the requests of a recording, which led to it too."""
-
-    admitted: Admitted
-    requests: Sequence[Body]
-
-
 class Customs:
     """Reads files for one server, and lets in what fits."""
 
@@ -96,7 +89,7 @@ class Customs:
         empty: Callable[[str, int], Sandbox],
         *,
         drop_unfit: bool = False,
-    ) -> Imported:
+    ) -> Admitted:
         """What a file brings, under a name, with at most so many of its steps.
 
         `empty` and `drop_unfit` are as for `admitting.admit`. Raises BadFile.
@@ -124,9 +117,9 @@ class Customs:
                 elif kind not in ("recording", "outside"):  # which a replay alone asks for
                     reader.read(kind, body)
             found = admit(own, snapshots.values(), empty, self._secret, resumed, drop_unfit=drop_unfit)
+            return found._replace(requests=requests)
         except Unreadable as error:
             raise BadFile("damaged", f"The file is damaged: {error}.") from None
-        return Imported(found, requests)
 
 
 def resumed(clock: ClockState) -> ClockState:

@@ -105,7 +105,7 @@ class Fitting:
         merchant.
         """
         if state.home not in state.owned:
-            raise BadFile("unfit", f"merchant {state.home}: the sandbox's own merchant is missing")
+            raise BadFile("damaged", f"The file is damaged: the sandbox's own merchant {state.home} is missing.")
         found: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
         jobs = [
             ("timers", str(t[1]), Fault("/job", f"there is no job {t[2][:80]!r}"))

@@ -52,7 +52,7 @@ class Forwarding:
         if HOP in call.headers:
             message = f"{HOP.decode()} is a header of servers among themselves, and this one is forged or old."
             raise Malformed(message, code="malformed_request")
-        if call.is_hop and self._server.is_leaving:
+        if call.is_hop and self._server.closing.is_set():
             call.is_kept = False
             raise NotThere(receive, self._hops.said[Word.LEAVING])
         if call.holder is None:

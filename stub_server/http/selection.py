@@ -90,7 +90,8 @@ class SandboxSelection:
                     raise
                 receive = error.receive
             call.holder, call.is_kept = None, True
-            await asyncio.sleep(PAUSE)
+            with call.server.waiting.elsewhere():
+                await asyncio.sleep(PAUSE)
         if is_other or found is not None:
             if found is not None and not is_other:
                 _select(call, found, rest)

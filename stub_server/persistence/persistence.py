@@ -86,12 +86,13 @@ class Unstored(NamedTuple):
 class Change:
     """What comes, goes or is replaced: statements, and the row of a sandbox that is as it is stored so far.
 
-    `known` is set when the outcome is known, or cannot be for now; `failure` says why it is not done. It is not done
-    either where a name `is_taken`.
+    The row names a later `state` if there is one. `known` is set when the outcome is known, or cannot be for now;
+    `failure` says why it is not done. It is not done either where a name `is_taken`.
     """
 
     statements: Sequence[Statement]
     stored: Stored | None = None
+    state: KeptState | None = None
     is_taken: bool = False
     known: asyncio.Event = field(default_factory=asyncio.Event)
     failure: Refusal | None = None
@@ -131,7 +132,8 @@ class Persistence:
         self.is_behind = False  # whether there is anything that is not stored yet
         self.failure: Unavailable | None = None  # why the newest commit failed, until one succeeds
         self.unknown: list[Unstored] = []  # steps of which the store has not told whether it has them
-        self._reserved: set[int] = set()  # numbers of sandboxes, and of states, that nothing refers to yet
+        self._reserved: set[int] = set()  # sandboxes that are about to come
+        self._coming: set[int] = set()  # states that nothing refers to yet
         self._ends: list[int] = []  # sandboxes that are no more, which the store is yet to be told
         self._untidy: set[int] = set()  # sandboxes that may have steps or states that nobody needs
         self._due: set[str] = set()  # sandboxes of which a state is to be written
@@ -265,24 +267,24 @@ class Persistence:
         """
         if reserved is not None:
             await self._end()
-            change = self._entering(entry, reserved)
+            before = self._stored.get(entry.world.name)
+            change = self._entering(entry, reserved, before)
             await self._changed(change)
             if change.is_taken:
                 return False
-            self._entered(change.stored)
+            self._entered(change.stored, before)
         return True
 
     def enter_at_once(self, entry: Entry, reserved: Reserved | None) -> None:
         """The same where nobody is served yet. Raises Unavailable."""
         if reserved is not None:
-            change = self._entering(entry, reserved)
+            change = self._entering(entry, reserved, None)
             self._pending.changes.append(change)
             self._commit_at_once()
-            self._entered(change.stored)
+            self._entered(change.stored, None)
 
-    def _entering(self, entry: Entry, reserved: Reserved) -> Change:
+    def _entering(self, entry: Entry, reserved: Reserved, before: Stored | None) -> Change:
         number, state, snapshots = reserved
-        before = self._stored.get(entry.world.name)
         changes = [] if before is None else [sql.ended(before.number)]
         changes += sql.entered(number, entry.world.name, state.id)
         changes += [sql.key_entered(key, number) for key in keys_of(entry.world)]
@@ -290,17 +292,20 @@ class Persistence:
             changes += sql.snapshot_entered(number, kept)
         return Change(changes, Stored(entry, number, state, self.contract, state.step, 0, (state.step, 0)))
 
-    def _entered(self, stored: Stored | None) -> None:
+    def _entered(self, stored: Stored | None, before: Stored | None) -> None:
         assert stored is not None
         self._reserved.discard(stored.number)
-        self.leave_soon(stored.entry.world.name)  # the one before it, with the steps that it has recorded since
+        if before is not None:
+            self._tidy_soon(before.number)
         self._follow(stored)
 
     async def leave(self, name: str) -> None:
         """Store a sandbox no longer. Raises Unavailable."""
         if name in self._stored:
-            await self._changed(Change([sql.ended(self._stored[name].number)]))
-            self.leave_soon(name)  # it may have expired meanwhile
+            number = self._stored[name].number
+            await self._changed(Change([sql.ended(number)]))
+            self._stored.pop(name, None)
+            self._tidy_soon(number)
 
     def leave_soon(self, name: str) -> None:
         """The same for one that nobody waits for."""
@@ -479,6 +484,8 @@ class Persistence:
 
     def _batch_of(self, change: Change) -> Batch:
         stored = change.stored
+        if stored is not None and change.state is not None:
+            stored.state, stored.contract = change.state, self.contract
         return Batch(change.statements, [] if stored is None else [self._head(stored, *stored.committed)])
 
     def _commit_soon(self) -> None:
@@ -571,6 +578,15 @@ class Persistence:
                 if pending.failure is not None and (stored.committed[0] < newest):
                     raise again(pending.failure)
                 return
+
+    async def confirm(self, sandbox: Sandbox, undone_at: int) -> None:
+        """Wait until what a copy of a sandbox has is stored; `undone_at` was the sandbox's before.
+
+        Raises Unavailable when a step was undone since.
+        """
+        await self.settled(sandbox)
+        if sandbox.undone_at != undone_at:
+            raise again(self.failure or unwritten("it could not be for a moment"))
 
     @property
     def lease(self) -> float | None:
@@ -691,6 +707,7 @@ class Persistence:
         for stored in self._stored.values():
             self._pending.touched[stored.number] = stored
             stored.entry.world.log.writer = stored.entry.world.log.stored = None
+        self._pending.changes += [Change([sql.ended(number)]) for number in self._ends]
         if self.failure is None:
             with suppress(Unavailable):
                 self._commit_at_once()
@@ -747,9 +764,13 @@ class Persistence:
         async with self._written(stored, capture(sandbox), chain, lane) as written:
             self._check_written()
             if self._stored.get(sandbox.name) is stored and sandbox.undone_at == undone_at:
-                before, stored.state, stored.contract = stored.state, written, self.contract
-                changes = [sql.state_used(before.id, is_used=False), sql.state_used(written.id, is_used=True)]
-                await self._changed(Change(changes, stored))
+                changes = [sql.state_used(stored.state.id, is_used=False), sql.state_used(written.id, is_used=True)]
+                contract = stored.contract
+                try:
+                    await self._changed(Change(changes, stored, written))
+                except Refusal:
+                    stored.contract = contract
+                    raise
                 stored.size -= size
 
     @asynccontextmanager
@@ -760,13 +781,13 @@ class Persistence:
         def write(session: Session) -> KeptState:
             written = sql.write_state(session, stored.number, state, chain)
             numbers.append(written.id)
-            self._reserved.add(written.id)
+            self._coming.add(written.id)
             return written
 
         try:
             yield await self._beside(lane, write)
         finally:
-            self._reserved.difference_update(numbers)
+            self._coming.difference_update(numbers)
             self._tidy_soon(stored.number)
 
     async def _tidy(self, lane: Lane) -> None:
@@ -775,11 +796,11 @@ class Persistence:
 
         def go_on(session: Session) -> bool:
             nonlocal work
-            work = work or sql.tidying(session, numbers, self._reserved)
+            work = work or sql.tidying(session, numbers, self._reserved, self._coming)
             return next(work, _DONE) is _DONE
 
         try:
-            while self.failure is None and not await self._beside(lane, go_on):
+            while not await self._beside(lane, go_on):
                 pass
         except Unavailable:
             self._untidy |= set(numbers)

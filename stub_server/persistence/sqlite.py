@@ -251,7 +251,7 @@ def read_newest(path: Path, commits: int) -> int:
         newest, told = (int(part, 16) for part in (path / NEWEST).read_bytes().split())
         if told == sum_of(newest):
             return newest
-    except (OSError, ValueError):
+    except (FileNotFoundError, ValueError):
         pass
     raise Damage(f"{NEWEST!r} is missing or damaged, which says what was written last")
 

@@ -457,15 +457,16 @@ def snapshot_entered(sandbox: int, kept: KeptSnapshot) -> list[Statement]:
 # -- what nobody needs any more
 
 
-def tidying(session: Session, numbers: Iterable[int], in_use: Collection[int]) -> Iterator[None]:
+def tidying(
+    session: Session, numbers: Iterable[int], sandboxes: Collection[int], states: Collection[int]
+) -> Iterator[None]:
     """Delete what some sandboxes do not refer to any more, with a pause after each lot of it.
 
-    `in_use` has the numbers of sandboxes and of states that are about to come. (The two are counted apart: that a
-    number spares another thing too only has that go later.)
+    `sandboxes` and `states` have the numbers of those that are about to come.
     """
     for number in numbers:
         found = session.run("select name, state from sandboxes where id = ?", number)
-        if not found or (found[0][0] is None and number in in_use):
+        if not found or (found[0][0] is None and number in sandboxes):
             continue
         is_ended = found[0][0] is None
         ((last,),) = session.run("select coalesce(max(step), 0) from states where id = ?", found[0][1])
@@ -485,7 +486,7 @@ def tidying(session: Session, numbers: Iterable[int], in_use: Collection[int]) -
                     session.run(f"delete from {table} where {column} = ?", number)  # noqa: S608
         else:
             for (state,) in session.run("select id from states where sandbox = ? and is_used = 0", number):
-                if state not in in_use:  # or has come to be in use meanwhile
+                if state not in states:  # or has come to be in use meanwhile
                     session.run("delete from states where id = ? and is_used = 0", state)
         yield
     unused = "select digest from chunks where digest not in (select digest from state_chunks) limit 16"

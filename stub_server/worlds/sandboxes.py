@@ -209,10 +209,12 @@ class Sandboxes(Entries):
         origin = self.entry(parent).world
         name = await self._new_name(name, "fork")
         await self.ensure_room()
+        undone_at = origin.undone_at
         if step is None:
             world = origin.fork(name)
         else:
             world = await self.lane.in_line(state_at(origin, step, name))
+        await self.persistence.confirm(origin, undone_at)
         derive_keys(world, self.origin.secret)
         if deliver:
             world.speak()
@@ -350,8 +352,9 @@ class Sandboxes(Entries):
         empty = partial(self.maker.carried, name)
 
         def admitted() -> tuple[Sandbox, list[Snapshot], LeftOut | None]:
-            found, requests = self._customs.admit(file, name, self.origin.history, empty, drop_unfit=drop_unfit)
-            world, steps, pinned, left_out = found
+            world, steps, pinned, left_out, requests = self._customs.admit(
+                file, name, self.origin.history, empty, drop_unfit=drop_unfit
+            )
             world.log.refill(steps)
             for trace in traces_of(requests, steps, name, keeps_bodies=world.journal.keeps_bodies):
                 trace.is_of_another = trace.before > world.log.number  # of a file without the steps since

@@ -101,7 +101,7 @@ def look_at(inside: Inside, shop: Shop) -> None:
     customs = Customs(inside.app.sandboxes.origin.seeding.fixtures, secret, rules)
     admitted, steps, *_ = customs.admit(
         file.getvalue(), NAME, history, partial(inside.app.sandboxes.maker.empty, NAME, now=None)
-    ).admitted
+    )
     admitted.log.refill(steps)
     running_on = {"clock": admitted.clock.state} if not admitted.clock.frozen else {}
     same(expected | running_on, state(admitted))

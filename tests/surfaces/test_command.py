@@ -112,7 +112,7 @@ def test_a_verb_may_be_left_out_but_not_misspelt() -> None:
         (("--allow-host", "http://dev.box"), "is not a host"),
         (("--max-connections", "0"), "--max-connections"),
         (("--auth", "none"), "lenient"),
-        (("--store", "postgresql://db"), "in memory or in a directory"),
+        (("--store", "mysql://db"), "a store is memory, a directory or"),
         (("--overlay", "missing.yaml"), "missing.yaml"),
         (("--scenario", "nowhere"), "nowhere"),
     ],

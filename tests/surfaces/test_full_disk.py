@@ -1,7 +1,6 @@
 """--store that cannot be written, as on a full disk: changes are refused and not done, reads go on, it recovers."""
 
 import re
-import resource
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,12 +16,12 @@ from stub_server.persistence import sqlite
 
 from ..conftest import Serve
 from ..journeys.hooks import clients
+from ..support.disk import FULL, Disk, recovered
 from ..support.files import exported
 from ..support.make import created, customer_body
 from ..support.processes import Process
 from ..support.receiver import receiving
 
-FULL = 4096  # bytes: no file grows beyond them
 NOW = ("--now", "2026-11-20T14:32:05.123Z")
 
 
@@ -43,33 +42,6 @@ def left(folder: Path) -> tuple[int, int]:
                 break
             sleep(0.1)
     return counts
-
-
-def recovered(control: httpx2.Client) -> None:
-    """Wait for a server to find that its store can be written again."""
-    until = monotonic() + 1.5
-    while control.get("/ready").status_code == 503 and monotonic() < until:
-        sleep(0.05)
-    assert {"status": "ready"} == control.get("/ready").json()
-
-
-class Disk:
-    """What a server may write: a file that would grow beyond a bound fails as on a full disk, but for the error."""
-
-    def __init__(self, server: Process) -> None:
-        self._server = server
-
-    def fill(self) -> None:
-        self._limit(FULL)
-
-    def free(self) -> None:
-        """Have room again, which the server finds by itself within a second."""
-        self._limit(resource.RLIM_INFINITY)
-        with self._server.control() as control:
-            recovered(control)
-
-    def _limit(self, most: int) -> None:
-        resource.prlimit(self._server.pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
 
 
 @pytest.mark.check

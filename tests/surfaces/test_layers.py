@@ -41,8 +41,9 @@ def name_of(layer: Any) -> str:
     return str(getattr(layer, "func", layer).__name__)
 
 
-def test_the_page_on_architecture_lists_the_layers_as_the_code_has_them() -> None:
-    app = create_app(replace(FROZEN, rate_limit=(3, 60)))
+def test_the_page_on_architecture_lists_the_layers_as_the_code_has_them(database: str) -> None:
+    app = create_app(replace(FROZEN, rate_limit=(3, 60), store=database))
+    app.sandboxes.persistence.close()
     listed = re.findall(r"^\| `(\w+)` \| `http/", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE)
     assert [*map(name_of, app.middlewares), "Dispatch"] == listed
 
@@ -179,6 +180,17 @@ def test_sandbox_selection_takes_the_prefix_and_begins_the_trace(app: Applicatio
     pending = layer.ask("POST", "/s/fresh/v2/plans", begun=False).pending
     assert pending is not None
     assert app.sandboxes.find("fresh") is None
+
+
+def test_forwarding_passes_on_what_is_held_here(database: str) -> None:
+    app = create_app(replace(FROZEN, scenario="empty", store=database))
+    layer = Alone(app, "Forwarding")
+    layer.ask("GET", "/v2/plans")
+    assert 1 == len(layer.passed)
+    assert "malformed_request" == layer.refused("GET", "/v2/plans", headers={"x-sandbox-hop": "x"})
+    assert "store_unavailable" == layer.refused("GET", "/v2/plans", holder="http://127.0.0.1:1", held="team")
+    assert "store_unavailable" == layer.refused("GET", "/v2/plans", holder="http://127.0.0.1:1", is_hop=True)
+    app.sandboxes.persistence.close()
 
 
 def test_access_policy_answers_preflights_and_guards_the_controls(app: Application) -> None:

@@ -42,7 +42,7 @@ def ref(name: str) -> Json:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def record(closed: bool = True, **properties: Json) -> Json:
+def record(closed: bool = True, /, **properties: Json) -> Json:
     """An object that requires these members."""
     made = {"type": "object", "required": [*properties], "properties": properties}
     return made | {"additionalProperties": False} if closed else made
@@ -116,7 +116,7 @@ def test_what_fits_stays_the_same_object(what: str) -> None:
 UNFIT: dict[str, tuple[Json, Json, list[str]]] = {
     "a member without a default": (record(home=record(a=TEXT)), {"home": {}}, ["/home/a"]),
     "a value of an enum": (record(all={"type": "array", "items": COLOUR}), {"all": ["red", "blue"]}, ["/all/*"]),
-    "a name with a slash": (record(**{"a/b": TEXT}), {}, ["/a~1b"]),  # type: ignore[arg-type]
+    "a name with a slash": (record(**{"a/b": TEXT}), {}, ["/a~1b"]),
     "two schemas that take it alike": (
         record(x={"oneOf": [record(a=OR_NULL), record(b=OR_NULL)]}), {"x": {}}, ["/x"],
     ),

@@ -21,7 +21,9 @@ async def create_snapshot(call: Call, body: Body) -> Reply:
     while True:
         entry = sandboxes.entry(call.sandbox.name)
         entry.snapshots.check_room(name)
+        undone_at = entry.world.undone_at
         snapshot = await sandboxes.lane.in_line(taken(entry.world, name, description))
+        await sandboxes.persistence.confirm(entry.world, undone_at)
         entry.snapshots.check_room(name, snapshot.size)
         if await sandboxes.keep_snapshot(entry, snapshot):
             break  # else it was reset meanwhile, and what there is now is meant
