@@ -39,6 +39,7 @@ from ..support.refusal import says
 
 pytestmark = pytest.mark.check
 
+_UNUSED = "select * from chunks where digest not in (select digest from state_chunks)"
 NOW = ("--now", "2026-11-20T14:32:05.123Z")
 LISTS = ("/v2/customers", "/v2/orders", "/v2/subscriptions", "/v2/webhooks", "/v2/webhooks/logs", "/api-keys")
 
