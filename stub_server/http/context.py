@@ -18,6 +18,7 @@ from ..persistence.commits import again, unwritten
 from ..worlds.catching_up import catch_up
 from .access import DELIVERY, VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin, lets_read
 from .connection import WHOLE, HungUp, SendWhole, hang_up, read_late, send_pieces, sent_lines
+from .due_jobs import ABOUT_THE_SERVER
 from .fault_injection import DELAY, PREFER, SIMULATE
 from .hop import HOP, Hops, Word
 from .refusals import Headers, render
@@ -137,8 +138,8 @@ class RequestContext:
                 return
             answer, kept = damaged
         status, headers, parts, body = answer
-        if self._is_shared and not self._persistence.may_answer and status != 503:
-            raise unwritten("this server may not answer for its sandboxes at the moment")
+        if self._is_shared and status != 503 and call.path not in ABOUT_THE_SERVER:
+            self._persistence.check_lease()
         if (self._persistence.is_behind or call.sandbox.undone_at > trace.began) and status < 500:
             await self._settle(call)
         self._complete(call, status, headers)
@@ -161,6 +162,7 @@ class RequestContext:
     async def _send_stream(self, call: Call, scope: Scope, receive: Receive, send: Send) -> None:
         reply = call.stream
         assert reply is not None
+        self._persistence.check_lease()
         await self._settle(call)
         headers: Headers = [*reply.headers]
         if call.warnings:

@@ -12,7 +12,8 @@ from ..calls.server import Server
 from ..engine.scheduler import pass_on, tick
 from ..kernel.problem import broken
 
-SERVED_WHEN_BROKEN = frozenset(f"{CONTROL}/{name}" for name in ("health", "metrics", "ready", "reset"))
+ABOUT_THE_SERVER = frozenset(f"{CONTROL}/{name}" for name in ("health", "metrics", "ready"))
+SERVED_WHEN_BROKEN = ABOUT_THE_SERVER | {f"{CONTROL}/reset"}
 
 
 class DueJobs:

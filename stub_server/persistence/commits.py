@@ -302,8 +302,8 @@ class Commits:
         """
         assert self._store is not None
         assert self._flying is not None
-        self.failure = failure = unwritten(str(error))
-        log.error("%s", failure)
+        self.failure = failure = unwritten(self._store.reason(error))
+        log.error("the store cannot be written, and changes are refused (%s)", " ".join(str(error).split()))
         for stored in self._stored.values():
             stored.entry.world.is_halted = True
         failed = self._flying, self._pending
@@ -379,7 +379,7 @@ class Commits:
             if self._session is not None:
                 self._session.close()
             self._session = None
-            raise unwritten(str(error)) from None
+            raise unwritten(self._store.reason(error)) from None
 
     async def _beside(self, lane: Lane, work: Callable[[Session], T]) -> T:
         self._check_written()

@@ -269,10 +269,16 @@ class Persistence(Commits):
         """Whether other servers may have sandboxes of the store."""
         return self._store is not None and self._store.is_shared
 
-    @property
-    def may_answer(self) -> bool:
-        """Whether what is in memory is what the store has: it may not be after the lease of this process has ended."""
-        return self.lease != 0
+    def check_lease(self) -> None:
+        """Refuse to answer for sandboxes: when the lease has ended, other servers may have them. Raises Unavailable."""
+        if self.lease == 0:
+            message = "The store cannot be reached, and other servers may have the sandboxes of this one by now."
+            raise Unavailable(
+                message,
+                advice="Send this again in a few seconds.",
+                code="store_unavailable",
+                headers={"Retry-After": "5"},
+            )
 
     def is_settled(self, sandbox: Sandbox) -> bool:
         """Whether everything of a sandbox is stored."""

@@ -12,9 +12,9 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import psycopg
@@ -28,6 +28,7 @@ LEASE, RENEWAL = 10.0, 2.0  # seconds
 _MIGRATIONS = 0x73747562  # names the lock of those who make or change the tables
 _OPTIONS = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=5000 -c tcp_user_timeout=10000"
 _PATIENCE = 5  # seconds for a connection
+_LONGEST = 8.0  # seconds for a statement: it ends before the lease does
 _OWN = """
 create table processes (id bigint generated always as identity primary key, address text not null,
     until timestamptz not null);
@@ -49,14 +50,43 @@ with incoming as (
 )
 select id from heads
 """  # noqa: S608 - names of columns
+T = TypeVar("T")
 log = logging.getLogger("stub_server")
+
+
+class _Connection(psycopg.Connection[Any]):
+    def wait(self, gen: Generator[Any, Any, T], *rest: Any, **options: Any) -> T:
+        """Wait for a statement, but not for ever."""
+        return super().wait(_bounded(gen, self.pgconn.finish), *rest, **options)
+
+
+class _AsyncConnection(psycopg.AsyncConnection[Any]):
+    async def wait(self, gen: Generator[Any, Any, T], *rest: Any, **options: Any) -> T:
+        """Wait for a statement, but not for ever."""
+        return await super().wait(_bounded(gen, self.pgconn.finish), *rest, **options)
+
+
+def _bounded(work: Generator[Any, Any, T], give_up: Callable[[], None]) -> Generator[Any, Any, T]:
+    """What psycopg does, which it looks at ten times a second. A database that does not answer may never close."""
+    until = time.monotonic() + _LONGEST
+    try:
+        wants = next(work)
+        while True:
+            is_ready = yield wants
+            if time.monotonic() > until:
+                give_up()
+                raise psycopg.OperationalError("the database does not answer")
+            wants = work.send(is_ready)
+    except StopIteration as end:
+        result: T = end.value
+        return result
 
 
 class PostgresSession:
     """A connection."""
 
     def __init__(self, url: str, name: str = "stub-server") -> None:
-        self._connection = psycopg.connect(
+        self._connection = _Connection.connect(
             url, autocommit=True, connect_timeout=_PATIENCE, options=_OPTIONS, application_name=name
         )
 
@@ -92,7 +122,7 @@ class PostgresStore:
         """`port` is where other servers reach this one. Raises StoreError."""
         self._url, self.name = url, f"--store {_nameless(url)}"
         self._committer = f"stub-server commits {uuid4()}"  # names the connections that commit
-        self._commits: psycopg.AsyncConnection[Any] | None = None
+        self._commits: _AsyncConnection | None = None
         try:
             with closing(self.session()) as session:
                 self._begin(session)
@@ -133,6 +163,11 @@ class PostgresStore:
         """Whether an error says that a name is taken."""
         return isinstance(error, psycopg.errors.UniqueViolation)
 
+    def reason(self, error: Exception) -> str:
+        """What clients are told of an error: what says why there is no connection names hosts and users."""
+        told = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+        return told or "the database cannot be reached"
+
     def start(self, lost: Callable[[], None]) -> None:
         """Have all sandboxes of this process be let go where its lease ends."""
         self.lease.loop, self.lease.lost = asyncio.get_running_loop(), lost
@@ -143,7 +178,7 @@ class PostgresStore:
             return await asyncio.to_thread(self._change, batch)
         connection = self._commits
         if connection is None or connection.closed:
-            connection = self._commits = await psycopg.AsyncConnection.connect(
+            connection = self._commits = await _AsyncConnection.connect(
                 self._url,
                 autocommit=True,
                 connect_timeout=_PATIENCE,
@@ -226,13 +261,14 @@ class Lease:
     def _begin(self, session: Session) -> None:
         """Be a process that never had a sandbox."""
         before = _now()
-        ((self.number, host),) = session.run(
-            "insert into processes (address, until) values (coalesce(host(inet_client_addr()), '127.0.0.1'), "
+        host = "case family(inet_client_addr()) when 6 then '[' || host(inet_client_addr()) || ']' "
+        host += "when 4 then host(inet_client_addr()) else '127.0.0.1' end"
+        ((self.number, self.address),) = session.run(
+            f"insert into processes (address, until) values ('http://' || {host} || ?, "  # noqa: S608
             "clock_timestamp() + make_interval(secs => ?)) returning id, address",
+            f":{self._port}",
             LEASE,
         )
-        self.address = f"http://{f'[{host}]' if ':' in host else host}:{self._port}"
-        session.run("update processes set address = ? where id = ?", self.address, self.number)
         session.run("delete from processes where until < clock_timestamp() - interval '1 day'")
         self.until = before + LEASE
 
@@ -255,6 +291,8 @@ class Lease:
                     self._begin(session)
             except psycopg.Error as error:
                 log.debug("the lease could not be renewed (%s)", error)
+                if session is not None:
+                    session.close()
                 session = None
         with suppress(psycopg.Error):
             session = session or self._session()

@@ -129,6 +129,10 @@ class SqliteStore:
         """Whether an error says that a name is taken."""
         return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_UNIQUE
 
+    def reason(self, error: Exception) -> str:
+        """What clients are told of an error: SQLite's own words name no place."""
+        return str(error)
+
     def start(self, lost: Callable[[], None]) -> None:
         """Begin to bring what is written to the disk."""
         self._syncing = Syncing(self._file, self._commits)

@@ -122,6 +122,9 @@ class Store(Protocol):
     def is_taken(self, error: Exception) -> bool:
         """Whether one of `errors` says that a name is taken."""
 
+    def reason(self, error: Exception) -> str:
+        """What clients are told of an error; the log has it whole."""
+
     def start(self, lost: Callable[[], None]) -> None:
         """Begin what goes on beside, on the event loop that runs. `lost` lets go of all sandboxes of this process."""
 

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -96,6 +96,27 @@ class Postgres:
         """Stop it so, and start it again."""
         self.stop()
         self.start()
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Every process of it stopped until the block ends: connections stay, and nobody answers."""
+        assert self._process is not None
+        pids = [self._process.pid, *(pid for (pid,) in self._run("select pid from pg_stat_activity"))]
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+
+    def connections(self, url: str) -> int:
+        """How many connections a database has."""
+        count = "select count(*) from pg_stat_activity where datname = {}"
+        rows = self._run(sql.SQL(count).format(str(conninfo.conninfo_to_dict(url)["dbname"])))
+        return int(rows[0][0])
 
     def cut(self, url: str) -> int:
         """End all connections of a database; answers how many there were."""

@@ -13,7 +13,7 @@ from ...engine.sandbox import Sandbox
 from ...kernel.clock import iso
 from ...kernel.problem import Conflict, Unavailable, detail
 from ...kernel.record import Body
-from ...persistence.commits import again, unwritten
+from ...persistence.commits import again
 
 MOST_MERCHANTS = 100
 
@@ -63,8 +63,7 @@ def get_readiness(call: Call) -> Reply:
     persistence = call.server.sandboxes.persistence
     if persistence.failure is not None:
         raise again(persistence.failure)
-    if not persistence.may_answer:
-        raise unwritten("the lease of this server has ended")
+    persistence.check_lease()
     return reply.value({"status": "ready"})
 
 
