@@ -336,17 +336,24 @@ def test_what_is_no_directory_of_ours_is_refused(tmp_path: Path, name: str) -> N
         "delete from sandboxes",
         "delete from settings",
         "delete from settings where name = 'secret'",
+        "delete from settings where name = 'format'",
+        "delete from settings where name = 'commits'",
+        "update sandboxes set name = null",
         "update sandboxes set parent = 'somebody'",
         "update sandboxes set parent = cast(x'ff' as text)",
         "drop table states",
+        "pragma writable_schema=on; update sqlite_master set sql = replace(sql, 'chain', '`') where name = 'states'",
+        "pragma writable_schema=on; update sqlite_master set name = cast(x'ff' as text) where name like '%tials_1'",
     ],
 )
 def test_what_is_damaged_stops_the_start(tmp_path: Path, damage: str) -> None:
     left(tmp_path)
-    changed(tmp_path, damage)
+    changed(tmp_path, *damage.split("; "))
     said = refusal(tmp_path)
     assert "is damaged" in said
     assert "\n" not in said
+    for salvage in (True, False):  # once is enough
+        create_app(replace(FROZEN, store=tmp_path, salvage=salvage)).sandboxes.persistence.close()
 
 
 def test_a_damaged_directory_is_told_in_a_line_and_what_is_whole_can_be_kept(tmp_path: Path) -> None:
