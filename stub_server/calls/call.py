@@ -32,7 +32,6 @@ Answer: TypeAlias = tuple[int, list[tuple[bytes, bytes]], Sequence[bytes], bytes
 LARGEST_BODY = 1_048_576  # bytes
 _MOST_KEPT = 50  # warnings of one request
 MOST_WARNINGS = 20  # of one answer
-_GONE = "The sandbox was reset or deleted while this request waited, and nothing was changed. Send it again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +301,7 @@ class Call:
     def check_there(self) -> None:
         """Refuse what waited while its sandbox was reset or deleted, or lost what it had done. Raises Unavailable."""
         if self.sandbox.is_gone:
-            raise Unavailable(_GONE, headers={"Retry-After": "0"})
+            raise gone()
         if self.has_recorded and self.is_undone:
             raise unwritten("it could not be for a moment")
 
@@ -324,6 +323,12 @@ class Call:
     def defaults(self, schema: str) -> Body:
         """The initial values of a new resource, in contract order."""
         return dict(self.sandbox.rules.defaults[schema])
+
+
+def gone() -> Unavailable:
+    """503 where the sandbox of a request was reset, deleted, or left to another server meanwhile."""
+    message = "The sandbox is another one by now, or gone, and this request has changed nothing. Send it again."
+    return Unavailable(message, headers={"Retry-After": "0"})
 
 
 def _too_large(most: int) -> TooLarge:

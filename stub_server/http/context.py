@@ -8,11 +8,11 @@ from time import perf_counter_ns
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..calls.call import CALL, CONTROL, MOST_WARNINGS, Call, Head
+from ..calls.call import CALL, CONTROL, MOST_WARNINGS, Call, Head, gone
 from ..calls.credentials import recognised
 from ..calls.server import Server
 from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
-from ..kernel.problem import Unavailable
+from ..kernel.problem import Missing, Unavailable
 from ..kernel.text import nearest, warning_of
 from ..persistence.commits import again, unwritten
 from ..worlds.catching_up import catch_up
@@ -95,6 +95,8 @@ class RequestContext:
 
     async def _refuse(self, error: Exception, call: Call, receive: Receive) -> None:
         """Have a refusal be the answer."""
+        if isinstance(error, Missing) and call.sandbox.is_gone and self._sandboxes.residence is not None:
+            error = gone()  # the store may have it
         if not call.has_begun:
             call.begin()
         if call.stream is not None:
