@@ -46,7 +46,10 @@ class SqliteSession:
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Run a statement; answers its rows."""
-        return self._database.execute(statement, values).fetchall()
+        try:
+            return self._database.execute(statement, values).fetchall()
+        except UnicodeDecodeError:  # of an error that quotes the database
+            raise sqlite3.DatabaseError("its schema is no text") from None
 
     def many(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """Run a statement once for each row."""
@@ -195,7 +198,7 @@ def check_whole(session: SqliteSession, path: Path, facts: dict[str, str]) -> in
     """Look at the database as a whole; answers how many commits it has. Raises Damage."""
     said = [text for (text,) in session.run("pragma integrity_check(1)")]
     if said != ["ok"]:
-        raise Damage(f"the database: {' '.join(map(str, said))[:200]}")
+        raise Damage(f"the database: {' '.join(map(str, said))}")
     for text in store.strangers(session):
         raise Damage(text)
     commits = int(facts.get("commits", -1))
@@ -214,9 +217,14 @@ def opening(name: str) -> Iterator[None]:
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_DISK:
             raise StoreError(f"{name}: it cannot be used ({error}).") from None
-        raise StoreError(f"{name} is damaged: the database cannot be read ({error}). {SALVAGE}") from None
+        raise StoreError(f"{name} is damaged: the database cannot be read ({_line(error)}). {SALVAGE}") from None
     except Damage as error:
-        raise StoreError(f"{name} is damaged: {error}. {SALVAGE}") from None
+        raise StoreError(f"{name} is damaged: {_line(error)}. {SALVAGE}") from None
+
+
+def _line(error: Exception) -> str:
+    """What an error says, in one line: it may quote the database."""
+    return " ".join(str(error).split())[:300]
 
 
 def locked(path: Path) -> sqlite3.Connection:

@@ -47,8 +47,8 @@ TAKES = {
     "reset": f"--scenario --seed --now {SANDBOX}",
     "rewind": f"--to-step --to-request --to {SANDBOX}",
     "serve": "--host --port --base-url --seed --scenario --now --overlay --auth --unknown-fields --unknown-query"
-    " --check-digits --autopay --webhook-schedule --history --journal --store --sync --salvage --restore --drop-unfit"
-    " --cors-origin --allow-host --allow-private-webhooks --max-connections --rate-limit --admin-key --jwt-secret"
+    " --check-digits --autopay --webhook-schedule --history --journal --store --sync --resident --salvage"
+    " --restore --drop-unfit --cors-origin --allow-host --allow-private-webhooks --max-connections --rate-limit --admin-key --jwt-secret"
     " --log --reload",
     "snapshot": f"[NAME] --description --restore --delete {SANDBOX}",
     "token": "--seed --jwt-secret --sandbox --scope --expires-in --overlay",
