@@ -109,6 +109,8 @@ class Call:
     # Forwarding
     passage: Any = None
     """What gives the answer of that server: an `http.forwarding.Passage`, or None."""
+    is_of_none = False
+    """Whether its sandbox was gone when it began: that stands in for none."""
     pending: Sandbox | None = None
     """The sandbox that does not exist yet, until the request is accepted: a request that is refused creates none."""
     # RateLimit
@@ -172,6 +174,8 @@ class Call:
     def begin(self) -> Trace:
         """The world has been chosen: from here on there is a trace of the request in it."""
         sandbox = self.sandbox
+        if sandbox.is_gone:
+            self.is_of_none = True
         self.store, self.has_begun = sandbox.stores[sandbox.home], True
         path = self.path or "/"
         ident, now, step = sandbox.ids.request(), sandbox.clock.now, sandbox.log.number

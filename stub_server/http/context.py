@@ -95,10 +95,10 @@ class RequestContext:
 
     async def _refuse(self, error: Exception, call: Call, receive: Receive) -> None:
         """Have a refusal be the answer."""
-        if isinstance(error, Missing) and call.sandbox.is_gone and self._sandboxes.residence is not None:
-            error = gone()  # the store may have it
         if not call.has_begun:
             call.begin()
+        if isinstance(error, Missing) and call.sandbox.is_gone and not call.is_of_none and self._persistence.is_shared:
+            error = gone()  # another server may have it
         if call.stream is not None:
             await call.stream.chunks.aclose()
         asked = call.sandbox.name

@@ -178,7 +178,8 @@ class Commits:
         stored = change.stored
         if stored is not None and change.state is not None:
             stored.state, stored.contract = change.state, self.contract
-        return Batch(change.statements, [] if stored is None else [self._head(stored, *stored.committed)])
+        heads = [] if stored is None else [self._head(stored, *stored.committed)]
+        return Batch(change.statements, heads, is_one=True)
 
     def _commit_soon(self) -> None:
         self.is_behind = True
@@ -217,6 +218,8 @@ class Commits:
         for change in pending.changes:
             try:
                 if await self._store.commit(self._batch_of(change)):
+                    assert change.stored is not None
+                    self._lose(change.stored)
                     change.failure = unwritten("another server has taken the sandbox over")
             except self._store.errors as error:
                 if not self._store.is_taken(error):

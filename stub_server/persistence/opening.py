@@ -91,7 +91,7 @@ class Opener:
         for name in left_out.snapshots:
             changes += store.snapshot_ended(number, name)
         kept = kept._replace(state=written.id, contract=self._contract)
-        store.commit(session, Batch(changes, [Head(number, newest, kept)]), holder)
+        store.commit(session, Batch(changes, [Head(number, newest, kept)], is_one=True), holder)
         return kept, written
 
     def _reader(self, name: str | None, contract: str, keep: int = 0) -> Reader:

@@ -143,9 +143,10 @@ class SqliteStore:
         told = str(commits)
         counted = "update settings set value = ?, sum = ? where name = 'commits'", (told, sum_of("commits", told))
         lost = store.commit(self._main, replace(batch, changes=[*batch.changes, counted]), self.holder)
-        self._commits = commits
-        if self._syncing is not None:
-            self._syncing.commits = commits
+        if not (lost and batch.is_one):
+            self._commits = commits
+            if self._syncing is not None:
+                self._syncing.commits = commits
         return lost
 
     async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, int, KeptState]]:

@@ -6,7 +6,7 @@ Everything here takes a session, which any thread may have. Reading checks what 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -91,11 +91,19 @@ class Listed(NamedTuple):
 
 @dataclass(slots=True)
 class Batch:
-    """What is committed together: `heads` are the rows of sandboxes after these `steps`."""
+    """What is committed together: `heads` are the rows of sandboxes after these `steps`.
+
+    Where a sandbox is lost, nothing of it is stored; where the batch `is_one`, nothing of that.
+    """
 
     changes: Sequence[Statement] = ()
     heads: list[Head] = field(default_factory=list)
     steps: list[tuple[int, bytes, int]] = field(default_factory=list)
+    is_one: bool = False
+
+
+class _Lost(Exception):
+    """Undoes a transaction."""
 
 
 class Store(Protocol):
@@ -392,12 +400,14 @@ def commit(session: Session, batch: Batch, holder: int) -> set[int]:
     whose = "id = ? and name is not null and newest = ? and holder = ?"
     head = f"update sandboxes set {_SET} where {whose} returning id"  # noqa: S608
     lost = set()
-    with session.transaction():
+    with suppress(_Lost), session.transaction():
         for statement, values in batch.changes:
             session.run(statement, *values)
         for number, newest, kept in batch.heads:
             if not session.run(head, *kept[1:], sum_of(*kept), number, newest, holder):
                 lost.add(number)
+        if lost and batch.is_one:
+            raise _Lost
         steps = batch.steps if not lost else [step for step in batch.steps if step[0] >> STEPS not in lost]
         if steps:
             session.many("insert into steps values (?, ?, ?)", steps)
