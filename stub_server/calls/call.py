@@ -14,7 +14,7 @@ from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, ReplyKey, Saved, Step
 from ..kernel.clock import iso
-from ..kernel.problem import Forbidden, Malformed, Missing, TooLarge, Unavailable, detail
+from ..kernel.problem import Forbidden, Malformed, Missing, TooLarge, detail, gone
 from ..kernel.record import Body, Record, Row
 from ..persistence.commits import unwritten
 from ..store.memory import Store
@@ -327,12 +327,6 @@ class Call:
     def defaults(self, schema: str) -> Body:
         """The initial values of a new resource, in contract order."""
         return dict(self.sandbox.rules.defaults[schema])
-
-
-def gone() -> Unavailable:
-    """503 where the sandbox of a request was reset, deleted, or left to another server meanwhile."""
-    message = "The sandbox is another one by now, or gone, and this request has changed nothing. Send it again."
-    return Unavailable(message, headers={"Retry-After": "0"})
 
 
 def _too_large(most: int) -> TooLarge:

@@ -8,11 +8,11 @@ from time import perf_counter_ns
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..calls.call import CALL, CONTROL, MOST_WARNINGS, Call, Head, gone
+from ..calls.call import CALL, CONTROL, MOST_WARNINGS, Call, Head
 from ..calls.credentials import recognised
 from ..calls.server import Server
 from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
-from ..kernel.problem import Missing, Unavailable
+from ..kernel.problem import Missing, Unavailable, gone
 from ..kernel.text import nearest, warning_of
 from ..persistence.commits import again, unwritten
 from ..worlds.catching_up import catch_up

@@ -182,6 +182,12 @@ def broken(name: str) -> Unavailable:
     return Unavailable(message, advice="POST /_sandbox/reset seeds it anew.")
 
 
+def gone() -> Unavailable:
+    """503 where the sandbox of a request was reset, deleted, or left to another server meanwhile."""
+    message = "The sandbox is another one by now, or gone, and this request has changed nothing. Send it again."
+    return Unavailable(message, headers={"Retry-After": "0"})
+
+
 def detail(field: str, code: str, message: str, where: str = "body") -> Detail:
     """One violation: the field and the part of the request it is in, a code, and what to do."""
     return {"field": field, "in": where, "code": code, "message": message}

@@ -435,8 +435,12 @@ def released(number: int, holder: int) -> Statement:
 
 
 def key_entered(key: str, sandbox: int) -> Statement:
-    """An API key is of a sandbox, unless an earlier one has it: a copy does not take its parent's keys away."""
-    return "insert into credentials values (?, ?) on conflict do nothing", (key, sandbox)
+    """An API key is of a sandbox, unless an earlier one has it that is there: a copy takes no keys from its parent."""
+    statement = (
+        "insert into credentials values (?, ?) on conflict (credential) do update set sandbox = excluded.sandbox "
+        "where not exists (select 1 from sandboxes where id = credentials.sandbox and name is not null)"
+    )
+    return statement, (key, sandbox)
 
 
 def state_used(number: int, *, is_used: bool) -> Statement:

@@ -82,7 +82,7 @@ class Residence:
                         self._elsewhere.clear()
                     self._elsewhere[name] = opened, monotonic() + REMEMBERED
                 return opened
-            await self.make_room()
+            await self._make_room()
             sandboxes.put(opened)
             return opened.world
 
@@ -96,6 +96,10 @@ class Residence:
 
         Raises Unavailable.
         """
+        async with self._opening:  # one that is let go must not be opened before it is nobody's
+            await self._make_room()
+
+    async def _make_room(self) -> None:
         sandboxes, before = self._sandboxes, wall_ms() - IDLE
         entries = sandboxes.entries()
         surplus = len(entries) + 1 - self._most

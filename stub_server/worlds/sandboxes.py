@@ -20,7 +20,7 @@ from ..files.package import BadFile
 from ..files.requests import traces_of
 from ..kernel.clock import SECOND, wall_ms
 from ..kernel.globs import glob
-from ..kernel.problem import Conflict, Missing, Refusal, detail
+from ..kernel.problem import Conflict, Missing, Refusal, detail, gone
 from ..kernel.record import Body
 from ..kernel.slices import Lane
 from ..kernel.text import nearest
@@ -206,7 +206,7 @@ class Sandboxes(Entries):
 
         What happens in it is delivered if `deliver` says so; what happened before never is.
         """
-        origin = self.entry(parent).world
+        origin = (await self._present(parent)).world
         name = await self._new_name(name, "fork")
         await self.ensure_room()
         undone_at = origin.undone_at
@@ -219,6 +219,12 @@ class Sandboxes(Entries):
         if deliver:
             world.speak()
         return await self._admit(world, origin.name, ttl)
+
+    async def _present(self, name: str) -> Entry:
+        """A sandbox that may have been dropped, let go or lost while this waited. Raises Missing, Unavailable."""
+        if self.residence is not None and isinstance(await self.residence.locate(name), str):
+            raise gone()  # another server has it
+        return self.entry(name)
 
     async def ensure_room(self) -> None:
         """Have one more sandbox fit. Raises Conflict, Unavailable."""
@@ -300,12 +306,13 @@ class Sandboxes(Entries):
         reserved = await self.persistence.prepare(world, self.lane, brought)
         async with self._changing:
             try:
-                before = self.entry(name)  # it may have been dropped meanwhile
+                before = await self._present(name)
                 _check_room(before.snapshots, brought)
                 inbox, snapshots = self.belongings()
                 entry = replace(before, world=world, parent=None, inbox=inbox, snapshots=snapshots)
                 self._name_events(entry)
-                await self.persistence.enter(entry, reserved)
+                if not await self.persistence.enter(entry, reserved):
+                    raise gone()
             finally:
                 self.persistence.discard(reserved)
             if keeps_journal:
@@ -323,7 +330,7 @@ class Sandboxes(Entries):
             details = [detail("sandboxName", "sandbox_protected", message, "path")]
             raise Conflict(message, code="sandbox_protected", details=details)
         async with self._changing:
-            name = self.entry(name).world.name
+            name = (await self._present(name)).world.name
             await self.persistence.leave(name)
             self.forget(name)
 
@@ -340,7 +347,7 @@ class Sandboxes(Entries):
     async def drop_snapshot(self, name: str, snapshot: str) -> None:
         """Delete a snapshot. Raises Missing, Unavailable."""
         async with self._changing:
-            entry = self.entry(name)
+            entry = await self._present(name)
             entry.snapshots.get(snapshot)
             await self.persistence.leave_snapshot(entry, snapshot)
             entry.snapshots.drop(snapshot)

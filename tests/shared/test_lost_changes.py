@@ -1,11 +1,14 @@
 """A change of a sandbox that this server does not hold any more is not made at all, and made when it is sent again."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import httpx2
 import psycopg
 import pytest
 
+from ..support.live import NO_TLS
 from ..support.make import created, customer_body
 from .conftest import Pair
 
@@ -47,3 +50,17 @@ def test_a_reset_puts_a_sandbox_in_the_place_of_another_or_leaves_it(pair: Pair)
         assert 200 == api.get(f"/v2/customers/{mine}").status_code
     with pair.other.api("kept") as api:
         assert 200 == api.get(f"/v2/customers/{mine}").status_code
+
+
+def test_the_keys_of_a_sandbox_are_those_of_the_one_in_its_place(pair: Pair) -> None:
+    """A new one of the name has keys that the one before had: each server finds it by them."""
+    with pair.holder.control() as control, httpx2.Client(base_url=pair.other.url, verify=NO_TLS) as elsewhere:
+        for _ in range(3):
+            made = created(control.post("/sandboxes", json={"name": "keyed", "scenario": "empty"}))["sandbox"]
+            for _ in range(2):
+                headers = {"Authorization": f"Bearer {made['credentials']['private_key']}"}
+                answer = elsewhere.get("/v2/customers", headers=headers)
+                assert 200 == answer.status_code, answer.text
+                time.sleep(1.2)  # what was deleted is gone by then, and nothing is remembered
+                assert 200 == control.post("/reset", headers={"X-Sandbox": "keyed"}).status_code
+            assert 204 == control.delete("/sandboxes/keyed").status_code
