@@ -37,6 +37,7 @@ LONG = (
     "contract/test_schemathesis.py",
     "journeys/test_certify.py",
     "contract/test_control_schemathesis.py",
+    "shared/test_database_away.py",
     "soak/test_soak.py",
     "surfaces/test_stored_snapshots.py",
     "stored/test_other_contracts.py",
