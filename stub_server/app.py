@@ -162,7 +162,7 @@ def _served(
             open_names=settings.loopback,
             bell=courier.ring,
             lane=courier.lane,
-            persistence=Persistence(store, "" if store is None else rules.converter.contract["digest"]),
+            persistence=Persistence(store, "" if store is None else rules.converter.contract["digest"], courier.lane),
             restored=None if settings.restore is None else partial(_file, settings.restore),
         )
     except ContractViolation as error:  # an overlay may ask of answers what no record has

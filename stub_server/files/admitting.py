@@ -19,7 +19,7 @@ from ..seeding.keys import MAIN_ID
 from .building import build
 from .fitting import SHOWN, Fitting, faults_of, is_job
 from .package import BadFile
-from .pinned import Pinned, Shared, strangers
+from .pinned import Shared, Snapshot, strangers
 from .reading import Reader
 from .state import WorldState
 
@@ -58,7 +58,7 @@ class Admitted(NamedTuple):
 
     sandbox: Sandbox
     steps: Sequence[Step]
-    snapshots: Sequence[Pinned]
+    snapshots: Sequence[Snapshot]
     left_out: LeftOut | None
     requests: Sequence[Body] = ()
 
@@ -116,9 +116,9 @@ def _pinned(
     *,
     drops: bool,
     trusted: bool,
-) -> tuple[list[Pinned], list[str]]:
+) -> tuple[list[Snapshot], list[str]]:
     """The snapshots of a sandbox that fit, and the names of the others, whose reasons are added."""
-    shared, pinned, missing = Shared(), list[Pinned](), list[str]()
+    shared, pinned, missing = Shared(), list[Snapshot](), list[str]()
     shared.share(state)
     for told, reader in snapshots:
         name, was = told["name"], reader.state
@@ -135,7 +135,7 @@ def _pinned(
             reasons += [where + reason for reason in found]
         else:
             sandbox.held = SILENT
-            pinned.append(Pinned(name, told["description"], told["now"], told["created_at"], sandbox))
+            pinned.append(Snapshot(name, told["description"], told["now"], told["created_at"], sandbox))
     return pinned, missing
 
 

@@ -15,7 +15,7 @@ from .admitting import Admitted, admit
 from .fitting import Fitting, Shapes
 from .package import RECORDING, BadFile, digest_of, is_readable, pack, unpack
 from .parts import Unreadable
-from .pinned import Pinned, head_line
+from .pinned import Snapshot, head_line
 from .reading import Reader
 from .secrets import adopted, blanked
 from .state import WorldState, capture
@@ -29,7 +29,7 @@ def write_world(
     state: WorldState,
     steps: Sequence[Step],
     contract: Body,
-    snapshots: Sequence[Pinned] = (),
+    snapshots: Sequence[Snapshot] = (),
     *,
     secrets: bool = True,
 ) -> None:
@@ -41,12 +41,12 @@ def write_world(
 
     def lines() -> Iterator[bytes]:
         yield from world_lines(state, steps, change, secrets=secrets)
-        for name, description, now, created_at, world in snapshots:
-            pinned = capture(world)
+        for name, description, now, created_at, pinned, _ in snapshots:
+            was = capture(pinned)
             if not secrets:
-                pinned.replies.clear()
+                was.replies.clear()
             yield head_line(name, description, now, created_at)
-            yield from state_lines(pinned, change)
+            yield from state_lines(was, change)
 
     pack(file, lines(), contract, secrets=secrets)
 

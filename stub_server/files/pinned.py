@@ -13,14 +13,19 @@ from ..kernel.record import Record
 from .state import WorldState
 
 
-class Pinned(NamedTuple):
-    """A state with a name. `now` is the instant (ms) that its clock showed, `created_at` the machine's."""
+class Snapshot(NamedTuple):
+    """A state with a name: a copy of a sandbox that nobody changes.
+
+    `now` is the instant (ms) that its clock showed, `created_at` the machine's. `size` is about how many bytes it may
+    keep alive, once that was measured.
+    """
 
     name: str
     description: str | None
     now: int
     created_at: int
-    world: Sandbox
+    pinned: Sandbox
+    size: int = 0
 
 
 def head_line(name: str, description: str | None, now: int, created_at: int) -> bytes:

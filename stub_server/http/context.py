@@ -15,7 +15,6 @@ from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
 from ..kernel.problem import Missing, Unavailable, gone
 from ..kernel.text import nearest, warning_of
 from ..persistence.commits import again, unwritten
-from ..worlds.catching_up import catch_up
 from .access import DELIVERY, VARY, Hosts, Origins, answer_headers, inbox_at, is_local_origin, lets_read
 from .connection import WHOLE, HungUp, SendWhole, hang_up, read_late, send_pieces, sent_lines
 from .due_jobs import ABOUT_THE_SERVER
@@ -223,8 +222,8 @@ class RequestContext:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
-                self._persistence.start(sandboxes.lane)
-                await catch_up(sandboxes.worlds(), server.closing)
+                self._persistence.start()
+                await sandboxes.catch_up(server.closing)
                 server.courier.start(sandboxes.worlds())
                 if sandboxes.residence is not None:
                     sandboxes.residence.start()

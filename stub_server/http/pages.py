@@ -10,11 +10,11 @@ import orjson
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..calls.call import CALL, Answer, Call
+from ..delivery.inbox import Answer as Told
+from ..delivery.inbox import Message, is_name
 from ..engine.deliveries import INBOX
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Missing, NotAllowed
-from ..worlds.inbox import Answer as Told
-from ..worlds.inbox import Message, is_name
 from .access import inbox_at
 from .refusals import Headers
 from .selection import create_pending
@@ -66,7 +66,7 @@ async def answer_delivery(name: str, scope: Scope, receive: Receive) -> None:
     body = bytes(await call.read(receive))
     await create_pending(call)
     headers = _joined(scope["headers"])
-    message = call.server.sandboxes.inbox(call.sandbox).receive(call.sandbox, name, headers, body, wall_ms())
+    message = call.server.sandboxes.entry(call.sandbox.name).inbox.receive(call.sandbox, name, headers, body, wall_ms())
     if message.answer.delay_ms:
         with call.server.waiting.of(call):
             await asyncio.sleep(message.answer.delay_ms / 1000)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeVar
 
 import orjson
 
@@ -22,23 +22,14 @@ from ..files.writing import step_line
 from ..kernel.problem import Refusal, Unavailable
 from ..kernel.slices import Lane
 from ..worlds.entry import Entry
-from ..worlds.inbox import Inbox
-from ..worlds.snapshots import Snapshots
-from . import store as sql
 from .rows import Kept, KeptState, chained, place_of
 from .store import Batch, Head, Session, Statement, Store
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
-MOST = 100_000  # sandboxes of a store
-CLOSING = 1.0  # seconds that long work which goes on gets when the server stops
 PAUSE = 0.5  # seconds between two looks whether a store that failed can be written again
-_DONE = object()
 R = TypeVar("R", bound=Refusal)
 T = TypeVar("T")
 log = logging.getLogger("stub_server")
-
-Belongings: TypeAlias = Callable[[], tuple[Inbox, Snapshots]]
-"""What a sandbox has beside its state, empty."""
 
 
 @dataclass(slots=True)
@@ -109,8 +100,8 @@ class Pending:
 class Commits:
     """What is to be committed, and what becomes of it."""
 
-    def __init__(self, store: Store | None, contract: str) -> None:
-        self._store, self.contract = store, contract
+    def __init__(self, store: Store | None, contract: str, lane: Lane) -> None:
+        self._store, self.contract, self._lane = store, contract, lane
         self._stored: dict[str, Stored] = {}
         self._pending = Pending()
         self._flying: Pending | None = None  # the commit that is under way
@@ -119,7 +110,6 @@ class Commits:
         self.unknown: list[Unstored] = []  # steps of which the store has not told whether it has them
         self._due: set[str] = set()  # sandboxes of which a state is to be written
         self._session: Session | None = None  # of long work beside the requests, which takes turns
-        self._lane: Lane | None = None  # set while an event loop runs
         self._wake = asyncio.Event()
         self.on_lost: Callable[[Sandbox], None] = lambda sandbox: None
         self._committing: asyncio.Task[None] | None = None
@@ -147,11 +137,7 @@ class Commits:
     def _head(self, stored: Stored, newest: int, chain: int) -> Head:
         """The row of a sandbox after one of its steps."""
         entry = stored.entry
-        kept = self._kept(entry, stored, newest, chain)
-        return Head(stored.number, stored.committed[0], kept)
-
-    def _kept(self, entry: Entry, stored: Stored, newest: int, chain: int) -> Kept:
-        return Kept(
+        kept = Kept(
             entry.world.name,
             entry.parent,
             int(entry.mentioned),
@@ -168,6 +154,7 @@ class Commits:
             _next_due(entry.world),
             _summary(entry.world),
         )
+        return Head(stored.number, stored.committed[0], kept)
 
     def _batch(self, pending: Pending) -> Batch:
         touched = pending.touched.values()
@@ -183,19 +170,8 @@ class Commits:
 
     def _commit_soon(self) -> None:
         self.is_behind = True
-        if self._lane is None:
-            self._commit_at_once()
-        elif self._committing is None:
+        if self._committing is None:
             self._committing = asyncio.create_task(self._commit())
-
-    def _commit_at_once(self) -> None:
-        """Commit where no event loop runs. Raises Unavailable."""
-        assert self._store is not None
-        pending, self._pending, holder = self._pending, Pending(), self._store.holder
-        for batch in (self._batch(pending), *map(self._batch_of, pending.changes)):
-            self._with_session(partial(sql.commit, batch=batch, holder=holder))
-            self._settle(pending, batch, ())
-        self.is_behind = False
 
     async def _commit(self) -> None:
         """Commit until there is nothing more to."""
@@ -384,9 +360,9 @@ class Commits:
             self._session = None
             raise unwritten(self._store.reason(error)) from None
 
-    async def _beside(self, lane: Lane, work: Callable[[Session], T]) -> T:
+    async def _beside(self, work: Callable[[Session], T]) -> T:
         self._check_written()
-        return await lane.beside(lambda: self._with_session(work))
+        return await self._lane.beside(lambda: self._with_session(work))
 
 
 def _next_due(sandbox: Sandbox) -> int | None:

@@ -2,51 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from random import Random
-from typing import NamedTuple
 
 import orjson
 
+from ..delivery.inbox import Inbox
 from ..engine.sandbox import SILENT, Sandbox
 from ..files.admitting import DROPPING, LeftOut, admit
 from ..files.fitting import Fitting, Shapes
 from ..files.package import BadFile
 from ..files.parts import Unreadable
+from ..files.pinned import Snapshot
 from ..files.reading import Reader
 from ..files.secrets import adopted
 from ..files.state import capture
 from ..kernel.record import Body
-from ..worlds.entry import Origin
+from ..kernel.slices import at_once
+from ..worlds.entry import Entry, Origin
 from ..worlds.making import Maker
-from ..worlds.snapshots import Snapshot, snapshot_of
+from ..worlds.snapshots import Snapshots, measured
 from . import store
+from .chunks import chunks_of
+from .commits import Stored
 from .rows import Damage, Kept, KeptSnapshot, KeptState, StoreError
 from .store import Batch, Head, Session
-
-
-class Opened(NamedTuple):
-    """A sandbox: its number, its row, itself, the state that it begins with, the bytes of steps since, snapshots."""
-
-    number: int
-    kept: Kept
-    sandbox: Sandbox
-    state: KeptState
-    since: int
-    snapshots: list[Snapshot]
 
 
 class Opener:
     """Opens sandboxes of one store on one server."""
 
-    def __init__(self, maker: Maker, origin: Origin, contract: str) -> None:
-        """What is of another contract than `contract` is held to the one that is served, and converted."""
-        self._maker, self._origin, self._contract = maker, origin, contract
+    def __init__(
+        self, maker: Maker, origin: Origin, contract: str, belongings: Callable[[], tuple[Inbox, Snapshots]]
+    ) -> None:
+        """What is of another contract than `contract` is held to the one that is served, and converted.
+
+        `belongings` are what a sandbox has beside its state, empty.
+        """
+        self._maker, self._origin, self._contract, self._belongings = maker, origin, contract, belongings
         self._shapes = Shapes(origin.seeding.fixtures)
 
-    def open(self, session: Session, number: int, kept: Kept, holder: int) -> Opened:
-        """A sandbox with its snapshots. Raises StoreError, and Damage where they are not as they were written."""
+    def open(self, session: Session, number: int, kept: Kept, holder: int) -> tuple[Stored, list[Snapshot]]:
+        """A sandbox, and its snapshots. Raises StoreError, and Damage where they are not as they were written."""
         origin, own = self._origin, self._reader(kept.name, kept.contract, self._origin.history)
         base, digests = store.state(session, kept.state)
         _read(own, store.lines_of(session, digests))
@@ -75,24 +73,36 @@ class Opener:
         sandbox.held = SILENT if kept.held is None else kept.held
         if found.left_out is not None:
             found.left_out.tell(f"the sandbox {kept.name}")
-            kept, base, since = (
-                *self._begin_anew(session, Head(number, kept.newest, kept), sandbox, found.left_out, holder),
-                0,
-            )
-        return Opened(number, kept, sandbox, base, since, [snapshot_of(told) for told in found.snapshots])
+            base, since = self._begin_anew(session, number, kept, sandbox, found.left_out, holder), 0
+            kept = kept._replace(contract=self._contract)
+        entry = Entry(
+            sandbox,
+            kept.parent,
+            bool(kept.on_first_use),
+            kept.created_at,
+            kept.last_used_at,
+            kept.expires_at,
+            *self._belongings(),
+            kept.incarnation,
+            kept.origin_events,
+        )
+        contract = kept.contract if kept.contract == self._contract else ""  # of several, with what follows
+        newest = kept.newest, kept.chain
+        stored = Stored(entry, number, base, contract, *newest, newest, since)
+        return stored, [at_once(measured(snapshot)) for snapshot in found.snapshots]
 
     def _begin_anew(
-        self, session: Session, head: Head, sandbox: Sandbox, left_out: LeftOut, holder: int
-    ) -> tuple[Kept, KeptState]:
+        self, session: Session, number: int, kept: Kept, sandbox: Sandbox, left_out: LeftOut, holder: int
+    ) -> KeptState:
         """Have a sandbox of which something was left out be stored as it is now, without history."""
-        number, newest, kept = head
-        written = store.write_state(session, number, capture(sandbox), kept.chain)
-        changes = [store.state_used(kept.state, is_used=False), store.state_used(written.id, is_used=True)]
+        now = capture(sandbox)
+        state = store.write_state(session, number, now.step, kept.chain, chunks_of(now))
+        changes = store.state_replaced(kept.state, state.id)
         for name in left_out.snapshots:
             changes += store.snapshot_ended(number, name)
-        kept = kept._replace(state=written.id, contract=self._contract)
-        store.commit(session, Batch(changes, [Head(number, newest, kept)], is_one=True), holder)
-        return kept, written
+        head = Head(number, kept.newest, kept._replace(state=state.id, contract=self._contract))
+        store.commit(session, Batch(changes, [head], is_one=True), holder)
+        return state
 
     def _reader(self, name: str | None, contract: str, keep: int = 0) -> Reader:
         rewrite = adopted(self._origin.secret, name or "", anew=False)

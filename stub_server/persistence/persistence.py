@@ -4,56 +4,47 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, suppress
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import TypeAlias
 
 import orjson
 
 from ..engine.sandbox import DEFAULT, Sandbox
+from ..files.pinned import Snapshot
 from ..files.state import WorldState, capture
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable
 from ..kernel.slices import Lane
 from ..worlds.entry import Entry
-from ..worlds.inbox import Inbox
 from ..worlds.keyring import keys_of
 from ..worlds.names import too_many
-from ..worlds.snapshots import Snapshot, Snapshots
 from . import store as sql
-from .commits import Change, Commits, Stored, again
-from .opening import Opened, Opener
+from .chunks import chunks_of
+from .commits import PAUSE, Change, Commits, Stored, again
+from .opening import Opener
 from .rows import Damage, KeptSnapshot, KeptState, StoreError
-from .store import Batch, Listed, Session, Store
+from .store import Batch, Listed, Session, Statement, Store
 
 MOST = 100_000  # sandboxes of a store
 CLOSING = 1.0  # seconds that long work which goes on gets when the server stops
-PAUSE = 0.5  # seconds between two looks whether a store that failed can be written again
 _DONE = object()
-R = TypeVar("R", bound=Refusal)
-T = TypeVar("T")
 log = logging.getLogger("stub_server")
 
-Belongings: TypeAlias = Callable[[], tuple[Inbox, Snapshots]]
-"""What a sandbox has beside its state, empty."""
-
-
-class Reserved(NamedTuple):
-    """A sandbox that is about to come: its number, its state, and its snapshots."""
-
-    number: int
-    state: KeptState
-    snapshots: tuple[KeptSnapshot, ...]
+Written: TypeAlias = tuple[int, Sequence[KeptState]]
+"""The number of a sandbox, and states of it to which nothing refers yet: its own, then those of its snapshots."""
 
 
 class Persistence(Commits):
     """One per server. Without a store it does nothing, and nothing is asked of it for a step."""
 
-    def __init__(self, store: Store | None, contract: str = "") -> None:
-        """`contract` stands for what records are held to: those that another one has passed are held to it anew."""
-        super().__init__(store, contract)
-        self._reserved: set[int] = set()  # sandboxes that are about to come
-        self._coming: set[int] = set()  # states that nothing refers to yet
+    def __init__(self, store: Store | None, contract: str = "", lane: Lane | None = None) -> None:
+        """`contract` stands for what records are held to: those that another one has passed are held to it anew.
+
+        What takes long is done beside the requests, in `lane`.
+        """
+        super().__init__(store, contract, lane or Lane())
+        self._writing: list[int] = []  # sandboxes of which states are written to which nothing refers yet
         self._ends: list[int] = []  # sandboxes that are no more, which the store is yet to be told
         self._untidy: set[int] = set()  # sandboxes that may have steps or states that nobody needs
         self.elsewhere: list[str] = []  # sandboxes that other servers had when this one started
@@ -61,7 +52,7 @@ class Persistence(Commits):
 
     # -- what was there before
 
-    def read(self, opener: Opener, belongings: Belongings, most: int) -> Iterator[Entry]:
+    def read(self, opener: Opener, most: int) -> Iterator[Entry]:
         """At most so many sandboxes of the store as they were; of a shared one the default alone. Raises StoreError."""
         if self._store is None:
             return
@@ -73,12 +64,12 @@ class Persistence(Commits):
                 raise StoreError(f"{self._store.name} cannot be read ({error}). {self._store.advice}") from None
             for name in names:
                 opened = self._open(session, name, opener)
-                if isinstance(opened, Opened):
-                    yield self._entry(opened, belongings)
-                elif opened is not None:
+                if isinstance(opened, str):
                     self.elsewhere.append(name)
+                elif opened is not None:
+                    yield self._entry(*opened)
 
-    async def open(self, name: str, opener: Opener, belongings: Belongings, lane: Lane) -> Entry | str | None:
+    async def open(self, name: str, opener: Opener) -> Entry | str | None:
         """A sandbox that is not in memory; the address of the server that has it; None where there is none.
 
         Raises Unavailable, and StoreError for one that is damaged.
@@ -86,10 +77,10 @@ class Persistence(Commits):
         if self._store is None:
             return None
         await self._end()
-        found = await self._beside(lane, lambda session: self._open(session, name, opener))
-        return self._entry(found, belongings) if isinstance(found, Opened) else found
+        found = await self._beside(lambda session: self._open(session, name, opener))
+        return self._entry(*found) if isinstance(found, tuple) else found
 
-    def _open(self, session: Session, name: str, opener: Opener) -> Opened | str | None:
+    def _open(self, session: Session, name: str, opener: Opener) -> tuple[Stored, list[Snapshot]] | str | None:
         assert self._store is not None
         where = f"{self._store.name}: the sandbox {name}"
         try:
@@ -108,121 +99,75 @@ class Persistence(Commits):
         except self._store.errors as error:
             raise StoreError(f"{where} cannot be read ({error}). {self._store.advice}") from None
 
-    def _entry(self, opened: Opened, belongings: Belongings) -> Entry:
-        kept = opened.kept
-        entry = Entry(
-            opened.sandbox,
-            kept.parent,
-            bool(kept.on_first_use),
-            kept.created_at,
-            kept.last_used_at,
-            kept.expires_at,
-            *belongings(),
-            kept.incarnation,
-            kept.origin_events,
-        )
-        for snapshot in opened.snapshots:
-            entry.snapshots.keep(snapshot)
-        newest = kept.newest, kept.chain
-        contract = kept.contract if kept.contract == self.contract else ""  # of several, with what follows
-        stored = Stored(entry, opened.number, opened.state, contract, *newest, newest, opened.since)
+    def _entry(self, stored: Stored, snapshots: Sequence[Snapshot]) -> Entry:
+        for snapshot in snapshots:
+            stored.entry.snapshots.keep(snapshot)
         self._follow(stored)
-        return entry
+        return stored.entry
 
     # -- sandboxes that come and go
 
-    async def prepare(self, sandbox: Sandbox, lane: Lane, snapshots: Sequence[Snapshot] = ()) -> Reserved | None:
-        """Write the state of a sandbox that nobody can reach yet, beside the requests. Raises Unavailable."""
+    @asynccontextmanager
+    async def written(self, sandbox: Sandbox, snapshots: Sequence[Snapshot] = ()) -> AsyncIterator[Written | None]:
+        """Write the state of a sandbox that nobody can reach yet, beside the requests. Raises Unavailable.
+
+        It goes again after the block, unless the sandbox has entered.
+        """
         if self._store is None:
-            return None
-        return await self._beside(lane, self._writing(sandbox, snapshots))
+            yield None
+        else:
+            async with self._written(_states(sandbox, snapshots)) as written:
+                yield written
 
-    def prepare_at_once(self, sandbox: Sandbox, snapshots: Sequence[Snapshot] = ()) -> Reserved | None:
-        """The same where nobody is served yet. Raises Unavailable."""
-        if self._store is None:
-            return None
-        return self._with_session(self._writing(sandbox, snapshots))
-
-    def _writing(self, sandbox: Sandbox, snapshots: Sequence[Snapshot]) -> Callable[[Session], Reserved]:
-        assert self._store is not None
-        holder = self._store.holder
-        state, pinned = capture(sandbox), [(snapshot, capture(snapshot.told.world)) for snapshot in snapshots]
-
-        def write(session: Session) -> Reserved:
-            if sql.count(session) >= MOST:
-                raise too_many(MOST, "store")
-            number = sql.reserve(session, state.step, holder)
-            self._reserved.add(number)
-            try:
-                written = sql.write_state(session, number, state, 0)
-                others = [self._told(told, sql.write_state(session, number, was, 0)) for told, was in pinned]
-            except BaseException:
-                self._reserved.discard(number)
-                self._untidy.add(number)
-                raise
-            return Reserved(number, written, tuple(others))
-
-        return write
-
-    def _told(self, snapshot: Snapshot, state: KeptState) -> KeptSnapshot:
-        name, description, now, created_at, _ = snapshot.told
-        return KeptSnapshot(name, orjson.dumps(description).decode(), now, created_at, self.contract, state.id)
-
-    def discard(self, reserved: Reserved | None) -> None:
-        """The sandbox is not wanted after all, unless it was entered."""
-        if reserved is not None and reserved.number in self._reserved:
-            self._reserved.discard(reserved.number)
-            self._tidy_soon(reserved.number)
-
-    async def enter(self, entry: Entry, reserved: Reserved | None) -> bool:
+    async def enter(self, entry: Entry, written: Written | None, snapshots: Sequence[Snapshot] = ()) -> bool:
         """Store a sandbox from now on, in place of the one of its name; False where another server has that.
 
         Raises Unavailable.
         """
-        if reserved is not None:
+        if written is not None:
             await self._end()
             before = self._stored.get(entry.world.name)
-            change = self._entering(entry, reserved, before)
+            stored, changes = self._entering(entry, written, snapshots)
+            change = Change([sql.ended(before.number), *changes] if before else changes, stored)
             await self._changed(change)
             if change.is_taken:
                 return False
-            self._entered(change.stored, before)
+            if before is not None:
+                self._tidy_soon(before.number)
+            self._follow(stored)
         return True
 
-    def enter_at_once(self, entry: Entry, reserved: Reserved | None) -> None:
-        """The same where nobody is served yet. Raises Unavailable."""
-        if reserved is not None:
-            change = self._entering(entry, reserved, None)
-            self._pending.changes.append(change)
-            self._commit_at_once()
-            self._entered(change.stored, None)
+    def begin(self, entry: Entry, snapshots: Sequence[Snapshot] = ()) -> None:
+        """Store the sandbox that a new store begins with, while nobody is served yet. Raises Unavailable."""
+        if self._store is not None:
+            states, holder = _states(entry.world, snapshots), self._store.holder
+            written = self._with_session(lambda session: self._write(session, states, []))
+            stored, changes = self._entering(entry, written, snapshots)
+            batch = self._batch_of(Change(changes, stored))
+            self._with_session(lambda session: sql.commit(session, batch, holder))
+            self._follow(stored)
 
-    def _entering(self, entry: Entry, reserved: Reserved, before: Stored | None) -> Change:
-        number, state, snapshots = reserved
-        changes = [] if before is None else [sql.ended(before.number)]
-        changes += sql.entered(number, entry.world.name, state.id)
+    def _entering(
+        self, entry: Entry, written: Written, snapshots: Sequence[Snapshot]
+    ) -> tuple[Stored, list[Statement]]:
+        number, (state, *others) = written
+        changes = sql.entered(number, entry.world.name, state.id)
         changes += [sql.key_entered(key, number) for key in keys_of(entry.world)]
-        for kept in snapshots:
-            changes += sql.snapshot_entered(number, kept)
-        return Change(changes, Stored(entry, number, state, self.contract, state.step, 0, (state.step, 0)))
+        for snapshot, other in zip(snapshots, others, strict=True):
+            changes += sql.snapshot_entered(number, self._told(snapshot, other))
+        return Stored(entry, number, state, self.contract, state.step, 0, (state.step, 0)), changes
 
-    def _entered(self, stored: Stored | None, before: Stored | None) -> None:
-        assert stored is not None
-        self._reserved.discard(stored.number)
-        if before is not None:
-            self._tidy_soon(before.number)
-        self._follow(stored)
+    def _told(self, snapshot: Snapshot, state: KeptState) -> KeptSnapshot:
+        told = orjson.dumps(snapshot.description).decode()
+        return KeptSnapshot(snapshot.name, told, snapshot.now, snapshot.created_at, self.contract, state.id)
 
     async def leave(self, name: str) -> None:
-        """Store a sandbox no longer. Raises Unavailable."""
+        """Have the store know that a sandbox is no more. Raises Unavailable."""
         if name in self._stored:
-            number = self._stored[name].number
-            await self._changed(Change([sql.ended(number)]))
-            self._stored.pop(name, None)
-            self._tidy_soon(number)
+            await self._changed(Change([sql.ended(self._stored[name].number)]))
 
     def leave_soon(self, name: str) -> None:
-        """The same for one that nobody waits for."""
+        """Store a sandbox no longer; nobody waits until the store knows."""
         stored = self._stored.pop(name, None)
         if stored is not None:
             self._ends.append(stored.number)
@@ -292,21 +237,21 @@ class Persistence(Commits):
         if stored is not None and self._store is not None:
             await self._changed(Change([sql.released(stored.number, self._store.holder)]))
 
-    async def sandbox_of(self, key: str, lane: Lane) -> str | None:
+    async def sandbox_of(self, key: str) -> str | None:
         """The name of the sandbox that an API key is of. Raises Unavailable."""
-        return await self._beside(lane, lambda session: sql.sandbox_with(session, key))
+        return await self._beside(lambda session: sql.sandbox_with(session, key))
 
-    async def has(self, name: str, lane: Lane) -> bool:
+    async def has(self, name: str) -> bool:
         """Whether there is a sandbox of a name in the store. Raises Unavailable."""
         await self._end()
         found = "select 1 from sandboxes where name = ? and (expires_at is null or expires_at > ?)"
-        return bool(await self._beside(lane, lambda session: session.run(found, name, wall_ms())))
+        return bool(await self._beside(lambda session: session.run(found, name, wall_ms())))
 
-    async def listed(self, lane: Lane) -> list[Listed]:
+    async def listed(self) -> list[Listed]:
         """Every sandbox of the store, in the order in which they were made. Raises Unavailable."""
-        return [] if self._store is None else await self._beside(lane, sql.listed)
+        return [] if self._store is None else await self._beside(sql.listed)
 
-    async def looked(self, now: int, lane: Lane) -> tuple[int, list[str]]:
+    async def looked(self, now: int) -> tuple[int, list[str]]:
         """How many sandboxes the store has, and some that have something due at an instant (ms) and are in no memory.
 
         Raises Unavailable.
@@ -314,22 +259,22 @@ class Persistence(Commits):
         store = self._store
         if store is None:
             return 0, []
-        count, due = await self._beside(lane, lambda session: (sql.count(session), store.due(now, session)))
+        count, due = await self._beside(lambda session: (sql.count(session), store.due(now, session)))
         return count, [name for name in due if name not in self._stored]
 
     # -- snapshots
 
-    async def keep_snapshot(self, entry: Entry, snapshot: Snapshot, lane: Lane) -> bool:
+    async def keep_snapshot(self, entry: Entry, snapshot: Snapshot) -> bool:
         """Store a snapshot in place of the one of its name; False when the sandbox is gone by then.
 
         Raises Conflict where there is no room, and Unavailable.
         """
         stored = self._stored.get(entry.world.name)
         if stored is not None:
-            async with self._written(stored, capture(snapshot.told.world), 0, lane) as written:
+            async with self._written([capture(snapshot.pinned)], stored.number) as (number, (state,)):
                 if not entry.world.is_gone:
                     entry.snapshots.check_room(snapshot.name, snapshot.size)
-                    await self._changed(Change(sql.snapshot_entered(stored.number, self._told(snapshot, written))))
+                    await self._changed(Change(sql.snapshot_entered(number, self._told(snapshot, state))))
         if entry.world.is_gone:
             return False
         entry.snapshots.keep(snapshot)
@@ -344,12 +289,11 @@ class Persistence(Commits):
 
     # -- beside the requests: whole states, and what nobody needs any more
 
-    def start(self, lane: Lane) -> None:
-        """Begin to commit beside the requests, on the event loop that runs."""
+    def start(self) -> None:
+        """Begin to tidy beside the requests, on the event loop that runs."""
         if self._store is not None:
-            self._lane = lane
             self._store.start(self._lose_all)
-            self._tending = asyncio.create_task(self._tend(lane))
+            self._tending = asyncio.create_task(self._tend())
             self._wake.set()
 
     async def stop(self) -> None:
@@ -357,39 +301,36 @@ class Persistence(Commits):
         if self._tending is not None:
             self._tending.cancel()
             await asyncio.gather(self._tending, return_exceptions=True)
-        if self._committing is not None and self.failure is None:
-            await self._committing
+        if self._store is not None and self.failure is None:
+            self._pending.touched |= {stored.number: stored for stored in self._stored.values()}
+            self._pending.changes.append(Change([sql.ended(number) for number in self._ends]))
+            self._commit_soon()
+        while self._committing is not None and self.failure is None:
+            await asyncio.wait((self._committing,), timeout=PAUSE)
+        if self._committing is not None:
+            self._committing.cancel()
         session, self._session = self._session, None
-        if session is not None and self._lane is not None:
+        if session is not None:
             with suppress(TimeoutError):  # its thread may still be within a transaction
                 await asyncio.wait_for(self._lane.beside(session.close), CLOSING)
         self.close()
 
     def close(self) -> None:
-        """The same outside of an event loop."""
-        store, self._lane = self._store, None
-        if store is None:
-            return
-        if self._committing is not None:
-            self._committing.cancel()
-        for stored in self._stored.values():
-            self._pending.touched[stored.number] = stored
-            stored.entry.world.log.writer = stored.entry.world.log.stored = None
-        self._pending.changes += [Change([sql.ended(number)]) for number in self._ends]
-        if self.failure is None:
-            with suppress(Unavailable):
-                self._commit_at_once()
-        if self._session is not None:
-            self._session.close()
-        self._stored.clear()
-        store.close()
-        self._store = None
+        """Let the store go as it is."""
+        store, self._store = self._store, None
+        if store is not None:
+            for stored in self._stored.values():
+                stored.entry.world.log.writer = stored.entry.world.log.stored = None
+            self._stored.clear()
+            if self._session is not None:
+                self._session.close()
+            store.close()
 
     def _tidy_soon(self, number: int) -> None:
         self._untidy.add(number)
         self._wake.set()
 
-    async def _tend(self, lane: Lane) -> None:
+    async def _tend(self) -> None:
         has_failed = False
         while True:
             await self._wake.wait()
@@ -398,9 +339,9 @@ class Persistence(Commits):
                 for name in sorted(self._due):
                     self._due.discard(name)
                     if name in self._stored:
-                        await self._rewrite(self._stored[name], lane)
+                        await self._rewrite(self._stored[name])
                 await self._end()
-                await self._tidy(lane)
+                await self._tidy()
                 has_failed = False
             except Unavailable as error:
                 if not has_failed:
@@ -409,16 +350,14 @@ class Persistence(Commits):
                 await asyncio.sleep(PAUSE)
                 self._wake.set()
 
-    async def _rewrite(self, stored: Stored, lane: Lane) -> None:
+    async def _rewrite(self, stored: Stored) -> None:
         """Have a sandbox be opened from the state that it has now."""
         sandbox, size, chain, undone_at = stored.entry.world, stored.size, stored.chain, stored.entry.world.undone_at
-        async with self._written(stored, capture(sandbox), chain, lane) as written:
-            self._check_written()
+        async with self._written([capture(sandbox)], stored.number, chain) as (_, (state,)):
             if self._stored.get(sandbox.name) is stored and sandbox.undone_at == undone_at:
-                changes = [sql.state_used(stored.state.id, is_used=False), sql.state_used(written.id, is_used=True)]
                 contract = stored.contract
                 try:
-                    await self._changed(Change(changes, stored, written))
+                    await self._changed(Change(sql.state_replaced(stored.state.id, state.id), stored, state))
                 except Refusal:
                     stored.contract = contract
                     if self._stored.get(sandbox.name) is stored:  # else it is no more
@@ -426,34 +365,55 @@ class Persistence(Commits):
                 stored.size -= size
 
     @asynccontextmanager
-    async def _written(self, stored: Stored, state: WorldState, chain: int, lane: Lane) -> AsyncIterator[KeptState]:
-        """Write a state of a sandbox beside the requests. If nothing refers to it after the block, it goes again."""
-        numbers = []
+    async def _written(
+        self, states: Sequence[WorldState], number: int | None = None, chain: int = 0
+    ) -> AsyncIterator[Written]:
+        """Write states of a sandbox beside the requests; without a number it is one that is about to come.
 
-        def write(session: Session) -> KeptState:
-            written = sql.write_state(session, stored.number, state, chain)
-            numbers.append(written.id)
-            self._coming.add(written.id)
-            return written
-
+        What nothing refers to after the block goes again.
+        """
+        begun: list[int] = []
         try:
-            yield await self._beside(lane, write)
+            yield await self._beside(lambda session: self._write(session, states, begun, number, chain))
         finally:
-            self._coming.difference_update(numbers)
-            self._tidy_soon(stored.number)
+            for written in begun:
+                self._writing.remove(written)
+                if number is not None or all(stored.number != written for stored in self._stored.values()):
+                    self._tidy_soon(written)
 
-    async def _tidy(self, lane: Lane) -> None:
+    def _write(
+        self,
+        session: Session,
+        states: Sequence[WorldState],
+        begun: list[int],
+        number: int | None = None,
+        chain: int = 0,
+    ) -> Written:
+        assert self._store is not None
+        if number is None:
+            if sql.count(session) >= MOST:
+                raise too_many(MOST, "store")
+            number = sql.reserve(session, states[0].step, self._store.holder)
+        begun.append(number)
+        self._writing.append(number)
+        return number, [sql.write_state(session, number, state.step, chain, chunks_of(state)) for state in states]
+
+    async def _tidy(self) -> None:
         numbers, self._untidy = sorted(self._untidy), set()
         work: Iterator[None] | None = None
 
         def go_on(session: Session) -> bool:
             nonlocal work
-            work = work or sql.tidying(session, numbers, self._reserved, self._coming)
+            work = work or sql.tidying(session, numbers, self._writing)
             return next(work, _DONE) is _DONE
 
         try:
-            while not await self._beside(lane, go_on):
+            while not await self._beside(go_on):
                 pass
         except Unavailable:
             self._untidy |= set(numbers)
             raise
+
+
+def _states(sandbox: Sandbox, snapshots: Sequence[Snapshot]) -> list[WorldState]:
+    return [capture(each) for each in (sandbox, *(snapshot.pinned for snapshot in snapshots))]

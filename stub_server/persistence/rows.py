@@ -54,10 +54,6 @@ class Damage(StoreError):
     """Something in a store is not as it was written, or is not there."""
 
 
-class Unwritten(Exception):
-    """The store takes no changes, with the reason. Whether what was to be written is there, it must be asked."""
-
-
 class Kept(NamedTuple):
     """What is stored of a sandbox beside its state. Times are ms of the machine.
 

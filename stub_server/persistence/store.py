@@ -10,10 +10,9 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from ..files.state import WorldState
 from ..kernel.clock import wall_ms
 from ..version import __version__
-from .chunks import chunks_of, packed, unpacked
+from .chunks import packed, unpacked
 from .rows import (
     FORMAT,
     STEPS,
@@ -363,22 +362,11 @@ def reserve(session: Session, step: int, holder: int) -> int:
     return int(number)
 
 
-def begin_state(session: Session, sandbox: int, step: int, chain: int) -> KeptState:
-    """A state without chunks, which nothing refers to yet."""
+def write_state(session: Session, sandbox: int, step: int, chain: int, chunks: Iterable[bytes]) -> KeptState:
+    """Write the state of a sandbox after a step, which nothing refers to yet."""
     statement = "insert into states (sandbox, is_used, step, chain, size, sum) values (?, 0, ?, ?, 0, 0) returning id"
     ((number,),) = session.run(statement, sandbox, step, chain)
-    return KeptState(number, step, chain, 0)
-
-
-def write_state(session: Session, sandbox: int, state: WorldState, chain: int) -> KeptState:
-    """Write a state that nothing refers to yet."""
-    return write_chunks(session, sandbox, begin_state(session, sandbox, state.step, chain), chunks_of(state))
-
-
-def write_chunks(session: Session, sandbox: int, begun: KeptState, chunks: Iterable[bytes]) -> KeptState:
-    """Write the chunks of a state whose row is there."""
-    number, step, chain, size = begun
-    digests = []
+    size, digests = 0, []
     for place, chunk in enumerate(chunks):
         digest = digest_of(chunk)
         # Outside of the transaction: nobody waits for a whole chunk to be compressed.
@@ -425,7 +413,7 @@ def entered(number: int, name: str, state: int) -> list[Statement]:
     return [
         (expired, (name, wall_ms())),
         ("update sandboxes set name = ? where id = ?", (name, number)),
-        state_used(state, is_used=True),
+        state_used(state),
     ]
 
 
@@ -443,9 +431,14 @@ def key_entered(key: str, sandbox: int) -> Statement:
     return statement, (key, sandbox)
 
 
-def state_used(number: int, *, is_used: bool) -> Statement:
-    """Something refers to a state, or nothing does any more."""
-    return "update states set is_used = ? where id = ?", (int(is_used), number)
+def state_used(number: int) -> Statement:
+    """Something refers to a state."""
+    return "update states set is_used = 1 where id = ?", (number,)
+
+
+def state_replaced(before: int, number: int) -> list[Statement]:
+    """What referred to a state refers to another one."""
+    return [("update states set is_used = 0 where id = ?", (before,)), state_used(number)]
 
 
 def snapshot_ended(sandbox: int, name: str) -> list[Statement]:
@@ -464,44 +457,35 @@ def snapshot_entered(sandbox: int, kept: KeptSnapshot) -> list[Statement]:
     return [
         *snapshot_ended(sandbox, kept.name),
         (statement, (sandbox, *kept, sum_of(*kept))),
-        state_used(kept.state, is_used=True),
+        state_used(kept.state),
     ]
 
 
 # -- what nobody needs any more
 
 
-def tidying(
-    session: Session, numbers: Iterable[int], sandboxes: Collection[int], states: Collection[int]
-) -> Iterator[None]:
+def tidying(session: Session, numbers: Iterable[int], writing: Collection[int]) -> Iterator[None]:
     """Delete what some sandboxes do not refer to any more, with a pause after each lot of it.
 
-    `sandboxes` and `states` have the numbers of those that are about to come.
+    Of those that are among `writing`, states are written to which nothing refers yet.
     """
     for number in numbers:
-        found = session.run("select name, state from sandboxes where id = ?", number)
-        if not found or (found[0][0] is None and number in sandboxes):
-            continue
-        is_ended = found[0][0] is None
-        ((last,),) = session.run("select coalesce(max(step), 0) from states where id = ?", found[0][1])
-        first, last = place_of(number, 0), place_of(number, (1 << STEPS) - 1 if is_ended else last)
+        base = "select coalesce((select step from states where states.id = state), 0) from sandboxes where id = ? "
+        found = session.run(f"{base} and name is not null", number)
+        first, last = place_of(number, 0), place_of(number, found[0][0] if found else (1 << STEPS) - 1)
         some = "select place from steps where place >= ? and place <= ? order by place limit ?"
         while rows := session.run(some, first, last, LOT):
             session.run("delete from steps where place >= ? and place <= ?", first, rows[-1][0])
             yield
-        if is_ended:
-            with session.transaction():
-                for table, column in (
-                    ("snapshots", "sandbox"),
-                    ("states", "sandbox"),
-                    ("credentials", "sandbox"),
-                    ("sandboxes", "id"),
-                ):
-                    session.run(f"delete from {table} where {column} = ?", number)  # noqa: S608
+        if number in writing:
+            continue
+        if found:
+            session.run("delete from states where sandbox = ? and is_used = 0", number)
         else:
-            for (state,) in session.run("select id from states where sandbox = ? and is_used = 0", number):
-                if state not in states:  # or has come to be in use meanwhile
-                    session.run("delete from states where id = ? and is_used = 0", state)
+            with session.transaction():
+                session.run("delete from sandboxes where id = ?", number)
+                for table in ("snapshots", "states", "credentials"):
+                    session.run(f"delete from {table} where sandbox = ?", number)  # noqa: S608
         yield
     unused = "select digest from chunks where digest not in (select digest from state_chunks) limit 16"
     while session.run(unused):

@@ -21,7 +21,7 @@ import orjson
 
 from . import store
 from .chunks import grouped
-from .rows import Damage, Kept, KeptSnapshot, KeptState, StoreError, chained, checked, place_of, sum_of
+from .rows import Damage, Kept, KeptSnapshot, StoreError, chained, checked, place_of, sum_of
 from .sqlite import DATABASE, NEWEST, SqliteSession, check_whole, locked, made, opening
 from .store import Batch, Head
 
@@ -119,10 +119,11 @@ def _write(file: Path, found: Iterator[Whole | str]) -> None:
 
 def _enter(session: SqliteSession, whole: Whole) -> None:
     number = store.reserve(session, whole.step, 0)
-    state = _state(session, number, whole.step, whole.lines)
+    state = store.write_state(session, number, whole.step, 0, grouped(whole.lines))
     changes = store.entered(number, whole.kept.name or "", state.id)
     for pinned, step, lines in whole.snapshots:
-        changes += store.snapshot_entered(number, pinned._replace(state=_state(session, number, step, lines).id))
+        told = store.write_state(session, number, step, 0, grouped(lines))
+        changes += store.snapshot_entered(number, pinned._replace(state=told.id))
     newest, chain = whole.step, 0
     steps = []
     for line in whole.steps:
@@ -130,10 +131,6 @@ def _enter(session: SqliteSession, whole: Whole) -> None:
         steps.append((place_of(number, newest), line, chain))
     kept = whole.kept._replace(newest=newest, chain=chain, state=state.id)
     store.commit(session, Batch(changes, [Head(number, whole.step, kept)], steps), 0)
-
-
-def _state(session: SqliteSession, sandbox: int, step: int, lines: Iterable[bytes]) -> KeptState:
-    return store.write_chunks(session, sandbox, store.begin_state(session, sandbox, step, 0), grouped(lines))
 
 
 # -- a damaged directory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 
 from ..engine.sandbox import DEFAULT, Sandbox
@@ -11,7 +11,6 @@ from ..kernel.globs import glob
 from ..kernel.problem import Conflict, Missing, detail
 from ..persistence.persistence import Persistence
 from .entry import Entry
-from .inbox import Inbox
 from .keyring import Keyring
 from .names import folded, made_up, too_many
 
@@ -50,10 +49,6 @@ class Entries:
             raise Missing(f"There is no sandbox {name[:63]}.", code="sandbox_not_found")
         return entry
 
-    def inbox(self, world: Sandbox) -> Inbox:
-        """What has arrived for a world. Raises Missing when it was dropped meanwhile."""
-        return self.entry(world.name).inbox
-
     def entries(self, pattern: str = "*") -> list[Entry]:
         """The worlds whose name matches a glob, in which capitals mean the same; those made last first."""
         for entry in list(self._entries.values()):
@@ -67,10 +62,6 @@ class Entries:
         if world is None or world.store.api_keys.holder(unique, value) not in world.seeded_keys:
             return None
         return world.name
-
-    def names(self) -> Iterator[str]:
-        """The names of the worlds that exist."""
-        return iter(list(self._entries))
 
     def worlds(self) -> list[Sandbox]:
         """The worlds that exist."""
@@ -121,7 +112,8 @@ class Entries:
         entry.world.log.close()
         entry.world.journal.clear()
         self._bell(entry.world)
-        entry.clear()
+        entry.inbox.clear()
+        entry.snapshots.clear()
         self.keyring.forget(entry.world.name)
 
     def _has_expired(self, entry: Entry) -> bool:

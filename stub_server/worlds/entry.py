@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from ..delivery.inbox import Inbox
 from ..engine.rules import Rules
 from ..engine.sandbox import Sandbox
 from ..seeding.world import Seeding
-from .inbox import Inbox
 from .snapshots import Snapshots
 
 
@@ -51,8 +51,3 @@ class Entry:
     origin_events: int
     turn: int = 0  # when it was last used, finer than the clock
     born: int = 0  # its turn when it was made
-
-    def clear(self) -> None:
-        """The world goes: forget what was kept for it."""
-        self.inbox.clear()
-        self.snapshots.clear()

@@ -48,7 +48,7 @@ class Residence:
             return name
         name, until = self._keys.get(key, (None, 0.0))
         if until < monotonic():
-            name = await self._persistence.sandbox_of(key, self._sandboxes.lane)
+            name = await self._persistence.sandbox_of(key)
             if len(self._keys) >= MOST:
                 self._keys.clear()
             self._keys[key] = name, monotonic() + REMEMBERED
@@ -72,7 +72,7 @@ class Residence:
                 return found
             sandboxes = self._sandboxes
             try:
-                opened = await self._persistence.open(name, sandboxes.opener, sandboxes.belongings, sandboxes.lane)
+                opened = await self._persistence.open(name, sandboxes.opener)
             except StoreError as error:
                 log.error("%s", error)
                 raise unwritten(f"the sandbox {name} cannot be opened") from None
@@ -138,7 +138,7 @@ class Residence:
         while True:
             await asyncio.sleep(SCAN)
             try:
-                self.known, due = await self._persistence.looked(wall_ms(), self._sandboxes.lane)
+                self.known, due = await self._persistence.looked(wall_ms())
                 for name in due:
                     await self.locate(name)
             except Refusal as error:

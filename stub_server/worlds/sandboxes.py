@@ -1,42 +1,48 @@
-"""The worlds of one server: made by name or by request, forked, reset, and put in place of each other."""
+"""The sandboxes of one server: made by name or by request, forked, reset, and put in place of each other."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from threading import Event
+from typing import NamedTuple, TypeVar
 
+from ..delivery.inbox import MOST_BYTES_IN_ALL, Inbox
 from ..engine.journal import MOST_BYTES_IN_ALL as MOST_JOURNAL_BYTES
 from ..engine.log import Budget
 from ..engine.past import state_at
 from ..engine.rules import SandboxSettings
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
+from ..engine.scheduler import ticking
 from ..files.admitting import LeftOut
 from ..files.carrying import Customs
 from ..files.package import BadFile
+from ..files.pinned import Snapshot
 from ..files.requests import traces_of
 from ..kernel.clock import SECOND, wall_ms
 from ..kernel.globs import glob
 from ..kernel.problem import Conflict, Missing, Refusal, detail, gone
 from ..kernel.record import Body
-from ..kernel.slices import Lane
+from ..kernel.slices import Lane, at_once
 from ..kernel.text import nearest
+from ..persistence.commits import records_of
 from ..persistence.opening import Opener
-from ..persistence.persistence import Persistence, Reserved
+from ..persistence.persistence import Persistence, Written
 from ..persistence.store import Listed
 from ..scenarios.scenario import known_scenarios
 from ..seeding.own_keys import derive_keys
 from .entries import MOST, Entries, taken
 from .entry import Entry, Origin
-from .inbox import MOST_BYTES_IN_ALL, Inbox
 from .making import Maker
 from .names import NAMING, folded, is_name
 from .residence import Residence
 from .snapshots import MOST_BYTES_IN_ALL as MOST_SNAPSHOT_BYTES
-from .snapshots import Snapshot, Snapshots, snapshot_of
+from .snapshots import Snapshots, measured
+
+T = TypeVar("T")
 
 
 class Replaced(NamedTuple):
@@ -68,18 +74,17 @@ class Sandboxes(Entries):
         `lane`. `persistence` has the sandboxes of an earlier process; `restored` reads a file that the default one
         begins with, unless it is there from earlier. Raises StoreError, BadFile, ScenarioError.
         """
-        super().__init__(bell, persistence or Persistence(None))
-        self.origin, self.scenario, self.seed, self._open = origin, origin.scenario, origin.seed, open_names
         self.lane = lane or Lane()
+        super().__init__(bell, persistence or Persistence(None, "", self.lane))
+        self.origin, self.scenario, self.seed, self._open = origin, origin.scenario, origin.seed, open_names
         self._started, self._begun = wall_ms(), 0
         self._for_inboxes, self._for_snapshots = Budget(MOST_BYTES_IN_ALL), Budget(MOST_SNAPSHOT_BYTES)
         self.maker = Maker(origin, Budget(), Budget(MOST_JOURNAL_BYTES), self.lane)
         self._customs = Customs(origin.seeding.fixtures, origin.secret, origin.rules)
         self._changing = asyncio.Lock()  # of what comes, goes and is replaced: each looks what there is, and waits
         self.residence: Residence | None = None  # set with a store, which may have more sandboxes than are in memory
-        self.opener = Opener(self.maker, origin, self.persistence.contract)
-        found = self.persistence.read(self.opener, self.belongings, MOST)
-        for entry in sorted(found, key=lambda entry: entry.created_at):
+        self.opener = Opener(self.maker, origin, self.persistence.contract, self.belongings)
+        for entry in sorted(self.persistence.read(self.opener, MOST), key=lambda entry: entry.created_at):
             self.put(entry)
         for entry in sorted(self._entries.values(), key=lambda entry: entry.last_used_at):
             entry.turn = next(self._turns)
@@ -97,7 +102,7 @@ class Sandboxes(Entries):
         if DEFAULT in self.persistence.elsewhere:
             self.default = world  # here it is a stand-in: what is refused before a sandbox is chosen is journaled in it
             return
-        self.persistence.enter_at_once(entry, self.persistence.prepare_at_once(world, snapshots))
+        self.persistence.begin(entry, snapshots)
         self.put(entry)
         _fill(entry, snapshots)
 
@@ -122,7 +127,7 @@ class Sandboxes(Entries):
             here, now, pattern = {entry.world.name for entry in self.entries()}, wall_ms(), folded(pattern)
             found += [
                 told
-                for told in await self.persistence.listed(self.lane)
+                for told in await self.persistence.listed()
                 if told.name not in here and glob(pattern, told.name) and (told.expires_at or now + 1) > now
             ]
             found.sort(key=lambda each: each.created_at, reverse=True)
@@ -146,7 +151,7 @@ class Sandboxes(Entries):
         if is_name(name) is None:
             raise Missing(f"The name of a sandbox has {NAMING}.", code="sandbox_not_found")
         if not (self._open and creates):
-            similar = nearest(name, [*self.names()]) if suggests else None
+            similar = nearest(name, [*self._entries]) if suggests else None
             hint = f" Did you mean {similar}?" if similar else ""
             how = (
                 f"GET /s/{name}/_sandbox/credentials creates it."
@@ -161,24 +166,15 @@ class Sandboxes(Entries):
 
     async def let_in(self, meant: Sandbox) -> Sandbox:
         """A world that is meant, or the one that somebody else has let in under its name meanwhile. Raises Missing."""
-        name = meant.name
-        world = self.choose(name)
+        world = self.choose(meant.name)
         if world is not None:
             return world
         try:
             await self.ensure_room()
-            reserved = await self.persistence.prepare(meant, self.lane)
-            async with self._changing:
-                try:
-                    world = self.choose(name)
-                    if world is not None:
-                        return world
-                    await self.ensure_room()
-                    return (await self._enter(meant, None, reserved, mentioned=True)).world
-                finally:
-                    self.persistence.discard(reserved)
+            async with self.persistence.written(meant) as written, self._changing:
+                return self.choose(meant.name) or (await self._enter(meant, None, written, mentioned=True)).world
         except Conflict as error:
-            raise _none(name, error) from None
+            raise _none(meant.name, error) from None
 
     async def create(
         self,
@@ -194,7 +190,6 @@ class Sandboxes(Entries):
         `settings` are those that differ from the server's.
         """
         name = await self._new_name(name, "world")
-        await self.ensure_room()
         world = await self.maker.begin(name, scenario or self.scenario, self.seed if seed is None else seed, now)
         _begin_with(world, world.settings, settings)
         return await self._admit(world, None, ttl)
@@ -208,7 +203,6 @@ class Sandboxes(Entries):
         """
         origin = (await self._present(parent)).world
         name = await self._new_name(name, "fork")
-        await self.ensure_room()
         undone_at = origin.undone_at
         if step is None:
             world = origin.fork(name)
@@ -234,22 +228,18 @@ class Sandboxes(Entries):
             self.make_room()
 
     async def _new_name(self, name: str | None, prefix: str) -> str:
-        """A name as it was asked for, or a new one. Raises Conflict for one that is taken, Unavailable."""
+        """A name as it was asked for, or a new one, and room for it. Raises Conflict, also for a name that is taken."""
         free = self.free_name(name, prefix)
-        if name is not None and self.residence is not None and await self.persistence.has(free, self.lane):
+        if name is not None and self.residence is not None and await self.persistence.has(free):
             raise taken(free)
+        await self.ensure_room()
         return free
 
     async def _admit(self, world: Sandbox, parent: str | None, ttl: int | None) -> Entry:
         """Let a world in for which there was a name and room, and may be still. Raises Conflict."""
-        reserved = await self.persistence.prepare(world, self.lane)
-        async with self._changing:
-            try:
-                self.free_name(world.name, "")
-                await self.ensure_room()
-                return await self._enter(world, parent, reserved, ttl=ttl)
-            finally:
-                self.persistence.discard(reserved)
+        async with self.persistence.written(world) as written, self._changing:
+            self.free_name(world.name, "")
+            return await self._enter(world, parent, written, ttl=ttl)
 
     # -- one in place of another
 
@@ -286,9 +276,8 @@ class Sandboxes(Entries):
         if deliver:
             world.speak()
         old, keeps = self.entry(name).world, not len(world.journal)
-        records = sum(sum(store.counts().values()) for store in old.stores.values())
         requests = sum(not trace.is_control for trace in old.journal)
-        replaced = Replaced(old.log.number, records, old.clock.now, requests, keeps)
+        replaced = Replaced(old.log.number, records_of(old), old.clock.now, requests, keeps)
         return await self._replace(name, world, snapshots, keeps_journal=keeps), replaced, left_out
 
     async def put_in_place(self, name: str, scenario: str, seed: int, fill: Callable[[Sandbox], None]) -> Sandbox:
@@ -303,18 +292,14 @@ class Sandboxes(Entries):
         self, name: str, world: Sandbox, brought: Sequence[Snapshot] = (), *, keeps_journal: bool = False
     ) -> Entry:
         """Have another world of the same name, with the snapshots that it brings. Raises Missing, BadFile."""
-        reserved = await self.persistence.prepare(world, self.lane, brought)
-        async with self._changing:
-            try:
-                before = await self._present(name)
-                _check_room(before.snapshots, brought)
-                inbox, snapshots = self.belongings()
-                entry = replace(before, world=world, parent=None, inbox=inbox, snapshots=snapshots)
-                self._name_events(entry)
-                if not await self.persistence.enter(entry, reserved):
-                    raise gone()
-            finally:
-                self.persistence.discard(reserved)
+        async with self.persistence.written(world, brought) as written, self._changing:
+            before = await self._present(name)
+            _check_room(before.snapshots, brought)
+            inbox, snapshots = self.belongings()
+            entry = replace(before, world=world, parent=None, inbox=inbox, snapshots=snapshots)
+            self._name_events(entry)
+            if not await self.persistence.enter(entry, written, brought):
+                raise gone()
             if keeps_journal:
                 world.journal, before.world.journal = before.world.journal, world.journal
                 for trace in world.journal:
@@ -334,6 +319,36 @@ class Sandboxes(Entries):
             await self.persistence.leave(name)
             self.forget(name)
 
+    # -- time
+
+    async def go_back(self, world: Sandbox, work: Generator[None, None, T]) -> tuple[Entry, T]:
+        """Do what has a sandbox be in an earlier state, in slices; whoever follows its events is told.
+
+        Answers its entry, and what the work answers.
+        """
+        entry = self.entry(world.name)
+        done = await self.lane.in_line(work)
+        self._name_events(entry)
+        self.persistence.note_soon(entry)
+        if world.bell is not None:
+            world.bell(world)
+        return entry, done
+
+    async def catch_up(self, closing: Event) -> None:
+        """Do what fell due while no server ran, each job at its own instant, until this one is `closing`.
+
+        Attempts to deliver are the courier's.
+        """
+
+        def work() -> Generator[None, None, None]:
+            for world in self.worlds():
+                for _ in ticking(world, world.clock.read()):
+                    if closing.is_set():
+                        return
+                    yield
+
+        await self.lane.in_slices(work())
+
     # -- snapshots
 
     async def keep_snapshot(self, entry: Entry, snapshot: Snapshot) -> bool:
@@ -342,7 +357,7 @@ class Sandboxes(Entries):
         Raises Conflict where there is no room, and Unavailable.
         """
         async with self._changing:
-            return await self.persistence.keep_snapshot(entry, snapshot, self.lane)
+            return await self.persistence.keep_snapshot(entry, snapshot)
 
     async def drop_snapshot(self, name: str, snapshot: str) -> None:
         """Delete a snapshot. Raises Missing, Unavailable."""
@@ -367,7 +382,7 @@ class Sandboxes(Entries):
                 trace.is_of_another = trace.before > world.log.number  # of a file without the steps since
                 world.journal.append(trace)
             world.held = SILENT
-            return world, [snapshot_of(told) for told in pinned], left_out
+            return world, [at_once(measured(snapshot)) for snapshot in pinned], left_out
 
         return admitted
 
@@ -375,13 +390,14 @@ class Sandboxes(Entries):
         self,
         world: Sandbox,
         parent: str | None,
-        reserved: Reserved | None,
+        written: Written | None,
         *,
         mentioned: bool = False,
         ttl: int | None = None,
     ) -> Entry:
+        await self.ensure_room()
         entry = self._entry(world, parent, mentioned=mentioned, ttl=ttl)
-        if not await self.persistence.enter(entry, reserved):
+        if not await self.persistence.enter(entry, written):
             raise taken(world.name)  # another server was faster
         self.put(entry)
         return entry
@@ -407,11 +423,6 @@ class Sandboxes(Entries):
     def belongings(self) -> tuple[Inbox, Snapshots]:
         """What a world has beside its state."""
         return Inbox(self._for_inboxes), Snapshots(self._for_snapshots)
-
-    def begin_anew(self, entry: Entry) -> None:
-        """The events of a world are others from here on: whoever follows them is told."""
-        self._name_events(entry)
-        self.persistence.note_soon(entry)
 
     def _name_events(self, entry: Entry) -> None:
         entry.incarnation, entry.origin_events = self._next_incarnation(), entry.world.events.raised

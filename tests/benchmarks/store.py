@@ -106,7 +106,7 @@ def _starts(folder: Path) -> list[float]:
     post, own = _post(), token(app)
 
     async def begin() -> None:
-        app.sandboxes.persistence.start(app.sandboxes.lane)
+        app.sandboxes.persistence.start()
 
     inside.run(begin())
     while app.sandboxes.default.log.number < STEPS:

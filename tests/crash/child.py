@@ -86,7 +86,7 @@ def live(folder: Path, told: int, seed: int, place: str | None, count: int) -> N
 
 async def started(app: Application) -> None:
     """Have what is written brought to the disk, as a server that was started does."""
-    app.sandboxes.persistence.start(app.sandboxes.lane)
+    app.sandboxes.persistence.start()
 
 
 def _tell(told: int, what: Any) -> None:

@@ -80,7 +80,7 @@ def _taken(shop: Estate) -> httpx2.Response:
 
 def _too_many(shop: Estate) -> httpx2.Response:
     """None of those that there are was only mentioned."""
-    with patch.object(entries, "MOST", len(list(shop.live.app.sandboxes.names()))):
+    with patch.object(entries, "MOST", len(shop.live.app.sandboxes.worlds())):
         refused(shop.control.post("/sandboxes"), 409, "too_many_sandboxes")
         return shop.control.post(f"/sandboxes/{shop.sandbox}/fork")
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from stub_server.delivery.inbox import Inbox
 from stub_server.engine.log import Budget
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
@@ -23,7 +24,6 @@ from stub_server.persistence.opening import Opener
 from stub_server.persistence.persistence import Persistence
 from stub_server.persistence.sqlite import SqliteStore
 from stub_server.worlds.entry import Entry
-from stub_server.worlds.inbox import Inbox
 from stub_server.worlds.snapshots import Snapshots
 
 from .inside import Inside
@@ -69,7 +69,7 @@ def test_a_world_that_is_written_and_read_is_the_same(inside: Inside, hooks: tup
         store.secret(inside.app.sandboxes.origin.secret)
         persistence = Persistence(store)
         shop = shop_in(inside, hooks)
-        persistence.enter_at_once(entry := _entry(shop.world), persistence.prepare_at_once(shop.world))
+        persistence.begin(entry := _entry(shop.world))
         assert entry.world.log.writer is not None
         for turn in turns:
             shop.play(turn)
@@ -80,7 +80,7 @@ def test_a_world_that_is_written_and_read_is_the_same(inside: Inside, hooks: tup
         inside.ask("GET", "/v2/orders", token=shop.keys[-1] if shop.keys else None)  # usage that no step has recorded
         look_at(inside, shop)
         expected = state(shop.world)
-        persistence.close()
+        inside.run(persistence.stop())
         assert entry.world.log.writer is None
         reopened(inside, tmp_path / str(examples), expected)
 
@@ -124,8 +124,8 @@ def reopened(inside: Inside, path: Path, expected: Facts) -> None:
     for history in (10_000, 7, 0):
         persistence = Persistence(SqliteStore(path, always=False))
         try:
-            opener = Opener(sandboxes.maker, replace(sandboxes.origin, history=history), "")
-            (entry,) = persistence.read(opener, _belongings, 10)
+            opener = Opener(sandboxes.maker, replace(sandboxes.origin, history=history), "", _belongings)
+            (entry,) = persistence.read(opener, 10)
             same(expected, state(entry.world))
             assert {} == stale(entry.world)
         finally:

@@ -77,7 +77,7 @@ def open_world(server: Live) -> Iterator[Open]:
     yield opened
     for client in clients:
         client.close()
-    for name in server.app.sandboxes.names():
+    for name in [world.name for world in server.app.sandboxes.worlds()]:
         server.forget(name)
 
 

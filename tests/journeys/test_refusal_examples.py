@@ -63,7 +63,7 @@ def while_the_first_runs(shop: Estate) -> httpx2.Response:
 
 
 def of_a_full_server(shop: Estate) -> httpx2.Response:
-    most = len(list(shop.live.app.sandboxes.names()))
+    most = len(shop.live.app.sandboxes.worlds())
     with patch.object(entries, "MOST", most), patch.object(persistence, "MOST", most):
         return shop.control.post("/sandboxes", json={"name": "one-more"})
 

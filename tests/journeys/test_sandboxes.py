@@ -30,7 +30,7 @@ def worlds(server: Live) -> Iterator[httpx2.Client]:
     """The control surface of a server on which every world but the default one goes after the test."""
     with httpx2.Client(base_url=f"{server.url}/_sandbox", timeout=30, verify=NO_TLS) as client:
         yield client
-    for name in server.app.sandboxes.names():
+    for name in [world.name for world in server.app.sandboxes.worlds()]:
         server.forget(name)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from stub_server.calls.call import LARGEST_BODY
 from stub_server.contract import user_file
+from stub_server.delivery import inbox
 from stub_server.engine import journal, log, replies
 from stub_server.events import log as events
 from stub_server.files import package
@@ -17,7 +18,7 @@ from stub_server.http.validation import DEEPEST, MOST_VALUES
 from stub_server.operations.control.sandbox import MOST_MERCHANTS
 from stub_server.settings import Settings
 from stub_server.store import tables
-from stub_server.worlds import entries, inbox
+from stub_server.worlds import entries
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "SECURITY.md").read_text(encoding="utf-8")

@@ -129,7 +129,7 @@ def test_a_mention_is_waited_for_by_itself_alone(tmp_path: Path) -> None:
         for connection in requests:
             connection.close()
         assert 1 == len({answer["private_key"] for answer in told})
-        assert 3 == len(list(live.app.sandboxes.names()))
+        assert 3 == len(live.app.sandboxes.worlds())
 
 
 def test_a_world_that_is_judged_may_change_meanwhile(large: Live) -> None:

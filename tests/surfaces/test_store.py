@@ -181,7 +181,7 @@ def test_a_whole_state_is_written_now_and_then_and_its_steps_go(tmp_path: Path) 
     settings = replace(FROZEN, scenario="empty", history=100, store=tmp_path / "store")
 
     async def start(app: Application) -> None:
-        app.sandboxes.persistence.start(app.sandboxes.lane)
+        app.sandboxes.persistence.start()
 
     with patch.object(commits, "LEAST", 100_000):
         app = create_app(settings)

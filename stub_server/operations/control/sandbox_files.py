@@ -29,7 +29,7 @@ async def export_sandbox(call: Call, query: Body) -> Reply:
         return await _record(call, secrets=query["secrets"])
     sandbox = call.sandbox
     state, steps = capture(sandbox), list(sandbox.log) if query["history"] else []
-    snapshots = [snapshot.told for snapshot in call.server.sandboxes.entry(sandbox.name).snapshots.oldest()]
+    snapshots = call.server.sandboxes.entry(sandbox.name).snapshots.oldest()
     contract = sandbox.rules.converter.contract
     return await _file(
         call, "sandbox", lambda to: write_world(to, state, steps, contract, snapshots, secrets=query["secrets"])

@@ -13,7 +13,6 @@ from ...engine.rewinding import rewind
 from ...engine.scheduler import check_standing
 from ...engine.step import Step
 from ...kernel.record import Body
-from ...worlds.history import go_back
 
 
 def list_steps(call: Call, query: Body) -> Reply:
@@ -44,7 +43,7 @@ async def rewind_sandbox(call: Call, body: Body) -> Reply:
     else:
         instant = date_time_ms(body["to"])
         number = step_at(world, instant, "to")
-    entry, (step, undone) = await go_back(call.server.sandboxes, world, rewind(world, number, call.cause, instant))
+    entry, (step, undone) = await call.server.sandboxes.go_back(world, rewind(world, number, call.cause, instant))
     call.note(step)
     return reply.value({"sandbox": shown(call, entry), "undone": undone})
 

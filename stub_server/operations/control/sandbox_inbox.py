@@ -3,10 +3,10 @@
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Page, Reply
+from ...delivery.inbox import SHOWN_BODY, Answer, Box, Inbox, Message
 from ...kernel.clock import iso
 from ...kernel.problem import Missing
 from ...kernel.record import Body
-from ...worlds.inbox import SHOWN_BODY, Answer, Box, Inbox, Message
 
 
 def list_inboxes(call: Call, query: Body) -> Reply:
@@ -62,7 +62,8 @@ def set_inbox_answer(call: Call, name: str, body: Body) -> Reply:
 
 
 def _inbox(call: Call) -> Inbox:
-    return call.server.sandboxes.inbox(call.sandbox)  # type: ignore[no-any-return]  # a call knows its server as Any
+    held: Inbox = call.server.sandboxes.entry(call.sandbox.name).inbox
+    return held
 
 
 def _summary(call: Call, name: str, box: Box, kept: int) -> Body:

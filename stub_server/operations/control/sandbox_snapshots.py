@@ -7,10 +7,11 @@ from ...calls.sandboxes import shown
 from ...contract.secrets import Secrets
 from ...engine.rewinding import restore
 from ...engine.scheduler import check_standing
+from ...files.pinned import Snapshot
 from ...kernel.clock import iso
 from ...kernel.record import Body
-from ...worlds.history import go_back
-from ...worlds.snapshots import Snapshot, Snapshots, taken
+from ...persistence.commits import records_of
+from ...worlds.snapshots import Snapshots, taken
 
 
 async def create_snapshot(call: Call, body: Body) -> Reply:
@@ -34,7 +35,7 @@ async def create_snapshot(call: Call, body: Body) -> Reply:
 def list_snapshots(call: Call, query: Body) -> Reply:
     """200 with a page of snapshots, newest first."""
     page, limit = query["page"], query["limit"]
-    every = _snapshots(call).newest()
+    every = _snapshots(call).oldest()[::-1]
     chosen = [_shown(snapshot) for snapshot in every[(page - 1) * limit : page * limit]]
     return reply.value({"snapshots": chosen, "pagination": Page(page, limit, len(every)).body()})
 
@@ -55,7 +56,7 @@ async def restore_snapshot(call: Call, name: str) -> Reply:
     pinned = _snapshots(call).get(name).pinned
     check_standing(call.sandbox)
     work = restore(call.sandbox, pinned, call.cause)
-    entry, step = await go_back(call.server.sandboxes, call.sandbox, work)
+    entry, step = await call.server.sandboxes.go_back(call.sandbox, work)
     call.note(step)
     return reply.value({"sandbox": shown(call, entry)})
 
@@ -69,8 +70,8 @@ def _shown(snapshot: Snapshot) -> Body:
     return {
         "name": snapshot.name,
         "description": snapshot.description,
-        "step": snapshot.number,
+        "step": snapshot.pinned.log.number,
         "now": iso(snapshot.now),
-        "records": snapshot.records,
+        "records": records_of(snapshot.pinned),
         "created_at": iso(snapshot.created_at),
     }
