@@ -1,5 +1,7 @@
 """The composition root: settings -> ASGI application. The only place where the parts are joined."""
 
+from __future__ import annotations
+
 import logging
 import secrets
 from functools import cache, partial

@@ -25,16 +25,25 @@ _SPEED = 1  # of zlib's levels: JSON shrinks to an eighth
 
 def chunks_of(state: WorldState) -> Iterator[bytes]:
     """The chunks of a state, in their order."""
+    return _grouped(_lines(state))
+
+
+def grouped(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines as chunks, wherever these end."""
+    return _grouped(item for line in lines for item in (LEAST, line))
+
+
+def _grouped(items: Iterable[bytes | int]) -> Iterator[bytes]:
+    """Lines as chunks; a number is a place where a chunk may end that has so many bytes."""
     lines: list[bytes] = []
     size = 0
-    for line in _lines(state):
-        if isinstance(line, int):  # a place where a chunk may end when it has so many bytes
-            if lines and size >= line:
-                yield b"\n".join(lines)
-                lines, size = [], 0
-            continue
-        lines.append(line)
-        size += len(line) + 1
+    for item in items:
+        if isinstance(item, bytes):
+            lines.append(item)
+            size += len(item) + 1
+        elif lines and size >= item:
+            yield b"\n".join(lines)
+            lines, size = [], 0
     yield b"\n".join(lines)
 
 
@@ -90,16 +99,3 @@ def _lots(keys: list[int]) -> Iterator[list[int]]:
             begin = place
     if keys:
         yield keys[begin:]
-
-
-def grouped(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines as chunks, wherever these end."""
-    chunk: list[bytes] = []
-    size = 0
-    for line in lines:
-        if size >= LEAST:
-            yield b"\n".join(chunk)
-            chunk, size = [], 0
-        chunk.append(line)
-        size += len(line)
-    yield b"\n".join(chunk)

@@ -100,8 +100,12 @@ class Pending:
 class Commits:
     """What is to be committed, and what becomes of it."""
 
+    _store: Store  # unless nothing is stored
+
     def __init__(self, store: Store | None, contract: str, lane: Lane) -> None:
-        self._store, self.contract, self._lane = store, contract, lane
+        self.has_store, self.contract, self._lane = store is not None, contract, lane
+        if store is not None:
+            self._store = store
         self._stored: dict[str, Stored] = {}
         self._pending = Pending()
         self._flying: Pending | None = None  # the commit that is under way
@@ -186,7 +190,6 @@ class Commits:
         self.is_behind = False
 
     async def _commit_one(self, pending: Pending) -> None:
-        assert self._store is not None
         if pending.touched:
             batch = self._batch(pending)
             self._settle(pending, batch, await self._store.commit(batch))
@@ -279,7 +282,6 @@ class Commits:
 
         Until then changes are refused, and time and deliveries stand in all sandboxes.
         """
-        assert self._store is not None
         assert self._flying is not None
         self.failure = failure = unwritten(self._store.reason(error))
         log.error("the store cannot be written, and changes are refused (%s)", " ".join(str(error).split()))
@@ -349,7 +351,6 @@ class Commits:
 
     def _with_session(self, work: Callable[[Session], T]) -> T:
         """Run work on the connection for what goes on beside the requests. Raises Unavailable."""
-        assert self._store is not None
         try:
             if self._session is None:
                 self._session = self._store.session()

@@ -54,7 +54,7 @@ class Persistence(Commits):
 
     def read(self, opener: Opener, most: int) -> Iterator[Entry]:
         """At most so many sandboxes of the store as they were; of a shared one the default alone. Raises StoreError."""
-        if self._store is None:
+        if not self.has_store:
             return
         with closing(self._store.session()) as session:
             try:
@@ -74,20 +74,17 @@ class Persistence(Commits):
 
         Raises Unavailable, and StoreError for one that is damaged.
         """
-        if self._store is None:
-            return None
         await self._end()
         found = await self._beside(lambda session: self._open(session, name, opener))
         return self._entry(*found) if isinstance(found, tuple) else found
 
     def _open(self, session: Session, name: str, opener: Opener) -> tuple[Stored, list[Snapshot]] | str | None:
-        assert self._store is not None
         where = f"{self._store.name}: the sandbox {name}"
         try:
-            held = self._store.claim(session, name)
-            if held is None or held.address is not None:
-                return held and held.address
-            number, kept = sql.row_of_sandbox(session, held.number)
+            number = self._store.claim(session, name)
+            if not isinstance(number, int):
+                return number
+            kept = sql.sandbox(session, number)
             if kept.expires_at is not None and kept.expires_at <= wall_ms():
                 sql.commit(session, Batch([sql.ended(number)]), self._store.holder)
                 return None
@@ -113,11 +110,11 @@ class Persistence(Commits):
 
         It goes again after the block, unless the sandbox has entered.
         """
-        if self._store is None:
-            yield None
-        else:
+        if self.has_store:
             async with self._written(_states(sandbox, snapshots)) as written:
                 yield written
+        else:
+            yield None
 
     async def enter(self, entry: Entry, written: Written | None, snapshots: Sequence[Snapshot] = ()) -> bool:
         """Store a sandbox from now on, in place of the one of its name; False where another server has that.
@@ -139,7 +136,7 @@ class Persistence(Commits):
 
     def begin(self, entry: Entry, snapshots: Sequence[Snapshot] = ()) -> None:
         """Store the sandbox that a new store begins with, while nobody is served yet. Raises Unavailable."""
-        if self._store is not None:
+        if self.has_store:
             states, holder = _states(entry.world, snapshots), self._store.holder
             written = self._with_session(lambda session: self._write(session, states, []))
             stored, changes = self._entering(entry, written, snapshots)
@@ -202,17 +199,17 @@ class Persistence(Commits):
     @property
     def epoch(self) -> int:
         """A number that is higher at every start of a process of the store, by more than it counts from there."""
-        return 0 if self._store is None else self._store.epoch
+        return self._store.epoch if self.has_store else 0
 
     @property
     def lease(self) -> float | None:
         """For how many seconds this process may answer, None where no other one uses the store."""
-        return None if self._store is None else self._store.lease_left
+        return self._store.lease_left if self.has_store else None
 
     @property
     def is_shared(self) -> bool:
         """Whether other servers may have sandboxes of the store."""
-        return self._store is not None and self._store.is_shared
+        return self.has_store and self._store.is_shared
 
     def check_lease(self) -> None:
         """Refuse to answer for sandboxes: when the lease has ended, other servers may have them. Raises Unavailable."""
@@ -234,7 +231,7 @@ class Persistence(Commits):
     async def release(self, name: str) -> None:
         """Have a sandbox be nobody's that is wholly stored and that nobody uses any more. Raises Unavailable."""
         stored = self._stored.pop(name, None)
-        if stored is not None and self._store is not None:
+        if stored is not None:
             await self._changed(Change([sql.released(stored.number, self._store.holder)]))
 
     async def sandbox_of(self, key: str) -> str | None:
@@ -249,17 +246,14 @@ class Persistence(Commits):
 
     async def listed(self) -> list[Listed]:
         """Every sandbox of the store, in the order in which they were made. Raises Unavailable."""
-        return [] if self._store is None else await self._beside(sql.listed)
+        return await self._beside(sql.listed)
 
     async def looked(self, now: int) -> tuple[int, list[str]]:
         """How many sandboxes the store has, and some that have something due at an instant (ms) and are in no memory.
 
         Raises Unavailable.
         """
-        store = self._store
-        if store is None:
-            return 0, []
-        count, due = await self._beside(lambda session: (sql.count(session), store.due(now, session)))
+        count, due = await self._beside(lambda session: (sql.count(session), self._store.due(now, session)))
         return count, [name for name in due if name not in self._stored]
 
     # -- snapshots
@@ -291,7 +285,7 @@ class Persistence(Commits):
 
     def start(self) -> None:
         """Begin to tidy beside the requests, on the event loop that runs."""
-        if self._store is not None:
+        if self.has_store:
             self._store.start(self._lose_all)
             self._tending = asyncio.create_task(self._tend())
             self._wake.set()
@@ -301,7 +295,7 @@ class Persistence(Commits):
         if self._tending is not None:
             self._tending.cancel()
             await asyncio.gather(self._tending, return_exceptions=True)
-        if self._store is not None and self.failure is None:
+        if self.has_store and self.failure is None:
             self._pending.touched |= {stored.number: stored for stored in self._stored.values()}
             self._pending.changes.append(Change([sql.ended(number) for number in self._ends]))
             self._commit_soon()
@@ -317,14 +311,14 @@ class Persistence(Commits):
 
     def close(self) -> None:
         """Let the store go as it is."""
-        store, self._store = self._store, None
-        if store is not None:
+        if self.has_store:
+            self.has_store = False
             for stored in self._stored.values():
                 stored.entry.world.log.writer = stored.entry.world.log.stored = None
             self._stored.clear()
             if self._session is not None:
                 self._session.close()
-            store.close()
+            self._store.close()
 
     def _tidy_soon(self, number: int) -> None:
         self._untidy.add(number)
@@ -389,7 +383,6 @@ class Persistence(Commits):
         number: int | None = None,
         chain: int = 0,
     ) -> Written:
-        assert self._store is not None
         if number is None:
             if sql.count(session) >= MOST:
                 raise too_many(MOST, "store")

@@ -21,7 +21,7 @@ import psycopg
 
 from . import store
 from .rows import Damage, Kept, KeptState, StoreError, sum_of
-from .store import Batch, Held, Session
+from .store import Batch, Session
 
 COLUMNS = {"id": "bigint generated always as identity primary key", "int": "bigint", "bytes": "bytea"}
 LEASE, RENEWAL = 10.0, 2.0  # seconds
@@ -210,8 +210,11 @@ class PostgresStore:
             session.run(others, self._committer)
             return store.known(session, numbers, self.holder)
 
-    def claim(self, session: Session, name: str) -> Held | None:
-        """Have a sandbox be this process's, unless one that lives has it. None where there is no such sandbox."""
+    def claim(self, session: Session, name: str) -> int | str | None:
+        """Have a sandbox be this process's; answers its number, or the address of the process that lives and has it.
+
+        None where there is no such sandbox.
+        """
         with session.transaction():
             found = session.run(
                 "select id, holder, (select address from processes where id = holder and until > clock_timestamp()) "
@@ -222,9 +225,9 @@ class PostgresStore:
                 return None
             ((number, holder, address),) = found
             if holder != self.holder and address is not None:
-                return Held(number, address)
+                return str(address)
             session.run("update sandboxes set holder = ? where id = ?", self.holder, number)
-            return Held(number, None)
+            return int(number)
 
     def due(self, now: int, session: Session) -> list[str]:
         """The names of some sandboxes of no other process whose deliveries or ends are due at an instant (ms)."""

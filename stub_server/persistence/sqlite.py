@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from . import store
 from .rows import SALVAGE, Damage, KeptState, StoreError, sum_of
-from .store import Batch, Held, Session
+from .store import Batch, Session
 
 DATABASE, LOCK, NEWEST = "sandboxes.sqlite", "lock", "newest"
 BUSY = 5.0  # seconds that a write waits for another one of this process
@@ -153,10 +153,10 @@ class SqliteStore:
         """The newest step of each sandbox that is there, its sum, and the state."""
         return store.known(self._main, numbers, self.holder)
 
-    def claim(self, session: Session, name: str) -> Held | None:
-        """A sandbox, if it is there: nobody else uses the directory."""
+    def claim(self, session: Session, name: str) -> int | None:
+        """The number of a sandbox, if it is there: nobody else uses the directory."""
         found = session.run("select id from sandboxes where name = ?", name)
-        return Held(found[0][0], None) if found else None
+        return int(found[0][0]) if found else None
 
     def due(self, now: int, session: Session) -> list[str]:
         """The names of some sandboxes whose deliveries or ends are due at an instant (ms)."""

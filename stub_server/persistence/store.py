@@ -5,10 +5,10 @@ Everything here takes a session, which any thread may have. Reading checks what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..kernel.clock import wall_ms
 from ..version import __version__
@@ -43,22 +43,17 @@ _STRAY_STEPS = (
 DUE = "select name from sandboxes where name is not null and (next_due <= ? or expires_at <= ?)"
 
 Statement = tuple[str, tuple[Any, ...]]
+"""One whose places are `?`, and the values."""
 
+if TYPE_CHECKING:
+    from .postgres import PostgresSession, PostgresStore
+    from .sqlite import SqliteSession, SqliteStore
 
-class Session(Protocol):
-    """A connection. What it raises is in the `errors` of its store."""
+Session: TypeAlias = "PostgresSession | SqliteSession"
+"""A connection."""
 
-    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Run a statement whose places are `?`; answers its rows."""
-
-    def many(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Run a statement once for each row."""
-
-    def transaction(self) -> AbstractContextManager[None]:
-        """All of the block or nothing."""
-
-    def close(self) -> None:
-        """Let the connection go."""
+Store: TypeAlias = "PostgresStore | SqliteStore"
+"""A database with the tables of `rows`. What it raises is in its `errors`."""
 
 
 class Head(NamedTuple):
@@ -67,13 +62,6 @@ class Head(NamedTuple):
     number: int
     newest: int
     kept: Kept
-
-
-class Held(NamedTuple):
-    """A sandbox's number, and the address of the server that has it; None where it is this one."""
-
-    number: int
-    address: str | None
 
 
 class Listed(NamedTuple):
@@ -103,59 +91,6 @@ class Batch:
 
 class _Lost(Exception):
     """Undoes a transaction."""
-
-
-class Store(Protocol):
-    """A database with the tables of `rows`."""
-
-    name: str  # as messages say it: --store and its value
-    advice: str  # what to do where it is damaged
-    is_shared: bool  # whether other servers use it too
-
-    epoch: int  # higher at every start, by more than the process counts from there
-
-    @property
-    def holder(self) -> int:
-        """The number of this process among those of the store."""
-
-    errors: type[Exception]
-
-    def secret(self, fresh: bytes) -> bytes:
-        """The random bytes that servers of this store sign with; `fresh` in a new one. Raises Damage."""
-
-    def session(self) -> Session:
-        """A new connection. Raises one of `errors`."""
-
-    def is_taken(self, error: Exception) -> bool:
-        """Whether one of `errors` says that a name is taken."""
-
-    def reason(self, error: Exception) -> str:
-        """What clients are told of an error; the log has it whole."""
-
-    def start(self, lost: Callable[[], None]) -> None:
-        """Begin what goes on beside, on the event loop that runs. `lost` lets go of all sandboxes of this process."""
-
-    async def commit(self, batch: Batch) -> Collection[int]:
-        """Commit; answers the numbers of sandboxes that another process has, of which nothing was stored.
-
-        Raises one of `errors`: whether it is there, `known` says.
-        """
-
-    async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, int, KeptState]]:
-        """The newest step of each sandbox that is this process's, its sum, and the state. Raises one of `errors`."""
-
-    def claim(self, session: Session, name: str) -> Held | None:
-        """Have a sandbox be this process's, unless one that lives has it. None where there is no such sandbox."""
-
-    def due(self, now: int, session: Session) -> list[str]:
-        """The names of some sandboxes whose deliveries are due at an instant (ms) and that no other process has."""
-
-    @property
-    def lease_left(self) -> float | None:
-        """For how many seconds no other process takes sandboxes of this one over, None for ever."""
-
-    def close(self) -> None:
-        """Have everything on the disk, and let the database go."""
 
 
 # -- the whole store
@@ -257,12 +192,12 @@ def rows_of_sandboxes(session: Session) -> list[tuple[Any, ...]]:
     return session.run(f"select id, {_HEAD}, sum from sandboxes where name is not null order by id")  # noqa: S608
 
 
-def row_of_sandbox(session: Session, number: int) -> tuple[int, Kept]:
-    """A sandbox and its number. Raises Damage."""
+def sandbox(session: Session, number: int) -> Kept:
+    """A sandbox. Raises Damage."""
     rows = session.run(f"select id, {_HEAD}, sum from sandboxes where id = ?", number)  # noqa: S608
     if not rows:
         raise Damage("its row is not there")
-    return sandbox_of(rows[0])
+    return sandbox_of(rows[0])[1]
 
 
 def sandbox_of(row: tuple[Any, ...]) -> tuple[int, Kept]:
