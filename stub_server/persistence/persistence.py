@@ -204,7 +204,7 @@ class Persistence(Commits):
         changes += [sql.key_entered(key, number) for key in keys_of(entry.world)]
         for kept in snapshots:
             changes += sql.snapshot_entered(number, kept)
-        return Change(changes, Stored(entry, number, state, self.contract, state.step, 0, (state.step, 0)))
+        return Change(changes, Stored(entry, number, state, self.contract, state.step, 0, (state.step, 0)), ends=before)
 
     def _entered(self, stored: Stored | None, before: Stored | None) -> None:
         assert stored is not None
@@ -215,11 +215,11 @@ class Persistence(Commits):
 
     async def leave(self, name: str) -> None:
         """Store a sandbox no longer. Raises Unavailable."""
-        if name in self._stored:
-            number = self._stored[name].number
-            await self._changed(Change([sql.ended(number)]))
+        stored = self._stored.get(name)
+        if stored is not None:
+            await self._changed(Change([sql.ended(stored.number)], ends=stored))
             self._stored.pop(name, None)
-            self._tidy_soon(number)
+            self._tidy_soon(stored.number)
 
     def leave_soon(self, name: str) -> None:
         """The same for one that nobody waits for."""
