@@ -125,7 +125,7 @@ class Persistence(Commits):
             await self._end()
             before = self._stored.get(entry.world.name)
             stored, changes = self._entering(entry, written, snapshots)
-            change = Change([sql.ended(before.number), *changes] if before else changes, stored)
+            change = Change([sql.ended(before.number), *changes] if before else changes, stored, ends=before)
             await self._changed(change)
             if change.is_taken:
                 return False
@@ -138,7 +138,8 @@ class Persistence(Commits):
         """Store the sandbox that a new store begins with, while nobody is served yet. Raises Unavailable."""
         if self.has_store:
             states, holder = _states(entry.world, snapshots), self._store.holder
-            written = self._with_session(lambda session: self._write(session, states, []))
+            number = self._with_session(lambda session: self._reserve(session, states[0].step))
+            written = self._with_session(lambda session: _write(session, number, 0, states))
             stored, changes = self._entering(entry, written, snapshots)
             batch = self._batch_of(Change(changes, stored))
             self._with_session(lambda session: sql.commit(session, batch, holder))
@@ -160,8 +161,9 @@ class Persistence(Commits):
 
     async def leave(self, name: str) -> None:
         """Have the store know that a sandbox is no more. Raises Unavailable."""
-        if name in self._stored:
-            await self._changed(Change([sql.ended(self._stored[name].number)]))
+        stored = self._stored.get(name)
+        if stored is not None:
+            await self._changed(Change([sql.ended(stored.number)], ends=stored))
 
     def leave_soon(self, name: str) -> None:
         """Store a sandbox no longer; nobody waits until the store knows."""
@@ -265,7 +267,7 @@ class Persistence(Commits):
         """
         stored = self._stored.get(entry.world.name)
         if stored is not None:
-            async with self._written([capture(snapshot.pinned)], stored.number) as (number, (state,)):
+            async with self._written([capture(snapshot.pinned)], stored) as (number, (state,)):
                 if not entry.world.is_gone:
                     entry.snapshots.check_room(snapshot.name, snapshot.size)
                     await self._changed(Change(sql.snapshot_entered(number, self._told(snapshot, state))))
@@ -346,8 +348,8 @@ class Persistence(Commits):
 
     async def _rewrite(self, stored: Stored) -> None:
         """Have a sandbox be opened from the state that it has now."""
-        sandbox, size, chain, undone_at = stored.entry.world, stored.size, stored.chain, stored.entry.world.undone_at
-        async with self._written([capture(sandbox)], stored.number, chain) as (_, (state,)):
+        sandbox, size, undone_at = stored.entry.world, stored.size, stored.entry.world.undone_at
+        async with self._written([capture(sandbox)], stored) as (_, (state,)):
             if self._stored.get(sandbox.name) is stored and sandbox.undone_at == undone_at:
                 contract = stored.contract
                 try:
@@ -359,37 +361,32 @@ class Persistence(Commits):
                 stored.size -= size
 
     @asynccontextmanager
-    async def _written(
-        self, states: Sequence[WorldState], number: int | None = None, chain: int = 0
-    ) -> AsyncIterator[Written]:
-        """Write states of a sandbox beside the requests; without a number it is one that is about to come.
+    async def _written(self, states: Sequence[WorldState], stored: Stored | None = None) -> AsyncIterator[Written]:
+        """Write states of a sandbox beside the requests, by default of one that is about to come.
 
         What nothing refers to after the block goes again.
         """
         begun: list[int] = []
-        try:
-            yield await self._beside(lambda session: self._write(session, states, begun, number, chain))
-        finally:
-            for written in begun:
-                self._writing.remove(written)
-                if number is not None or all(stored.number != written for stored in self._stored.values()):
-                    self._tidy_soon(written)
+        chain = 0 if stored is None else stored.chain
 
-    def _write(
-        self,
-        session: Session,
-        states: Sequence[WorldState],
-        begun: list[int],
-        number: int | None = None,
-        chain: int = 0,
-    ) -> Written:
-        if number is None:
-            if sql.count(session) >= MOST:
-                raise too_many(MOST, "store")
-            number = sql.reserve(session, states[0].step, self._store.holder)
-        begun.append(number)
-        self._writing.append(number)
-        return number, [sql.write_state(session, number, state.step, chain, chunks_of(state)) for state in states]
+        def write(session: Session) -> Written:
+            number = self._reserve(session, states[0].step) if stored is None else stored.number
+            begun.append(number)
+            self._writing.append(number)
+            return _write(session, number, chain, states)
+
+        try:
+            yield await self._beside(write)
+        finally:
+            for number in begun:
+                self._writing.remove(number)
+                if stored is not None or all(other.number != number for other in self._stored.values()):
+                    self._tidy_soon(number)
+
+    def _reserve(self, session: Session, step: int) -> int:
+        if sql.count(session) >= MOST:
+            raise too_many(MOST, "store")
+        return sql.reserve(session, step, self._store.holder)
 
     async def _tidy(self) -> None:
         numbers, self._untidy = sorted(self._untidy), set()
@@ -410,3 +407,7 @@ class Persistence(Commits):
 
 def _states(sandbox: Sandbox, snapshots: Sequence[Snapshot]) -> list[WorldState]:
     return [capture(each) for each in (sandbox, *(snapshot.pinned for snapshot in snapshots))]
+
+
+def _write(session: Session, number: int, chain: int, states: Sequence[WorldState]) -> Written:
+    return number, [sql.write_state(session, number, state.step, chain, chunks_of(state)) for state in states]

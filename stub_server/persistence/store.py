@@ -278,7 +278,7 @@ def known(session: Session, numbers: Iterable[int], holder: int) -> dict[int, tu
     for number in numbers:
         statement = (
             "select newest, sandboxes.chain, states.id, step, states.chain, size "
-            "from sandboxes join states on states.id = state where sandboxes.id = ? and holder = ?"
+            "from sandboxes join states on states.id = state where sandboxes.id = ? and name is not null and holder = ?"
         )
         for newest, chain, *told in session.run(statement, number, holder):
             found[number] = newest, chain, KeptState(*told)

@@ -39,13 +39,8 @@ log = logging.getLogger("stub_server")
 Tell = Callable[[str], None]
 """Is given what is damaged. May raise Damage."""
 
-
-class Pinned(NamedTuple):
-    """A snapshot and its state; the number of that is none of this store."""
-
-    kept: KeptSnapshot
-    step: int
-    lines: Iterable[bytes]
+Pinned = tuple[KeptSnapshot, int, Iterable[bytes]]
+"""A snapshot, the step that its state follows, and the lines of that; its number is none of this store."""
 
 
 class Whole(NamedTuple):
@@ -69,12 +64,11 @@ def prepare(path: Path, *, salvage: bool) -> None:
     with opening(f"--store {path}"), closing(locked(path)):
         is_before = (path / BEFORE).exists() and not database.exists()
         if not whole.exists():
-            reasons = list(_damage(path)) if salvage and not is_before else []
-            for reason in reasons:
-                log.warning("--store %s: %s", path, reason)
             if is_before:
                 _write(whole, _before(path, _tell(path, salvage=salvage)))
-            elif reasons:
+            elif salvage and (reasons := _damage(path)):
+                for reason in reasons:
+                    log.warning("--store %s: %s", path, reason)
                 _write(whole, _now(path, lambda reason: None))
             else:
                 return
@@ -82,7 +76,10 @@ def prepare(path: Path, *, salvage: bool) -> None:
         aside = (
             path / "before" if is_before else next(to for n in count(1) if not (to := path / f"damaged-{n}").exists())
         )
-        _move(path, _FILES_BEFORE if is_before else _FILES, aside)
+        for name in _FILES_BEFORE if is_before else _FILES:
+            if (path / name).exists():
+                aside.mkdir(mode=0o700, exist_ok=True)
+                (path / name).rename(aside / name)
         whole.rename(database)
         log.warning("--store %s: what is whole goes on in %s, and the files of before are in %s", path, DATABASE, aside)
 
@@ -94,13 +91,6 @@ def _tell(path: Path, *, salvage: bool) -> Tell:
         log.warning("--store %s: %s", path, reason)
 
     return tell
-
-
-def _move(path: Path, names: Iterable[str], to: Path) -> None:
-    for name in names:
-        if (path / name).exists():
-            to.mkdir(mode=0o700, exist_ok=True)
-            (path / name).rename(to / name)
 
 
 # -- writing
@@ -121,14 +111,15 @@ def _enter(session: SqliteSession, whole: Whole) -> None:
     number = store.reserve(session, whole.step, 0)
     state = store.write_state(session, number, whole.step, 0, grouped(whole.lines))
     changes = store.entered(number, whole.kept.name or "", state.id)
-    for pinned, step, lines in whole.snapshots:
-        told = store.write_state(session, number, step, 0, grouped(lines))
-        changes += store.snapshot_entered(number, pinned._replace(state=told.id))
     newest, chain = whole.step, 0
     steps = []
     for line in whole.steps:
         newest, chain = newest + 1, chained(line, chain)
         steps.append((place_of(number, newest), line, chain))
+    for pinned, step, lines in whole.snapshots:
+        if step <= newest:  # else it is of steps that were lost
+            told = store.write_state(session, number, step, 0, grouped(lines))
+            changes += store.snapshot_entered(number, pinned._replace(state=told.id))
     kept = whole.kept._replace(newest=newest, chain=chain, state=state.id)
     store.commit(session, Batch(changes, [Head(number, whole.step, kept)], steps), 0)
 
@@ -136,12 +127,10 @@ def _enter(session: SqliteSession, whole: Whole) -> None:
 # -- a damaged directory
 
 
-def _damage(path: Path) -> Iterator[str]:
+def _damage(path: Path) -> list[str]:
     """What is damaged in a directory."""
     if not (path / DATABASE).exists():
-        if (path / NEWEST).exists():
-            yield f"its database {DATABASE!r} is not there"
-        return
+        return [f"its database {DATABASE!r} is not there"] if (path / NEWEST).exists() else []
     damage: list[str] = []
     try:
         with closing(SqliteSession(path / DATABASE, reads_only=True)) as session:
@@ -152,7 +141,7 @@ def _damage(path: Path) -> Iterator[str]:
         damage.append(str(error))
     for _ in _now(path, damage.append):
         pass
-    yield from damage
+    return damage
 
 
 def _now(path: Path, tell: Tell) -> Iterator[Whole | str]:
@@ -191,7 +180,7 @@ def _sandbox(session: SqliteSession, row: Any, tell: Tell) -> Whole:
 def _pinned(session: SqliteSession, row: Any) -> Pinned:
     kept = store.snapshot_of(row)
     state, digests = store.state(session, kept.state)
-    return Pinned(kept, state.step, list(store.lines_of(session, digests)))
+    return kept, state.step, list(store.lines_of(session, digests))
 
 
 def _tried(tell: Tell, where: str, read: Callable[[], T]) -> T | None:
@@ -264,7 +253,7 @@ def _snapshot_before(path: Path, row: Any) -> Pinned:
     lines = list(_file(path, base))
     ((_, head),) = orjson.loads(lines[0]).items()
     told = orjson.dumps(description).decode()
-    return Pinned(KeptSnapshot(name, told, now, created_at, contract, 0), head["step"], lines)
+    return KeptSnapshot(name, told, now, created_at, contract, 0), head["step"], lines
 
 
 def _file(path: Path, base: str) -> Iterator[bytes]:

@@ -92,7 +92,7 @@ class Sandboxes(Entries):
         if self.has_kept_default:
             return
         if restored is not None:
-            world, snapshots, left_out = self._admission(DEFAULT, restored(), drop_unfit=origin.drop_unfit)()
+            world, snapshots, left_out = self._admitted(DEFAULT, restored(), drop_unfit=origin.drop_unfit)
             if left_out is not None:
                 left_out.tell("--restore")
             _check_room(Snapshots(self._for_snapshots), snapshots)
@@ -172,7 +172,10 @@ class Sandboxes(Entries):
         try:
             await self.ensure_room()
             async with self.persistence.written(meant) as written, self._changing:
-                return self.choose(meant.name) or (await self._enter(meant, None, written, mentioned=True)).world
+                return (
+                    self.choose(meant.name)
+                    or (await self._enter(self._entry(meant, None, mentioned=True), written)).world
+                )
         except Conflict as error:
             raise _none(meant.name, error) from None
 
@@ -239,7 +242,7 @@ class Sandboxes(Entries):
         """Let a world in for which there was a name and room, and may be still. Raises Conflict."""
         async with self.persistence.written(world) as written, self._changing:
             self.free_name(world.name, "")
-            return await self._enter(world, parent, written, ttl=ttl)
+            return await self._enter(self._entry(world, parent, ttl=ttl), written)
 
     # -- one in place of another
 
@@ -272,7 +275,7 @@ class Sandboxes(Entries):
         Raises Missing, and BadFile for a file that cannot be used.
         """
         name = self.entry(name).world.name
-        world, snapshots, left_out = await self.lane.beside(self._admission(name, file, drop_unfit=drop_unfit))
+        world, snapshots, left_out = await self.lane.beside(lambda: self._admitted(name, file, drop_unfit=drop_unfit))
         if deliver:
             world.speak()
         old, keeps = self.entry(name).world, not len(world.journal)
@@ -367,38 +370,24 @@ class Sandboxes(Entries):
             await self.persistence.leave_snapshot(entry, snapshot)
             entry.snapshots.drop(snapshot)
 
-    def _admission(
+    def _admitted(
         self, name: str, file: bytes | bytearray, *, drop_unfit: bool
-    ) -> Callable[[], tuple[Sandbox, list[Snapshot], LeftOut | None]]:
-        """Reads and judges a file, in whatever thread: a sandbox that delivers nothing, and its snapshots."""
-        empty = partial(self.maker.carried, name)
+    ) -> tuple[Sandbox, list[Snapshot], LeftOut | None]:
+        """Read and judge a file, in whatever thread: a sandbox that delivers nothing, and its snapshots."""
+        world, steps, pinned, left_out, requests = self._customs.admit(
+            file, name, self.origin.history, partial(self.maker.carried, name), drop_unfit=drop_unfit
+        )
+        world.log.refill(steps)
+        for trace in traces_of(requests, steps, name, keeps_bodies=world.journal.keeps_bodies):
+            trace.is_of_another = trace.before > world.log.number  # of a file without the steps since
+            world.journal.append(trace)
+        world.held = SILENT
+        return world, [at_once(measured(snapshot)) for snapshot in pinned], left_out
 
-        def admitted() -> tuple[Sandbox, list[Snapshot], LeftOut | None]:
-            world, steps, pinned, left_out, requests = self._customs.admit(
-                file, name, self.origin.history, empty, drop_unfit=drop_unfit
-            )
-            world.log.refill(steps)
-            for trace in traces_of(requests, steps, name, keeps_bodies=world.journal.keeps_bodies):
-                trace.is_of_another = trace.before > world.log.number  # of a file without the steps since
-                world.journal.append(trace)
-            world.held = SILENT
-            return world, [at_once(measured(snapshot)) for snapshot in pinned], left_out
-
-        return admitted
-
-    async def _enter(
-        self,
-        world: Sandbox,
-        parent: str | None,
-        written: Written | None,
-        *,
-        mentioned: bool = False,
-        ttl: int | None = None,
-    ) -> Entry:
+    async def _enter(self, entry: Entry, written: Written | None) -> Entry:
         await self.ensure_room()
-        entry = self._entry(world, parent, mentioned=mentioned, ttl=ttl)
         if not await self.persistence.enter(entry, written):
-            raise taken(world.name)  # another server was faster
+            raise gone() if entry.mentioned else taken(entry.world.name)  # another server was faster
         self.put(entry)
         return entry
 

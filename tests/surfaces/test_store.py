@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -310,6 +311,24 @@ def changed(folder: Path, *statements: str) -> None:
         for statement in statements:
             database.execute(statement)
     database.close()
+
+
+def test_another_program_that_writes_holds_up_changes_and_no_reads(tmp_path: Path) -> None:
+    with (
+        store(tmp_path) as server,
+        server.api() as api,
+        server.control("quiet") as quiet,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        quiet.get("/credentials").raise_for_status()
+        with closing(sqlite3.connect(tmp_path / "store" / DATABASE, isolation_level=None)) as other:
+            other.execute("begin immediate")
+            made = pool.submit(api.post, "/v2/customers", json=customer_body())
+            for _ in range(20):
+                assert 200 == quiet.get("/clock", timeout=3).status_code
+            assert not made.done()
+            other.execute("rollback")
+        created(made.result())
 
 
 def test_a_directory_of_a_newer_version_is_refused(tmp_path: Path) -> None:
