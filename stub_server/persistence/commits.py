@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -27,6 +27,7 @@ from .store import Batch, Head, Session, Statement, Store
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
 PAUSE = 0.5  # seconds between two looks whether a store that failed can be written again
+_GONE = "the sandbox is no more, or another server has it"
 R = TypeVar("R", bound=Refusal)
 T = TypeVar("T")
 log = logging.getLogger("stub_server")
@@ -60,42 +61,25 @@ class Unstored(NamedTuple):
 
 
 @dataclass(slots=True)
-class Change:
-    """What comes, goes or is replaced: statements, and the row of a sandbox that is as it is stored so far.
+class Pending:
+    """What is committed together: steps, or a change, which is made wholly or not at all (`is_one`).
 
-    The row names a later `state` if there is one. `ends` is the sandbox that goes. `known` is set when the outcome is
-    known, or cannot be for now; `failure` says why it is not done. It is not done either where a name `is_taken`.
+    `touched` are the sandboxes whose rows are stored, by a change as they are stored so far, but with its `state` if it
+    has one; `ends` is the sandbox that goes. `known` is set when the outcome is known, or cannot be for now; `failure`
+    says why it is not done. It is not done either where a name `is_taken`.
     """
 
-    statements: Sequence[Statement]
-    stored: Stored | None = None
+    statements: list[Statement] = field(default_factory=list)
+    touched: dict[int, Stored] = field(default_factory=dict)
+    lines: list[tuple[int, bytes, int]] = field(default_factory=list)
+    steps: list[Unstored] = field(default_factory=list)
+    is_one: bool = False
     state: KeptState | None = None
     ends: Stored | None = None
     is_taken: bool = False
     known: asyncio.Event = field(default_factory=asyncio.Event)
     failure: Refusal | None = None
-
-
-@dataclass(slots=True)
-class Pending:
-    """The next commit: steps and the sandboxes whose rows they change, then changes, each by itself.
-
-    `known` and `failure` are of the steps.
-    """
-
-    lines: list[tuple[int, bytes, int]] = field(default_factory=list)
-    steps: list[Unstored] = field(default_factory=list)
-    touched: dict[int, Stored] = field(default_factory=dict)
-    keys: list[Statement] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
-    known: asyncio.Event = field(default_factory=asyncio.Event)
-    failure: Refusal | None = None
     begun: float = field(default_factory=monotonic)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to commit."""
-        return not (self.touched or self.changes)
 
 
 class Commits:
@@ -108,8 +92,9 @@ class Commits:
         if store is not None:
             self._store = store
         self._stored: dict[str, Stored] = {}
-        self._pending = Pending()
-        self._flying: Pending | None = None  # the commit that is under way
+        self._pending = Pending()  # steps that are to be committed next
+        self._changes: list[Pending] = []  # and changes, each by itself
+        self._flying: list[Pending] = []  # what is being committed, first the steps
         self.is_behind = False  # whether there is anything that is not stored yet
         self.failure: Unavailable | None = None  # why the newest commit failed, until one succeeds
         self.unknown: dict[int, Stored] = {}  # sandboxes of which the store has not told what it has
@@ -162,16 +147,13 @@ class Commits:
         return Head(stored.number, stored.committed[0], kept)
 
     def _batch(self, pending: Pending) -> Batch:
-        touched = pending.touched.values()
-        heads = [self._head(stored, stored.newest, stored.chain) for stored in touched]
-        return Batch(pending.keys, heads, pending.lines)
-
-    def _batch_of(self, change: Change) -> Batch:
-        stored = change.stored
-        if stored is not None and change.state is not None:
-            stored.state, stored.contract = change.state, self.contract
-        heads = [] if stored is None else [self._head(stored, *stored.committed)]
-        return Batch(change.statements, heads, is_one=True)
+        heads = []
+        for stored in pending.touched.values():
+            if pending.state is not None:
+                stored.state, stored.contract = pending.state, self.contract
+            newest = stored.committed if pending.is_one else (stored.newest, stored.chain)
+            heads.append(self._head(stored, *newest))
+        return Batch(pending.statements, heads, pending.lines, is_one=pending.is_one)
 
     def _commit_soon(self) -> None:
         self.is_behind = True
@@ -179,42 +161,35 @@ class Commits:
             self._committing = asyncio.create_task(self._commit())
 
     async def _commit(self) -> None:
-        """Commit until there is nothing more to."""
-        while not self._pending.is_empty:
-            self._flying = pending = self._pending
-            self._pending = Pending()
+        """Commit until there is nothing more to: what steps have touched, then each change by itself."""
+        while self._pending.touched or self._changes:
+            self._flying, self._pending, self._changes = [self._pending, *self._changes], Pending(), []
             try:
-                await self._commit_one(pending)
+                for pending in self._flying:
+                    if pending.touched or pending.is_one:
+                        await self._commit_one(pending)
             except Exception as error:  # a defect in it is no reason to say that something was stored
                 await self._fail(error)
-        self._committing = self._flying = None
+        self._committing, self._flying = None, []
         self.is_behind = False
 
     async def _commit_one(self, pending: Pending) -> None:
-        if pending.touched:
-            batch = self._batch(pending)
-            self._settle(pending, batch, await self._store.commit(batch))
-        pending.known.set()
-        for change in pending.changes:
-            try:
-                if await self._store.commit(self._batch_of(change)):
-                    assert change.stored is not None
-                    self._lose(change.stored)
-                    change.failure = unwritten("another server has taken the sandbox over")
-            except self._store.errors as error:
-                if not self._store.is_taken(error):
-                    raise
-                change.is_taken = True
-            change.known.set()
-
-    def _settle(self, pending: Pending, batch: Batch, lost: Collection[int]) -> None:
-        """Steps are stored, but for those of sandboxes that are gone, or another process's by now."""
+        batch = self._batch(pending)
+        lost: Collection[int] = ()
+        try:
+            lost = await self._store.commit(batch)
+        except self._store.errors as error:
+            if not (pending.is_one and self._store.is_taken(error)):
+                raise
+            pending.is_taken = True
+        gone = "another server has taken the sandbox over" if pending.is_one else _GONE
         for number, _, kept in batch.heads:
             if number in lost:
                 self._lose(pending.touched[number])
-                pending.failure = unwritten("the sandbox is no more, or another server has it")
-            elif number in pending.touched:
+                pending.failure = unwritten(gone)
+            else:
                 pending.touched[number].committed = kept.newest, kept.chain
+        pending.known.set()
 
     def _lose_all(self) -> None:
         """The lease has ended: other processes may have any sandbox."""
@@ -227,14 +202,24 @@ class Commits:
             del self._stored[stored.entry.world.name]
             self.on_lost(stored.entry.world)
 
-    async def _changed(self, change: Change) -> None:
-        """Wait until a change is stored. Raises Unavailable."""
+    async def _changed(
+        self,
+        statements: list[Statement],
+        stored: Stored | None = None,
+        *,
+        state: KeptState | None = None,
+        ends: Stored | None = None,
+    ) -> bool:
+        """Make a change, and wait until it is stored; False where a name is taken. Raises Unavailable."""
         self._check_written()
-        self._pending.changes.append(change)
+        touched = {} if stored is None else {stored.number: stored}
+        change = Pending(statements, touched, is_one=True, state=state, ends=ends)
+        self._changes.append(change)
         self._commit_soon()
         await change.known.wait()
         if change.failure is not None:
             raise again(change.failure)
+        return not change.is_taken
 
     def _check_written(self) -> None:
         """Refuse what is to be stored while the store cannot be written. Raises Unavailable."""
@@ -247,8 +232,8 @@ class Commits:
         if stored is None or stored.entry.world is not sandbox:
             return
         newest = stored.newest
-        for pending in (self._pending, self._flying):
-            if pending is not None and stored.number in pending.touched:
+        for pending in (self._pending, *self._flying[:1]):
+            if stored.number in pending.touched:
                 await pending.known.wait()
                 if pending.failure is not None and (stored.committed[0] < newest):
                     raise again(pending.failure)
@@ -273,8 +258,9 @@ class Commits:
     @property
     def lag(self) -> float:
         """For how many seconds the oldest change has waited that is not stored yet."""
-        waiting = self._flying or self._pending
-        return 0.0 if waiting.is_empty else monotonic() - waiting.begun
+        every = (*self._flying, self._pending, *self._changes)
+        begun = [pending.begun for pending in every if pending.touched or pending.is_one]
+        return monotonic() - begun[0] if begun else 0.0
 
     # -- what could not be stored
 
@@ -283,23 +269,19 @@ class Commits:
 
         Until then changes are refused, and time and deliveries stand in all sandboxes.
         """
-        assert self._flying is not None
         self.failure = failure = unwritten(self._store.reason(error))
         log.error("the store cannot be written, and changes are refused (%s)", " ".join(str(error).split()))
         for stored in self._stored.values():
             stored.entry.world.is_halted = True
-        failed = self._flying, self._pending
-        self._pending = Pending()
+        every = (*self._flying, self._pending, *self._changes)
+        failed = [pending for pending in every if not pending.known.is_set()]
+        self._flying, self._pending, self._changes = [], Pending(), []
         for pending in failed:
+            pending.failure = failure
             self.unknown |= pending.touched
-            for change in pending.changes:
-                self.unknown |= {stored.number: stored for stored in (change.stored, change.ends) if stored is not None}
-            awaited: list[Pending | Change] = [pending, *pending.changes]
-            for what in awaited:
-                if not what.known.is_set():
-                    what.failure = failure
-        steps = [step for pending in failed if pending.failure is not None for step in pending.steps]
-        self._flying = None
+            if pending.ends is not None:
+                self.unknown[pending.ends.number] = pending.ends
+        steps = [step for pending in failed for step in pending.steps]
         while True:
             try:
                 if self.unknown:
@@ -311,8 +293,6 @@ class Commits:
             finally:
                 for pending in failed:
                     pending.known.set()
-                    for change in pending.changes:
-                        change.known.set()
             await asyncio.sleep(PAUSE)
         log.warning("the store can be written again")
         self.failure = None

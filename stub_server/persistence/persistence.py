@@ -21,7 +21,7 @@ from ..worlds.keyring import keys_of
 from ..worlds.names import too_many
 from . import store as sql
 from .chunks import chunks_of
-from .commits import PAUSE, Change, Commits, Stored, again
+from .commits import PAUSE, Commits, Pending, Stored, again
 from .opening import Opener
 from .rows import Damage, KeptSnapshot, KeptState, StoreError
 from .store import Batch, Listed, Session, Statement, Store
@@ -125,9 +125,9 @@ class Persistence(Commits):
             await self._end()
             before = self._stored.get(entry.world.name)
             stored, changes = self._entering(entry, written, snapshots)
-            change = Change([sql.ended(before.number), *changes] if before else changes, stored, ends=before)
-            await self._changed(change)
-            if change.is_taken:
+            if before is not None:
+                changes.insert(0, sql.ended(before.number))
+            if not await self._changed(changes, stored, ends=before):
                 return False
             if before is not None:
                 self._tidy_soon(before.number)
@@ -141,7 +141,7 @@ class Persistence(Commits):
             number = self._with_session(lambda session: self._reserve(session, states[0].step))
             written = self._with_session(lambda session: _write(session, number, 0, states))
             stored, changes = self._entering(entry, written, snapshots)
-            batch = self._batch_of(Change(changes, stored))
+            batch = self._batch(Pending(changes, {number: stored}, is_one=True))
             self._with_session(lambda session: sql.commit(session, batch, holder))
             self._follow(stored)
 
@@ -163,7 +163,7 @@ class Persistence(Commits):
         """Have the store know that a sandbox is no more. Raises Unavailable."""
         stored = self._stored.get(name)
         if stored is not None:
-            await self._changed(Change([sql.ended(stored.number)], ends=stored))
+            await self._changed([sql.ended(stored.number)], ends=stored)
 
     def leave_soon(self, name: str) -> None:
         """Store a sandbox no longer; nobody waits until the store knows."""
@@ -175,7 +175,7 @@ class Persistence(Commits):
     async def _end(self) -> None:
         """Have the store know of sandboxes that are no more: their names are free. Raises Unavailable."""
         if ends := self._ends[:]:
-            await self._changed(Change([sql.ended(number) for number in ends]))
+            await self._changed([sql.ended(number) for number in ends])
             self._ends = [number for number in self._ends if number not in ends]
             self._untidy.update(ends)
 
@@ -196,7 +196,7 @@ class Persistence(Commits):
         """Store with the next commit by which API keys a sandbox is found from now on."""
         stored = self._touch(name)
         if stored is not None:
-            self._pending.keys += [sql.key_entered(key, stored.number) for key in keys]
+            self._pending.statements += [sql.key_entered(key, stored.number) for key in keys]
 
     @property
     def epoch(self) -> int:
@@ -227,14 +227,14 @@ class Persistence(Commits):
     def is_settled(self, sandbox: Sandbox) -> bool:
         """Whether everything of a sandbox is stored."""
         stored = self._stored.get(sandbox.name)
-        batches = (self._pending, self._flying)
-        return stored is not None and not any(batch is not None and stored.number in batch.touched for batch in batches)
+        every = (*self._flying, self._pending, *self._changes)
+        return stored is not None and all(stored.number not in pending.touched for pending in every)
 
     async def release(self, name: str) -> None:
         """Have a sandbox be nobody's that is wholly stored and that nobody uses any more. Raises Unavailable."""
         stored = self._stored.pop(name, None)
         if stored is not None:
-            await self._changed(Change([sql.released(stored.number, self._store.holder)]))
+            await self._changed([sql.released(stored.number, self._store.holder)])
 
     async def sandbox_of(self, key: str) -> str | None:
         """The name of the sandbox that an API key is of. Raises Unavailable."""
@@ -270,7 +270,7 @@ class Persistence(Commits):
             async with self._written([capture(snapshot.pinned)], stored) as (number, (state,)):
                 if not entry.world.is_gone:
                     entry.snapshots.check_room(snapshot.name, snapshot.size)
-                    await self._changed(Change(sql.snapshot_entered(number, self._told(snapshot, state))))
+                    await self._changed(sql.snapshot_entered(number, self._told(snapshot, state)))
         if entry.world.is_gone:
             return False
         entry.snapshots.keep(snapshot)
@@ -280,7 +280,7 @@ class Persistence(Commits):
         """Store a snapshot no longer. Raises Unavailable."""
         stored = self._stored.get(entry.world.name)
         if stored is not None:
-            await self._changed(Change(sql.snapshot_ended(stored.number, name)))
+            await self._changed(sql.snapshot_ended(stored.number, name))
             self._tidy_soon(stored.number)
 
     # -- beside the requests: whole states, and what nobody needs any more
@@ -299,7 +299,7 @@ class Persistence(Commits):
             await asyncio.gather(self._tending, return_exceptions=True)
         if self.has_store and self.failure is None:
             self._pending.touched |= {stored.number: stored for stored in self._stored.values()}
-            self._pending.changes.append(Change([sql.ended(number) for number in self._ends]))
+            self._changes.append(Pending([sql.ended(number) for number in self._ends], is_one=True))
             self._commit_soon()
         while self._committing is not None and self.failure is None:
             await asyncio.wait((self._committing,), timeout=PAUSE)
@@ -353,7 +353,7 @@ class Persistence(Commits):
             if self._stored.get(sandbox.name) is stored and sandbox.undone_at == undone_at:
                 contract = stored.contract
                 try:
-                    await self._changed(Change(sql.state_replaced(stored.state.id, state.id), stored, state))
+                    await self._changed(sql.state_replaced(stored.state.id, state.id), stored, state=state)
                 except Refusal:
                     stored.contract = contract
                     if self._stored.get(sandbox.name) is stored:  # else it is no more
