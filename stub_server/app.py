@@ -116,8 +116,7 @@ def _served(
     store: Store | None,
 ) -> Application:
     """The server of these contracts, and of the sandboxes in a store."""
-    fresh = secrets.token_bytes(32)
-    random = fresh if store is None else store.secret(fresh)
+    random = secrets.token_bytes(32) if store is None else store.secret
     secret = settings.signing_secret(random)
     tokens = Tokens(secret, wall_seconds)
     running = document.lifecycles["Subscription"].sets["running"]
@@ -146,27 +145,11 @@ def _served(
     local = settings.loopback or settings.allow_private_webhooks
     courier = Courier(Sender(__version__, local=local), abroad)
     seeding = Seeding(data_dir("fixtures"), document, schemas)
-    origin = Origin(
-        rules,
-        seeding,
-        settings.scenario,
-        settings.seed,
-        settings.now,
-        settings.history,
-        settings.journal,
-        secret,
-        random,
-        settings.drop_unfit,
-    )
+    origin = Origin(rules, seeding, settings, secret, random)
     try:
-        sandboxes = Sandboxes(
-            origin,
-            open_names=settings.loopback,
-            bell=courier.ring,
-            lane=courier.lane,
-            persistence=Persistence(store, "" if store is None else rules.converter.contract["digest"], courier.lane),
-            restored=None if settings.restore is None else partial(_file, settings.restore),
-        )
+        persistence = Persistence(store, "" if store is None else rules.converter.contract["digest"], courier.lane)
+        restored = None if settings.restore is None else partial(_file, settings.restore)
+        sandboxes = Sandboxes(origin, courier.ring, persistence, restored)
     except ContractViolation as error:  # an overlay may ask of answers what no record has
         fault = ContractError(f"the contract does not fit the records of this server: {error}")
         raise bundle.name_overlays(settings.overlays, fault, None if shipped is None else shipped.raw) from None

@@ -88,7 +88,7 @@ class Commits:
     _store: Store  # unless nothing is stored
 
     def __init__(self, store: Store | None, contract: str, lane: Lane) -> None:
-        self.has_store, self.contract, self._lane = store is not None, contract, lane
+        self.has_store, self.contract, self.lane = store is not None, contract, lane
         if store is not None:
             self._store = store
         self._stored: dict[str, Stored] = {}
@@ -336,7 +336,7 @@ class Commits:
 
     async def _beside(self, work: Callable[[Session], T]) -> T:
         self._check_written()
-        return await self._lane.beside(lambda: self._with_session(work))
+        return await self.lane.beside(lambda: self._with_session(work))
 
 
 def _next_due(sandbox: Sandbox) -> int | None:

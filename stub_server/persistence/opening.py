@@ -45,7 +45,7 @@ class Opener:
 
     def open(self, session: Session, number: int, kept: Kept, holder: int) -> tuple[Stored, list[Snapshot]]:
         """A sandbox, and its snapshots. Raises StoreError, and Damage where they are not as they were written."""
-        origin, own = self._origin, self._reader(kept.name, kept.contract, self._origin.history)
+        origin, own = self._origin, self._reader(kept.name, kept.contract, self._origin.settings.history)
         base, digests = store.state(session, kept.state)
         _read(own, store.lines_of(session, digests))
         since = _read(own, store.steps_of(session, number, kept, base))
@@ -56,13 +56,13 @@ class Opener:
                 partial(self._maker.carried, kept.name or ""),
                 origin.secret,
                 lambda clock: clock,
-                drop_unfit=origin.drop_unfit,
+                drop_unfit=origin.settings.drop_unfit,
                 trusted=True,
             )
         except BadFile as error:
             if error.kind == "damaged":
                 raise Damage(error.reasons[0]) from None
-            advice = () if origin.drop_unfit else (DROPPING,)
+            advice = () if origin.settings.drop_unfit else (DROPPING,)
             raise StoreError(
                 "\n  ".join(("does not fit the contract that is served:", *error.reasons, *advice))
             ) from None

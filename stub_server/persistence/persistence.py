@@ -38,12 +38,13 @@ Written: TypeAlias = tuple[int, Sequence[KeptState]]
 class Persistence(Commits):
     """One per server. Without a store it does nothing, and nothing is asked of it for a step."""
 
-    def __init__(self, store: Store | None, contract: str = "", lane: Lane | None = None) -> None:
+    def __init__(self, store: Store | None, contract: str, lane: Lane) -> None:
         """`contract` stands for what records are held to: those that another one has passed are held to it anew.
 
         What takes long is done beside the requests, in `lane`.
         """
-        super().__init__(store, contract, lane or Lane())
+        super().__init__(store, contract, lane)
+        self.changing = asyncio.Lock()  # of what comes, goes and is replaced: each looks what there is, and waits
         self._writing: list[int] = []  # sandboxes of which states are written to which nothing refers yet
         self._ends: list[int] = []  # sandboxes that are no more, which the store is yet to be told
         self._untidy: set[int] = set()  # sandboxes that may have steps or states that nobody needs
@@ -108,13 +109,14 @@ class Persistence(Commits):
     async def written(self, sandbox: Sandbox, snapshots: Sequence[Snapshot] = ()) -> AsyncIterator[Written | None]:
         """Write the state of a sandbox that nobody can reach yet, beside the requests. Raises Unavailable.
 
-        It goes again after the block, unless the sandbox has entered.
+        It goes again after the block, unless the sandbox has entered. Nothing else comes or goes meanwhile.
         """
-        if self.has_store:
-            async with self._written(_states(sandbox, snapshots)) as written:
-                yield written
-        else:
-            yield None
+        if not self.has_store:
+            async with self.changing:
+                yield None
+            return
+        async with self._written(_states(sandbox, snapshots)) as written, self.changing:
+            yield written
 
     async def enter(self, entry: Entry, written: Written | None, snapshots: Sequence[Snapshot] = ()) -> bool:
         """Store a sandbox from now on, in place of the one of its name; False where another server has that.
@@ -261,20 +263,21 @@ class Persistence(Commits):
     # -- snapshots
 
     async def keep_snapshot(self, entry: Entry, snapshot: Snapshot) -> bool:
-        """Store a snapshot in place of the one of its name; False when the sandbox is gone by then.
+        """Keep a snapshot in place of the one of its name; False when the sandbox is gone by then.
 
         Raises Conflict where there is no room, and Unavailable.
         """
-        stored = self._stored.get(entry.world.name)
-        if stored is not None:
-            async with self._written([capture(snapshot.pinned)], stored) as (number, (state,)):
-                if not entry.world.is_gone:
-                    entry.snapshots.check_room(snapshot.name, snapshot.size)
-                    await self._changed(sql.snapshot_entered(number, self._told(snapshot, state)))
-        if entry.world.is_gone:
-            return False
-        entry.snapshots.keep(snapshot)
-        return True
+        async with self.changing:
+            stored = self._stored.get(entry.world.name)
+            if stored is not None:
+                async with self._written([capture(snapshot.pinned)], stored) as (number, (state,)):
+                    if not entry.world.is_gone:
+                        entry.snapshots.check_room(snapshot.name, snapshot.size)
+                        await self._changed(sql.snapshot_entered(number, self._told(snapshot, state)))
+            if entry.world.is_gone:
+                return False
+            entry.snapshots.keep(snapshot)
+            return True
 
     async def leave_snapshot(self, entry: Entry, name: str) -> None:
         """Store a snapshot no longer. Raises Unavailable."""
@@ -308,7 +311,7 @@ class Persistence(Commits):
         session, self._session = self._session, None
         if session is not None:
             with suppress(TimeoutError):  # its thread may still be within a transaction
-                await asyncio.wait_for(self._lane.beside(session.close), CLOSING)
+                await asyncio.wait_for(self.lane.beside(session.close), CLOSING)
         self.close()
 
     def close(self) -> None:

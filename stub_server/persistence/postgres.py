@@ -14,8 +14,8 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Collection, Generator, Iterable
+from contextlib import AbstractContextManager, closing, suppress
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -31,6 +31,7 @@ LEASE, RENEWAL = 10.0, 2.0  # seconds
 _MIGRATIONS = 0x73747562  # names the lock of those who make or change the tables
 _OPTIONS = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=5000 -c tcp_user_timeout=10000"
 _PATIENCE = 5  # seconds for a connection
+_CONNECTING: dict[str, Any] = {"autocommit": True, "connect_timeout": _PATIENCE, "options": _OPTIONS}
 _LONGEST = 8.0  # seconds for a statement: it ends before the lease does
 _ROOM = 64 * 1024  # bytes that must have room before changes are accepted again
 _OWN = """
@@ -90,9 +91,7 @@ class PostgresSession:
     """A connection."""
 
     def __init__(self, url: str, name: str = "stub-server") -> None:
-        self._connection = _Connection.connect(
-            url, autocommit=True, connect_timeout=_PATIENCE, options=_OPTIONS, application_name=name
-        )
+        self._connection = _Connection.connect(url, **_CONNECTING | {"application_name": name})
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Run a statement; answers its rows."""
@@ -104,11 +103,9 @@ class PostgresSession:
         with self._connection.cursor() as cursor:
             cursor.executemany(statement.replace("?", "%s"), list(rows))
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> AbstractContextManager[object]:
         """All of the block or nothing."""
-        with self._connection.transaction():
-            yield
+        return self._connection.transaction()
 
     @property
     def host(self) -> str:
@@ -150,22 +147,15 @@ class PostgresStore:
         with session.transaction():
             session.run("select pg_advisory_xact_lock(?)", _MIGRATIONS)
             if session.run("select to_regclass('settings')") == [(None,)]:
-                store.begin(session, COLUMNS)
-                for statement in _OWN.split(";\n"):
-                    if statement.strip():
-                        session.run(statement)
-            store.check_format(store.facts(session), self.name)
+                store.begin(session, COLUMNS, _OWN)
+            facts = store.facts(session)
+            store.check_format(facts, self.name)
+            self.secret = store.secret(facts)
 
     @property
     def holder(self) -> int:
         """The number of this process among those of the store."""
         return self.lease.number
-
-    def secret(self, fresh: bytes) -> bytes:
-        """The random bytes that servers of this store sign with. Raises Damage."""
-        with closing(self.session()) as session, session.transaction():
-            session.run("select pg_advisory_xact_lock(?)", _MIGRATIONS)
-            return store.secret(session, fresh)
 
     def session(self) -> PostgresSession:
         """A new connection."""
@@ -190,13 +180,8 @@ class PostgresStore:
             return await asyncio.to_thread(self._change, batch)
         connection = self._commits
         if connection is None or connection.closed:
-            connection = self._commits = await _AsyncConnection.connect(
-                self._url,
-                autocommit=True,
-                connect_timeout=_PATIENCE,
-                options=_OPTIONS,
-                application_name=self._committer,
-            )
+            how = _CONNECTING | {"application_name": self._committer}
+            connection = self._commits = await _AsyncConnection.connect(self._url, **how)
         if not batch.heads:  # nothing but the question whether it can be written
             async with connection.transaction(force_rollback=True):
                 await connection.execute("insert into steps values (-1, %s, 0)", (os.urandom(_ROOM),))

@@ -1,7 +1,7 @@
 """A directory with an SQLite database: one server at a time, nothing to install.
 
 A commit is in the page cache before its answer: the end of the process loses nothing. What the end of the machine may
-lose is bounded by `Syncing`, or nothing with `--sync always`.
+lose is bounded by a thread that brings it to the disk, or nothing with `--sync always`.
 """
 
 from __future__ import annotations
@@ -94,14 +94,16 @@ class SqliteStore:
     def __init__(self, path: Path, *, always: bool) -> None:
         """Raises StoreError."""
         self.name, self._file, self._always = f"--store {path}", path / DATABASE, always
-        self._syncing: Syncing | None = None
+        self._wal, self._done = self._file.with_name(f"{DATABASE}-wal"), threading.Event()
+        self._thread: threading.Thread | None = None
+        self._has_failed = False  # whether what was written last could not be brought to the disk
         with opening(self.name):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if path.stat().st_mode & 0o077:
                 log.warning("%s is readable by other users and contains keys. Run `chmod 700`.", self.name)
             self._lock = locked(path)
             try:
-                self._commits = self.epoch = self._begin(path)
+                self._commits = self._synced = self.epoch = self._begin(path)
                 self._main = SqliteSession(self._file, always=always, wait=MOMENT)
             except BaseException:
                 self._lock.close()
@@ -117,15 +119,11 @@ class SqliteStore:
         with closing(SqliteSession(self._file, reads_only=True)) as session:
             facts = store.facts(session)
             store.check_format(facts, self.name)
+            self.secret = store.secret(facts)
             commits = check_whole(session, path, facts)
         if not commits:
             write_newest(path, 0)
         return commits
-
-    def secret(self, fresh: bytes) -> bytes:
-        """The random bytes that its server signs with; `fresh` in a new one. Raises StoreError."""
-        with opening(self.name):
-            return store.secret(self._main, fresh)
 
     def session(self) -> SqliteSession:
         """A new connection."""
@@ -141,7 +139,8 @@ class SqliteStore:
 
     def start(self, lost: Callable[[], None]) -> None:
         """Begin to bring what is written to the disk."""
-        self._syncing = Syncing(self._file, self._commits)
+        self._thread = threading.Thread(target=self._sync, name="syncing", daemon=True)
+        self._thread.start()
 
     async def commit(self, batch: Batch) -> Collection[int]:
         """Commit. It takes no longer than a request does: nobody waits for another thread."""
@@ -159,8 +158,6 @@ class SqliteStore:
                 await asyncio.sleep(MOMENT)
         if not (lost and batch.is_one):
             self._commits = commits
-            if self._syncing is not None:
-                self._syncing.commits = commits
         return lost
 
     async def known(self, numbers: Iterable[int]) -> dict[int, tuple[int, int, KeptState]]:
@@ -178,12 +175,39 @@ class SqliteStore:
 
     def close(self) -> None:
         """Have everything on the disk, and let the directory go."""
-        if self._syncing is not None:
-            self._syncing.close()
+        self._done.set()
+        if self._thread is not None:
+            self._thread.join(BUSY)
         self._main.close()
         with suppress(OSError):
             write_newest(self._file.parent, self._commits)
         self._lock.close()
+
+    def _sync(self) -> None:
+        """Bring what was written to the disk beside the requests, and keep SQLite's log short."""
+        with closing(sqlite3.connect(self._file, BUSY, isolation_level=None)) as database:
+            while not self._done.wait(EVERY):
+                self._look(database)
+            self._look(database)
+
+    def _look(self, database: sqlite3.Connection) -> None:
+        commits = self._commits
+        if commits == self._synced:
+            return
+        try:
+            with open(self._wal, "r+b") as file:
+                os.fsync(file.fileno())
+            write_newest(self._file.parent, commits)
+            size = self._wal.stat().st_size
+            if size > LONG:  # does not hold up who writes, and mostly brings the whole log over
+                database.execute("pragma wal_checkpoint(passive)").fetchall()
+            if size > VERY_LONG:
+                database.execute("pragma wal_checkpoint(truncate)").fetchall()
+            self._synced, self._has_failed = commits, False
+        except (OSError, sqlite3.Error) as error:
+            if not self._has_failed:
+                log.error("the store could not be brought to the disk (%s); it is tried again until it can", error)
+            self._has_failed = True
 
 
 @contextmanager
@@ -277,51 +301,3 @@ def read_newest(path: Path, commits: int) -> int:
     except (FileNotFoundError, ValueError):
         pass
     raise Damage(f"{NEWEST!r} is missing or damaged, which says what was written last")
-
-
-class Syncing:
-    """Brings what was written to the disk beside the requests, and keeps SQLite's log short.
-
-    A thread of its own, for it waits for the disk. `commits` is set by whoever has written.
-    """
-
-    def __init__(self, file: Path, commits: int) -> None:
-        self.commits = self._synced = commits
-        self._has_failed = False
-        self._file, self._wal = file, file.with_name(file.name + "-wal")
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="syncing", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Sync what there is, and stop."""
-        self._done.set()
-        self._thread.join(BUSY)
-
-    def _run(self) -> None:
-        database = sqlite3.connect(self._file, BUSY, isolation_level=None)
-        try:
-            while not self._done.wait(EVERY):
-                self._look(database)
-            self._look(database)
-        finally:
-            database.close()
-
-    def _look(self, database: sqlite3.Connection) -> None:
-        commits = self.commits
-        if commits == self._synced:
-            return
-        try:
-            with open(self._wal, "r+b") as file:
-                os.fsync(file.fileno())
-            write_newest(self._file.parent, commits)
-            size = self._wal.stat().st_size
-            if size > LONG:  # does not hold up who writes, and mostly brings the whole log over
-                database.execute("pragma wal_checkpoint(passive)").fetchall()
-            if size > VERY_LONG:
-                database.execute("pragma wal_checkpoint(truncate)").fetchall()
-            self._synced, self._has_failed = commits, False
-        except (OSError, sqlite3.Error) as error:
-            if not self._has_failed:
-                log.error("the store could not be brought to the disk (%s); it is tried again until it can", error)
-            self._has_failed = True

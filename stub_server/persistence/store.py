@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..kernel.clock import wall_ms
@@ -96,12 +97,13 @@ class _Lost(Exception):
 # -- the whole store
 
 
-def begin(session: Session, columns: dict[str, str]) -> None:
-    """Make the tables of a new store; `columns` says what types are called."""
-    for statement in TABLES.format(**columns).split(";\n"):
+def begin(session: Session, columns: dict[str, str], own: str = "") -> None:
+    """Make the tables of a new store, and its `own`; `columns` says what types are called."""
+    for statement in (TABLES.format(**columns) + own).split(";\n"):
         if statement.strip():
             session.run(statement)
     set_fact(session, "format", str(FORMAT))
+    set_fact(session, "secret", token_hex(32))
 
 
 def facts(session: Session) -> dict[str, str]:
@@ -128,16 +130,11 @@ def check_format(found: dict[str, str], name: str) -> None:
         )
 
 
-def secret(session: Session, fresh: bytes) -> bytes:
-    """The random bytes that servers of this store sign with; `fresh` from now on in a new one. Raises Damage."""
-    with session.transaction():
-        told = facts(session).get("secret")
-        if told is None:
-            if session.run("select 1 from sandboxes limit 1"):
-                raise Damage("the secret of its keys and tokens is not there")
-            set_fact(session, "secret", fresh.hex())
-            return fresh
-    return bytes.fromhex(told)
+def secret(found: dict[str, str]) -> bytes:
+    """The random bytes that servers of a store sign with. Raises Damage."""
+    if "secret" not in found:
+        raise Damage("the secret of its keys and tokens is not there")
+    return bytes.fromhex(found["secret"])
 
 
 def strangers(session: Session) -> Iterator[str]:

@@ -12,7 +12,6 @@ from contextlib import closing
 from functools import partial
 from itertools import count
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 from zlib import crc32
@@ -97,9 +96,8 @@ def _tell(path: Path, *, salvage: bool) -> Tell:
 
 
 def _write(file: Path, found: Iterator[Whole | str]) -> None:
-    """A new database of what was found: sandboxes, and the secret, or another one."""
+    """A new database of what was found: sandboxes, and the secret, or else another one."""
     with made(file) as session:
-        store.set_fact(session, "secret", token_hex(32))
         for whole in found:
             if isinstance(whole, str):
                 store.set_fact(session, "secret", whole)

@@ -11,8 +11,8 @@ from ..kernel.globs import glob
 from ..kernel.problem import Conflict, Missing, detail
 from ..persistence.persistence import Persistence
 from .entry import Entry
-from .keyring import Keyring
-from .names import folded, made_up, too_many
+from .keyring import Keyring, keys_of
+from .names import folded, too_many
 
 MOST = 1_000
 
@@ -24,7 +24,7 @@ class Entries:
         self._bell, self.persistence, self.keyring = bell, persistence, Keyring()
         self._entries: dict[str, Entry] = {}
         self.default: Sandbox  # the world that is there from the start
-        self._named = persistence.epoch  # grows with every name that is made up
+        self._named = count(persistence.epoch + 1)  # counts the names that are made up
         self._turns = count(1)  # how often worlds were used
 
     # -- finding
@@ -83,7 +83,7 @@ class Entries:
             self._leave(before)
         if world.name == DEFAULT:
             self.default = world
-        self.keyring.adopt(world)
+        self.keyring.add(world.name, keys_of(world))
         world.bell = self._bell
         self._bell(world)
 
@@ -101,10 +101,11 @@ class Entries:
             self.persistence.leave_soon(name)
             self._leave(self._entries.pop(name))
 
-    def let_go(self, entry: Entry) -> None:
+    def let_go(self, world: Sandbox) -> None:
         """Have a sandbox in memory no longer; the store has it."""
-        del self._entries[entry.world.name]
-        self._leave(entry)
+        entry = self._entries.get(world.name)
+        if entry is not None and entry.world is world:
+            self._leave(self._entries.pop(world.name))
 
     def _leave(self, entry: Entry) -> None:
         """Let go of a world: what it still had to do is not done any more."""
@@ -123,28 +124,12 @@ class Entries:
         self.forget(entry.world.name)
         return True
 
-    # -- names and room for more
-
-    def free_name(self, name: str | None, prefix: str) -> str:
-        """A name as it was asked for, or a new one. Raises Conflict for one that is taken."""
-        if name is None:
-            while True:
-                self._named += 1
-                made = made_up(prefix, self._named)
-                if made not in self._entries:
-                    return made
-        name = folded(name)
-        if self.find(name) is not None:
-            raise taken(name)
-        return name
-
     def make_room(self) -> None:
         """Past the limit the longest unused of those that a mention made goes. Raises Conflict when there is none."""
-        for entry in list(self._entries.values()):  # whose time is over gives its memory back to the next one
-            self._has_expired(entry)
-        if len(self._entries) < MOST:
+        entries = self.entries()  # whose time is over gives its memory back to the next one
+        if len(entries) < MOST:
             return
-        mentioned = [entry for entry in self._entries.values() if entry.mentioned]
+        mentioned = [entry for entry in entries if entry.mentioned]
         if not mentioned:
             raise too_many(MOST, "server")
         self.forget(min(mentioned, key=lambda entry: entry.turn).world.name)

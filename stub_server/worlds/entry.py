@@ -6,28 +6,22 @@ from ..delivery.inbox import Inbox
 from ..engine.rules import Rules
 from ..engine.sandbox import Sandbox
 from ..seeding.world import Seeding
+from ..settings import Settings
 from .snapshots import Snapshots
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What all worlds of a server begin with.
+    """What all sandboxes of a server begin with.
 
-    `secret` signs; `control_secret` is random, whatever the seed, and makes the control keys. `now` is ms and freezes
-    their clocks; `history` is how many steps each keeps, `journal` how many requests with their
-    bodies. `drop_unfit` leaves out what does not fit of sandboxes that are there at the start.
+    `secret` signs; `control_secret` is random, whatever the seed, and makes the control keys.
     """
 
     rules: Rules
     seeding: Seeding
-    scenario: str
-    seed: int
-    now: int | None
-    history: int
-    journal: int
+    settings: Settings
     secret: bytes = field(repr=False)
     control_secret: bytes = field(repr=False)
-    drop_unfit: bool = False
 
 
 @dataclass(slots=True)

@@ -43,10 +43,6 @@ class Keyring:
             self._worlds[key] = world
             own.add(key)
 
-    def adopt(self, world: Sandbox) -> None:
-        """All keys of a world that has come."""
-        self.add(world.name, keys_of(world))
-
     def forget(self, world: str) -> None:
         """A world has gone, and its keys with it."""
         for key in self._keys.pop(world, ()):

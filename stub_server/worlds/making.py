@@ -27,9 +27,9 @@ class Maker:
 
     def empty(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         """A world without records; without `now` (ms) its clock is as at the server's start."""
-        origin = self._origin
-        clock, ids = Clock(origin.now if now is None else now), Ids(seed, origin.secret, name)
-        log, journal = Log(origin.history, self._for_logs), Journal(origin.journal, self._for_journals)
+        origin, settings = self._origin, self._origin.settings
+        clock, ids = Clock(settings.now if now is None else now), Ids(seed, origin.secret, name)
+        log, journal = Log(settings.history, self._for_logs), Journal(settings.journal, self._for_journals)
         return Sandbox(name, seed, scenario, origin.rules, clock, ids, log, journal=journal)
 
     def carried(self, name: str, scenario: str, seed: int) -> Sandbox:
@@ -37,9 +37,9 @@ class Maker:
 
         Its scenario is one that a request may name, or else the server's own: a file must not say which files are read.
         """
-        origin = self._origin
-        known = scenario == origin.scenario or scenario in known_scenarios(origin.seeding.fixtures)
-        return self.empty(name, scenario if known else origin.scenario, seed, None)
+        own = self._origin.settings.scenario
+        known = scenario == own or scenario in known_scenarios(self._origin.seeding.fixtures)
+        return self.empty(name, scenario if known else own, seed, None)
 
     def make(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         """A freshly seeded world. Raises ScenarioError."""

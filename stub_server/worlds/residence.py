@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -34,7 +33,7 @@ class Residence:
         """At most so many are in memory; `is_used` tells those that somebody follows or that send: they stay."""
         self._sandboxes, self._most, self._is_used = sandboxes, most, is_used
         self._persistence = sandboxes.persistence
-        self._persistence.on_lost = self._lose
+        self._persistence.on_lost = sandboxes.let_go
         self._elsewhere: dict[str, tuple[str, float]] = {}
         self._keys: dict[str, tuple[str | None, float]] = {}
         self.known = len(sandboxes.worlds())  # sandboxes of the store, as of the last look
@@ -108,7 +107,7 @@ class Residence:
         idle = [entry for entry in entries if entry.last_used_at < before and entry.world.name != DEFAULT]
         for entry in sorted(idle, key=lambda entry: entry.turn):
             if self._persistence.is_settled(entry.world) and not self._is_used(entry):
-                sandboxes.let_go(entry)
+                sandboxes.let_go(entry.world)
                 await self._persistence.release(entry.world.name)
                 surplus -= 1
                 if not surplus:
@@ -119,11 +118,6 @@ class Residence:
                 advice="Send this again in a moment, or start the server with a larger --resident.",
                 headers={"Retry-After": "1"},
             )
-
-    def _lose(self, world: Sandbox) -> None:
-        """Another server has a sandbox by now."""
-        with suppress(Refusal):
-            self._sandboxes.let_go(self._sandboxes.entry(world.name))
 
     def start(self) -> None:
         """Begin to look for what is due in sandboxes that no server has in memory."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
@@ -26,7 +25,7 @@ from ..kernel.clock import SECOND, wall_ms
 from ..kernel.globs import glob
 from ..kernel.problem import Conflict, Missing, Refusal, detail, gone
 from ..kernel.record import Body
-from ..kernel.slices import Lane, at_once
+from ..kernel.slices import at_once
 from ..kernel.text import nearest
 from ..persistence.commits import records_of
 from ..persistence.opening import Opener
@@ -37,7 +36,7 @@ from ..seeding.own_keys import derive_keys
 from .entries import MOST, Entries, taken
 from .entry import Entry, Origin
 from .making import Maker
-from .names import NAMING, folded, is_name
+from .names import NAMING, folded, is_name, made_up
 from .residence import Residence
 from .snapshots import MOST_BYTES_IN_ALL as MOST_SNAPSHOT_BYTES
 from .snapshots import Snapshots, measured
@@ -56,32 +55,27 @@ class Replaced(NamedTuple):
 
 
 class Sandboxes(Entries):
-    """All worlds by name."""
+    """All sandboxes by name."""
 
     def __init__(
         self,
         origin: Origin,
-        *,
-        open_names: bool,
-        bell: Callable[[Sandbox], None] = lambda world: None,
-        lane: Lane | None = None,
-        persistence: Persistence | None = None,
-        restored: Callable[[], bytes] | None = None,
+        bell: Callable[[Sandbox], None],
+        persistence: Persistence,
+        restored: Callable[[], bytes] | None,
     ) -> None:
-        """`open_names`: a name that is mentioned for the first time makes its world; else it is unknown.
+        """`bell` is rung for a sandbox that is new or gone, and when something is due in one.
 
-        `bell` is rung for a world that is new or gone, and when something is due in one. Long work takes its turn in
-        `lane`. `persistence` has the sandboxes of an earlier process; `restored` reads a file that the default one
-        begins with, unless it is there from earlier. Raises StoreError, BadFile, ScenarioError.
+        `persistence` has the sandboxes of an earlier process; `restored` reads a file that the default one begins with,
+        unless it is there from earlier. Raises StoreError, BadFile, ScenarioError.
         """
-        self.lane = lane or Lane()
-        super().__init__(bell, persistence or Persistence(None, "", self.lane))
-        self.origin, self.scenario, self.seed, self._open = origin, origin.scenario, origin.seed, open_names
+        super().__init__(bell, persistence)
+        self.origin, self.settings, self.lane = origin, origin.settings, persistence.lane
+        self.scenario, self.seed = self.settings.scenario, self.settings.seed
         self._started, self._begun = wall_ms(), 0
         self._for_inboxes, self._for_snapshots = Budget(MOST_BYTES_IN_ALL), Budget(MOST_SNAPSHOT_BYTES)
         self.maker = Maker(origin, Budget(), Budget(MOST_JOURNAL_BYTES), self.lane)
         self._customs = Customs(origin.seeding.fixtures, origin.secret, origin.rules)
-        self._changing = asyncio.Lock()  # of what comes, goes and is replaced: each looks what there is, and waits
         self.residence: Residence | None = None  # set with a store, which may have more sandboxes than are in memory
         self.opener = Opener(self.maker, origin, self.persistence.contract, self.belongings)
         for entry in sorted(self.persistence.read(self.opener, MOST), key=lambda entry: entry.created_at):
@@ -92,12 +86,12 @@ class Sandboxes(Entries):
         if self.has_kept_default:
             return
         if restored is not None:
-            world, snapshots, left_out = self._admitted(DEFAULT, restored(), drop_unfit=origin.drop_unfit)
+            world, snapshots, left_out = self._admitted(DEFAULT, restored(), drop_unfit=self.settings.drop_unfit)
             if left_out is not None:
                 left_out.tell("--restore")
             _check_room(Snapshots(self._for_snapshots), snapshots)
         else:
-            world, snapshots = self.maker.make(DEFAULT, origin.scenario, origin.seed, None), []
+            world, snapshots = self.maker.make(DEFAULT, self.scenario, self.seed, None), []
         entry = self._entry(world, None)
         if DEFAULT in self.persistence.elsewhere:
             self.default = world  # here it is a stand-in: what is refused before a sandbox is chosen is journaled in it
@@ -150,12 +144,12 @@ class Sandboxes(Entries):
         name = folded(name)
         if is_name(name) is None:
             raise Missing(f"The name of a sandbox has {NAMING}.", code="sandbox_not_found")
-        if not (self._open and creates):
+        if not (self.settings.loopback and creates):
             similar = nearest(name, [*self._entries]) if suggests else None
             hint = f" Did you mean {similar}?" if similar else ""
             how = (
                 f"GET /s/{name}/_sandbox/credentials creates it."
-                if self._open
+                if self.settings.loopback
                 else "POST /_sandbox/sandboxes makes one."
             )
             raise Missing(f"There is no sandbox {name}.{hint} {how}", code="sandbox_not_found")
@@ -171,7 +165,7 @@ class Sandboxes(Entries):
             return world
         try:
             await self.ensure_room()
-            async with self.persistence.written(meant) as written, self._changing:
+            async with self.persistence.written(meant) as written:
                 return (
                     self.choose(meant.name)
                     or (await self._enter(self._entry(meant, None, mentioned=True), written)).world
@@ -232,16 +226,19 @@ class Sandboxes(Entries):
 
     async def _new_name(self, name: str | None, prefix: str) -> str:
         """A name as it was asked for, or a new one, and room for it. Raises Conflict, also for a name that is taken."""
-        free = self.free_name(name, prefix)
-        if name is not None and self.residence is not None and await self.persistence.has(free):
+        free = made_up(prefix, next(self._named)) if name is None else folded(name)
+        while name is None and free in self._entries:
+            free = made_up(prefix, next(self._named))
+        if self.find(free) is not None or (name and self.residence is not None and await self.persistence.has(free)):
             raise taken(free)
         await self.ensure_room()
         return free
 
     async def _admit(self, world: Sandbox, parent: str | None, ttl: int | None) -> Entry:
         """Let a world in for which there was a name and room, and may be still. Raises Conflict."""
-        async with self.persistence.written(world) as written, self._changing:
-            self.free_name(world.name, "")
+        async with self.persistence.written(world) as written:
+            if self.find(world.name) is not None:
+                raise taken(world.name)
             return await self._enter(self._entry(world, parent, ttl=ttl), written)
 
     # -- one in place of another
@@ -295,7 +292,7 @@ class Sandboxes(Entries):
         self, name: str, world: Sandbox, brought: Sequence[Snapshot] = (), *, keeps_journal: bool = False
     ) -> Entry:
         """Have another world of the same name, with the snapshots that it brings. Raises Missing, BadFile."""
-        async with self.persistence.written(world, brought) as written, self._changing:
+        async with self.persistence.written(world, brought) as written:
             before = await self._present(name)
             _check_room(before.snapshots, brought)
             inbox, snapshots = self.belongings()
@@ -317,7 +314,7 @@ class Sandboxes(Entries):
             message = f"The default sandbox stays. POST /s/{DEFAULT}/_sandbox/reset begins it anew."
             details = [detail("sandboxName", "sandbox_protected", message, "path")]
             raise Conflict(message, code="sandbox_protected", details=details)
-        async with self._changing:
+        async with self.persistence.changing:
             name = (await self._present(name)).world.name
             await self.persistence.leave(name)
             self.forget(name)
@@ -354,17 +351,9 @@ class Sandboxes(Entries):
 
     # -- snapshots
 
-    async def keep_snapshot(self, entry: Entry, snapshot: Snapshot) -> bool:
-        """Keep a snapshot in place of the one of its name; False when the sandbox is gone by then.
-
-        Raises Conflict where there is no room, and Unavailable.
-        """
-        async with self._changing:
-            return await self.persistence.keep_snapshot(entry, snapshot)
-
     async def drop_snapshot(self, name: str, snapshot: str) -> None:
         """Delete a snapshot. Raises Missing, Unavailable."""
-        async with self._changing:
+        async with self.persistence.changing:
             entry = await self._present(name)
             entry.snapshots.get(snapshot)
             await self.persistence.leave_snapshot(entry, snapshot)
@@ -375,7 +364,7 @@ class Sandboxes(Entries):
     ) -> tuple[Sandbox, list[Snapshot], LeftOut | None]:
         """Read and judge a file, in whatever thread: a sandbox that delivers nothing, and its snapshots."""
         world, steps, pinned, left_out, requests = self._customs.admit(
-            file, name, self.origin.history, partial(self.maker.carried, name), drop_unfit=drop_unfit
+            file, name, self.settings.history, partial(self.maker.carried, name), drop_unfit=drop_unfit
         )
         world.log.refill(steps)
         for trace in traces_of(requests, steps, name, keeps_bodies=world.journal.keeps_bodies):

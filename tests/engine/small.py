@@ -13,6 +13,7 @@ from stub_server.events import log as events
 from stub_server.http.application import Application
 from stub_server.kernel.clock import Clock
 from stub_server.store import indexes, query, tables
+from stub_server.worlds.keyring import keys_of
 
 from ..support.live import FROZEN
 
@@ -59,7 +60,7 @@ def serve(app: Application, world: Sandbox) -> None:
     world.bell = sandboxes.default.bell
     entry.world = sandboxes.default = world
     sandboxes.keyring.forget(NAME)
-    sandboxes.keyring.adopt(world)
+    sandboxes.keyring.add(NAME, keys_of(world))
 
 
 class Wall:

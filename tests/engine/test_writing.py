@@ -20,6 +20,7 @@ from stub_server.files.carrying import Customs, write_world
 from stub_server.files.reading import Reader
 from stub_server.files.state import capture
 from stub_server.files.writing import state_lines, step_line
+from stub_server.kernel.slices import Lane
 from stub_server.persistence.opening import Opener
 from stub_server.persistence.persistence import Persistence
 from stub_server.persistence.sqlite import SqliteStore
@@ -66,8 +67,7 @@ def test_a_world_that_is_written_and_read_is_the_same(inside: Inside, hooks: tup
         nonlocal examples
         examples += 1
         store = SqliteStore(tmp_path / str(examples), always=False)
-        store.secret(inside.app.sandboxes.origin.secret)
-        persistence = Persistence(store)
+        persistence = Persistence(store, "", Lane())
         shop = shop_in(inside, hooks)
         persistence.begin(entry := _entry(shop.world))
         assert entry.world.log.writer is not None
@@ -122,9 +122,14 @@ def reopened(inside: Inside, path: Path, expected: Facts) -> None:
     """Read a world from its directory, written step by step: with all its steps, and with the newest alone."""
     sandboxes = inside.app.sandboxes
     for history in (10_000, 7, 0):
-        persistence = Persistence(SqliteStore(path, always=False))
+        persistence = Persistence(SqliteStore(path, always=False), "", Lane())
         try:
-            opener = Opener(sandboxes.maker, replace(sandboxes.origin, history=history), "", _belongings)
+            opener = Opener(
+                sandboxes.maker,
+                replace(sandboxes.origin, settings=replace(sandboxes.origin.settings, history=history)),
+                "",
+                _belongings,
+            )
             (entry,) = persistence.read(opener, 10)
             same(expected, state(entry.world))
             assert {} == stale(entry.world)

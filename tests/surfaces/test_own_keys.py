@@ -8,7 +8,7 @@ import pytest
 
 from stub_server.seeding.keys import MAIN_ID, pair_of
 from stub_server.seeding.own_keys import derive_keys
-from stub_server.worlds.keyring import Keyring
+from stub_server.worlds.keyring import Keyring, keys_of
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live
@@ -161,7 +161,7 @@ def test_a_copy_has_seeded_keys_of_its_own_and_leaves_made_ones_to_their_world(l
     assert mine & copied == {made["public_key"]}
     assert len(mine) == len(copied)
     assert twin.log.number == world.log.number
-    sandboxes.keyring.adopt(twin)
+    sandboxes.keyring.add("keys-copy", keys_of(twin))
     assert sandboxes.keyring.world_of(made["public_key"]) == "keys-parent"
     assert sandboxes.keyring.world_of(twin.credentials["public_key"]) == "keys-copy"
     sandboxes.keyring.forget("keys-copy")

@@ -26,7 +26,7 @@ async def create_snapshot(call: Call, body: Body) -> Reply:
         snapshot = await sandboxes.lane.in_line(taken(entry.world, name, description))
         await sandboxes.persistence.confirm(entry.world, undone_at)
         entry.snapshots.check_room(name, snapshot.size)
-        if await sandboxes.keep_snapshot(entry, snapshot):
+        if await sandboxes.persistence.keep_snapshot(entry, snapshot):
             break  # else it was reset meanwhile, and what there is now is meant
     answer = reply.value({"snapshot": _shown(snapshot)}, 201)
     return answer.located(f"{call.prefix}/_sandbox/snapshots/{name}")
