@@ -76,7 +76,7 @@ class Change:
     known, or cannot be for now; `failure` says why it is not done. It is not done either where a name `is_taken`.
     """
 
-    statements: Sequence[Statement]
+    statements: Sequence[Statement] = ()
     stored: Stored | None = None
     state: KeptState | None = None
     ends: Stored | None = None
@@ -118,6 +118,7 @@ class Commits:
         self.is_behind = False  # whether there is anything that is not stored yet
         self.failure: Unavailable | None = None  # why the newest commit failed, until one succeeds
         self.unknown: dict[int, Stored] = {}  # sandboxes of which the store has not told what it has
+        self._untidy: set[int] = set()  # sandboxes that may have steps or states that nobody needs
         self._due: set[str] = set()  # sandboxes of which a state is to be written
         self._session: Session | None = None  # of long work beside the requests, which takes turns
         self._lane: Lane | None = None  # set while an event loop runs
@@ -180,7 +181,7 @@ class Commits:
         if stored is not None and change.state is not None:
             stored.state, stored.contract = change.state, self.contract
         heads = [] if stored is None else [self._head(stored, *stored.committed)]
-        return Batch(change.statements, heads, is_one=True)
+        return Batch(change.statements, heads, is_one=True, ends=[] if change.ends is None else [change.ends.number])
 
     def _commit_soon(self) -> None:
         self.is_behind = True
@@ -218,10 +219,11 @@ class Commits:
         pending.known.set()
         for change in pending.changes:
             try:
-                if await self._store.commit(self._batch_of(change)):
-                    assert change.stored is not None
-                    self._lose(change.stored)
-                    change.failure = unwritten("another server has taken the sandbox over")
+                lost = await self._store.commit(self._batch_of(change))
+                for stored in (change.stored, change.ends):
+                    if stored is not None and stored.number in lost:
+                        self._lose(stored)
+                        change.failure = unwritten("another server has taken the sandbox over")
             except self._store.errors as error:
                 if not self._store.is_taken(error):
                     raise
@@ -243,7 +245,8 @@ class Commits:
             self._lose(stored)
 
     def _lose(self, stored: Stored) -> None:
-        """Another process has a sandbox: it is none of ours any more."""
+        """Another process has a sandbox, or it is no more: it is none of ours any more."""
+        self._untidy.add(stored.number)
         if self._stored.get(stored.entry.world.name) is stored:
             del self._stored[stored.entry.world.name]
             self.on_lost(stored.entry.world)
