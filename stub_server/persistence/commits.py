@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -65,7 +65,7 @@ class Pending:
     """What is committed together: steps, or a change, which is made wholly or not at all (`is_one`).
 
     `touched` are the sandboxes whose rows are stored, by a change as they are stored so far, but with its `state` if it
-    has one; `ends` is the sandbox that goes. `known` is set when the outcome is known, or cannot be for now; `failure`
+    has one; `ends` are those that go. `known` is set when the outcome is known, or cannot be for now; `failure`
     says why it is not done. It is not done either where a name `is_taken`.
     """
 
@@ -75,7 +75,7 @@ class Pending:
     steps: list[Unstored] = field(default_factory=list)
     is_one: bool = False
     state: KeptState | None = None
-    ends: Stored | None = None
+    ends: Sequence[Stored] = ()
     is_taken: bool = False
     known: asyncio.Event = field(default_factory=asyncio.Event)
     failure: Refusal | None = None
@@ -98,6 +98,7 @@ class Commits:
         self.is_behind = False  # whether there is anything that is not stored yet
         self.failure: Unavailable | None = None  # why the newest commit failed, until one succeeds
         self.unknown: dict[int, Stored] = {}  # sandboxes of which the store has not told what it has
+        self._untidy: set[int] = set()  # sandboxes that may have steps or states that nobody needs
         self._due: set[str] = set()  # sandboxes of which a state is to be written
         self._session: Session | None = None  # of long work beside the requests, which takes turns
         self._wake = asyncio.Event()
@@ -153,7 +154,8 @@ class Commits:
                 stored.state, stored.contract = pending.state, self.contract
             newest = stored.committed if pending.is_one else (stored.newest, stored.chain)
             heads.append(self._head(stored, *newest))
-        return Batch(pending.statements, heads, pending.lines, is_one=pending.is_one)
+        ends = [stored.number for stored in pending.ends]
+        return Batch(pending.statements, heads, pending.lines, is_one=pending.is_one, ends=ends)
 
     def _commit_soon(self) -> None:
         self.is_behind = True
@@ -184,11 +186,12 @@ class Commits:
             pending.is_taken = True
         gone = "another server has taken the sandbox over" if pending.is_one else _GONE
         for number, _, kept in batch.heads:
-            if number in lost:
-                self._lose(pending.touched[number])
-                pending.failure = unwritten(gone)
-            else:
+            if number not in lost:
                 pending.touched[number].committed = kept.newest, kept.chain
+        for stored in (*pending.touched.values(), *pending.ends):
+            if stored.number in lost:
+                self._lose(stored)
+                pending.failure = unwritten(gone)
         pending.known.set()
 
     def _lose_all(self) -> None:
@@ -197,23 +200,24 @@ class Commits:
             self._lose(stored)
 
     def _lose(self, stored: Stored) -> None:
-        """Another process has a sandbox: it is none of ours any more."""
+        """Another process has a sandbox, or it is no more: it is none of ours any more."""
+        self._untidy.add(stored.number)
         if self._stored.get(stored.entry.world.name) is stored:
             del self._stored[stored.entry.world.name]
             self.on_lost(stored.entry.world)
 
     async def _changed(
         self,
-        statements: list[Statement],
+        statements: Sequence[Statement] = (),
         stored: Stored | None = None,
         *,
         state: KeptState | None = None,
-        ends: Stored | None = None,
+        ends: Sequence[Stored] = (),
     ) -> bool:
         """Make a change, and wait until it is stored; False where a name is taken. Raises Unavailable."""
         self._check_written()
         touched = {} if stored is None else {stored.number: stored}
-        change = Pending(statements, touched, is_one=True, state=state, ends=ends)
+        change = Pending([*statements], touched, is_one=True, state=state, ends=ends)
         self._changes.append(change)
         self._commit_soon()
         await change.known.wait()
@@ -278,9 +282,7 @@ class Commits:
         self._flying, self._pending, self._changes = [], Pending(), []
         for pending in failed:
             pending.failure = failure
-            self.unknown |= pending.touched
-            if pending.ends is not None:
-                self.unknown[pending.ends.number] = pending.ends
+            self.unknown |= pending.touched | {stored.number: stored for stored in pending.ends}
         steps = [step for pending in failed for step in pending.steps]
         while True:
             try:

@@ -47,7 +47,6 @@ class Persistence(Commits):
         self.changing = asyncio.Lock()  # of what comes, goes and is replaced: each looks what there is, and waits
         self._writing: list[int] = []  # sandboxes of which states are written to which nothing refers yet
         self._ends: list[int] = []  # sandboxes that are no more, which the store is yet to be told
-        self._untidy: set[int] = set()  # sandboxes that may have steps or states that nobody needs
         self.elsewhere: list[str] = []  # sandboxes that other servers had when this one started
         self._tending: asyncio.Task[None] | None = None
 
@@ -87,7 +86,7 @@ class Persistence(Commits):
                 return number
             kept = sql.sandbox(session, number)
             if kept.expires_at is not None and kept.expires_at <= wall_ms():
-                sql.commit(session, Batch([sql.ended(number)]), self._store.holder)
+                sql.commit(session, Batch(ends=[number]), self._store.holder)
                 return None
             return opener.open(session, number, kept, self._store.holder)
         except Damage as error:
@@ -127,9 +126,7 @@ class Persistence(Commits):
             await self._end()
             before = self._stored.get(entry.world.name)
             stored, changes = self._entering(entry, written, snapshots)
-            if before is not None:
-                changes.insert(0, sql.ended(before.number))
-            if not await self._changed(changes, stored, ends=before):
+            if not await self._changed(changes, stored, ends=[before] if before else ()):
                 return False
             if before is not None:
                 self._tidy_soon(before.number)
@@ -165,7 +162,7 @@ class Persistence(Commits):
         """Have the store know that a sandbox is no more. Raises Unavailable."""
         stored = self._stored.get(name)
         if stored is not None:
-            await self._changed([sql.ended(stored.number)], ends=stored)
+            await self._changed(ends=[stored])
 
     def leave_soon(self, name: str) -> None:
         """Store a sandbox no longer; nobody waits until the store knows."""
@@ -177,9 +174,12 @@ class Persistence(Commits):
     async def _end(self) -> None:
         """Have the store know of sandboxes that are no more: their names are free. Raises Unavailable."""
         if ends := self._ends[:]:
-            await self._changed([sql.ended(number) for number in ends])
+            await self._changed(self._ended())
             self._ends = [number for number in self._ends if number not in ends]
             self._untidy.update(ends)
+
+    def _ended(self) -> list[Statement]:
+        return [sql.ended(number, self._store.holder) for number in self._ends]
 
     async def note(self, entry: Entry) -> None:
         """Store what no step says of a sandbox. Raises Unavailable."""
@@ -273,7 +273,7 @@ class Persistence(Commits):
                 async with self._written([capture(snapshot.pinned)], stored) as (number, (state,)):
                     if not entry.world.is_gone:
                         entry.snapshots.check_room(snapshot.name, snapshot.size)
-                        await self._changed(sql.snapshot_entered(number, self._told(snapshot, state)))
+                        await self._changed(sql.snapshot_entered(number, self._told(snapshot, state)), stored)
             if entry.world.is_gone:
                 return False
             entry.snapshots.keep(snapshot)
@@ -283,7 +283,7 @@ class Persistence(Commits):
         """Store a snapshot no longer. Raises Unavailable."""
         stored = self._stored.get(entry.world.name)
         if stored is not None:
-            await self._changed(sql.snapshot_ended(stored.number, name))
+            await self._changed(sql.snapshot_ended(stored.number, name), stored)
             self._tidy_soon(stored.number)
 
     # -- beside the requests: whole states, and what nobody needs any more
@@ -302,7 +302,7 @@ class Persistence(Commits):
             await asyncio.gather(self._tending, return_exceptions=True)
         if self.has_store and self.failure is None:
             self._pending.touched |= {stored.number: stored for stored in self._stored.values()}
-            self._changes.append(Pending([sql.ended(number) for number in self._ends], is_one=True))
+            self._changes.append(Pending(self._ended(), is_one=True))
             self._commit_soon()
         while self._committing is not None and self.failure is None:
             await asyncio.wait((self._committing,), timeout=PAUSE)
@@ -397,7 +397,7 @@ class Persistence(Commits):
 
         def go_on(session: Session) -> bool:
             nonlocal work
-            work = work or sql.tidying(session, numbers, self._writing)
+            work = work or sql.tidying(session, self._store, numbers, self._writing)
             return next(work, _DONE) is _DONE
 
         try:

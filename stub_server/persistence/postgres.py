@@ -125,6 +125,7 @@ class PostgresStore:
 
     errors: type[Exception] = psycopg.Error
     is_shared = True
+    living = "select id from processes where until > clock_timestamp()"
     advice = "Restore the database from a backup."
 
     def __init__(self, url: str, host: str, port: int) -> None:
@@ -176,7 +177,7 @@ class PostgresStore:
 
     async def commit(self, batch: Batch) -> Collection[int]:
         """Commit. Steps alone take one statement on the event loop's own connection."""
-        if batch.changes:
+        if batch.changes or batch.ends:
             return await asyncio.to_thread(self._change, batch)
         connection = self._commits
         if connection is None or connection.closed:
@@ -232,8 +233,8 @@ class PostgresStore:
 
     def due(self, now: int, session: Session) -> list[str]:
         """The names of some sandboxes of no other process whose deliveries or ends are due at an instant (ms)."""
-        living = "select id from processes where until > clock_timestamp() and id <> ?"
-        return [n for (n,) in session.run(f"{store.DUE} and holder not in ({living}) limit 10", now, now, self.holder)]
+        others = f"{self.living} and id <> ?"
+        return [n for (n,) in session.run(f"{store.DUE} and holder not in ({others}) limit 10", now, now, self.holder)]
 
     @property
     def lease_left(self) -> float:

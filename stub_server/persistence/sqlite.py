@@ -87,6 +87,7 @@ class SqliteStore:
 
     errors: type[Exception] = sqlite3.Error
     holder = 0
+    living = "0"
     is_shared = False
     advice = SALVAGE
     lease_left = None

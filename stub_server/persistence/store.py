@@ -79,7 +79,8 @@ class Listed(NamedTuple):
 
 @dataclass(slots=True)
 class Batch:
-    """What is committed together: `heads` are the rows of sandboxes after these `steps`.
+    """What is committed together: `ends` has the numbers of sandboxes that are no more, `heads` are the rows of others
+    after these `steps`.
 
     Where a sandbox is lost, nothing of it is stored; where the batch `is_one`, nothing of that.
     """
@@ -88,6 +89,7 @@ class Batch:
     heads: list[Head] = field(default_factory=list)
     steps: list[tuple[int, bytes, int]] = field(default_factory=list)
     is_one: bool = False
+    ends: Sequence[int] = ()
 
 
 class _Lost(Exception):
@@ -321,6 +323,10 @@ def commit(session: Session, batch: Batch, holder: int) -> set[int]:
     head = f"update sandboxes set {_SET} where {whose} returning id"  # noqa: S608
     lost = set()
     with suppress(_Lost), session.transaction():
+        for number in batch.ends:
+            statement, values = ended(number, holder)
+            if not session.run(statement, *values):
+                lost.add(number)
         for statement, values in batch.changes:
             session.run(statement, *values)
         for number, newest, kept in batch.heads:
@@ -334,9 +340,10 @@ def commit(session: Session, batch: Batch, holder: int) -> set[int]:
     return lost
 
 
-def ended(number: int) -> Statement:
-    """A sandbox is no more. What it had is deleted later, by `tidying`."""
-    return "update sandboxes set name = null, sum = 0 where id = ?", (number,)
+def ended(number: int, holder: int) -> Statement:
+    """A sandbox is no more, if it is `holder`'s. What it had is deleted later, by `tidying`."""
+    whose = "id = ? and name is not null and holder = ?"
+    return f"update sandboxes set name = null, sum = 0 where {whose} returning id", (number, holder)  # noqa: S608
 
 
 def entered(number: int, name: str, state: int) -> list[Statement]:
@@ -396,24 +403,33 @@ def snapshot_entered(sandbox: int, kept: KeptSnapshot) -> list[Statement]:
 # -- what nobody needs any more
 
 
-def tidying(session: Session, numbers: Iterable[int], writing: Collection[int]) -> Iterator[None]:
+def tidying(session: Session, store: Store, numbers: Iterable[int], writing: Collection[int]) -> Iterator[None]:
     """Delete what some sandboxes do not refer to any more, with a pause after each lot of it.
 
-    Of those that are among `writing`, states are written to which nothing refers yet.
+    Of those that are among `writing`, states are written to which nothing refers yet. Other processes do so for theirs.
     """
+    # One that has no name is nobody's from now on: a process that reserved it and was stopped since cannot enter it.
+    ours = (
+        "update sandboxes set holder = case when name is null then -1 else holder end "  # noqa: S608
+        f"where id = ? and (holder = ? or name is null and holder not in ({store.living})) returning name, state"
+    )
     for number in numbers:
-        base = "select coalesce((select step from states where states.id = state), 0) from sandboxes where id = ? "
-        found = session.run(f"{base} and name is not null", number)
-        first, last = place_of(number, 0), place_of(number, found[0][0] if found else (1 << STEPS) - 1)
+        if number in writing:
+            continue
+        with session.transaction():
+            found = session.run(ours, number, store.holder)
+            is_unused = "is_used = 0" if found else "sandbox not in (select id from sandboxes)"
+            session.run(f"delete from states where sandbox = ? and {is_unused}", number)  # noqa: S608
+        if not found:
+            continue
+        is_ended = found[0][0] is None
+        ((last,),) = session.run("select coalesce(max(step), 0) from states where id = ?", found[0][1])
+        first, last = place_of(number, 0), place_of(number, (1 << STEPS) - 1 if is_ended else last)
         some = "select place from steps where place >= ? and place <= ? order by place limit ?"
         while rows := session.run(some, first, last, LOT):
             session.run("delete from steps where place >= ? and place <= ?", first, rows[-1][0])
             yield
-        if number in writing:
-            continue
-        if found:
-            session.run("delete from states where sandbox = ? and is_used = 0", number)
-        else:
+        if is_ended:
             with session.transaction():
                 session.run("delete from sandboxes where id = ?", number)
                 for table in ("snapshots", "states", "credentials"):

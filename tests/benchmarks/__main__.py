@@ -16,7 +16,7 @@ from rich.table import Table
 
 from . import controls as going_back
 from . import sizes as by_size
-from . import store
+from . import stores as by_store
 from . import webhooks as deliveries
 from .load import Result, fire
 from .world import Shot
@@ -83,9 +83,19 @@ def measure(target: Target, shot: Shot, seconds: float, core: int) -> Sample:
 @click.option("--check", is_flag=True, help="Exit code 1 when the sandbox is slower than it promises.")
 @click.option("--sizes", is_flag=True, help="Only what size costs, not the servers.")
 @click.option("--webhooks", is_flag=True, help="Only deliveries: how fast they are, and what they cost the others.")
-@click.option("--controls", is_flag=True, help="Only going back in time, and what a store costs.")
+@click.option("--controls", is_flag=True, help="Only going back in time.")
+@click.option("--stores", is_flag=True, help="Only what stores cost, and several servers: some minutes.")
 @click.option("--million", is_flag=True, help="Go on to a million orders: some minutes and 6 GiB of memory.")
-def main(rounds: int, seconds: float, check: bool, sizes: bool, webhooks: bool, controls: bool, million: bool) -> None:
+def main(
+    rounds: int,
+    seconds: float,
+    check: bool,
+    sizes: bool,
+    webhooks: bool,
+    controls: bool,
+    stores: bool,
+    million: bool,
+) -> None:
     """Measure GET, list, PUT and POST on four servers, one core for the server and another for the load.
 
     Then what the number of orders costs: seeding, memory and every kind of read.
@@ -95,7 +105,9 @@ def main(rounds: int, seconds: float, check: bool, sizes: bool, webhooks: bool, 
     if webhooks:
         missed = deliveries.measure(console, cores(), seconds)
     elif controls:
-        missed = going_back.measure(console, cores()) + store.measure(console, cores())
+        missed = going_back.measure(console, cores())
+    elif stores:
+        missed = by_store.measure(console, cores())
     else:
         missed = [] if sizes else _servers(console, rounds, seconds)
         found = by_size.measure(million=million)

@@ -9,10 +9,13 @@ import httpx2
 import psycopg
 import pytest
 
+from stub_server.persistence.rows import Kept
+
 from ..support.live import NO_TLS
 from ..support.make import created, customer_body
 from ..support.postgres import Postgres
-from .conftest import Pair
+from ..support.processes import Process
+from .conftest import FLAGS, Pair
 
 pytestmark = pytest.mark.check
 NOT_OURS = """
@@ -98,3 +101,23 @@ def test_a_name_that_two_servers_hear_at_once_is_one_sandbox(pair: Pair) -> None
             assert {200, 503} >= {answer.status_code for answer in answers}
             assert 1 == len({answer.json()["jwt"] for answer in answers if answer.status_code == 200})
             assert all("retry-after" in answer.headers for answer in answers if answer.status_code == 503)
+
+
+def test_what_another_server_is_about_to_enter_is_left_to_it(pair: Pair) -> None:
+    """A server that starts deletes what was left without a name, unless one that lives has just reserved it."""
+    columns = ", ".join([*Kept._fields[1:], "sum"])
+    reserved = f"insert into sandboxes ({columns}, holder) select {columns}, {{}} from sandboxes where name = 'team' "  # noqa: S608
+    with psycopg.connect(pair.database, autocommit=True) as connection:
+
+        def numbers(statement: str) -> list[int]:
+            return [number for (number,) in connection.execute(statement)]
+
+        mine = numbers(reserved.format("holder") + "returning id")
+        nobodys = numbers(reserved.format("0") + "returning id")
+        with Process("--store", pair.database, *FLAGS):
+            until = time.monotonic() + 10
+            while nobodys[0] in numbers("select id from sandboxes"):
+                assert time.monotonic() < until
+                time.sleep(0.05)
+        assert mine[0] in numbers("select id from sandboxes")
+        connection.execute("delete from sandboxes where id = %s", mine)
