@@ -50,6 +50,11 @@ class Stored:
     committed: tuple[int, int]
     size: int = 0
 
+    @property
+    def is_long(self) -> bool:
+        """Whether a state is to be written. One is read in half the time of its steps."""
+        return self.size > max(LEAST, self.state.size // 2)
+
 
 class Unstored(NamedTuple):
     """A step that is not stored yet, and what `held` and the chain's sum were before it."""
@@ -89,8 +94,9 @@ class Commits:
 
     def __init__(self, store: Store | None, contract: str, lane: Lane) -> None:
         self.has_store, self.contract, self.lane = store is not None, contract, lane
+        self.is_shared, self.epoch = False, 0
         if store is not None:
-            self._store = store
+            self._store, self.is_shared, self.epoch = store, store.is_shared, store.epoch
         self._stored: dict[str, Stored] = {}
         self._pending = Pending()  # steps that are to be committed next
         self._changes: list[Pending] = []  # and changes, each by itself
@@ -99,7 +105,6 @@ class Commits:
         self.failure: Unavailable | None = None  # why the newest commit failed, until one succeeds
         self.unknown: dict[int, Stored] = {}  # sandboxes of which the store has not told what it has
         self._untidy: set[int] = set()  # sandboxes that may have steps or states that nobody needs
-        self._due: set[str] = set()  # sandboxes of which a state is to be written
         self._session: Session | None = None  # of long work beside the requests, which takes turns
         self._wake = asyncio.Event()
         self.on_lost: Callable[[Sandbox], None] = lambda sandbox: None
@@ -118,8 +123,7 @@ class Commits:
             pending.lines.append((place_of(stored.number, step.number), line, stored.chain))
             pending.touched[stored.number] = stored
             stored.size += len(line)
-            if stored.size > max(LEAST, stored.state.size // 2):  # a state is read in half the time of its steps
-                self._due.add(sandbox.name)
+            if stored.is_long:
                 self._wake.set()
             self._commit_soon()
 
@@ -230,8 +234,11 @@ class Commits:
         if self.failure is not None:
             raise again(self.failure)
 
-    async def settled(self, sandbox: Sandbox) -> None:
-        """Wait until all steps that a sandbox has recorded are stored. Raises Unavailable when they are undone."""
+    async def settled(self, sandbox: Sandbox, *, wholly: bool = False) -> None:
+        """Wait until all steps that a sandbox has recorded are stored, or `wholly` what was noted of it too.
+
+        Raises Unavailable when they are undone.
+        """
         stored = self._stored.get(sandbox.name)
         if stored is None or stored.entry.world is not sandbox:
             return
@@ -239,7 +246,7 @@ class Commits:
         for pending in (self._pending, *self._flying[:1]):
             if stored.number in pending.touched:
                 await pending.known.wait()
-                if pending.failure is not None and (stored.committed[0] < newest):
+                if pending.failure is not None and (wholly or stored.committed[0] < newest):
                     raise again(pending.failure)
                 return
 
@@ -252,12 +259,19 @@ class Commits:
         if sandbox.undone_at != undone_at:
             raise again(self.failure or unwritten("it could not be for a moment"))
 
-    def _touch(self, name: str) -> Stored | None:
+    def note(self, name: str) -> Stored | None:
+        """Store what no step says of a sandbox with the next commit, for which nobody waits."""
         stored = self._stored.get(name)
         if stored is not None:
             self._pending.touched[stored.number] = stored
             self._commit_soon()
         return stored
+
+    async def noted(self, sandbox: Sandbox) -> None:
+        """The same, and wait until it is stored. Raises Unavailable."""
+        self._check_written()
+        self.note(sandbox.name)
+        await self.settled(sandbox, wholly=True)
 
     @property
     def lag(self) -> float:
@@ -371,11 +385,14 @@ def _summary(sandbox: Sandbox) -> str:
 
 def unwritten(reason: str) -> Unavailable:
     """503 for what is not done because the store cannot be written."""
-    return Unavailable(
-        f"The store cannot be written ({reason}). Until it can, changes are refused and reads are answered.",
-        code="store_unavailable",
-        headers={"Retry-After": "5"},
+    return unavailable(
+        f"The store cannot be written ({reason}). Until it can, changes are refused and reads are answered."
     )
+
+
+def unavailable(message: str, advice: str = "") -> Unavailable:
+    """503 because of the store."""
+    return Unavailable(message, advice=advice, code="store_unavailable", headers={"Retry-After": "5"})
 
 
 def again(failure: R) -> R:

@@ -21,7 +21,7 @@ from ..worlds.keyring import keys_of
 from ..worlds.names import too_many
 from . import store as sql
 from .chunks import chunks_of
-from .commits import PAUSE, Commits, Pending, Stored, again
+from .commits import PAUSE, Commits, Pending, Stored, unavailable
 from .opening import Opener
 from .rows import Damage, KeptSnapshot, KeptState, StoreError
 from .store import Batch, Listed, Session, Statement, Store
@@ -58,7 +58,7 @@ class Persistence(Commits):
             return
         with closing(self._store.session()) as session:
             try:
-                names = [DEFAULT] if self._store.is_shared else sql.names(session, most)
+                names = [DEFAULT] if self.is_shared else sql.names(session, most)
                 self._untidy |= sql.untidy(session, self._store.holder)
             except self._store.errors as error:
                 raise StoreError(f"{self._store.name} cannot be read ({error}). {self._store.advice}") from None
@@ -181,50 +181,22 @@ class Persistence(Commits):
     def _ended(self) -> list[Statement]:
         return [sql.ended(number, self._store.holder) for number in self._ends]
 
-    async def note(self, entry: Entry) -> None:
-        """Store what no step says of a sandbox. Raises Unavailable."""
-        self._check_written()
-        if self._touch(entry.world.name) is not None:
-            pending = self._pending
-            await pending.known.wait()
-            if pending.failure is not None:
-                raise again(pending.failure)
-
-    def note_soon(self, entry: Entry) -> None:
-        """The same with the next commit, for which nobody waits."""
-        self._touch(entry.world.name)
-
     def add_keys(self, name: str, keys: Sequence[str]) -> None:
         """Store with the next commit by which API keys a sandbox is found from now on."""
-        stored = self._touch(name)
+        stored = self.note(name)
         if stored is not None:
             self._pending.statements += [sql.key_entered(key, stored.number) for key in keys]
-
-    @property
-    def epoch(self) -> int:
-        """A number that is higher at every start of a process of the store, by more than it counts from there."""
-        return self._store.epoch if self.has_store else 0
 
     @property
     def lease(self) -> float | None:
         """For how many seconds this process may answer, None where no other one uses the store."""
         return self._store.lease_left if self.has_store else None
 
-    @property
-    def is_shared(self) -> bool:
-        """Whether other servers may have sandboxes of the store."""
-        return self.has_store and self._store.is_shared
-
     def check_lease(self) -> None:
         """Refuse to answer for sandboxes: when the lease has ended, other servers may have them. Raises Unavailable."""
         if self.lease == 0:
             message = "The store cannot be reached, and other servers may have the sandboxes of this one by now."
-            raise Unavailable(
-                message,
-                advice="Send this again in a few seconds.",
-                code="store_unavailable",
-                headers={"Retry-After": "5"},
-            )
+            raise unavailable(message, "Send this again in a few seconds.")
 
     def is_settled(self, sandbox: Sandbox) -> bool:
         """Whether everything of a sandbox is stored."""
@@ -335,10 +307,9 @@ class Persistence(Commits):
             await self._wake.wait()
             self._wake.clear()
             try:
-                for name in sorted(self._due):
-                    self._due.discard(name)
-                    if name in self._stored:
-                        await self._rewrite(self._stored[name])
+                for stored in [*self._stored.values()]:
+                    if stored.is_long:
+                        await self._rewrite(stored)
                 await self._end()
                 await self._tidy()
                 has_failed = False

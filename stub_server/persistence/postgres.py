@@ -133,15 +133,21 @@ class PostgresStore:
         self._url, self.name = url, f"--store {_nameless(url)}"
         self._committer = f"stub-server commits {uuid4()}"  # names the connections that commit
         self._commits: _AsyncConnection | None = None
+        self._host, self._port = host, port
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lost: Callable[[], None] = lambda: None
+        self._done = threading.Event()
         try:
             with closing(self.session()) as session:
                 self._begin(session)
-            self.lease = Lease(self.session, host, port)
-            self.epoch = self.lease.number - 1 << 32
+                self._take_lease(session)
+            self.epoch = self.holder - 1 << 32
         except psycopg.Error as error:
             raise StoreError(f"{self.name}: it cannot be used ({_reason(error)}).") from None
         except Damage as error:
             raise StoreError(f"{self.name} is damaged: {error}. {self.advice}") from None
+        self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
+        self._thread.start()
 
     def _begin(self, session: PostgresSession) -> None:
         """Make the tables of a new store, or look whether they are ours. Raises StoreError."""
@@ -152,11 +158,6 @@ class PostgresStore:
             facts = store.facts(session)
             store.check_format(facts, self.name)
             self.secret = store.secret(facts)
-
-    @property
-    def holder(self) -> int:
-        """The number of this process among those of the store."""
-        return self.lease.number
 
     def session(self) -> PostgresSession:
         """A new connection."""
@@ -173,7 +174,7 @@ class PostgresStore:
 
     def start(self, lost: Callable[[], None]) -> None:
         """Have all sandboxes of this process be let go where its lease ends."""
-        self.lease.loop, self.lease.lost = asyncio.get_running_loop(), lost
+        self._loop, self._lost = asyncio.get_running_loop(), lost
 
     async def commit(self, batch: Batch) -> Collection[int]:
         """Commit. Steps alone take one statement on the event loop's own connection."""
@@ -239,85 +240,67 @@ class PostgresStore:
     @property
     def lease_left(self) -> float:
         """For how many seconds no other process takes sandboxes of this one over."""
-        return max(0.0, self.lease.until - _now())
+        return max(0.0, self._until - _now())
 
     def close(self) -> None:
         """Let the sandboxes and the lease go."""
         if self._commits is not None:
             self._commits.pgconn.finish()  # the event loop that it was opened on may be gone
-        self.lease.close()
+        self._until = 0.0
+        self._done.set()
+        self._thread.join(_PATIENCE)
 
+    # -- the lease: for how long this process may answer, by a clock that goes on while the machine sleeps
 
-class Lease:
-    """For how long this process may answer, by the machine's clock that goes on while it sleeps or is stopped."""
-
-    def __init__(self, session: Callable[[], PostgresSession], host: str, port: int) -> None:
-        """`host` and `port` are what this server listens on. Raises psycopg.Error."""
-        self._session, self._host, self._port = session, host, port
-        self.number, self.until = 0, 0.0
-        self.loop: asyncio.AbstractEventLoop | None = None
-        self.lost: Callable[[], None] = lambda: None
-        self._done = threading.Event()
-        with closing(session()) as first:
-            self._begin(first)
-        self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
-        self._thread.start()
-
-    def _begin(self, session: PostgresSession) -> None:
+    def _take_lease(self, session: PostgresSession) -> None:
         """Be a process that never had a sandbox."""
         before, host = _now(), session.host if self._host in EVERYWHERE else self._host
         host = f"[{host}]" if ":" in host else host
-        ((self.number,),) = session.run(
+        ((self.holder,),) = session.run(
             "insert into processes (address, until) values (?, clock_timestamp() + make_interval(secs => ?)) "
             "returning id",
             f"http://{host}:{self._port}",
             LEASE,
         )
         session.run("delete from processes where until < clock_timestamp() - interval '1 day'")
-        self.until = before + LEASE
+        self._until = before + LEASE
 
-    def _run(self) -> None:
+    def _renew(self) -> None:
         session: PostgresSession | None = None
         while not self._done.wait(RENEWAL):
             try:
-                session = session or self._session()
+                session = session or self.session()
                 before = _now()
                 if session.run(
                     "update processes set until = clock_timestamp() + make_interval(secs => ?) "
                     "where id = ? and until > clock_timestamp() returning id",
                     LEASE,
-                    self.number,
+                    self.holder,
                 ):
-                    self.until = before + LEASE
+                    self._until = before + LEASE
                 else:
                     log.warning("the lease of this process has ended; it lets go of its sandboxes and takes a new one")
                     self._let_go()
-                    self._begin(session)
+                    self._take_lease(session)
             except psycopg.Error as error:
                 log.debug("the lease could not be renewed (%s)", error)
                 if session is not None:
                     session.close()
                 session = None
         with suppress(psycopg.Error):
-            session = session or self._session()
-            session.run("update sandboxes set holder = 0 where holder = ?", self.number)
-            session.run("delete from processes where id = ?", self.number)
+            session = session or self.session()
+            session.run("update sandboxes set holder = 0 where holder = ?", self.holder)
+            session.run("delete from processes where id = ?", self.holder)
             session.close()
 
     def _let_go(self) -> None:
         """Have the event loop let go of all sandboxes: under a new lease it would answer for them."""
         done = threading.Event()
-        if self.loop is not None:
-            self.loop.call_soon_threadsafe(self.lost)
-            self.loop.call_soon_threadsafe(done.set)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._lost)
+            self._loop.call_soon_threadsafe(done.set)
             while not (done.wait(RENEWAL) or self._done.is_set()):
                 pass
-
-    def close(self) -> None:
-        """Let the sandboxes of this process go to others at once."""
-        self.until = 0.0
-        self._done.set()
-        self._thread.join(_PATIENCE)
 
 
 def _now() -> float:

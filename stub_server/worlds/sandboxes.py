@@ -329,7 +329,7 @@ class Sandboxes(Entries):
         entry = self.entry(world.name)
         done = await self.lane.in_line(work)
         self._name_events(entry)
-        self.persistence.note_soon(entry)
+        self.persistence.note(world.name)
         if world.bell is not None:
             world.bell(world)
         return entry, done

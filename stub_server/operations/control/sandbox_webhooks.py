@@ -32,7 +32,7 @@ async def resume_webhooks(call: Call) -> Reply:
     world, held = call.sandbox, call.sandbox.held
     world.held = 0
     try:
-        await sandboxes.persistence.note(sandboxes.entry(world.name))
+        await sandboxes.persistence.noted(world)
     except Unavailable:
         world.held = held
         raise
