@@ -8,7 +8,7 @@ from ..kernel.clock import EARLIEST_START, LATEST_START, ClockState, iso, wall_m
 from ..kernel.problem import Conflict, Missing, detail
 from ..kernel.record import Body
 from ..persistence.commits import records_of
-from ..persistence.store import Listed
+from ..persistence.rows import Kept
 from ..worlds.entry import Entry
 from .call import Call
 
@@ -51,9 +51,9 @@ def checked_start(text: str) -> int:
     return now
 
 
-def summary_of(call: Call, found: Entry | Listed) -> Body:
+def summary_of(call: Call, found: Entry | Kept) -> Body:
     """A sandbox without its credentials. One that is not in memory is as it was when it was stored last."""
-    if isinstance(found, Listed):
+    if isinstance(found, Kept):
         name, step, told = found.name, found.newest, loads(found.summary)
         clock = ClockState(*told["clock"])
         state = told["scenario"], told["seed"], told["records"]

@@ -6,7 +6,6 @@ changes the chunk that it is in and no other one.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
@@ -20,7 +19,6 @@ LOT = 64  # events or timers of a line, and about so many records
 MOST_LOT = 512  # records
 LEAST, MOST = 256 * 1024, 4 * 1024 * 1024  # bytes of a chunk, before it is compressed
 _ENDS = 8  # one lot in so many begins a chunk
-_SPEED = 1  # of zlib's levels: JSON shrinks to an eighth
 
 
 def chunks_of(state: WorldState) -> Iterator[bytes]:
@@ -45,19 +43,6 @@ def _grouped(items: Iterable[bytes | int]) -> Iterator[bytes]:
             yield b"\n".join(lines)
             lines, size = [], 0
     yield b"\n".join(lines)
-
-
-def packed(chunk: bytes) -> bytes:
-    """A chunk as it is stored."""
-    return zlib.compress(chunk, _SPEED)
-
-
-def unpacked(body: bytes) -> bytes:
-    """A chunk as it was. Raises ValueError."""
-    try:
-        return zlib.decompress(body)
-    except zlib.error as error:
-        raise ValueError(str(error)) from None
 
 
 def _lines(state: WorldState) -> Iterator[bytes | int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -22,7 +22,7 @@ from ..files.writing import step_line
 from ..kernel.problem import Refusal, Unavailable
 from ..kernel.slices import Lane
 from ..worlds.entry import Entry
-from .rows import Kept, KeptState, chained, place_of
+from .rows import Kept, KeptState, chained, line_of, place_of
 from .store import Batch, Head, Session, Statement, Store
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
@@ -288,7 +288,7 @@ class Commits:
         Until then changes are refused, and time and deliveries stand in all sandboxes.
         """
         self.failure = failure = unwritten(self._store.reason(error))
-        log.error("the store cannot be written, and changes are refused (%s)", " ".join(str(error).split()))
+        log.error("the store cannot be written, and changes are refused (%s)", line_of(error))
         for stored in self._stored.values():
             stored.entry.world.is_halted = True
         every = (*self._flying, self._pending, *self._changes)
@@ -370,6 +370,13 @@ def _next_due(sandbox: Sandbox) -> int | None:
 def records_of(sandbox: Sandbox) -> int:
     """How many records all merchants of a sandbox have."""
     return sum([len(table.rows) for store in sandbox.stores.values() for table in store.tables.values()])
+
+
+def keys_of(sandbox: Sandbox) -> Iterator[str]:
+    """What the API keys of a sandbox are found by: digests of private keys, and public keys."""
+    for store in sandbox.stores.values():
+        for name in ("digest", "public_key"):
+            yield from map(str, store.api_keys.unique[name])
 
 
 def _summary(sandbox: Sandbox) -> str:

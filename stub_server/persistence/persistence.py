@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, closing, nullcontext, suppress
 from typing import TypeAlias
 
 import orjson
@@ -17,14 +17,13 @@ from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable
 from ..kernel.slices import Lane
 from ..worlds.entry import Entry
-from ..worlds.keyring import keys_of
 from ..worlds.names import too_many
 from . import store as sql
 from .chunks import chunks_of
-from .commits import PAUSE, Commits, Pending, Stored, unavailable
+from .commits import PAUSE, Commits, Pending, Stored, keys_of, unavailable
 from .opening import Opener
-from .rows import Damage, KeptSnapshot, KeptState, StoreError
-from .store import Batch, Listed, Session, Statement, Store
+from .rows import Damage, Kept, KeptSnapshot, KeptState, StoreError
+from .store import Batch, Session, Statement, Store
 
 MOST = 100_000  # sandboxes of a store
 CLOSING = 1.0  # seconds that long work which goes on gets when the server stops
@@ -110,11 +109,8 @@ class Persistence(Commits):
 
         It goes again after the block, unless the sandbox has entered. Nothing else comes or goes meanwhile.
         """
-        if not self.has_store:
-            async with self.changing:
-                yield None
-            return
-        async with self._written(_states(sandbox, snapshots)) as written, self.changing:
+        writing = self._written(_states(sandbox, snapshots)) if self.has_store else nullcontext()
+        async with writing as written, self.changing:
             yield written
 
     async def enter(self, entry: Entry, written: Written | None, snapshots: Sequence[Snapshot] = ()) -> bool:
@@ -220,7 +216,7 @@ class Persistence(Commits):
         found = "select 1 from sandboxes where name = ? and (expires_at is null or expires_at > ?)"
         return bool(await self._beside(lambda session: session.run(found, name, wall_ms())))
 
-    async def listed(self) -> list[Listed]:
+    async def listed(self) -> list[Kept]:
         """Every sandbox of the store, in the order in which they were made. Raises Unavailable."""
         return await self._beside(sql.listed)
 
@@ -229,7 +225,7 @@ class Persistence(Commits):
 
         Raises Unavailable.
         """
-        count, due = await self._beside(lambda session: (sql.count(session), self._store.due(now, session)))
+        count, due = await self._beside(lambda session: (sql.count(session), sql.due(session, self._store, now)))
         return count, [name for name in due if name not in self._stored]
 
     # -- snapshots

@@ -22,7 +22,7 @@ from uuid import uuid4
 import psycopg
 
 from . import store
-from .rows import Damage, Kept, KeptState, StoreError, sum_of
+from .rows import Damage, Kept, KeptState, StoreError, line_of, sum_of
 from .store import Batch, Session
 
 COLUMNS = {"id": "bigint generated always as identity primary key", "int": "bigint", "bytes": "bytea"}
@@ -143,7 +143,7 @@ class PostgresStore:
                 self._take_lease(session)
             self.epoch = self.holder - 1 << 32
         except psycopg.Error as error:
-            raise StoreError(f"{self.name}: it cannot be used ({_reason(error)}).") from None
+            raise StoreError(f"{self.name}: it cannot be used ({line_of(error)}).") from None
         except Damage as error:
             raise StoreError(f"{self.name} is damaged: {error}. {self.advice}") from None
         self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
@@ -232,11 +232,6 @@ class PostgresStore:
             session.run("update sandboxes set holder = ? where id = ?", self.holder, number)
             return int(number)
 
-    def due(self, now: int, session: Session) -> list[str]:
-        """The names of some sandboxes of no other process whose deliveries or ends are due at an instant (ms)."""
-        others = f"{self.living} and id <> ?"
-        return [n for (n,) in session.run(f"{store.DUE} and holder not in ({others}) limit 10", now, now, self.holder)]
-
     @property
     def lease_left(self) -> float:
         """For how many seconds no other process takes sandboxes of this one over."""
@@ -310,7 +305,3 @@ def _now() -> float:
 def _nameless(url: str) -> str:
     """An address without the name and password in it."""
     return re.sub(r"//[^/]*@", "//", url.partition("?")[0])
-
-
-def _reason(error: Exception) -> str:
-    return " ".join(str(error).split())

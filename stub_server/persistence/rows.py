@@ -99,6 +99,11 @@ class KeptState(NamedTuple):
     size: int
 
 
+def line_of(error: Exception) -> str:
+    """What an error says, in one line: it may quote a database."""
+    return " ".join(str(error).split())
+
+
 def sum_of(*values: object) -> int:
     """The sum of a row."""
     return crc32(repr(values).encode())

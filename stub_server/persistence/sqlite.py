@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import quote
 
 from . import store
-from .rows import SALVAGE, Damage, KeptState, StoreError, sum_of
+from .rows import SALVAGE, Damage, KeptState, StoreError, line_of, sum_of
 from .store import Batch, Session
 
 DATABASE, LOCK, NEWEST = "sandboxes.sqlite", "lock", "newest"
@@ -118,10 +118,8 @@ class SqliteStore:
             with made(self._file):
                 pass
         with closing(SqliteSession(self._file, reads_only=True)) as session:
-            facts = store.facts(session)
-            store.check_format(facts, self.name)
-            self.secret = store.secret(facts)
-            commits = check_whole(session, path, facts)
+            facts = check_whole(session, path)
+        self.secret, commits = store.secret(facts), int(facts["commits"])
         if not commits:
             write_newest(path, 0)
         return commits
@@ -169,10 +167,6 @@ class SqliteStore:
         """The number of a sandbox, if it is there: nobody else uses the directory."""
         found = session.run("select id from sandboxes where name = ?", name)
         return int(found[0][0]) if found else None
-
-    def due(self, now: int, session: Session) -> list[str]:
-        """The names of some sandboxes whose deliveries or ends are due at an instant (ms)."""
-        return [name for (name,) in session.run(f"{store.DUE} limit 10", now, now)]
 
     def close(self) -> None:
         """Have everything on the disk, and let the directory go."""
@@ -234,8 +228,10 @@ def made(file: Path) -> Iterator[SqliteSession]:
             left.unlink(missing_ok=True)
 
 
-def check_whole(session: SqliteSession, path: Path, facts: dict[str, str]) -> int:
-    """Look at the database as a whole; answers how many commits it has. Raises Damage."""
+def check_whole(session: SqliteSession, path: Path) -> dict[str, str]:
+    """Look at the database of a directory as a whole; answers what stands in `settings`. Raises StoreError."""
+    facts = store.facts(session)
+    store.check_format(facts, f"--store {path}")
     said = [text for (text,) in session.run("pragma integrity_check(1)")]
     if said != ["ok"]:
         raise Damage(f"the database: {' '.join(map(str, said))}")
@@ -244,7 +240,7 @@ def check_whole(session: SqliteSession, path: Path, facts: dict[str, str]) -> in
     commits = int(facts.get("commits", -1))
     if commits < read_newest(path, commits):
         raise Damage("what was written last is not there")
-    return commits
+    return facts
 
 
 @contextmanager
@@ -257,14 +253,11 @@ def opening(name: str) -> Iterator[None]:
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_DISK:
             raise StoreError(f"{name}: it cannot be used ({error}).") from None
-        raise StoreError(f"{name} is damaged: the database cannot be read ({_line(error)}). {SALVAGE}") from None
+        raise StoreError(
+            f"{name} is damaged: the database cannot be read ({line_of(error)[:300]}). {SALVAGE}"
+        ) from None
     except Damage as error:
-        raise StoreError(f"{name} is damaged: {_line(error)}. {SALVAGE}") from None
-
-
-def _line(error: Exception) -> str:
-    """What an error says, in one line: it may quote the database."""
-    return " ".join(str(error).split())[:300]
+        raise StoreError(f"{name} is damaged: {line_of(error)[:300]}. {SALVAGE}") from None
 
 
 def locked(path: Path) -> sqlite3.Connection:

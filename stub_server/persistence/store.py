@@ -5,6 +5,7 @@ Everything here takes a session, which any thread may have. Reading checks what 
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..kernel.clock import wall_ms
 from ..version import __version__
-from .chunks import packed, unpacked
 from .rows import (
     FORMAT,
     STEPS,
@@ -32,6 +32,7 @@ from .rows import (
 )
 
 LOT = 200  # steps that are read or deleted at once
+_SPEED = 1  # of zlib's levels: JSON shrinks to an eighth
 _HEAD = ", ".join(Kept._fields)
 _SNAPSHOT = ", ".join(KeptSnapshot._fields)
 _SET = ", ".join(f"{name} = ?" for name in (*Kept._fields[1:], "sum"))
@@ -40,8 +41,6 @@ _STRAY_STEPS = (
     f"select count(*) from (select distinct place >> {STEPS} as sandbox from steps) as found "  # noqa: S608
     "where sandbox not in (select id from sandboxes)"
 )
-
-DUE = "select name from sandboxes where name is not null and (next_due <= ? or expires_at <= ?)"
 
 Statement = tuple[str, tuple[Any, ...]]
 """One whose places are `?`, and the values."""
@@ -63,18 +62,6 @@ class Head(NamedTuple):
     number: int
     newest: int
     kept: Kept
-
-
-class Listed(NamedTuple):
-    """What lists show of a sandbox. Times are ms of the machine; `summary` is JSON."""
-
-    name: str
-    parent: str | None
-    newest: int
-    created_at: int
-    last_used_at: int
-    expires_at: int | None
-    summary: str
 
 
 @dataclass(slots=True)
@@ -162,10 +149,18 @@ def count(session: Session) -> int:
     return int(number)
 
 
-def listed(session: Session) -> list[Listed]:
+def listed(session: Session) -> list[Kept]:
     """Every sandbox, in the order in which they were made."""
-    found = f"select {', '.join(Listed._fields)} from sandboxes where name is not null order by created_at, id"  # noqa: S608
-    return [Listed(*row) for row in session.run(found)]
+    return [Kept(*row[1:-1]) for row in rows_of_sandboxes(session)]
+
+
+def due(session: Session, store: Store, now: int) -> list[str]:
+    """The names of some sandboxes of no other process whose deliveries or ends are due at an instant (ms)."""
+    found = (
+        "select name from sandboxes where name is not null and (next_due <= ? or expires_at <= ?) "  # noqa: S608
+        f"and (holder = ? or holder not in ({store.living})) limit 10"
+    )
+    return [name for (name,) in session.run(found, now, now, store.holder)]
 
 
 def names(session: Session, most: int) -> list[str]:
@@ -244,8 +239,8 @@ def lines_of(session: Session, digests: Iterable[bytes]) -> Iterator[bytes]:
         if not rows:
             raise Damage("a part of its state is not there")
         try:
-            chunk = unpacked(rows[0][0])
-        except (TypeError, ValueError):
+            chunk = zlib.decompress(rows[0][0])
+        except (TypeError, zlib.error):
             chunk = b""
         if digest_of(chunk) != digest:
             raise Damage("a part of its state is damaged")
@@ -289,10 +284,9 @@ def known(session: Session, numbers: Iterable[int], holder: int) -> dict[int, tu
 
 def reserve(session: Session, step: int, holder: int) -> int:
     """A number for a sandbox that is about to come with a state: it has a row, and no name until its head is stored."""
-    nobody = Kept(None, None, 0, 0, None, "", 0, None, "", 0, step, 0, 0, None, "")
-    places = ", ".join("?" * (len(nobody) + 2))
-    statement = f"insert into sandboxes ({_HEAD}, sum, holder) values ({places}) returning id"  # noqa: S608
-    ((number,),) = session.run(statement, *nobody, 0, holder)
+    nobody = (*Kept(None, None, 0, 0, None, "", 0, None, "", 0, step, 0, 0, None, ""), 0, holder)
+    places = ", ".join("?" * len(nobody))
+    ((number,),) = session.run(f"insert into sandboxes ({_HEAD}, sum, holder) values ({places}) returning id", *nobody)  # noqa: S608
     return int(number)
 
 
@@ -304,11 +298,11 @@ def write_state(session: Session, sandbox: int, step: int, chain: int, chunks: I
     for place, chunk in enumerate(chunks):
         digest = digest_of(chunk)
         # Outside of the transaction: nobody waits for a whole chunk to be compressed.
-        body = None if session.run("select 1 from chunks where digest = ?", digest) else packed(chunk)
+        body = None if session.run("select 1 from chunks where digest = ?", digest) else zlib.compress(chunk, _SPEED)
         with session.transaction():  # a chunk that nothing refers to may be deleted at any time
             if body is not None or not session.run("select 1 from chunks where digest = ?", digest):
                 statement = "insert into chunks values (?, ?) on conflict do nothing"
-                session.run(statement, digest, body or packed(chunk))
+                session.run(statement, digest, body or zlib.compress(chunk, _SPEED))
             session.run("insert into state_chunks values (?, ?, ?)", number, place, digest)
         digests.append(digest)
         size += len(chunk)

@@ -65,12 +65,15 @@ def prepare(path: Path, *, salvage: bool) -> None:
         if not whole.exists():
             if is_before:
                 _write(whole, _before(path, _tell(path, salvage=salvage)))
-            elif salvage and (reasons := _damage(path)):
+            else:
+                reasons: list[str] = []
+                for _ in _now(path, reasons.append) if salvage else ():
+                    pass  # it is looked at as a whole
+                if not reasons:
+                    return
                 for reason in reasons:
                     log.warning("--store %s: %s", path, reason)
                 _write(whole, _now(path, lambda reason: None))
-            else:
-                return
         # A process that ends from here on has the next one go on.
         aside = (
             path / "before" if is_before else next(to for n in count(1) if not (to := path / f"damaged-{n}").exists())
@@ -125,37 +128,22 @@ def _enter(session: SqliteSession, whole: Whole) -> None:
 # -- a damaged directory
 
 
-def _damage(path: Path) -> list[str]:
-    """What is damaged in a directory."""
-    if not (path / DATABASE).exists():
-        return [f"its database {DATABASE!r} is not there"] if (path / NEWEST).exists() else []
-    damage: list[str] = []
-    try:
-        with closing(SqliteSession(path / DATABASE, reads_only=True)) as session:
-            facts = store.facts(session)
-            store.check_format(facts, f"--store {path}")
-            check_whole(session, path, facts)
-    except (Damage, sqlite3.Error) as error:
-        damage.append(str(error))
-    for _ in _now(path, damage.append):
-        pass
-    return damage
-
-
 def _now(path: Path, tell: Tell) -> Iterator[Whole | str]:
     """What is whole of a directory of this format."""
     if not (path / DATABASE).exists():
+        if (path / NEWEST).exists():
+            tell(f"its database {DATABASE!r} is not there")
         return
     session = _tried(tell, "", lambda: SqliteSession(path / DATABASE, reads_only=True))
     if session is None:
         return
     with closing(session):
-        facts = _tried(tell, "", lambda: session.run("select name, value, sum from settings")) or ()
-        told = [_tried(tell, "", partial(checked, "a row of settings", row)) for row in facts]
-        secrets = [fact[1] for fact in told if fact is not None and fact[0] == "secret"]
-        yield from secrets
+        _tried(tell, "", lambda: check_whole(session, path))
+        found = _tried(tell, "", lambda: session.run("select name, value, sum from settings where name = 'secret'"))
+        secrets = [_tried(tell, "", partial(checked, "a row of settings", row)) for row in found or ()]
+        yield from (secret for _, secret in filter(None, secrets))
         rows = _tried(tell, "", lambda: store.rows_of_sandboxes(session)) or ()
-        if rows and not secrets:
+        if rows and not any(secrets):
             tell("the secret of its keys and tokens is not there")
         for row in rows:
             whole = _tried(tell, f"the sandbox {str(row[1])[:80]!r}: ", partial(_sandbox, session, row, tell))

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import wall_ms
 from ..kernel.globs import glob
 from ..kernel.problem import Conflict, Missing, detail
+from ..persistence.commits import keys_of
 from ..persistence.persistence import Persistence
 from .entry import Entry
-from .keyring import Keyring, keys_of
 from .names import folded, too_many
 
-MOST = 1_000
+MOST, MOST_KEYS = 1_000, 100_000
 
 
 class Entries:
@@ -133,6 +133,44 @@ class Entries:
         if not mentioned:
             raise too_many(MOST, "server")
         self.forget(min(mentioned, key=lambda entry: entry.turn).world.name)
+
+
+class Keyring:
+    """Digests of private keys, and public keys, to the names of worlds.
+
+    The first world to name a key has it: a copy of a world does not take its parent's keys away. It only tells where to
+    look: whether a key serves, its world decides. Past `most` keys the oldest are forgotten; they still serve under
+    their world's prefix or header.
+    """
+
+    def __init__(self, most: int = MOST_KEYS) -> None:
+        self._most = most
+        self._worlds: dict[str, str] = {}
+        self._keys: dict[str, set[str]] = {}
+
+    def world_of(self, key: str) -> str | None:
+        """The world that a key's digest or public half belongs to."""
+        return self._worlds.get(key)
+
+    def add(self, world: str, keys: Iterable[str]) -> None:
+        """Keys that a world has."""
+        own = self._keys.setdefault(world, set())
+        for key in keys:
+            if key in self._worlds:
+                continue
+            if len(self._worlds) >= self._most:
+                oldest = next(iter(self._worlds))
+                self._keys[self._worlds.pop(oldest)].discard(oldest)
+            self._worlds[key] = world
+            own.add(key)
+
+    def forget(self, world: str) -> None:
+        """A world has gone, and its keys with it."""
+        for key in self._keys.pop(world, ()):
+            del self._worlds[key]
+
+    def __len__(self) -> int:
+        return len(self._worlds)
 
 
 def taken(name: str) -> Conflict:

@@ -42,7 +42,7 @@ class Residence:
 
     async def sandbox_of(self, key: str) -> str | None:
         """The sandbox of an API key, by a private key's digest or a public key. Raises Unavailable."""
-        name = self._sandboxes.keyring.world_of(key)
+        name: str | None = self._sandboxes.keyring.world_of(key)
         if name is not None:
             return name
         name, until = self._keys.get(key, (None, 0.0))

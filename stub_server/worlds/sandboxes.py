@@ -30,7 +30,7 @@ from ..kernel.text import nearest
 from ..persistence.commits import records_of
 from ..persistence.opening import Opener
 from ..persistence.persistence import Persistence, Written
-from ..persistence.store import Listed
+from ..persistence.rows import Kept
 from ..scenarios.scenario import known_scenarios
 from ..seeding.own_keys import derive_keys
 from .entries import MOST, Entries, taken
@@ -111,18 +111,18 @@ class Sandboxes(Entries):
         named = f"control/{entry.world.name}/{entry.created_at}".encode()
         return "sk_control_" + hmac.digest(self.origin.control_secret, named, "sha256").hex()[:48]
 
-    async def listed(self, pattern: str) -> list[Entry | Listed]:
+    async def listed(self, pattern: str) -> list[Entry | Kept]:
         """All sandboxes whose name matches a glob, those made last first, be they in memory or not.
 
         Raises Unavailable.
         """
-        found: list[Entry | Listed] = [*self.entries(pattern)]
+        found: list[Entry | Kept] = [*self.entries(pattern)]
         if self.residence is not None:
             here, now, pattern = {entry.world.name for entry in self.entries()}, wall_ms(), folded(pattern)
             found += [
                 told
                 for told in await self.persistence.listed()
-                if told.name not in here and glob(pattern, told.name) and (told.expires_at or now + 1) > now
+                if told.name not in here and glob(pattern, told.name or "") and (told.expires_at or now + 1) > now
             ]
             found.sort(key=lambda each: each.created_at, reverse=True)
         return found
@@ -363,15 +363,16 @@ class Sandboxes(Entries):
         self, name: str, file: bytes | bytearray, *, drop_unfit: bool
     ) -> tuple[Sandbox, list[Snapshot], LeftOut | None]:
         """Read and judge a file, in whatever thread: a sandbox that delivers nothing, and its snapshots."""
-        world, steps, pinned, left_out, requests = self._customs.admit(
+        found = self._customs.admit(
             file, name, self.settings.history, partial(self.maker.carried, name), drop_unfit=drop_unfit
         )
-        world.log.refill(steps)
-        for trace in traces_of(requests, steps, name, keeps_bodies=world.journal.keeps_bodies):
+        world = found.sandbox
+        world.log.refill(found.steps)
+        for trace in traces_of(found.requests, found.steps, name, keeps_bodies=world.journal.keeps_bodies):
             trace.is_of_another = trace.before > world.log.number  # of a file without the steps since
             world.journal.append(trace)
         world.held = SILENT
-        return world, [at_once(measured(snapshot)) for snapshot in pinned], left_out
+        return world, [at_once(measured(snapshot)) for snapshot in found.snapshots], found.left_out
 
     async def _enter(self, entry: Entry, written: Written | None) -> Entry:
         await self.ensure_room()

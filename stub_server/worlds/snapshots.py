@@ -15,9 +15,7 @@ from ..kernel.problem import Conflict, Missing, detail
 MOST = MOST_SNAPSHOTS  # what is made here can be imported elsewhere
 MOST_BYTES = 256 * 1024 * 1024
 MOST_BYTES_IN_ALL = 1024 * 1024 * 1024
-OVERHEAD = (
-    600  # bytes of a record besides its two parts: its places in the tables, of which a snapshot may keep its own
-)
+OVERHEAD = 600  # bytes of a record besides its two parts: its places in the tables, which a snapshot may keep
 _LOT = 1_000  # records measured between two pauses
 
 

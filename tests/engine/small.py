@@ -12,8 +12,8 @@ from stub_server.engine.sandbox import Sandbox
 from stub_server.events import log as events
 from stub_server.http.application import Application
 from stub_server.kernel.clock import Clock
+from stub_server.persistence.commits import keys_of
 from stub_server.store import indexes, query, tables
-from stub_server.worlds.keyring import keys_of
 
 from ..support.live import FROZEN
 
