@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from random import Random
 
 import orjson
 
-from ..delivery.inbox import Inbox
 from ..engine.sandbox import SILENT, Sandbox
 from ..files.admitting import DROPPING, LeftOut, admit
 from ..files.fitting import Fitting, Shapes
@@ -20,9 +19,9 @@ from ..files.secrets import adopted
 from ..files.state import capture
 from ..kernel.record import Body
 from ..kernel.slices import at_once
-from ..worlds.entry import Entry, Origin
+from ..worlds.entry import Entry
 from ..worlds.making import Maker
-from ..worlds.snapshots import Snapshots, measured
+from ..worlds.snapshots import measured
 from . import store
 from .chunks import chunks_of
 from .commits import Stored
@@ -33,15 +32,10 @@ from .store import Batch, Head, Session
 class Opener:
     """Opens sandboxes of one store on one server."""
 
-    def __init__(
-        self, maker: Maker, origin: Origin, contract: str, belongings: Callable[[], tuple[Inbox, Snapshots]]
-    ) -> None:
-        """What is of another contract than `contract` is held to the one that is served, and converted.
-
-        `belongings` are what a sandbox has beside its state, empty.
-        """
-        self._maker, self._origin, self._contract, self._belongings = maker, origin, contract, belongings
-        self._shapes = Shapes(origin.seeding.fixtures)
+    def __init__(self, maker: Maker, contract: str) -> None:
+        """What is of another contract than `contract` is held to the one that is served, and converted."""
+        self._maker, self._origin, self._contract = maker, maker.origin, contract
+        self._shapes = Shapes(maker.origin.seeding.fixtures)
 
     def open(self, session: Session, number: int, kept: Kept, holder: int) -> tuple[Stored, list[Snapshot]]:
         """A sandbox, and its snapshots. Raises StoreError, and Damage where they are not as they were written."""
@@ -82,7 +76,7 @@ class Opener:
             kept.created_at,
             kept.last_used_at,
             kept.expires_at,
-            *self._belongings(),
+            *self._maker.belongings(),
             kept.incarnation,
             kept.origin_events,
         )

@@ -96,8 +96,7 @@ class Persistence(Commits):
             raise StoreError(f"{where} cannot be read ({error}). {self._store.advice}") from None
 
     def _entry(self, stored: Stored, snapshots: Sequence[Snapshot]) -> Entry:
-        for snapshot in snapshots:
-            stored.entry.snapshots.keep(snapshot)
+        stored.entry.snapshots.keep(*snapshots)
         self._follow(stored)
         return stored.entry
 

@@ -64,7 +64,7 @@ def prepare(path: Path, *, salvage: bool) -> None:
         is_before = (path / BEFORE).exists() and not database.exists()
         if not whole.exists():
             if is_before:
-                _write(whole, _before(path, _tell(path, salvage=salvage)))
+                _write(whole, _before(path, partial(_tell, path, salvage)))
             else:
                 reasons: list[str] = []
                 for _ in _now(path, reasons.append) if salvage else ():
@@ -86,13 +86,10 @@ def prepare(path: Path, *, salvage: bool) -> None:
         log.warning("--store %s: what is whole goes on in %s, and the files of before are in %s", path, DATABASE, aside)
 
 
-def _tell(path: Path, *, salvage: bool) -> Tell:
-    def tell(reason: str) -> None:
-        if not salvage:
-            raise Damage(reason)
-        log.warning("--store %s: %s", path, reason)
-
-    return tell
+def _tell(path: Path, salvages: bool, reason: str) -> None:
+    if not salvages:
+        raise Damage(reason)
+    log.warning("--store %s: %s", path, reason)
 
 
 # -- writing

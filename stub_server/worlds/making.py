@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 
+from ..delivery.inbox import MOST_BYTES_IN_ALL as MOST_INBOX_BYTES
+from ..delivery.inbox import Inbox
+from ..engine.journal import MOST_BYTES_IN_ALL as MOST_JOURNAL_BYTES
 from ..engine.journal import Journal
 from ..engine.log import Budget, Log
 from ..engine.sandbox import Sandbox
@@ -14,20 +17,28 @@ from ..kernel.slices import Lane
 from ..scenarios.scenario import ScenarioError, UnknownScenario, known_scenarios
 from ..seeding.own_keys import derive_keys, mark_seeded
 from .entry import Origin
+from .snapshots import MOST_BYTES_IN_ALL as MOST_SNAPSHOT_BYTES
+from .snapshots import Snapshots
 
 log = logging.getLogger("stub_server")
 _UNUSABLE = "The scenario cannot be used any more. The log of the server says why."
 
 
 class Maker:
-    """One per server. Budgets are shared by the logs and by the journals of all worlds."""
+    """One per server. Its budgets are shared by the logs, journals, inboxes and snapshots of all sandboxes."""
 
-    def __init__(self, origin: Origin, for_logs: Budget, for_journals: Budget, lane: Lane) -> None:
-        self._origin, self._for_logs, self._for_journals, self._lane = origin, for_logs, for_journals, lane
+    def __init__(self, origin: Origin, lane: Lane) -> None:
+        self.origin, self._lane = origin, lane
+        self._for_logs, self._for_journals = Budget(), Budget(MOST_JOURNAL_BYTES)
+        self._for_inboxes, self._for_snapshots = Budget(MOST_INBOX_BYTES), Budget(MOST_SNAPSHOT_BYTES)
+
+    def belongings(self) -> tuple[Inbox, Snapshots]:
+        """What a sandbox has beside its state, empty."""
+        return Inbox(self._for_inboxes), Snapshots(self._for_snapshots)
 
     def empty(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         """A world without records; without `now` (ms) its clock is as at the server's start."""
-        origin, settings = self._origin, self._origin.settings
+        origin, settings = self.origin, self.origin.settings
         clock, ids = Clock(settings.now if now is None else now), Ids(seed, origin.secret, name)
         log, journal = Log(settings.history, self._for_logs), Journal(settings.journal, self._for_journals)
         return Sandbox(name, seed, scenario, origin.rules, clock, ids, log, journal=journal)
@@ -37,14 +48,14 @@ class Maker:
 
         Its scenario is one that a request may name, or else the server's own: a file must not say which files are read.
         """
-        own = self._origin.settings.scenario
-        known = scenario == own or scenario in known_scenarios(self._origin.seeding.fixtures)
+        own = self.origin.settings.scenario
+        known = scenario == own or scenario in known_scenarios(self.origin.seeding.fixtures)
         return self.empty(name, scenario if known else own, seed, None)
 
     def make(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
         """A freshly seeded world. Raises ScenarioError."""
         sandbox = self.empty(name, scenario, seed, now)
-        self._origin.seeding.fill(sandbox, self._origin.secret)
+        self.origin.seeding.fill(sandbox, self.origin.secret)
         return self._own(sandbox)
 
     async def begin(self, name: str, scenario: str, seed: int, now: int | None) -> Sandbox:
@@ -55,7 +66,7 @@ class Maker:
         """
         try:
             sandbox = self.empty(name, scenario, seed, now)
-            if self._origin.seeding.copy(sandbox, self._origin.secret):  # one like it is kept: that takes no time
+            if self.origin.seeding.copy(sandbox, self.origin.secret):  # one like it is kept: that takes no time
                 return self._own(sandbox)
             return await self._lane.beside(lambda: self.make(name, scenario, seed, now))
         except UnknownScenario as error:
@@ -67,6 +78,6 @@ class Maker:
     def _own(self, sandbox: Sandbox) -> Sandbox:
         """A world that has just been filled, with seeded keys of its own."""
         mark_seeded(sandbox)
-        derive_keys(sandbox, self._origin.secret)
+        derive_keys(sandbox, self.origin.secret)
         sandbox.held = sandbox.events.raised
         return sandbox

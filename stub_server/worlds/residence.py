@@ -75,15 +75,15 @@ class Residence:
             except StoreError as error:
                 log.error("%s", error)
                 raise unwritten(f"the sandbox {name} cannot be opened") from None
-            if opened is None or isinstance(opened, str):
-                if opened is not None:
-                    if len(self._elsewhere) >= MOST:
-                        self._elsewhere.clear()
-                    self._elsewhere[name] = opened, monotonic() + REMEMBERED
+            if isinstance(opened, str):
+                if len(self._elsewhere) >= MOST:
+                    self._elsewhere.clear()
+                self._elsewhere[name] = opened, monotonic() + REMEMBERED
                 return opened
-            await self._make_room()
-            sandboxes.put(opened)
-            return opened.world
+            if opened is not None:
+                await self._make_room()
+                sandboxes.put(opened)
+            return sandboxes.choose(name)
 
     def forget(self, name: str, said: float) -> None:
         """The server that was said, at a moment of the monotonic clock, to have a sandbox does not have it."""

@@ -9,9 +9,6 @@ from functools import partial
 from threading import Event
 from typing import NamedTuple, TypeVar
 
-from ..delivery.inbox import MOST_BYTES_IN_ALL, Inbox
-from ..engine.journal import MOST_BYTES_IN_ALL as MOST_JOURNAL_BYTES
-from ..engine.log import Budget
 from ..engine.past import state_at
 from ..engine.rules import SandboxSettings
 from ..engine.sandbox import DEFAULT, SILENT, Sandbox
@@ -38,7 +35,6 @@ from .entry import Entry, Origin
 from .making import Maker
 from .names import NAMING, folded, is_name, made_up
 from .residence import Residence
-from .snapshots import MOST_BYTES_IN_ALL as MOST_SNAPSHOT_BYTES
 from .snapshots import Snapshots, measured
 
 T = TypeVar("T")
@@ -73,11 +69,10 @@ class Sandboxes(Entries):
         self.origin, self.settings, self.lane = origin, origin.settings, persistence.lane
         self.scenario, self.seed = self.settings.scenario, self.settings.seed
         self._started, self._begun = wall_ms(), 0
-        self._for_inboxes, self._for_snapshots = Budget(MOST_BYTES_IN_ALL), Budget(MOST_SNAPSHOT_BYTES)
-        self.maker = Maker(origin, Budget(), Budget(MOST_JOURNAL_BYTES), self.lane)
+        self.maker = Maker(origin, self.lane)
         self._customs = Customs(origin.seeding.fixtures, origin.secret, origin.rules)
         self.residence: Residence | None = None  # set with a store, which may have more sandboxes than are in memory
-        self.opener = Opener(self.maker, origin, self.persistence.contract, self.belongings)
+        self.opener = Opener(self.maker, self.persistence.contract)
         for entry in sorted(self.persistence.read(self.opener, MOST), key=lambda entry: entry.created_at):
             self.put(entry)
         for entry in sorted(self._entries.values(), key=lambda entry: entry.last_used_at):
@@ -89,7 +84,7 @@ class Sandboxes(Entries):
             world, snapshots, left_out = self._admitted(DEFAULT, restored(), drop_unfit=self.settings.drop_unfit)
             if left_out is not None:
                 left_out.tell("--restore")
-            _check_room(Snapshots(self._for_snapshots), snapshots)
+            _check_room(self.maker.belongings()[1], snapshots)
         else:
             world, snapshots = self.maker.make(DEFAULT, self.scenario, self.seed, None), []
         entry = self._entry(world, None)
@@ -98,7 +93,7 @@ class Sandboxes(Entries):
             return
         self.persistence.begin(entry, snapshots)
         self.put(entry)
-        _fill(entry, snapshots)
+        entry.snapshots.keep(*snapshots)
 
     @property
     def scenarios(self) -> list[str]:
@@ -166,10 +161,8 @@ class Sandboxes(Entries):
         try:
             await self.ensure_room()
             async with self.persistence.written(meant) as written:
-                return (
-                    self.choose(meant.name)
-                    or (await self._enter(self._entry(meant, None, mentioned=True), written)).world
-                )
+                entry = self._entry(meant, None, mentioned=True)
+                return self.choose(meant.name) or (await self._enter(entry, written)).world
         except Conflict as error:
             raise _none(meant.name, error) from None
 
@@ -295,7 +288,7 @@ class Sandboxes(Entries):
         async with self.persistence.written(world, brought) as written:
             before = await self._present(name)
             _check_room(before.snapshots, brought)
-            inbox, snapshots = self.belongings()
+            inbox, snapshots = self.maker.belongings()
             entry = replace(before, world=world, parent=None, inbox=inbox, snapshots=snapshots)
             self._name_events(entry)
             if not await self.persistence.enter(entry, written, brought):
@@ -305,7 +298,7 @@ class Sandboxes(Entries):
                 for trace in world.journal:
                     trace.is_of_another = True
             self.put(entry)
-            _fill(entry, brought)
+            entry.snapshots.keep(*brought)
             return entry
 
     async def delete(self, name: str) -> None:
@@ -391,17 +384,13 @@ class Sandboxes(Entries):
             now,
             now,
             expires_at,
-            *self.belongings(),
+            *self.maker.belongings(),
             self._next_incarnation(),
             world.events.raised,
             next(self._turns),
         )
         entry.born = entry.turn
         return entry
-
-    def belongings(self) -> tuple[Inbox, Snapshots]:
-        """What a world has beside its state."""
-        return Inbox(self._for_inboxes), Snapshots(self._for_snapshots)
 
     def _name_events(self, entry: Entry) -> None:
         entry.incarnation, entry.origin_events = self._next_incarnation(), entry.world.events.raised
@@ -426,8 +415,3 @@ def _check_room(before: Snapshots, brought: Sequence[Snapshot]) -> None:
         before.check_room_instead(brought)
     except Conflict as error:
         raise BadFile("too_large", error.message) from None
-
-
-def _fill(entry: Entry, brought: Sequence[Snapshot]) -> None:
-    for snapshot in brought:
-        entry.snapshots.keep(snapshot)

@@ -58,12 +58,13 @@ class Snapshots:
         if self.budget.used + more > self.budget.most:
             raise _too_many(f"The snapshots of all sandboxes have at most {self.budget.most >> 20} MiB together.")
 
-    def keep(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot for which there is room, in place of the one of the same name."""
-        self.drop(snapshot.name)
-        self._held[snapshot.name] = snapshot
-        self._size += snapshot.size
-        self.budget.used += snapshot.size
+    def keep(self, *snapshots: Snapshot) -> None:
+        """Keep snapshots for which there is room, each in place of the one of the same name."""
+        for snapshot in snapshots:
+            self.drop(snapshot.name)
+            self._held[snapshot.name] = snapshot
+            self._size += snapshot.size
+            self.budget.used += snapshot.size
 
     def drop(self, name: str) -> None:
         """Let a snapshot go, if it is there."""

@@ -25,6 +25,7 @@ from stub_server.persistence.opening import Opener
 from stub_server.persistence.persistence import Persistence
 from stub_server.persistence.sqlite import SqliteStore
 from stub_server.worlds.entry import Entry
+from stub_server.worlds.making import Maker
 from stub_server.worlds.snapshots import Snapshots
 
 from .inside import Inside
@@ -124,12 +125,8 @@ def reopened(inside: Inside, path: Path, expected: Facts) -> None:
     for history in (10_000, 7, 0):
         persistence = Persistence(SqliteStore(path, always=False), "", Lane())
         try:
-            opener = Opener(
-                sandboxes.maker,
-                replace(sandboxes.origin, settings=replace(sandboxes.origin.settings, history=history)),
-                "",
-                _belongings,
-            )
+            short = replace(sandboxes.origin, settings=replace(sandboxes.settings, history=history))
+            opener = Opener(Maker(short, Lane()), "")
             (entry,) = persistence.read(opener, 10)
             same(expected, state(entry.world))
             assert {} == stale(entry.world)
