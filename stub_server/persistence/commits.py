@@ -90,13 +90,13 @@ class Pending:
 class Commits:
     """What is to be committed, and what becomes of it."""
 
-    _store: Store  # unless nothing is stored
+    store: Store  # unless nothing is stored
 
     def __init__(self, store: Store | None, contract: str, lane: Lane) -> None:
         self.has_store, self.contract, self.lane = store is not None, contract, lane
         self.is_shared, self.epoch = False, 0
         if store is not None:
-            self._store, self.is_shared, self.epoch = store, store.is_shared, store.epoch
+            self.store, self.is_shared, self.epoch = store, store.is_shared, store.epoch
         self._stored: dict[str, Stored] = {}
         self._pending = Pending()  # steps that are to be committed next
         self._changes: list[Pending] = []  # and changes, each by itself
@@ -183,9 +183,9 @@ class Commits:
         batch = self._batch(pending)
         lost: Collection[int] = ()
         try:
-            lost = await self._store.commit(batch)
-        except self._store.errors as error:
-            if not (pending.is_one and self._store.is_taken(error)):
+            lost = await self.store.commit(batch)
+        except self.store.errors as error:
+            if not (pending.is_one and self.store.is_taken(error)):
                 raise
             pending.is_taken = True
         gone = "another server has taken the sandbox over" if pending.is_one else _GONE
@@ -287,7 +287,7 @@ class Commits:
 
         Until then changes are refused, and time and deliveries stand in all sandboxes.
         """
-        self.failure = failure = unwritten(self._store.reason(error))
+        self.failure = failure = unwritten(self.store.reason(error))
         log.error("the store cannot be written, and changes are refused (%s)", line_of(error))
         for stored in self._stored.values():
             stored.entry.world.is_halted = True
@@ -301,8 +301,8 @@ class Commits:
         while True:
             try:
                 if self.unknown:
-                    self._undo(steps, await self._store.known(self.unknown))
-                await self._store.commit(Batch())
+                    self._undo(steps, await self.store.known(self.unknown))
+                await self.store.commit(Batch())
                 break
             except Exception as again_error:
                 log.debug("the store still cannot be written (%s)", again_error)
@@ -342,13 +342,13 @@ class Commits:
         """Run work on the connection for what goes on beside the requests. Raises Unavailable."""
         try:
             if self._session is None:
-                self._session = self._store.session()
+                self._session = self.store.session()
             return work(self._session)
-        except self._store.errors as error:
+        except self.store.errors as error:
             if self._session is not None:
                 self._session.close()
             self._session = None
-            raise unwritten(self._store.reason(error)) from None
+            raise unwritten(self.store.reason(error)) from None
 
     async def _beside(self, work: Callable[[Session], T]) -> T:
         self._check_written()

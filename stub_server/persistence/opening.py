@@ -40,8 +40,8 @@ class Opener:
     def open(self, session: Session, number: int, kept: Kept, holder: int) -> tuple[Stored, list[Snapshot]]:
         """A sandbox, and its snapshots. Raises StoreError, and Damage where they are not as they were written."""
         origin, own = self._origin, self._reader(kept.name, kept.contract, self._origin.settings.history)
-        base, digests = store.state(session, kept.state)
-        _read(own, store.lines_of(session, digests))
+        base, lines = store.state(session, kept.state)
+        _read(own, lines)
         since = _read(own, store.steps_of(session, number, kept, base))
         try:
             found = admit(
@@ -105,7 +105,7 @@ class Opener:
 
     def _snapshot(self, session: Session, name: str | None, told: KeptSnapshot) -> tuple[Body, Reader]:
         reader = self._reader(name, told.contract)
-        _read(reader, store.lines_of(session, store.state(session, told.state)[1]))
+        _read(reader, store.state(session, told.state)[1])
         return told._asdict() | {"description": orjson.loads(told.description)}, reader
 
 

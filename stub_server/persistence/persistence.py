@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, nullcontext, suppress
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import orjson
 
@@ -22,12 +22,13 @@ from . import store as sql
 from .chunks import chunks_of
 from .commits import PAUSE, Commits, Pending, Stored, keys_of, unavailable
 from .opening import Opener
-from .rows import Damage, Kept, KeptSnapshot, KeptState, StoreError
+from .rows import Damage, KeptSnapshot, KeptState, StoreError
 from .store import Batch, Session, Statement, Store
 
 MOST = 100_000  # sandboxes of a store
 CLOSING = 1.0  # seconds that long work which goes on gets when the server stops
 _DONE = object()
+T = TypeVar("T")
 log = logging.getLogger("stub_server")
 
 Written: TypeAlias = tuple[int, Sequence[KeptState]]
@@ -55,12 +56,12 @@ class Persistence(Commits):
         """At most so many sandboxes of the store as they were; of a shared one the default alone. Raises StoreError."""
         if not self.has_store:
             return
-        with closing(self._store.session()) as session:
+        with closing(self.store.session()) as session:
             try:
                 names = [DEFAULT] if self.is_shared else sql.names(session, most)
-                self._untidy |= sql.untidy(session, self._store.holder)
-            except self._store.errors as error:
-                raise StoreError(f"{self._store.name} cannot be read ({error}). {self._store.advice}") from None
+                self._untidy |= sql.untidy(session, self.store.holder)
+            except self.store.errors as error:
+                raise StoreError(f"{self.store.name} cannot be read ({error}). {self.store.advice}") from None
             for name in names:
                 opened = self._open(session, name, opener)
                 if isinstance(opened, str):
@@ -73,27 +74,26 @@ class Persistence(Commits):
 
         Raises Unavailable, and StoreError for one that is damaged.
         """
-        await self._end()
-        found = await self._beside(lambda session: self._open(session, name, opener))
+        found = await self.ask(lambda session: self._open(session, name, opener))
         return self._entry(*found) if isinstance(found, tuple) else found
 
     def _open(self, session: Session, name: str, opener: Opener) -> tuple[Stored, list[Snapshot]] | str | None:
-        where = f"{self._store.name}: the sandbox {name}"
+        where = f"{self.store.name}: the sandbox {name}"
         try:
-            number = self._store.claim(session, name)
+            number = self.store.claim(session, name)
             if not isinstance(number, int):
                 return number
             kept = sql.sandbox(session, number)
             if kept.expires_at is not None and kept.expires_at <= wall_ms():
-                sql.commit(session, Batch(ends=[number]), self._store.holder)
+                sql.commit(session, Batch(ends=[number]), self.store.holder)
                 return None
-            return opener.open(session, number, kept, self._store.holder)
+            return opener.open(session, number, kept, self.store.holder)
         except Damage as error:
-            raise StoreError(f"{where} is damaged: {error}. {self._store.advice}") from None
+            raise StoreError(f"{where} is damaged: {error}. {self.store.advice}") from None
         except StoreError as error:
             raise StoreError(f"{where} {error}") from None
-        except self._store.errors as error:
-            raise StoreError(f"{where} cannot be read ({error}). {self._store.advice}") from None
+        except self.store.errors as error:
+            raise StoreError(f"{where} cannot be read ({error}). {self.store.advice}") from None
 
     def _entry(self, stored: Stored, snapshots: Sequence[Snapshot]) -> Entry:
         stored.entry.snapshots.keep(*snapshots)
@@ -131,7 +131,7 @@ class Persistence(Commits):
     def begin(self, entry: Entry, snapshots: Sequence[Snapshot] = ()) -> None:
         """Store the sandbox that a new store begins with, while nobody is served yet. Raises Unavailable."""
         if self.has_store:
-            states, holder = _states(entry.world, snapshots), self._store.holder
+            states, holder = _states(entry.world, snapshots), self.store.holder
             number = self._with_session(lambda session: self._reserve(session, states[0].step))
             written = self._with_session(lambda session: _write(session, number, 0, states))
             stored, changes = self._entering(entry, written, snapshots)
@@ -174,7 +174,7 @@ class Persistence(Commits):
             self._untidy.update(ends)
 
     def _ended(self) -> list[Statement]:
-        return [sql.ended(number, self._store.holder) for number in self._ends]
+        return [sql.ended(number, self.store.holder) for number in self._ends]
 
     def add_keys(self, name: str, keys: Sequence[str]) -> None:
         """Store with the next commit by which API keys a sandbox is found from now on."""
@@ -185,7 +185,7 @@ class Persistence(Commits):
     @property
     def lease(self) -> float | None:
         """For how many seconds this process may answer, None where no other one uses the store."""
-        return self._store.lease_left if self.has_store else None
+        return self.store.lease_left if self.has_store else None
 
     def check_lease(self) -> None:
         """Refuse to answer for sandboxes: when the lease has ended, other servers may have them. Raises Unavailable."""
@@ -203,29 +203,12 @@ class Persistence(Commits):
         """Have a sandbox be nobody's that is wholly stored and that nobody uses any more. Raises Unavailable."""
         stored = self._stored.pop(name, None)
         if stored is not None:
-            await self._changed([sql.released(stored.number, self._store.holder)])
+            await self._changed([sql.released(stored.number, self.store.holder)])
 
-    async def sandbox_of(self, key: str) -> str | None:
-        """The name of the sandbox that an API key is of. Raises Unavailable."""
-        return await self._beside(lambda session: sql.sandbox_with(session, key))
-
-    async def has(self, name: str) -> bool:
-        """Whether there is a sandbox of a name in the store. Raises Unavailable."""
+    async def ask(self, question: Callable[[Session], T]) -> T:
+        """Ask the store, beside the requests. It knows of all sandboxes that are no more. Raises Unavailable."""
         await self._end()
-        found = "select 1 from sandboxes where name = ? and (expires_at is null or expires_at > ?)"
-        return bool(await self._beside(lambda session: session.run(found, name, wall_ms())))
-
-    async def listed(self) -> list[Kept]:
-        """Every sandbox of the store, in the order in which they were made. Raises Unavailable."""
-        return await self._beside(sql.listed)
-
-    async def looked(self, now: int) -> tuple[int, list[str]]:
-        """How many sandboxes the store has, and some that have something due at an instant (ms) and are in no memory.
-
-        Raises Unavailable.
-        """
-        count, due = await self._beside(lambda session: (sql.count(session), sql.due(session, self._store, now)))
-        return count, [name for name in due if name not in self._stored]
+        return await self._beside(question)
 
     # -- snapshots
 
@@ -258,7 +241,7 @@ class Persistence(Commits):
     def start(self) -> None:
         """Begin to tidy beside the requests, on the event loop that runs."""
         if self.has_store:
-            self._store.start(self._lose_all)
+            self.store.start(self._lose_all)
             self._tending = asyncio.create_task(self._tend())
             self._wake.set()
 
@@ -290,7 +273,7 @@ class Persistence(Commits):
             self._stored.clear()
             if self._session is not None:
                 self._session.close()
-            self._store.close()
+            self.store.close()
 
     def _tidy_soon(self, number: int) -> None:
         self._untidy.add(number)
@@ -355,7 +338,7 @@ class Persistence(Commits):
     def _reserve(self, session: Session, step: int) -> int:
         if sql.count(session) >= MOST:
             raise too_many(MOST, "store")
-        return sql.reserve(session, step, self._store.holder)
+        return sql.reserve(session, step, self.store.holder)
 
     async def _tidy(self) -> None:
         numbers, self._untidy = sorted(self._untidy), set()
@@ -363,7 +346,7 @@ class Persistence(Commits):
 
         def go_on(session: Session) -> bool:
             nonlocal work
-            work = work or sql.tidying(session, self._store, numbers, self._writing)
+            work = work or sql.tidying(session, self.store, numbers, self._writing)
             return next(work, _DONE) is _DONE
 
         try:

@@ -169,6 +169,12 @@ def names(session: Session, most: int) -> list[str]:
     return [name for (name,) in session.run(found, most)]
 
 
+def has(session: Session, name: str) -> bool:
+    """Whether there is a sandbox of a name that has not expired."""
+    found = "select 1 from sandboxes where name = ? and (expires_at is null or expires_at > ?)"
+    return bool(session.run(found, name, wall_ms()))
+
+
 def sandbox_with(session: Session, key: str) -> str | None:
     """The name of the sandbox that an API key is of."""
     found = "select name from sandboxes where id = (select sandbox from credentials where credential = ?)"
@@ -218,8 +224,8 @@ def snapshots(session: Session, sandbox: int, kept: Kept) -> list[KeptSnapshot]:
     return found
 
 
-def state(session: Session, number: int) -> tuple[KeptState, list[bytes]]:
-    """A state, and the digests of its chunks. Raises Damage."""
+def state(session: Session, number: int) -> tuple[KeptState, Iterator[bytes]]:
+    """A state, and its lines, of which each raises Damage. Raises Damage."""
     rows = session.run("select sandbox, step, chain, size, sum from states where id = ?", number)
     digests = [row[0] for row in session.run("select digest from state_chunks where state = ? order by place", number)]
     if not rows:
@@ -229,11 +235,10 @@ def state(session: Session, number: int) -> tuple[KeptState, list[bytes]]:
         sandbox, step, chain, size, digests
     ):
         raise Damage("its state is damaged")
-    return KeptState(number, step, chain, size), digests
+    return KeptState(number, step, chain, size), _lines(session, digests)
 
 
-def lines_of(session: Session, digests: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a state. Raises Damage."""
+def _lines(session: Session, digests: Iterable[bytes]) -> Iterator[bytes]:
     for digest in digests:
         rows = session.run("select body from chunks where digest = ?", digest)
         if not rows:

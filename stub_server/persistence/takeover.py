@@ -150,20 +150,19 @@ def _now(path: Path, tell: Tell) -> Iterator[Whole | str]:
 
 def _sandbox(session: SqliteSession, row: Any, tell: Tell) -> Whole:
     number, kept = store.sandbox_of(row)
-    state, digests = store.state(session, kept.state)
-    lines, where = list(store.lines_of(session, digests)), f"the sandbox {kept.name}: "
-    steps: list[bytes] = []
+    state, lines = store.state(session, kept.state)
+    steps, where = list[bytes](), f"the sandbox {kept.name}: "
     _tried(tell, where, lambda: steps.extend(store.steps_of(session, number, kept, state)))
     _tried(tell, where, lambda: store.snapshots(session, number, kept))  # whether one is missing
     rows = _tried(tell, where, lambda: store.rows_of_snapshots(session, number)) or ()
     snapshots = [_tried(tell, f"{where}a snapshot: ", partial(_pinned, session, row)) for row in rows]
-    return Whole(kept, state.step, lines, steps, [pinned for pinned in snapshots if pinned])
+    return Whole(kept, state.step, list(lines), steps, [pinned for pinned in snapshots if pinned])
 
 
 def _pinned(session: SqliteSession, row: Any) -> Pinned:
     kept = store.snapshot_of(row)
-    state, digests = store.state(session, kept.state)
-    return kept, state.step, list(store.lines_of(session, digests))
+    state, lines = store.state(session, kept.state)
+    return kept, state.step, list(lines)
 
 
 def _tried(tell: Tell, where: str, read: Callable[[], T]) -> T | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Refusal, Unavailable
+from ..persistence import store as sql
 from ..persistence.commits import unwritten
 from ..persistence.rows import StoreError
 from .entry import Entry
@@ -47,7 +49,7 @@ class Residence:
             return name
         name, until = self._keys.get(key, (None, 0.0))
         if until < monotonic():
-            name = await self._persistence.sandbox_of(key)
+            name = await self._persistence.ask(lambda session: sql.sandbox_with(session, key))
             if len(self._keys) >= MOST:
                 self._keys.clear()
             self._keys[key] = name, monotonic() + REMEMBERED
@@ -132,8 +134,10 @@ class Residence:
         while True:
             await asyncio.sleep(SCAN)
             try:
-                self.known, due = await self._persistence.looked(wall_ms())
-                for name in due:
-                    await self.locate(name)
+                self.known = await self._persistence.ask(sql.count)
+                due = partial(sql.due, store=self._persistence.store, now=wall_ms())
+                for name in await self._persistence.ask(due):
+                    if self._sandboxes.find(name) is None:
+                        await self.locate(name)
             except Refusal as error:
                 log.debug("sandboxes whose deliveries are due could not be opened (%s)", error)

@@ -24,6 +24,7 @@ from ..kernel.problem import Conflict, Missing, Refusal, detail, gone
 from ..kernel.record import Body
 from ..kernel.slices import at_once
 from ..kernel.text import nearest
+from ..persistence import store as sql
 from ..persistence.commits import records_of
 from ..persistence.opening import Opener
 from ..persistence.persistence import Persistence, Written
@@ -116,7 +117,7 @@ class Sandboxes(Entries):
             here, now, pattern = {entry.world.name for entry in self.entries()}, wall_ms(), folded(pattern)
             found += [
                 told
-                for told in await self.persistence.listed()
+                for told in await self.persistence.ask(sql.listed)
                 if told.name not in here and glob(pattern, told.name or "") and (told.expires_at or now + 1) > now
             ]
             found.sort(key=lambda each: each.created_at, reverse=True)
@@ -222,7 +223,8 @@ class Sandboxes(Entries):
         free = made_up(prefix, next(self._named)) if name is None else folded(name)
         while name is None and free in self._entries:
             free = made_up(prefix, next(self._named))
-        if self.find(free) is not None or (name and self.residence is not None and await self.persistence.has(free)):
+        has = partial(sql.has, name=free)
+        if self.find(free) is not None or (name and self.residence and await self.persistence.ask(has)):
             raise taken(free)
         await self.ensure_room()
         return free
