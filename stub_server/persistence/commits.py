@@ -149,7 +149,7 @@ class Commits:
             _next_due(entry.world),
             _summary(entry.world),
         )
-        return Head(stored.number, stored.committed[0], kept)
+        return stored.number, stored.committed[0], kept
 
     def _batch(self, pending: Pending) -> Batch:
         heads = []

@@ -26,7 +26,7 @@ from . import store
 from .chunks import chunks_of
 from .commits import Stored
 from .rows import Damage, Kept, KeptSnapshot, KeptState, StoreError
-from .store import Batch, Head, Session
+from .store import Batch, Session
 
 
 class Opener:
@@ -57,9 +57,8 @@ class Opener:
             if error.kind == "damaged":
                 raise Damage(error.reasons[0]) from None
             advice = () if origin.settings.drop_unfit else (DROPPING,)
-            raise StoreError(
-                "\n  ".join(("does not fit the contract that is served:", *error.reasons, *advice))
-            ) from None
+            reasons = "does not fit the contract that is served:", *error.reasons, *advice
+            raise StoreError("\n  ".join(reasons)) from None
         sandbox = found.sandbox
         sandbox.log.refill(found.steps)
         if kept.newest or holder:  # no ids of requests that an earlier process has given
@@ -94,14 +93,13 @@ class Opener:
         changes = store.state_replaced(kept.state, state.id)
         for name in left_out.snapshots:
             changes += store.snapshot_ended(number, name)
-        head = Head(number, kept.newest, kept._replace(state=state.id, contract=self._contract))
+        head = number, kept.newest, kept._replace(state=state.id, contract=self._contract)
         store.commit(session, Batch(changes, [head], is_one=True), holder)
         return state
 
     def _reader(self, name: str | None, contract: str, keep: int = 0) -> Reader:
-        rewrite = adopted(self._origin.secret, name or "", anew=False)
-        same = contract == self._contract
-        return Reader(rewrite, keep, None if same else Fitting(self._origin.rules, self._shapes, contract))
+        fitting = None if contract == self._contract else Fitting(self._origin.rules, self._shapes, contract)
+        return Reader(adopted(self._origin.secret, name or "", anew=False), keep, fitting)
 
     def _snapshot(self, session: Session, name: str | None, told: KeptSnapshot) -> tuple[Body, Reader]:
         reader = self._reader(name, told.contract)

@@ -132,7 +132,7 @@ class Persistence(Commits):
         """Store the sandbox that a new store begins with, while nobody is served yet. Raises Unavailable."""
         if self.has_store:
             states, holder = _states(entry.world, snapshots), self.store.holder
-            number = self._with_session(lambda session: self._reserve(session, states[0].step))
+            number = self._with_session(lambda session: sql.reserve(session, states[0].step, holder))
             written = self._with_session(lambda session: _write(session, number, 0, states))
             stored, changes = self._entering(entry, written, snapshots)
             batch = self._batch(Pending(changes, {number: stored}, is_one=True))
@@ -252,7 +252,8 @@ class Persistence(Commits):
             await asyncio.gather(self._tending, return_exceptions=True)
         if self.has_store and self.failure is None:
             self._pending.touched |= {stored.number: stored for stored in self._stored.values()}
-            self._changes.append(Pending(self._ended(), is_one=True))
+            if self._ends:
+                self._changes.append(Pending(self._ended(), is_one=True))
             self._commit_soon()
         while self._committing is not None and self.failure is None:
             await asyncio.wait((self._committing,), timeout=PAUSE)
@@ -319,10 +320,12 @@ class Persistence(Commits):
         What nothing refers to after the block goes again.
         """
         begun: list[int] = []
-        chain = 0 if stored is None else stored.chain
+        chain, holder = 0 if stored is None else stored.chain, self.store.holder
 
         def write(session: Session) -> Written:
-            number = self._reserve(session, states[0].step) if stored is None else stored.number
+            if stored is None and sql.count(session) >= MOST:
+                raise too_many(MOST, "store")
+            number = sql.reserve(session, states[0].step, holder) if stored is None else stored.number
             begun.append(number)
             self._writing.append(number)
             return _write(session, number, chain, states)
@@ -334,11 +337,6 @@ class Persistence(Commits):
                 self._writing.remove(number)
                 if stored is not None or all(other.number != number for other in self._stored.values()):
                     self._tidy_soon(number)
-
-    def _reserve(self, session: Session, step: int) -> int:
-        if sql.count(session) >= MOST:
-            raise too_many(MOST, "store")
-        return sql.reserve(session, step, self.store.holder)
 
     async def _tidy(self) -> None:
         numbers, self._untidy = sorted(self._untidy), set()

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..kernel.clock import wall_ms
 from ..version import __version__
@@ -56,12 +56,8 @@ Store: TypeAlias = "PostgresStore | SqliteStore"
 """A database with the tables of `rows`. What it raises is in its `errors`."""
 
 
-class Head(NamedTuple):
-    """The row of a sandbox: its number, the number of its newest step in the store, and the row as it is to be."""
-
-    number: int
-    newest: int
-    kept: Kept
+Head: TypeAlias = tuple[int, int, Kept]
+"""The row of a sandbox: its number, the number of its newest step in the store, and the row as it is to be."""
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ from . import store
 from .chunks import grouped
 from .rows import Damage, Kept, KeptSnapshot, StoreError, chained, checked, place_of, sum_of
 from .sqlite import DATABASE, NEWEST, SqliteSession, check_whole, locked, made, opening
-from .store import Batch, Head
+from .store import Batch
 
 BEFORE = "worlds"  # the database of format 4, whose states are files
 _FILES_BEFORE = ("states", f"{BEFORE}-wal", f"{BEFORE}-shm", NEWEST, BEFORE)
@@ -119,7 +119,7 @@ def _enter(session: SqliteSession, whole: Whole) -> None:
             told = store.write_state(session, number, step, 0, grouped(lines))
             changes += store.snapshot_entered(number, pinned._replace(state=told.id))
     kept = whole.kept._replace(newest=newest, chain=chain, state=state.id)
-    store.commit(session, Batch(changes, [Head(number, whole.step, kept)], steps), 0)
+    store.commit(session, Batch(changes, [(number, whole.step, kept)], steps), 0)
 
 
 # -- a damaged directory

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from functools import partial
 from threading import Event
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from ..engine.past import state_at
 from ..engine.rules import SandboxSettings
@@ -18,7 +18,7 @@ from ..files.carrying import Customs
 from ..files.package import BadFile
 from ..files.pinned import Snapshot
 from ..files.requests import traces_of
-from ..kernel.clock import SECOND, wall_ms
+from ..kernel.clock import SECOND, iso, wall_ms
 from ..kernel.globs import glob
 from ..kernel.problem import Conflict, Missing, Refusal, detail, gone
 from ..kernel.record import Body
@@ -39,16 +39,6 @@ from .residence import Residence
 from .snapshots import Snapshots, measured
 
 T = TypeVar("T")
-
-
-class Replaced(NamedTuple):
-    """What an import has replaced: a state with so many requests in its journal, which it keeps or not."""
-
-    step: int
-    records: int
-    now: int
-    requests: int
-    keeps_requests: bool
 
 
 class Sandboxes(Entries):
@@ -258,11 +248,11 @@ class Sandboxes(Entries):
 
     async def import_(
         self, name: str, file: bytes | bytearray, *, deliver: bool = False, drop_unfit: bool = False
-    ) -> tuple[Entry, Replaced, LeftOut | None]:
+    ) -> tuple[Entry, Body, LeftOut | None]:
         """Put the sandbox of a file in the place of another; what happens in it is delivered if `deliver` says so.
 
         Its journal is that of the file, or the one that was here if the file has no requests. With `drop_unfit` what
-        does not fit the contract is left out.
+        does not fit the contract is left out. Answers what was replaced, too, and whether the journal stays.
 
         Raises Missing, and BadFile for a file that cannot be used.
         """
@@ -271,8 +261,8 @@ class Sandboxes(Entries):
         if deliver:
             world.speak()
         old, keeps = self.entry(name).world, not len(world.journal)
-        requests = sum(not trace.is_control for trace in old.journal)
-        replaced = Replaced(old.log.number, records_of(old), old.clock.now, requests, keeps)
+        replaced = {"step": old.log.number, "records": records_of(old), "now": iso(old.clock.now)}
+        replaced |= {"requests": sum(not trace.is_control for trace in old.journal), "keeps_requests": keeps}
         return await self._replace(name, world, snapshots, keeps_journal=keeps), replaced, left_out
 
     async def put_in_place(self, name: str, scenario: str, seed: int, fill: Callable[[Sandbox], None]) -> Sandbox:

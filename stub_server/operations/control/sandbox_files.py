@@ -15,7 +15,6 @@ from ...files.package import MEDIA, BadFile
 from ...files.recording import write_recording
 from ...files.state import capture
 from ...journal.recorded import chosen, line
-from ...kernel.clock import iso
 from ...kernel.problem import Conflict, Invalid, Limited, detail
 from ...kernel.record import Body
 
@@ -99,9 +98,8 @@ async def import_sandbox(call: Call, query: Body) -> Reply:
             message += ". drop_unfit=true, or import --drop-unfit, leaves that out, with what refers to it."
         raise Invalid(message, code="unusable_file", details=details) from None
     call.sandbox = entry.world
-    was = {name: iso(value) if name == "now" else value for name, value in replaced._asdict().items()}
     gone = None if left_out is None else left_out._asdict()
-    return reply.value({"sandbox": shown(call, entry), "replaced": was, "left_out": gone})
+    return reply.value({"sandbox": shown(call, entry), "replaced": replaced, "left_out": gone})
 
 
 def _detail(error: BadFile, reason: str) -> dict[str, str]:
