@@ -21,7 +21,6 @@ from .snapshots import MOST_BYTES_IN_ALL as MOST_SNAPSHOT_BYTES
 from .snapshots import Snapshots
 
 log = logging.getLogger("stub_server")
-_UNUSABLE = "The scenario cannot be used any more. The log of the server says why."
 
 
 class Maker:
@@ -73,7 +72,8 @@ class Maker:
             raise Missing(str(error), code="scenario_not_found") from None
         except ScenarioError as error:
             log.warning("sandbox %s was not made: %s", name, error)
-            raise Missing(_UNUSABLE, code="scenario_not_found") from None
+            message = "The scenario cannot be used any more. The log of the server says why."
+            raise Missing(message, code="scenario_not_found") from None
 
     def _own(self, sandbox: Sandbox) -> Sandbox:
         """A world that has just been filled, with seeded keys of its own."""

@@ -367,9 +367,9 @@ class Sandboxes(Entries):
         return entry
 
     def _entry(self, world: Sandbox, parent: str | None, *, mentioned: bool = False, ttl: int | None = None) -> Entry:
-        now = wall_ms()
+        now, turn = wall_ms(), next(self._turns)
         expires_at = None if ttl is None else now + ttl * SECOND
-        entry = Entry(
+        return Entry(
             world,
             parent,
             mentioned,
@@ -379,10 +379,9 @@ class Sandboxes(Entries):
             *self.maker.belongings(),
             self._next_incarnation(),
             world.events.raised,
-            next(self._turns),
+            turn,
+            turn,
         )
-        entry.born = entry.turn
-        return entry
 
     def _name_events(self, entry: Entry) -> None:
         entry.incarnation, entry.origin_events = self._next_incarnation(), entry.world.events.raised
