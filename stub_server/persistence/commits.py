@@ -164,6 +164,7 @@ class Commits:
     def _commit_soon(self) -> None:
         self.is_behind = True
         if self._committing is None:
+            self._pending.begun = monotonic()
             self._committing = asyncio.create_task(self._commit())
 
     async def _commit(self) -> None:
@@ -276,9 +277,7 @@ class Commits:
     @property
     def lag(self) -> float:
         """For how many seconds the oldest change has waited that is not stored yet."""
-        every = (*self._flying, self._pending, *self._changes)
-        begun = [pending.begun for pending in every if pending.touched or pending.is_one]
-        return monotonic() - begun[0] if begun else 0.0
+        return monotonic() - (*self._flying, self._pending)[0].begun if self.is_behind else 0.0
 
     # -- what could not be stored
 

@@ -269,15 +269,12 @@ def steps_of(session: Session, sandbox: int, kept: Kept, after: KeptState) -> It
 
 def known(session: Session, numbers: Iterable[int], holder: int) -> dict[int, tuple[int, int, KeptState]]:
     """The newest step of each sandbox that is `holder`'s, its sum, and the state."""
-    found = {}
-    for number in numbers:
-        statement = (
-            "select newest, sandboxes.chain, states.id, step, states.chain, size "
-            "from sandboxes join states on states.id = state where sandboxes.id = ? and name is not null and holder = ?"
-        )
-        for newest, chain, *told in session.run(statement, number, holder):
-            found[number] = newest, chain, KeptState(*told)
-    return found
+    statement = (
+        "select newest, sandboxes.chain, states.id, step, states.chain, size "
+        "from sandboxes join states on states.id = state where sandboxes.id = ? and name is not null and holder = ?"
+    )
+    found = ((number, row) for number in numbers for row in session.run(statement, number, holder))
+    return {number: (newest, chain, KeptState(*told)) for number, (newest, chain, *told) in found}
 
 
 # -- writing

@@ -93,10 +93,7 @@ class Residence:
             self._elsewhere.pop(folded(name), None)
 
     async def make_room(self) -> None:
-        """Let the longest unused sandboxes go that nobody needs in memory, so that one more has room.
-
-        Raises Unavailable.
-        """
+        """Let the longest unused sandboxes go, so that one more has room in memory. Raises Unavailable."""
         async with self._opening:  # one that is let go must not be opened before it is nobody's
             await self._make_room()
 

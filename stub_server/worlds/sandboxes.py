@@ -6,6 +6,7 @@ import hmac
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from threading import Event
 from typing import TypeVar
 
@@ -59,7 +60,7 @@ class Sandboxes(Entries):
         super().__init__(bell, persistence)
         self.origin, self.settings, self.lane = origin, origin.settings, persistence.lane
         self.scenario, self.seed = self.settings.scenario, self.settings.seed
-        self._started, self._begun = wall_ms(), 0
+        self._started, self._begun = wall_ms(), count(1)
         self.maker = Maker(origin, self.lane)
         self._customs = Customs(origin.seeding.fixtures, origin.secret, origin.rules)
         self.residence: Residence | None = None  # set with a store, which may have more sandboxes than are in memory
@@ -98,10 +99,7 @@ class Sandboxes(Entries):
         return "sk_control_" + hmac.digest(self.origin.control_secret, named, "sha256").hex()[:48]
 
     async def listed(self, pattern: str) -> list[Entry | Kept]:
-        """All sandboxes whose name matches a glob, those made last first, be they in memory or not.
-
-        Raises Unavailable.
-        """
+        """All sandboxes whose name matches a glob, in memory or not, those made last first. Raises Unavailable."""
         found: list[Entry | Kept] = [*self.entries(pattern)]
         if self.residence is not None:
             here, now, pattern = {entry.world.name for entry in self.entries()}, wall_ms(), folded(pattern)
@@ -387,8 +385,7 @@ class Sandboxes(Entries):
         entry.incarnation, entry.origin_events = self._next_incarnation(), entry.world.events.raised
 
     def _next_incarnation(self) -> str:
-        self._begun += 1
-        return f"{self._started:x}-{self._begun}"
+        return f"{self._started:x}-{next(self._begun)}"
 
 
 def _begin_with(world: Sandbox, settings: SandboxSettings, changes: Body | None) -> None:
