@@ -22,10 +22,7 @@ Rewrite = Callable[[WorldState, str, Record], Record]
 
 
 class Reader:
-    """Reads the lines of one sandbox in their order: its state, then steps, each of which it is moved by.
-
-    `restorations` are the steps that went back in time.
-    """
+    """Reads the lines of one sandbox in their order: its state, then steps, each of which it is moved by."""
 
     def __init__(self, rewrite: Rewrite | None = None, keep: int = 0, fitting: Fitting | None = None) -> None:
         """`keep` at most so many steps. `rewrite`, then `fitting`, are asked about every version of a record."""
@@ -35,7 +32,6 @@ class Reader:
         self._apart: dict[bytes, bytes] = {}  # what records share of their hidden parts
         self._shown: list[bytes] = []  # what the records of the state show, in their order
         self._steps: list[Step] = []
-        self.restorations: list[Step] = []
 
     @property
     def state(self) -> WorldState:
@@ -194,8 +190,6 @@ class Reader:
             settings_before=state.settings if "settings" in body else None,
         )
         state.fold(step)
-        if step.restored is not None:
-            self.restorations.append(step)
         if self._keep:
             self._steps.append(step)
             if len(self._steps) > 2 * self._keep:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..engine.rules import SandboxSettings
 from ..engine.sandbox import Sandbox
-from ..engine.step import Drop, Part, Put, ReplyKey, Saved, Step, Used
+from ..engine.step import Part, ReplyKey, Restored, Saved, Step
 from ..events.log import Event
 from ..kernel.clock import ClockState
 from ..kernel.ends import Ends
@@ -31,31 +31,15 @@ class Owned:
         """How a key was used, as the newest step says."""
         return self.unrecorded[key] if key in self.unrecorded else self.usage.get(key)
 
-    def fold(self, puts: Iterable[Put], drops: Iterable[Drop], used: Iterable[Used]) -> None:
-        """Have what a step changed."""
-        for name, record in drops:
+    def change(self, part: Part) -> None:
+        """Have other records, and other usage as a step says."""
+        for name, record in part.drops:
             del self.rows[name][record.key]
-        for name, record, _ in puts:
+        for name, record, _ in part.puts:
             self.rows.setdefault(name, {})[record.key] = record
-        for key_id, after, _ in used:
-            self.set_use(key_id, after)
-
-    def set_use(self, key: str, usage: Usage | None) -> None:
-        """Have a key been used so often, as a step says."""
-        _set(self.usage, key, usage)
-        self.unrecorded.pop(key, None)
-
-    def unfold(self, puts: Iterable[Put], drops: Iterable[Drop], used: Iterable[Used]) -> None:
-        """Have what a step replaced."""
-        for name, record, before in puts:
-            if before is None:
-                del self.rows[name][record.key]
-            else:
-                self.rows[name][record.key] = before
-        for name, record in drops:
-            self.rows.setdefault(name, {})[record.key] = record
-        for key_id, _, before_use in used:
-            _set(self.usage, key_id, before_use)
+        for key, usage, _ in part.used:
+            _set(self.usage, key, usage)
+            self.unrecorded.pop(key, None)
 
 
 @dataclass(slots=True)
@@ -87,77 +71,41 @@ class WorldState:
     first_settings: SandboxSettings | None = None
     """None in files of before there were any: then they are those of the server."""
 
-    @property
-    def records(self) -> int:
-        """How many records there are."""
-        return sum(len(rows) for owned in self.owned.values() for rows in owned.rows.values())
-
     def fold(self, step: Step) -> None:
         """Have what a step changed, which must be the next one."""
-        owned = self.owned.get(step.merchant.id)
-        if owned is None:
-            owned = self.owned[step.merchant.id] = Owned(step.merchant, {})
-        owned.fold(step.puts, step.drops, step.used)
-        if step.restored is not None:
-            told = step.restored
-            self._restore(told.parts, told.merchants_after, told.events, told.raised_after, told.replies)
-        for _ in step.forgotten_events:
-            self.events.popleft()
-        self.events.extend(step.events)
-        self.raised += len(step.events)
-        for timer in step.timers_taken:
-            self.timers.pop(timer[1], None)
-        for timer in step.timers_set:
-            self.timers[timer[1]] = timer
-            self.timers_last = max(self.timers_last, timer[1])
-        for key, _ in step.forgotten_replies:
-            self.replies.pop(key, None)
-        if step.saved is not None:
-            self.replies.pop(step.saved[0], None)
-            self.replies[step.saved[0]] = step.saved[1]
+        told = _difference(step)
+        self._change(told.parts, told.merchants_after, told.events, told.raised_after, told.replies)
+        self._exchange(step.timers_taken, step.timers_set)
+        self.timers_last = max([self.timers_last, *(timer[1] for timer in step.timers_set)])
         if step.settings is not None:
             self.settings = step.settings
         self.clock, self.position, self.step = step.clock, step.position, step.number
 
     def unfold(self, step: Step) -> None:
         """Undo the newest step. What keys were used since counts as recorded by none."""
-        if step.restored is not None:
-            told = step.restored
-            parts = [part.mirrored for part in told.parts]
-            self._restore(parts, told.merchants_before, told.events.mirrored, told.raised_before, told.replies.mirrored)
-        self.owned[step.merchant.id].unfold(step.puts, step.drops, step.used)
-        for _ in range(min(len(step.events), len(self.events))):
-            self.events.pop()
-        self.events.extendleft(reversed(step.forgotten_events))
-        self.raised -= len(step.events)
-        for timer in step.timers_set:
-            self.timers.pop(timer[1], None)
-        for timer in step.timers_taken:
-            self.timers[timer[1]] = timer
+        told = _difference(step)
+        parts = [part.mirrored for part in told.parts]
+        self._change(parts, told.merchants_before, told.events.mirrored, told.raised_before, told.replies.mirrored)
+        self._exchange(step.timers_set, step.timers_taken)
         self.timers_last = step.timers_before
-        if step.saved is not None:
-            self.replies.pop(step.saved[0], None)
-        for key, saved in reversed(step.forgotten_replies):
-            self.replies[key] = saved
-            self.replies.move_to_end(key, last=False)
         if step.settings is not None:
             self.settings = step.settings_before
         self.clock, self.position, self.step = step.clock_before, step.position_before, step.number - 1
-        if step.opens_store:
-            del self.owned[step.merchant.id]
 
-    def _restore(
-        self, parts: Iterable[Part], merchants: Iterable[str], events: Ends, raised: int, replies: Ends
+    def _change(
+        self, parts: Iterable[Part], merchants: Sequence[str], events: Ends, raised: int, replies: Ends
     ) -> None:
-        """Have the records, events and replies of another time, of all merchants."""
-        self.forget_unrecorded()
+        """Have other records, events and replies. `merchants` are those of another time, or none where they stay."""
+        if merchants:
+            self.forget_unrecorded()
         for part in parts:
-            owned = self.owned.get(part.merchant.id)
-            if owned is None:
-                owned = self.owned[part.merchant.id] = Owned(part.merchant, {})
-            owned.fold(part.puts, part.drops, part.used)
-        self.owned = {ident: self.owned[ident] for ident in merchants}
-        for _ in events.newest_before:
+            owned = self.owned[part.merchant.id] = self.owned.get(part.merchant.id) or Owned(part.merchant, {})
+            owned.change(part)
+            if part.closes:
+                del self.owned[part.merchant.id]
+        if merchants:
+            self.owned = {ident: self.owned[ident] for ident in merchants}
+        for _ in events.newest_before[: len(self.events)]:
             self.events.pop()
         for _ in events.oldest_before:
             self.events.popleft()
@@ -170,7 +118,14 @@ class WorldState:
             self.replies[key] = saved
             self.replies.move_to_end(key, last=False)
         for key, saved in replies.newest_after:
+            self.replies.pop(key, None)
             self.replies[key] = saved
+
+    def _exchange(self, gone: Iterable[TimerData], come: Iterable[TimerData]) -> None:
+        for timer in gone:
+            self.timers.pop(timer[1], None)
+        for timer in come:
+            self.timers[timer[1]] = timer
 
     def forget_unrecorded(self) -> dict[str, dict[str, Usage]]:
         """Have of keys' usage what steps have recorded alone; answers the rest, by merchant and key."""
@@ -188,6 +143,17 @@ class WorldState:
         owned = self.owned[merchant_id]
         owned.unrecorded.setdefault(key, owned.usage.get(key))
         owned.usage[key] = usage
+
+
+def _difference(step: Step) -> Restored:
+    """What a step changes of records, events and replies. One that restores no state changes no order of merchants."""
+    if step.restored is not None:
+        return step.restored
+    part = Part(step.merchant, step.opens_store, False, step.puts, step.drops, step.used)
+    events = Ends(step.forgotten_events, (), (), step.events)
+    replies = Ends(step.forgotten_replies, (), (), () if step.saved is None else (step.saved,))
+    raised = step.events_before
+    return Restored((part,), (), (), events, raised, raised + len(step.events), replies)
 
 
 def _set(usage: dict[str, Usage], key: str, value: Usage | None) -> None:
