@@ -1,0 +1,54 @@
+"""Filters of lists as fields of a form: what the contract says of an operation's query."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+from flask import request
+
+from ..contract.document import Document, Operation
+
+_PAGING = frozenset(("page", "limit"))
+
+
+class Field(NamedTuple):
+    """One filter. `kind` is `check` or `text`; with `options` it is a choice."""
+
+    name: str
+    label: str
+    kind: str
+    options: list[str]
+    value: str
+    help: str
+
+
+def fields(document: Document, operation: Operation, without: Collection[str] = ()) -> list[Field]:
+    """The filters of a list, with the values of this page's query."""
+    described = {raw["name"]: raw for raw in map(document.resolve, operation.raw.get("parameters", ()))}
+    found = []
+    for parameter in operation.parameters:
+        if parameter.place != "query" or parameter.name in _PAGING or parameter.name in without:
+            continue
+        schema = document.resolve(parameter.schema)
+        options = [str(option) for option in schema.get("enum", ())]
+        kind = "check" if schema.get("type") == "boolean" and schema.get("default") is False else "text"
+        if schema.get("type") == "boolean" and kind == "text":
+            options = ["true", "false"]
+        value = request.args.get(parameter.name, "")
+        help_ = described[parameter.name].get("description", "")
+        found.append(Field(parameter.name, _label(parameter.name), kind, options, value, help_))
+    return found
+
+
+def query(fields: list[Field], **further: Any) -> dict[str, Any]:
+    """The query that a page asks with: its filters and the page."""
+    page = request.args.get("page", "")
+    return {field.name: field.value for field in fields} | {"page": page} | further
+
+
+def _label(name: str) -> str:
+    """`operationId` -> `Operation id`, `created_since` -> `Created since`."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower()
+    return words[:1].upper() + words[1:]
