@@ -6,7 +6,10 @@ The modules that end in `_pages` have the pages of the console; `shell.py` has w
 import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import chain
+from pathlib import Path
+from pkgutil import iter_modules
 
 from flask import Flask, Response, abort, render_template, request
 from markupsafe import Markup, escape
@@ -14,7 +17,6 @@ from markupsafe import Markup, escape
 from ..calls.call import CONTROL
 from ..contract.document import Document, Operation
 from ..http.routing import DOCS
-from . import find_pages, request_pages
 from .filters import FILTERS
 from .pages import WORLD
 from .sessions import Sessions
@@ -23,8 +25,6 @@ from .shell import EXTENSION, Contracts, pages
 
 # Everything a page needs comes from this server: no font, script or picture from elsewhere, and no inline script.
 _POLICY = "default-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'"
-_SECTIONS = (find_pages, request_pages)
-"""The modules whose views are in the console: to import them adds them to `pages`."""
 _CODE_OR_NAME = re.compile(r"`([^`]+)`|\b([a-z]+[A-Z][A-Za-z]*)\b")
 
 
@@ -48,6 +48,9 @@ def create_console(
     application.jinja_env.trim_blocks = application.jinja_env.lstrip_blocks = True
     application.jinja_env.filters.update(FILTERS)
     application.extensions[EXTENSION] = Contracts(document, control, url, version, sessions)
+    for module in iter_modules([str(Path(__file__).parent)]):
+        if module.name.endswith("_pages"):  # they add their views to `pages`
+            import_module(f".{module.name}", __package__)
     application.register_blueprint(pages)
     known = control.operations.keys() | document.operations.keys()
     application.jinja_env.filters["told"] = lambda text: _told(text, known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from flask import request
@@ -24,8 +24,10 @@ class Field(NamedTuple):
     help: str
 
 
-def fields(document: Document, operation: Operation, without: Collection[str] = ()) -> list[Field]:
-    """The filters of a list, with the values of this page's query."""
+def fields(
+    document: Document, operation: Operation, first: Sequence[str] = (), without: Collection[str] = ()
+) -> list[Field]:
+    """The filters of a list, with the values of this page's query; those named in `first` come first."""
     described = {raw["name"]: raw for raw in map(document.resolve, operation.raw.get("parameters", ()))}
     found = []
     for parameter in operation.parameters:
@@ -39,7 +41,7 @@ def fields(document: Document, operation: Operation, without: Collection[str] = 
         value = request.args.get(parameter.name, "")
         help_ = described[parameter.name].get("description", "")
         found.append(Field(parameter.name, _label(parameter.name), kind, options, value, help_))
-    return found
+    return sorted(found, key=lambda field: first.index(field.name) if field.name in first else len(first))
 
 
 def query(fields: list[Field], **further: Any) -> dict[str, Any]:

@@ -48,7 +48,7 @@ class Touched(NamedTuple):
 def requests() -> str:
     """The journal, newest first."""
     control = contracts().control
-    filters = fields(control, control.operations["listRequests"])
+    filters = fields(control, control.operations["listRequests"], first=("status", "operationId", "path", "contains"))
     problem, found = None, {"requests": [], "pagination": {"total_pages": 0}}
     try:
         found = g.client.get(f"{CONTROL}/requests", query(filters, limit=_LISTED))

@@ -19,8 +19,17 @@ from ..http.inside import Reply
 from .client import ASK, Client, Refused
 from .sessions import Session, Sessions, cookie_name
 
-NAV = (("requests", "Requests"),)
-"""The pages in the navigation: path below `/console/`, and name."""
+NAV = (
+    ("requests", "Requests"),
+    ("data", "Data"),
+    ("clock", "Clock"),
+    ("events", "Events"),
+    ("webhooks", "Webhooks"),
+    ("sandboxes", "Sandboxes"),
+    ("faults", "Faults"),
+    ("keys", "Keys"),
+)
+"""The pages in the navigation: path below `/console/`, and name. Those that have a view are shown."""
 DONE = "done"
 """The query parameter that names the request of the action that led to a page."""
 _KEY_HEADERS = ("x-sandbox-admin-key", "x-sandbox-control-key")
@@ -154,13 +163,17 @@ def shared() -> dict[str, Any]:
         "sandbox": name,
         "base_url": known.url + request.script_root,
         "version": known.version,
-        "nav": NAV,
+        "nav": [(path, name) for path, name in NAV if f"/console/{path}" in _paths()],
         "token_of": lambda: known.sessions.token(g.visitor.ident),
         "this_page": request.full_path.rstrip("?"),
         "sandboxes": _sandboxes,
         "curls": lambda: [g.client.curl(each, known.url + request.script_root) for each in g.client.asked],
         "operation_of": known.operation,
     }
+
+
+def _paths() -> set[str]:
+    return {rule.rule for rule in current_app.url_map.iter_rules()}
 
 
 def _sandboxes() -> list[str]:
