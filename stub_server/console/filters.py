@@ -21,6 +21,7 @@ _ID = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(req|evt|msg|flt)_[0-9A-Za-z]+"
 ).fullmatch
 _MONEY = re.compile(r"(amount|price|total|revenue|mrr|fee)", re.IGNORECASE)
+_SHORTHAND = re.compile(r"\b(api|url|id)\b", re.IGNORECASE)
 _NO_MONEY = re.compile(r"(count|quantity|_id|totalItems)", re.IGNORECASE)
 NOTHING = "\N{EN DASH}"
 _NOTHING = Markup('<span class="quiet">\N{EN DASH}</span>')
@@ -128,6 +129,12 @@ def plain(content: Any) -> str:
     return orjson.dumps(content).decode()
 
 
+def words(name: str) -> str:
+    """`totalAmount` -> `Total amount`, `next_billing_at` -> `Next billing at`."""
+    found = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower()
+    return _SHORTHAND.sub(lambda match: match[0].upper(), found[:1].upper() + found[1:])
+
+
 def pretty(content: Any) -> str:
     """JSON with a line for each value; a text that is none as it is."""
     return content if isinstance(content, str) else orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()
@@ -182,12 +189,17 @@ def _changes(path: str, before: Any, after: Any) -> Iterator[Change]:
 
 
 def _told(content: Any) -> str | None:
-    return None if content is None else content if isinstance(content, str) else plain(content)
+    if content is None:
+        return None
+    if isinstance(content, str):
+        return clock_time(content)
+    return plain(content)
 
 
 FILTERS = {
     each.__name__: each
     for each in (
         money, clock_time, distance, when, ago, short, duration, value, cut, plain, pretty, coloured, lines, changes,
+        words,
     )
 }  # fmt: skip

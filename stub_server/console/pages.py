@@ -130,7 +130,8 @@ class Console:
         headers = {name: value for name, value in told.items() if value}
         cookies = call.headers.get(b"cookie", b"").decode("latin-1")
         headers |= self._sessions.visitor(cookies, told["host"]).keys
-        question = Question("GET", _RELAYED[call.path], call.query_string.decode("latin-1"), headers)
+        query = call.query_string.decode("latin-1")
+        question = Question("GET", _RELAYED[call.path], query, headers, is_internal=True)
         call.passage = Relay(call, self._stack(), question)
         return 200, [], (b"",), b""
 

@@ -1,8 +1,6 @@
 """What all pages of the console have in common: who may open them, what a form needs, where its links lead."""
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
 
 import httpx2
 import pytest
@@ -11,24 +9,9 @@ from ..conftest import Serve
 from ..support.console import Console
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, Maker
+from .conftest import Visit
 
 ADMIN = "an admin key of the tests"
-
-
-Visit = Callable[..., Console]
-
-
-@pytest.fixture
-def visit() -> Iterator[Visit]:
-    """`visit(url, sandbox)`: a browser of the test's own."""
-    with ExitStack() as stack:
-        yield lambda *place: stack.enter_context(closing(Console(*place)))
-
-
-@pytest.fixture
-def console(visit: Visit, live: Live, sandbox_name: str, credentials: Json) -> Console:
-    """A browser in the test's sandbox."""
-    return visit(live.url, sandbox_name)
 
 
 @pytest.fixture(scope="module")
