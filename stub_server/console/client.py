@@ -95,7 +95,7 @@ class Client:
     def curl(self, question: Question, base_url: str) -> str:
         """A call as a command to paste."""
         is_control = question.path.startswith(CONTROL)
-        headers = {} if is_control else {"authorization": f"Bearer {self.credentials['private_key']}"}
+        headers = {} if is_control else {"authorization": f"Bearer {self.credentials['jwt']}"}
         has_key = bool(self._keys)
         told = command("GET", question.path, question.query, headers, b"", base_url, has_admin_key=has_key)
         return (told or "").replace(" -g --path-as-is -X GET", "")

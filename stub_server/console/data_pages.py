@@ -65,8 +65,6 @@ RESOURCES = {
 _NAMED = ("name", "code", "event_type", "url", "public_key")
 """Members by which a record is called."""
 _REFERENCES = {each.parameter: name for name, each in RESOURCES.items()} | {"lastOrderId": "orders"}
-_STAMPS = ("updatedAt", "updated_at")
-"""Members that change with every version."""
 _CERTIFIES = "Sandbox certificates"
 
 
@@ -214,7 +212,8 @@ def _shown(name: str, ident: str, text: str | None = None, problem: str | None =
         body=body,
         state=_state(resource, body),
         is_gone=is_gone,
-        relations=_relations(inspected or body),
+        references=_REFERENCES,
+        relations=_relations({n: v for n, v in (inspected or body).items() if n not in body or n == "planIds"}),
         further=_further(resource, ident),
         history=history,
         versions=list(_compared(versions)),
@@ -240,8 +239,7 @@ def _compared(versions: list[dict[str, Any]]) -> Iterator[Version]:
     for place, shown in enumerate(versions):
         before = versions[place + 1]["body"] if place + 1 < len(versions) else None
         is_pair = before is not None and shown["body"] is not None
-        found = changes(before, shown["body"]) if is_pair else []
-        yield Version(shown, [each for each in found if each.path not in _STAMPS])
+        yield Version(shown, changes(before, shown["body"]) if is_pair else [])
 
 
 def _relations(body: dict[str, Any]) -> list[tuple[str, str, str]]:

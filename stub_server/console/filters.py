@@ -29,6 +29,9 @@ MOST_LINES = 3_000  # of JSON that is compared line by line
 _TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(:?)|\b(true|false|null)\b|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)')
 
 
+_STAMPS = ("updatedAt", "updated_at")
+
+
 class Line(NamedTuple):
     """A line of JSON: `mark` is `+` for one that is new, `-` for one that is gone, else a blank."""
 
@@ -109,7 +112,7 @@ def value(content: Any, name: str = "") -> Markup | str:
     if isinstance(content, bool):
         return "yes" if content else "no"
     if isinstance(content, int | float):
-        return money(content) if _MONEY.search(name) and not _NO_MONEY.search(name) else f"{content:,}"
+        return money(content) if _is_money(content, name) else f"{content:,}"
     if isinstance(content, str):
         if _INSTANT(content):
             return when(content)
@@ -171,8 +174,8 @@ def lines(content: Any, before: Any = None) -> list[Line]:
 
 
 def changes(before: Any, after: Any) -> list[Change]:
-    """The members in which two versions of a record differ."""
-    return list(_changes("", before, after))
+    """The members in which two versions of a record differ, but for the one that changes with every version."""
+    return [each for each in _changes("", before, after) if each.path not in _STAMPS]
 
 
 def _changes(path: str, before: Any, after: Any) -> Iterator[Change]:
@@ -185,15 +188,20 @@ def _changes(path: str, before: Any, after: Any) -> Iterator[Change]:
         for place, (one, other) in enumerate(zip_longest(before, after)):
             yield from _changes(f"{path}[{place}]", one, other)
     else:
-        yield Change(path, _told(before), _told(after))
+        yield Change(path, _told(before, path), _told(after, path))
 
 
-def _told(content: Any) -> str | None:
+def _told(content: Any, path: str) -> str | None:
     if content is None:
         return None
     if isinstance(content, str):
         return clock_time(content)
-    return plain(content)
+    return money(content) if _is_money(content, path.rpartition(".")[2]) else plain(content)
+
+
+def _is_money(content: Any, name: str) -> bool:
+    is_number = isinstance(content, int | float) and not isinstance(content, bool)
+    return is_number and bool(_MONEY.search(name)) and not _NO_MONEY.search(name)
 
 
 FILTERS = {
