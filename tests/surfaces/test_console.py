@@ -208,6 +208,16 @@ def test_the_cookie_is_the_servers_own_and_opens_no_control(stranger: Console, g
         assert 403 == stranger.http.get(guarded.url + path).status_code
 
 
+def test_the_session_opens_the_stream_of_the_console(stranger: Console) -> None:
+    page = stranger.open("/console/requests")
+    with stranger.http.stream("GET", f"{stranger.base}/console/stream") as closed:
+        assert 403 == closed.status_code
+    stranger.send(page, "Open the console", key=ADMIN)
+    with stranger.http.stream("GET", f"{stranger.base}/console/stream") as stream:
+        assert (200, "text/event-stream") == (stream.status_code, stream.headers["content-type"])
+        assert next(stream.iter_text()).startswith("retry:")
+
+
 def test_over_https_the_cookie_is_sent_over_https_alone(visit: Visit, serve: Serve) -> None:
     secure = serve(admin_key=ADMIN, base_url="https://sandbox.example.com")
     page = visit(secure.url).open("/console/requests")
