@@ -12,7 +12,8 @@ from .calls.call import CONTROL
 from .calls.credentials import Gate, Tokens
 from .calls.server import Server, Waiting
 from .console.contract_files import Viewers, contract_pages
-from .console.pages import console_pages
+from .console.pages import Console, console_pages
+from .console.sessions import Sessions
 from .contract import bundle, conformity, kept
 from .contract.converting import Converter
 from .contract.document import Document
@@ -184,11 +185,11 @@ def _served(
     files = contract_pages(document.raw, control.raw, CONTROL, Viewers(gate, origins), examples.fill)
     contracts = dict.fromkeys(document.operations, files["/openapi.json"])
     contracts |= dict.fromkeys(control.operations.keys() - contracts.keys(), files[f"{CONTROL}/openapi.json"])
-    pages = files | console_pages(
-        partial(_console, document, control, settings),
-        contracts,
-        (file.name for file in (PACKAGE / "console" / "static").iterdir()),
-    )
+    sessions = Sessions()
+    make = partial(_console, document, control, settings, sessions)
+    console = Console(make, contracts, lambda: app, sessions)
+    static = (file.name for file in (PACKAGE / "console" / "static").iterdir())
+    pages = files | console_pages(console, contracts, static)
     limit = () if settings.rate_limit is None else (partial(RateLimit, rule=settings.rate_limit),)
 
     hops = Hops(random) if store is not None and store.is_shared else None
@@ -203,8 +204,8 @@ def _served(
             *forwarding,
             partial(AccessPolicy, origins=origins),
             partial(DueJobs, server=server),
+            partial(Pages, pages=pages, console=console),
             *limit,
-            partial(Pages, pages=pages),
             Routing,
             FaultInjection,
             Security,
@@ -244,11 +245,11 @@ def _file(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _console(document: Document, control: Document, settings: Settings) -> Any:
+def _console(document: Document, control: Document, settings: Settings, sessions: Sessions) -> Any:
     from .console.application import create_console  # Flask is imported for the first page, not at every start
 
     return create_console(
-        document, control, __version__, settings.url, settings.worlds_are_made, drops=settings.ignore_unknown
+        document, control, __version__, settings.url, settings.worlds_are_made, sessions, drops=settings.ignore_unknown
     )
 
 

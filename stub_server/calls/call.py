@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 CALL = "stub_server.call"
 """Where the scope of a request has its Call."""
+INTERNAL = "stub_server.internal"
+"""In the scope of a request that this server itself makes to show a page."""
 CONTROL = "/_sandbox"
 Answer: TypeAlias = tuple[int, list[tuple[bytes, bytes]], Sequence[bytes], bytes]
 """Status, headers, and the body in parts and joined: the journal keeps the parts, which the store has anyway."""
@@ -155,6 +157,8 @@ class Call:
     """Those of its answer, until the journal has packed them."""
 
     client: tuple[str, int] | None = None
+    is_internal = False
+    """Whether this server itself asks, to show a page: such a request is not kept, limited or made to fail."""
     is_hop = False
     """Whether another server of the store has forwarded it."""
     warnings: tuple[str, ...] = ()

@@ -1,9 +1,15 @@
-"""The Flask application: the front page, which says what this server is and how to begin, and a page per operation."""
+"""The Flask application: the front page, which says how to begin, a page per operation, and the console.
+
+The modules that end in `_pages` have the pages of the console; `shell.py` has what they share.
+"""
 
 import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import chain
+from pathlib import Path
+from pkgutil import iter_modules
 
 from flask import Flask, Response, abort, render_template, request
 from markupsafe import Markup, escape
@@ -11,14 +17,14 @@ from markupsafe import Markup, escape
 from ..calls.call import CONTROL
 from ..contract.document import Document, Operation
 from ..http.routing import DOCS
+from .filters import FILTERS
 from .pages import WORLD
+from .sessions import Sessions
 from .sheet import Sheet, sources
+from .shell import EXTENSION, Contracts, pages
 
 # Everything a page needs comes from this server: no font, script or picture from elsewhere, and no inline script.
-_POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
+_POLICY = "default-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'"
 _CODE_OR_NAME = re.compile(r"`([^`]+)`|\b([a-z]+[A-Z][A-Za-z]*)\b")
 
 
@@ -31,13 +37,21 @@ class Group:
     operations: tuple[Operation, ...]
 
 
-def create_console(document: Document, control: Document, version: str, url: str, made: str, *, drops: bool) -> Flask:
+def create_console(
+    document: Document, control: Document, version: str, url: str, made: str, sessions: Sessions, *, drops: bool
+) -> Flask:
     """The pages for two contracts; `made` says how a sandbox comes to be, `drops` that unknown fields are dropped.
 
-    They run in threads and read no sandbox. What a page shows of one comes with its request, or the browser asks.
+    They run in threads and read no sandbox. What a page shows of one comes with its request, or is asked for.
     """
     application = Flask("stub_server.console")
     application.jinja_env.trim_blocks = application.jinja_env.lstrip_blocks = True
+    application.jinja_env.filters.update(FILTERS)
+    application.extensions[EXTENSION] = Contracts(document, control, url, version, sessions)
+    for module in iter_modules([str(Path(__file__).parent)]):
+        if module.name.endswith("_pages"):  # they add their views to `pages`
+            import_module(f".{module.name}", __package__)
+    application.register_blueprint(pages)
     known = control.operations.keys() | document.operations.keys()
     application.jinja_env.filters["told"] = lambda text: _told(text, known)
     leading = sources(control) | sources(document)
@@ -106,7 +120,8 @@ def create_console(document: Document, control: Document, version: str, url: str
     def guard(response: Response) -> Response:
         response.headers["Content-Security-Policy"] = _POLICY
         response.headers["X-Content-Type-Options"] = "nosniff"
-        response.headers["Referrer-Policy"] = "no-referrer"
+        response.headers["Referrer-Policy"] = "same-origin"
+        response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         if WORLD in request.environ["asgi.scope"]:  # it may show a key
             response.headers["Cache-Control"] = "no-store"
         return response

@@ -1,13 +1,19 @@
-"""Serves the Flask pages: created at the first request for a page, run in a thread beside the event loop."""
+"""Serves the Flask pages: created at the first request for a page, run in threads beside the event loop.
+
+A view asks the control surface like any other client (`client.py`) and waits for the answer in its thread. When the
+request ends, its view waits no longer.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import orjson
 from a2wsgi.wsgi import build_environ
@@ -16,12 +22,15 @@ from ..calls.call import CONTROL, Answer, Call
 from ..calls.sandboxes import credentials_of
 from ..contract.document import Document
 from ..http.access import check_control
+from ..http.inside import InProcess, Question, Relay, Reply
 from ..http.pages import Page
 from ..http.refusals import Headers
 from ..http.routing import DOCS
 from ..kernel.problem import Forbidden
 from ..kernel.slices import Lane
+from .client import ASK
 from .contract_files import File
+from .sessions import Sessions
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -30,6 +39,10 @@ WORLD = "stub_server.world"
 """Where the scope of a page of an operation has its World."""
 _USUAL = (DOCS, f"{DOCS}/", "/swagger", "/redoc")
 """Where documentation is looked for that the front page has here."""
+_THREADS = 4  # views at a time, and as many actions, which may wait: a page is shown all the same
+_RELAYED = {f"/console/{name}": f"{CONTROL}/{name}" for name in ("stream", "requests.har")}
+"""What is sent as the control sends it, to those who have a session."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +61,41 @@ class World:
     private_key: str | None = None
 
 
+class Threads:
+    """A few threads for views. None keeps the process alive, even one that waits for an event loop that has ended."""
+
+    def __init__(self) -> None:
+        self._lanes = [Lane() for _ in range(_THREADS)]
+        self._busy = [0] * _THREADS
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run a function in the thread that has least to do."""
+        place = min(range(_THREADS), key=self._busy.__getitem__)
+        self._busy[place] += 1
+        try:
+            return await self._lanes[place].beside(work)
+        finally:
+            self._busy[place] -= 1
+
+
 class Console:
-    """A WSGI application as an ASGI application, imported and created at the first request.
+    """A WSGI application as a page, imported and created at the first request."""
 
-    Its thread waits for nobody, and nobody for it when the server stops: one that waited for the event loop, which had
-    ended, kept the process alive for ever.
-    """
-
-    def __init__(self, make: Callable[[], Any], contracts: Mapping[str, File]) -> None:
-        """`contracts` are the files of the contract by the ids of their operations."""
-        self._make, self._contracts = make, contracts
+    def __init__(
+        self, make: Callable[[], Any], contracts: Mapping[str, File], app: Callable[[], Any], sessions: Sessions
+    ) -> None:
+        """`contracts` are the files of the contract by the ids of their operations; `app` returns the whole stack."""
+        self._make, self._contracts, self._stack, self._sessions = make, contracts, app, sessions
+        self._inside = InProcess(app)
         self._app: WSGIApplication | None = None
-        self._lane = Lane()
+        self._showing, self._acting = Threads(), Threads()
 
     async def answer(self, call: Call) -> Answer:
         """What the application answers."""
+        if call.path in _RELAYED and call.method == "GET":
+            return self._relay(call)
         if self._app is None:
-            made = await self._lane.beside(self._make)  # importing Flask takes time; others are served meanwhile
+            made = await self._showing.run(self._make)  # importing Flask takes time; others are served meanwhile
             self._app = self._app or made  # two first requests may have come at once
         file = self._contracts.get(call.path.removeprefix(f"{DOCS}/"))
         further = {} if file is None else {WORLD: self._world(call, (await file.served(call)).body)}
@@ -73,8 +104,37 @@ class Console:
             "query_string": call.query_string, "root_path": call.prefix, "headers": call.headers.items(),
         }  # fmt: skip
         # a2wsgi declares ASGI's types again.
-        environ = build_environ(cast(Any, {**scope, **further}), cast(Any, BytesIO()))
-        return await self._lane.beside(partial(copy_context().run, _answer, self._app, environ))
+        environ = cast(Any, build_environ(cast(Any, {**scope, **further}), cast(Any, BytesIO(call.body_bytes))))
+        environ["CONTENT_LENGTH"] = str(len(call.body_bytes))
+        loop, asked = asyncio.get_running_loop(), list[Future[Reply]]()
+
+        def ask(question: Question, prefix: str | None = None) -> Reply:
+            asking = self._inside.ask(call.prefix if prefix is None else prefix, question, call.client)
+            answer = asyncio.run_coroutine_threadsafe(asking, loop)
+            asked.append(answer)
+            return answer.result()
+
+        environ[ASK] = ask
+        try:
+            with call.server.waiting.of(call):
+                threads = self._acting if call.method == "POST" else self._showing
+                return await threads.run(partial(copy_context().run, _answer, self._app, environ))
+        finally:
+            for each in asked:
+                each.cancel()
+
+    def _relay(self, call: Call) -> Answer:
+        """Have a control's answer be sent as it comes, with the key of the visitor's session. Raises Forbidden."""
+        if call.headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
+            raise Forbidden("Only pages of this server may read this.")
+        told = {name: call.headers.get(name.encode(), b"").decode("latin-1") for name in ("host", "last-event-id")}
+        headers = {name: value for name, value in told.items() if value}
+        cookies = call.headers.get(b"cookie", b"").decode("latin-1")
+        headers |= self._sessions.visitor(cookies, told["host"]).keys
+        query = call.query_string.decode("latin-1")
+        question = Question("GET", _RELAYED[call.path], query, headers, is_internal=True)
+        call.passage = Relay(call, self._stack(), question)
+        return 200, [], (b"",), b""
 
     def _world(self, call: Call, contract: bytes) -> World:
         """The world of a call; its credentials for those whom the control surface would tell them."""
@@ -106,19 +166,22 @@ def _answer(app: WSGIApplication, environ: Any) -> Answer:
     return int(status[:3]), encoded, (body,), body
 
 
-class _ToTheFront:
-    """The front page lists every operation."""
+class _To:
+    """Leads to another page of the sandbox."""
+
+    def __init__(self, path: str) -> None:
+        self._location = path.encode()
 
     async def answer(self, call: Call) -> Answer:
-        return 307, [(b"location", call.prefix.encode() + b"/"), (b"content-length", b"0")], (b"",), b""
+        location = call.prefix.encode() + self._location
+        return 307, [(b"location", location), (b"content-length", b"0")], (b"",), b""
 
 
-def console_pages(make: Callable[[], Any], contracts: Mapping[str, File], files: Iterable[str]) -> dict[str, Page]:
-    """The front page, the page of each operation, and what they load; `make` creates the WSGI application.
+def console_pages(console: Console, contracts: Iterable[str], files: Iterable[str]) -> dict[str, Page]:
+    """The front page, the page of each operation, and what they load.
 
-    `contracts` are the files of the contract by the ids of their operations.
+    `contracts` are the ids of the operations that have a page.
     """
-    console = Console(make, contracts)
     paths = ["/", "/favicon.ico", *(f"/static/{name}" for name in files), *(f"{DOCS}/{ident}" for ident in contracts)]
     pages: dict[str, Page] = dict.fromkeys(paths, console)
-    return pages | dict.fromkeys(_USUAL, _ToTheFront())
+    return pages | dict.fromkeys(_USUAL, _To("/")) | {"/console": _To("/console/requests")}

@@ -207,3 +207,11 @@ JOBS: Mapping[str, Job] = MappingProxyType(
         }.items()
     }
 )
+
+
+def table_of(job: str) -> str:
+    """The table of the records that a job is about: `order.expire` -> `orders`."""
+    kind = job.partition(".")[0]
+    if kind == "webhook":
+        return "webhooks" if job == "webhook.call_off" else "webhook_logs"
+    return f"{kind}s"

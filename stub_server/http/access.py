@@ -38,6 +38,8 @@ _READ_BY_ALL = OPEN_CONTROL | {"/openapi.json", "/openapi.yaml"}
 _LONGEST_ORIGIN = 200
 _PAGES = "The control surface answers pages of this machine alone. Start with --admin-key for others."
 
+CONSOLE = ("/console/", "/pay/")
+"""What pages that act begin with: only pages of the same origin may read them."""
 CONTROL_KEY = b"x-sandbox-control-key"
 _KEYS = frozenset((b"x-sandbox-admin-key", CONTROL_KEY))
 _NOT_BY_CONTROL_KEY = frozenset(("sandboxes", "import", "certify", "metrics"))
@@ -175,7 +177,8 @@ class AccessPolicy:
             call.trace.refused_origin = _refused(origin, "--admin-key")
             raise _closed(_PAGES)
         allowed: Headers = [VARY]  # nothing is allowed, and the browser keeps the page from it
-        if not guarded and call.path not in _READ_BY_ALL and not self._origins.may_read(origin):
+        is_closed = call.path.startswith(CONSOLE) or not self._origins.may_read(origin)
+        if not guarded and call.path not in _READ_BY_ALL and is_closed:
             call.trace.refused_origin = _refused(origin, "--cors-origin")
         else:
             allowed = preflight_headers(origin, call.headers.get(b"access-control-request-headers"))
@@ -186,6 +189,8 @@ def lets_read(call: Call, origin: bytes, origins: Origins) -> bool:
     """Whether a page of this origin may read the answer. Where it may not, the terminal's line says so."""
     if call.path in _READ_BY_ALL:
         return True
+    if call.path.startswith(CONSOLE):
+        return False
     is_control = call.path.startswith(CONTROL)
     has_key = not _KEYS.isdisjoint(call.headers)
     may = is_local_origin(origin) or has_key if is_control else origins.may_read(origin)

@@ -8,7 +8,7 @@ from time import perf_counter_ns
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..calls.call import CALL, CONTROL, MOST_WARNINGS, Call, Head
+from ..calls.call import CALL, CONTROL, INTERNAL, MOST_WARNINGS, Call, Head
 from ..calls.credentials import recognised
 from ..calls.server import Server
 from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
@@ -67,6 +67,8 @@ class RequestContext:
         call = Call(scope["method"], scope["path"], scope["query_string"], head, default, self._server)
         call.client, call.warnings = forwarded_for or scope.get("client"), head.warnings
         call.is_hop = forwarded_for is not None
+        if INTERNAL in scope:
+            call.is_internal = True
         scope[CALL] = call
         is_answered = False
         try:
@@ -207,6 +209,8 @@ class RequestContext:
         trace.micros = (perf_counter_ns() - trace.began) // 1000
         if call.pending is not None or (call.created is not None and trace.status >= 400):
             turn_back(call)
+        if call.is_internal:
+            return
         if is_control:
             trace.is_control = True
         if call.is_kept and (not is_control or changes_something(call)):

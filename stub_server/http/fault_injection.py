@@ -56,7 +56,7 @@ class FaultInjection(SpecMiddleware):
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
-        has_rules = bool(call.sandbox.faults.rules)
+        has_rules = bool(call.sandbox.faults.rules) and not call.is_internal
         if has_rules or call.head.is_special:
             routed = scope["extensions"][ROUTING_CONTEXT]
             if not routed["api_base_path"] and (has_rules or not _WISHES.isdisjoint(call.headers)):

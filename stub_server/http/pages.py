@@ -15,12 +15,13 @@ from ..delivery.inbox import Message, is_name
 from ..engine.deliveries import INBOX
 from ..kernel.clock import wall_ms
 from ..kernel.problem import Missing, NotAllowed
-from .access import inbox_at
+from .access import CONSOLE, inbox_at
 from .refusals import Headers
 from .selection import create_pending
 
 _BODILESS = (204, 205, 304)
 ALLOW = "GET, HEAD, OPTIONS"
+ALLOW_FORMS = "GET, HEAD, POST, OPTIONS"
 
 
 class Page(Protocol):
@@ -33,14 +34,17 @@ class Page(Protocol):
 class Pages:
     """Answers paths that are none of the contract's. The journal keeps none of these requests."""
 
-    def __init__(self, app: ASGIApp, pages: Mapping[str, Page]) -> None:
-        self.app, self._pages = app, pages
+    def __init__(self, app: ASGIApp, pages: Mapping[str, Page], console: Page) -> None:
+        """`console` answers the paths below `CONSOLE`, to POST as well: the body of a form is in the call."""
+        self.app, self._pages, self._console = app, pages, console
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         path: str = scope["path"]
         page = self._pages.get(path)
         if page is not None:
             return _show(page, scope[CALL])
+        if path.startswith(CONSOLE):
+            return _show(self._console, scope[CALL], receive)
         if path.startswith(INBOX):
             name = inbox_at(scope["method"], path)
             if name is not None:
@@ -48,14 +52,18 @@ class Pages:
         return self.app(scope, receive, send)
 
 
-async def _show(page: Page, call: Call) -> None:
+async def _show(page: Page, call: Call, form: Receive | None = None) -> None:
+    """Have a page answer. `form` is where the body of a POST comes from, None of a page that takes none."""
     call.is_kept = False
-    if call.method in ("GET", "HEAD"):
-        call.answer = await page.answer(call)
-    elif call.method == "OPTIONS":
-        call.answer = 204, [(b"allow", ALLOW.encode())], (b"",), b""
-    else:
-        raise NotAllowed(f"This path answers {ALLOW}, not {call.method[:20]}.", headers={"Allow": ALLOW})
+    allow = ALLOW if form is None else ALLOW_FORMS
+    if call.method == "OPTIONS":
+        call.answer = 204, [(b"allow", allow.encode())], (b"",), b""
+        return
+    if call.method == "POST" and form is not None:
+        call.body_bytes = bytes(await call.read(form))
+    elif call.method not in ("GET", "HEAD"):
+        raise NotAllowed(f"This path answers {allow}, not {call.method[:20]}.", headers={"Allow": allow})
+    call.answer = await page.answer(call)
 
 
 async def answer_delivery(name: str, scope: Scope, receive: Receive) -> None:

@@ -36,7 +36,7 @@ class RateLimit:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
         call: Call = scope[CALL]
-        if not call.path.startswith(CONTROL):
+        if not call.path.startswith(CONTROL) and not call.is_internal:
             call.limits = self.take(call.sandbox.name, call.headers.get(b"authorization"), call.peer)
         return self.app(scope, receive, send)
 

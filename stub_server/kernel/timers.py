@@ -182,6 +182,10 @@ class Timers:
         """Every timer, in the order of time."""
         return [Timer(*timer) for timer in sorted(self._live.values())]
 
+    def every(self) -> list[TimerData]:
+        """Every timer, in no order."""
+        return list(self._live.values())
+
     def by_number(self) -> dict[int, TimerData]:
         """Every timer by its number."""
         return dict(self._live)

@@ -14,6 +14,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from . import console as pages
 from . import controls as going_back
 from . import sizes as by_size
 from . import stores as by_store
@@ -84,6 +85,7 @@ def measure(target: Target, shot: Shot, seconds: float, core: int) -> Sample:
 @click.option("--sizes", is_flag=True, help="Only what size costs, not the servers.")
 @click.option("--webhooks", is_flag=True, help="Only deliveries: how fast they are, and what they cost the others.")
 @click.option("--controls", is_flag=True, help="Only going back in time.")
+@click.option("--console", "seen", is_flag=True, help="Only what the pages of the console cost beside their calls.")
 @click.option("--stores", is_flag=True, help="Only what stores cost, and several servers: some minutes.")
 @click.option("--million", is_flag=True, help="Go on to a million orders: some minutes and 6 GiB of memory.")
 def main(
@@ -93,6 +95,7 @@ def main(
     sizes: bool,
     webhooks: bool,
     controls: bool,
+    seen: bool,
     stores: bool,
     million: bool,
 ) -> None:
@@ -104,6 +107,8 @@ def main(
     console.width = max(console.width, 100)  # a narrow terminal would cut the figures
     if webhooks:
         missed = deliveries.measure(console, cores(), seconds)
+    elif seen:
+        missed = pages.measure(console)
     elif controls:
         missed = going_back.measure(console, cores())
     elif stores:

@@ -1,5 +1,6 @@
 """A real browser without a window: Chromium, driven over its debugging protocol."""
 
+import base64
 import itertools
 import json
 import shutil
@@ -8,6 +9,8 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +40,8 @@ class Page:
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
         self._numbers = itertools.count(1)
+        self.heard: list[dict[str, Any]] = []
+        """What the browser has told of by itself, once `listen` was called."""
         self.tell("Page.enable")
         self.tell("Emulation.setFocusEmulationEnabled", enabled=True)  # a tab without a window never has the focus
 
@@ -46,6 +51,8 @@ class Page:
         self._socket.send(json.dumps({"id": number, "method": method, "params": params}))
         while True:
             message = json.loads(self._socket.recv(timeout=_PATIENCE))
+            if "method" in message:
+                self.heard.append(message)
             if message.get("id") == number:
                 assert "error" not in message, message
                 answer: dict[str, Any] = message["result"]
@@ -55,6 +62,53 @@ class Page:
         """Open an address and wait until its documents and scripts are there."""
         self.tell("Page.navigate", url=url)
         self.until(f"document.readyState === 'complete' && location.href === {json.dumps(url)}")
+
+    def listen(self) -> None:
+        """Hear of requests, errors and messages of the console."""
+        for domain in ("Network", "Log", "Runtime"):
+            self.tell(f"{domain}.enable")
+        self.heard.clear()
+
+    def complaints(self) -> list[str]:
+        """What went wrong on pages since `listen`: errors of scripts, policies, and requests that were not answered."""
+        entries = [each["params"]["entry"] for each in self.heard if each["method"] == "Log.entryAdded"]
+        thrown = [each["params"] for each in self.heard if each["method"] == "Runtime.exceptionThrown"]
+        return [f"{each['text']} {each.get('url')}" for each in entries if each["level"] == "error"] + list(
+            map(str, thrown)
+        )
+
+    def requested(self) -> list[str]:
+        """The addresses that were asked for since `listen`."""
+        sent = [each["params"] for each in self.heard if each["method"] == "Network.requestWillBeSent"]
+        return [each["request"]["url"] for each in sent]
+
+    def seen(self, width: int = 1280, *, dark: bool = False) -> None:
+        """Be so wide, and light or dark."""
+        self.tell(
+            "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500
+        )
+        scheme = "dark" if dark else "light"
+        self.tell("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def scripts(self, *, run: bool) -> None:
+        """Run the scripts of pages, or none."""
+        self.tell("Emulation.setScriptExecutionDisabled", value=not run)
+
+    def picture(self) -> bytes:
+        """The whole page as a PNG."""
+        size = self.tell("Page.getLayoutMetrics")["cssContentSize"]
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 6000), "scale": 1}
+        shot = self.tell("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
+        return base64.b64decode(shot["data"])
+
+    def barriers(self) -> list[str]:
+        """What axe-core finds on the page: each rule that is broken, and where."""
+        self.look(f"{_axe()}; undefined")
+        found = self.look(
+            "axe.run(document, {resultTypes: ['violations']}).then(result => result.violations.map("
+            "each => each.id + ' ' + each.nodes.map(node => node.target.join(' ')).slice(0, 5).join(', ')))"
+        )
+        return list(found)
 
     def look(self, expression: str) -> Any:
         """The value of an expression, as if the user had caused it; a promise is awaited."""
@@ -70,6 +124,12 @@ class Page:
         while not self.look(expression):
             assert time.monotonic() < deadline, f"never true: {expression}"
             time.sleep(0.02)
+
+
+@cache
+def _axe() -> str:
+    """The source of axe-core, which a package ships."""
+    return (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
 
 
 @contextmanager

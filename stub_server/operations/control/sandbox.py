@@ -1,12 +1,17 @@
 """The sandbox as a whole: health, readiness, metrics, credentials, tokens, assumptions, checks and reset."""
 
 from collections.abc import Generator
+from heapq import merge
+from itertools import islice
+from operator import itemgetter
 from pathlib import PurePath
+
+import orjson
 
 from ...audit.invariants import Finding, checking
 from ...calls import reply
 from ...calls.call import Call
-from ...calls.reply import Reply
+from ...calls.reply import Page, Reply
 from ...calls.sandboxes import checked_scenario, checked_start, credentials_of
 from ...contract.assumptions import assumptions_of
 from ...engine.sandbox import Sandbox
@@ -77,6 +82,23 @@ def get_metrics(call: Call) -> Reply:
 def get_credentials(call: Call) -> Reply:
     """200 with a ready token, an API key pair and ids to try them on."""
     return reply.value(credentials_of(call, call.sandbox, call.prefix))
+
+
+def list_keys(call: Call, query: Body) -> Reply:
+    """200 with a page of the API keys of all merchants, newest first."""
+    page, limit = query["page"], query["limit"]
+    stores = call.sandbox.stores.values()
+    each = ([(key, store) for key in reversed(store.api_keys.order)] for store in stores)
+    newest = merge(*each, key=itemgetter(0), reverse=True)
+    ready = call.sandbox.credentials.get("public_key")
+    shown = []
+    for key, store in islice(newest, (page - 1) * limit, page * limit):
+        record = store.api_keys.rows[key]
+        public = orjson.loads(store.shown(store.api_keys, record))
+        is_ready = public["public_key"] == ready
+        shown.append({"merchant_id": store.merchant.id, "is_ready": is_ready, "api_key": public})
+    total = sum(len(store.api_keys) for store in stores)
+    return reply.value({"keys": shown, "pagination": Page(page, limit, total).body()})
 
 
 def issue_token(call: Call, body: Body | None) -> Reply:

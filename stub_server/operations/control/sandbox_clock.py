@@ -1,22 +1,27 @@
 """The clock that rules expiry, billing and retries: forward only, and everything due on the way is done."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from heapq import merge
+from itertools import islice
 from types import MappingProxyType
 
 from ...calls import reply
 from ...calls.call import Call
-from ...calls.reply import Reply
+from ...calls.reply import Page, Reply
 from ...contract.formats import date_time_ms
 from ...delivery.passage import Passed, pass_time
 from ...domain.calendar import add_interval
 from ...engine.draft import Draft
+from ...engine.jobs import table_of
 from ...engine.scheduler import Fired, check_standing
 from ...kernel.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, ClockState, iso
 from ...kernel.problem import Conflict, detail
 from ...kernel.record import Body
+from ...kernel.timers import TimerData
 
 _UNITS = MappingProxyType({"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": SECOND})
 FARTHEST = 3650 * DAY
+_AT_ONCE = 2_000  # timers that are sorted in one slice
 PATIENCE = 30.0  # seconds that a call waits for deliveries unless told
 
 
@@ -65,6 +70,37 @@ def resume_clock(call: Call) -> Reply:
     _set(call, call.sandbox.clock.resumed())
     call.server.courier.ring(call.sandbox)
     return reply.value(_clock(call))
+
+
+async def list_timers(call: Call, query: Body) -> Reply:
+    """200 with a page of the jobs that wait, in the order of time. Others are served while they are sorted."""
+    timers = call.sandbox.timers
+    found = timers.every()
+    if "resource_id" in query:
+        ident = query["resource_id"].lower()
+        found = [timer for timer in found if timer[4] == ident]
+    page, limit = query["page"], query["limit"]
+    chosen = await call.server.sandboxes.lane.in_slices(_due_first(found, (page - 1) * limit, page * limit))
+    shown = [
+        {"due": iso(due), "job": job, "resource": table_of(job), "id": subject, "held": number in timers.held}
+        for due, number, job, _, subject in chosen
+    ]
+    return reply.value({"timers": shown, "pagination": Page(page, limit, len(found)).body()})
+
+
+def _due_first(timers: list[TimerData], start: int, stop: int) -> Generator[None, None, list[TimerData]]:
+    """The timers from one place to another, in the order of time."""
+    runs = []
+    for first in range(0, len(timers), _AT_ONCE):
+        runs.append(sorted(timers[first : first + _AT_ONCE]))
+        yield
+    ordered, chosen = merge(*runs), []
+    for place, timer in enumerate(islice(ordered, stop)):
+        if place >= start:
+            chosen.append(timer)
+        if place % _AT_ONCE == 0:
+            yield
+    return chosen
 
 
 async def _jump(call: Call, to: int, body: Body, then: Callable[[], object] | None = None) -> Passed:

@@ -6,12 +6,13 @@ from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Page, Reply
 from ...calls.sandboxes import shown
-from ...calls.steps import parts_of, shown_step
+from ...calls.steps import parts_of, shown_step, shown_version, versions
 from ...contract.formats import date_time_ms
 from ...engine.past import check_kept, step_at, step_before
 from ...engine.rewinding import rewind
 from ...engine.scheduler import check_standing
 from ...engine.step import Step
+from ...kernel.problem import Missing
 from ...kernel.record import Body
 
 
@@ -29,6 +30,22 @@ def list_steps(call: Call, query: Body) -> Reply:
         matching = [step for step in newer if _matches(step, table, ident and ident.lower(), cause)]
         total, chosen = len(matching), matching[first : first + limit]
     return reply.value({"steps": [shown_step(step) for step in chosen], "pagination": Page(page, limit, total).body()})
+
+
+def get_record_history(call: Call, resource: str, ident: str, query: Body) -> Reply:
+    """200 with a page of the versions of a record, of any merchant of the sandbox."""
+    if resource not in call.store.tables:
+        raise Missing("There is no such kind of record. GET /_sandbox/steps names those that there are.")
+    tables = (store.tables[resource] for store in call.sandbox.stores.values())
+    present = next(filter(None, (table.find(ident) for table in tables)), None)
+    found = versions(call.sandbox.log, resource, ident, present)
+    if not found:
+        raise call.missing("record")
+    page, limit = query["page"], query["limit"]
+    chosen = found[(page - 1) * limit : page * limit]
+    return reply.value(
+        {"versions": [shown_version(each) for each in chosen], "pagination": Page(page, limit, len(found)).body()}
+    )
 
 
 async def rewind_sandbox(call: Call, body: Body) -> Reply:

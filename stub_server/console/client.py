@@ -1,0 +1,109 @@
+"""What views ask: controls and operations of this server, each a request through every layer that others pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Protocol
+from urllib.parse import urlencode
+
+import orjson
+
+from ..calls.call import CONTROL
+from ..calls.curl import command
+from ..http.inside import Question, Reply
+
+ASK = "stub_server.ask"
+"""Where the environment of a page's request has the function that asks."""
+
+
+class Ask(Protocol):
+    """Asks from a view's thread."""
+
+    def __call__(self, question: Question, prefix: str | None = None) -> Reply:
+        """The answer to a request to the sandbox of the page, or of another prefix."""
+
+
+class Refused(Exception):
+    """A control or an operation refused what a page asked."""
+
+    def __init__(self, reply: Reply) -> None:
+        said = reply.json if isinstance(reply.json, dict) else {}
+        self.status = reply.status if reply.status >= 400 else 502
+        self.code: str = str(said.get("code", "refused"))
+        self.message: str = str(said.get("message", HTTPStatus(self.status).phrase))
+        self.details: list[Any] = said.get("details") or []
+        super().__init__(self.message)
+
+
+class Client:
+    """Asks for one page. `keys` are the headers that open the controls to its reader.
+
+    `asked` are the calls that it has made, for the reader to make them too.
+    """
+
+    def __init__(self, ask: Ask, host: str, keys: Mapping[str, str], prefix: str | None = None) -> None:
+        """`prefix` is that of another sandbox than the page's."""
+        self._ask, self._host, self._keys, self._prefix = ask, host, dict(keys), prefix
+        self._credentials: dict[str, Any] | None = None
+        self.asked: list[Question] = []
+
+    def of(self, prefix: str) -> Client:
+        """One that asks the sandbox of a prefix, such as `/s/alice`."""
+        return Client(self._ask, self._host, self._keys, prefix)
+
+    def with_keys(self, keys: Mapping[str, str]) -> Client:
+        """One that opens the controls with other keys."""
+        return Client(self._ask, self._host, keys, self._prefix)
+
+    def get(self, path: str, query: Mapping[str, Any] | None = None, *, aside: bool = False) -> Any:
+        """What a control or an operation of the API answers. Raises Refused. One `aside` is not shown as a command."""
+        told = urlencode({name: value for name, value in (query or {}).items() if value not in (None, "")})
+        question = Question("GET", path, told, is_internal=True)
+        if not aside:
+            self.asked.append(question)
+        return self._answered(question)
+
+    def find(self, path: str, query: Mapping[str, Any] | None = None, *, aside: bool = False) -> Any:
+        """The same, None for what there is not. Raises Refused."""
+        try:
+            return self.get(path, query, aside=aside)
+        except Refused as refused:
+            if refused.status != 404:
+                raise
+            return None
+
+    def change(self, method: str, path: str, body: Any = None) -> Reply:
+        """What a control or an operation answers that changes something, be it a refusal."""
+        headers = {} if body is None else {"content-type": "application/json"}
+        return self.send(Question(method, path, "", headers, b"" if body is None else orjson.dumps(body)))
+
+    def send(self, question: Question) -> Reply:
+        """The answer to a request. One to the API that names no credential carries the ready token."""
+        own = {"host": self._host, "content-length": str(len(question.body))}
+        if question.path.startswith(CONTROL):
+            own |= {name.lower(): key for name, key in self._keys.items()}
+        elif "authorization" not in question.headers:
+            own["authorization"] = f"Bearer {self.credentials['jwt']}"
+        return self._ask(question._replace(headers={**question.headers, **own}), self._prefix)
+
+    @property
+    def credentials(self) -> dict[str, Any]:
+        """The credentials of the sandbox. Raises Refused."""
+        if self._credentials is None:
+            self._credentials = self._answered(Question("GET", f"{CONTROL}/credentials", is_internal=True))
+        return self._credentials
+
+    def curl(self, question: Question, base_url: str) -> str:
+        """A call as a command to paste."""
+        is_control = question.path.startswith(CONTROL)
+        headers = {} if is_control else {"authorization": f"Bearer {self.credentials['jwt']}"}
+        has_key = bool(self._keys)
+        told = command("GET", question.path, question.query, headers, b"", base_url, has_admin_key=has_key)
+        return (told or "").replace(" -g --path-as-is -X GET", "")
+
+    def _answered(self, question: Question) -> Any:
+        reply = self.send(question)
+        if reply.is_refused:
+            raise Refused(reply)
+        return reply.json

@@ -1,0 +1,213 @@
+"""How values are shown: money, times with their distance, ids, JSON, and JSON beside another one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+import orjson
+from flask import g
+from markupsafe import Markup
+
+from ..kernel.clock import parse_iso
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_UNITS = ((86_400_000 * 365, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z").fullmatch
+_ID = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(req|evt|msg|flt)_[0-9A-Za-z]+"
+).fullmatch
+_MONEY = re.compile(r"(amount|price|total|revenue|mrr|fee)", re.IGNORECASE)
+_SHORTHAND = re.compile(r"\b(api|url|id)\b", re.IGNORECASE)
+_NO_MONEY = re.compile(r"(count|quantity|_id|totalItems)", re.IGNORECASE)
+NOTHING = "\N{EN DASH}"
+_NOTHING = Markup('<span class="quiet">\N{EN DASH}</span>')
+MOST_LINES = 3_000  # of JSON that is compared line by line
+_TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(:?)|\b(true|false|null)\b|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)')
+
+
+_STAMPS = ("updatedAt", "updated_at")
+
+
+class Line(NamedTuple):
+    """A line of JSON: `mark` is `+` for one that is new, `-` for one that is gone, else a blank."""
+
+    mark: str
+    text: Markup
+
+
+class Change(NamedTuple):
+    """A member that differs between two versions; None on a side that lacks it."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+
+def money(value: Any) -> str:
+    """49.9 -> R$ 49,90."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return str(value)
+    whole = f"{value:,.2f}".replace(",", "\0").replace(".", ",").replace("\0", ".")
+    return f"R$\u00a0{whole}"
+
+
+def clock_time(text: str | None) -> str:
+    """An instant without its distance: `20 Nov 2026, 14:32:05`."""
+    if not text or not _INSTANT(text):
+        return text or NOTHING
+    return f"{int(text[8:10])} {_MONTHS[int(text[5:7]) - 1]} {text[:4]}, {text[11:19]}"
+
+
+def distance(text: str | None) -> str:
+    """How far an instant is from the sandbox's now: `in 3 d`, `2 h ago`."""
+    if not text or not _INSTANT(text) or "clock" not in g:
+        return ""
+    away = parse_iso(text) - parse_iso(g.clock["now"])
+    found = next((f"{abs(away) // size} {unit}" for size, unit in _UNITS if abs(away) >= size), None)
+    if found is None:
+        return "now"
+    return f"in {found}" if away > 0 else f"{found} ago"
+
+
+def when(text: str | None) -> Markup:
+    """An instant of the sandbox's clock with its distance from now."""
+    if not text:
+        return _NOTHING
+    return Markup('<time datetime="{0}" title="{0}">{1} <span class="quiet">{2}</span></time>').format(
+        text, clock_time(text), distance(text)
+    )
+
+
+def ago(text: str | None) -> Markup:
+    """The distance alone, the instant in its title."""
+    if not text:
+        return _NOTHING
+    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(text, distance(text) or clock_time(text))
+
+
+def short(ident: str | None) -> Markup:
+    """An id, shortened: whole in its title, and a button that copies it."""
+    if not ident:
+        return _NOTHING
+    shown = ident if len(ident) <= 14 else f"{ident[:8]}…{ident[-4:]}"
+    return Markup('<code class="id" title="{0}">{1}</code><button type="button" class="copy" data-copy="{0}" hidden>'
+                  '<span class="unseen">Copy {0}</span></button>').format(ident, shown)  # fmt: skip
+
+
+def duration(us: int | None) -> str:
+    """Microseconds as milliseconds."""
+    if us is None:
+        return NOTHING
+    return f"{us / 1000:.1f} ms" if us < 10_000 else f"{us / 1000:.0f} ms"
+
+
+def value(content: Any, name: str = "") -> Markup | str:
+    """A plain value as a table shows it: by its name an amount, by its form a time or an id."""
+    if content is None or content == "":
+        return _NOTHING
+    if isinstance(content, bool):
+        return "yes" if content else "no"
+    if isinstance(content, int | float):
+        return money(content) if _is_money(content, name) else f"{content:,}"
+    if isinstance(content, str):
+        if _INSTANT(content):
+            return when(content)
+        if _ID(content):
+            return short(content)
+        return content if len(content) <= 300 else content[:299] + "…"
+    return Markup("<code>{}</code>").format(cut(plain(content), 120))
+
+
+def cut(text: str, most: int = 80) -> str:
+    """A text of at most so many characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def plain(content: Any) -> str:
+    """JSON in one line."""
+    return orjson.dumps(content).decode()
+
+
+def words(name: str) -> str:
+    """`totalAmount` -> `Total amount`, `next_billing_at` -> `Next billing at`."""
+    found = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower()
+    return _SHORTHAND.sub(lambda match: match[0].upper(), found[:1].upper() + found[1:])
+
+
+def pretty(content: Any) -> str:
+    """JSON with a line for each value; a text that is none as it is."""
+    return content if isinstance(content, str) else orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()
+
+
+def coloured(text: str) -> Markup:
+    """A piece of JSON with names, texts and numbers told apart."""
+    found, at = Markup(""), 0
+    for match in _TOKEN.finditer(text):
+        found += Markup("{}").format(text[at : match.start()])
+        at = match.end()
+        quoted, colon, word, number = match.groups()
+        kind = "name" if colon else "text" if quoted else "word" if word else "number"
+        found += Markup('<span class="j-{}">{}</span>{}').format(kind, quoted or word or number, colon or "")
+    return found + Markup("{}").format(text[at:])
+
+
+def lines(content: Any, before: Any = None) -> list[Line]:
+    """JSON line by line; beside another value, with what is new and what is gone marked."""
+    now = pretty(content).split("\n")
+    if before is None:
+        return [Line(" ", coloured(text)) for text in now]
+    was = pretty(before).split("\n")
+    if len(now) + len(was) > MOST_LINES:
+        return [Line(" ", coloured(text)) for text in now]
+    found: list[Line] = []
+    for kind, i, j, k, n in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
+        if kind == "equal":
+            found += [Line(" ", coloured(text)) for text in now[k:n]]
+        else:
+            found += [Line("-", coloured(text)) for text in was[i:j]]
+            found += [Line("+", coloured(text)) for text in now[k:n]]
+    return found
+
+
+def changes(before: Any, after: Any) -> list[Change]:
+    """The members in which two versions of a record differ, but for the one that changes with every version."""
+    return [each for each in _changes("", before, after) if each.path not in _STAMPS]
+
+
+def _changes(path: str, before: Any, after: Any) -> Iterator[Change]:
+    if before == after:
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in dict.fromkeys([*before, *after]):
+            yield from _changes(f"{path}.{name}" if path else name, before.get(name), after.get(name))
+    elif isinstance(before, list) and isinstance(after, list):
+        for place, (one, other) in enumerate(zip_longest(before, after)):
+            yield from _changes(f"{path}[{place}]", one, other)
+    else:
+        yield Change(path, _told(before, path), _told(after, path))
+
+
+def _told(content: Any, path: str) -> str | None:
+    if content is None:
+        return None
+    if isinstance(content, str):
+        return clock_time(content)
+    return money(content) if _is_money(content, path.rpartition(".")[2]) else plain(content)
+
+
+def _is_money(content: Any, name: str) -> bool:
+    is_number = isinstance(content, int | float) and not isinstance(content, bool)
+    return is_number and bool(_MONEY.search(name)) and not _NO_MONEY.search(name)
+
+
+FILTERS = {
+    each.__name__: each
+    for each in (
+        money, clock_time, distance, when, ago, short, duration, value, cut, plain, pretty, coloured, lines, changes,
+        words,
+    )
+}  # fmt: skip

@@ -1,0 +1,36 @@
+"""The finder: any id leads to its page, an e-mail address to its customer, any other text to requests with it."""
+
+from __future__ import annotations
+
+import re
+
+from flask import Response, g, request
+
+from ..calls.call import CONTROL
+from .shell import contracts, go, here, pages
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
+_LONGEST = 200
+
+
+@pages.get("/find")
+def find() -> Response:
+    """Lead to what an id names."""
+    text = request.args.get("q", "").strip()[:_LONGEST]
+    if not text:
+        return go(here("/console/requests"))
+    if re.fullmatch(r"req_[0-9a-f]{1,36}", text):
+        return go(here(f"/console/requests/{text}"))
+    if _UUID(text.lower()):
+        for resource in _resources():
+            if g.client.find(f"{CONTROL}/records/{resource}/{text.lower()}/history", {"limit": 1}) is not None:
+                return go(here(f"/console/data/{resource}/{text.lower()}"))
+    if re.fullmatch(r"\S+@\S+", text):
+        return go(here("/console/data/customers", {"email": text}))
+    return go(here("/console/requests", {"contains": text}))
+
+
+def _resources() -> list[str]:
+    """The kinds of records, as the control contract lists them."""
+    found: list[str] = contracts().control.raw["components"]["schemas"]["StepResource"]["enum"]
+    return found

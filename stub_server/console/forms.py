@@ -1,0 +1,50 @@
+"""Filters of lists as fields of a form: what the contract says of an operation's query."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+from flask import request
+
+from ..contract.document import Document, Operation
+from .filters import words
+
+_PAGING = frozenset(("page", "limit"))
+
+
+class Field(NamedTuple):
+    """One filter. `kind` is `check` or `text`; with `options` it is a choice."""
+
+    name: str
+    label: str
+    kind: str
+    options: list[str]
+    value: str
+    help: str
+
+
+def fields(
+    document: Document, operation: Operation, first: Sequence[str] = (), without: Collection[str] = ()
+) -> list[Field]:
+    """The filters of a list, with the values of this page's query; those named in `first` come first."""
+    described = {raw["name"]: raw for raw in map(document.resolve, operation.raw.get("parameters", ()))}
+    found = []
+    for parameter in operation.parameters:
+        if parameter.place != "query" or parameter.name in _PAGING or parameter.name in without:
+            continue
+        schema = document.resolve(parameter.schema)
+        options = [str(option) for option in schema.get("enum", ())]
+        kind = "check" if schema.get("type") == "boolean" and schema.get("default") is False else "text"
+        if schema.get("type") == "boolean" and kind == "text":
+            options = ["true", "false"]
+        value = request.args.get(parameter.name, "")
+        help_ = described[parameter.name].get("description", "")
+        found.append(Field(parameter.name, words(parameter.name), kind, options, value, help_))
+    return sorted(found, key=lambda field: first.index(field.name) if field.name in first else len(first))
+
+
+def query(fields: list[Field], **further: Any) -> dict[str, Any]:
+    """The query that a page asks with: its filters and the page."""
+    page = request.args.get("page", "")
+    return {field.name: field.value for field in fields} | {"page": page} | further

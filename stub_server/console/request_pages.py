@@ -1,0 +1,242 @@
+"""The requests that came to the sandbox, and one of them: what was sent, what it did, and why it was refused."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote, urlsplit
+
+import orjson
+from flask import Response, g, render_template, request
+
+from ..calls.call import CONTROL
+from ..http.inside import Question
+from ..kernel.clock import iso, parse_iso
+from .charts import Chart, Row, columns
+from .client import Refused
+from .filters import Change, changes
+from .forms import Field, fields, query
+from .shell import act, contracts, go, here, pages, show_done
+
+_LISTED = 50
+_COUNTED, _COLUMNS = 100, 40  # requests in the chart, and its columns
+_KINDS = ("accepted", "refused", "failed")
+_SHOWN = 8  # records and deliveries of a request that are shown whole
+_ID = re.compile(r"req_[0-9a-f]{1,40}").fullmatch
+
+
+_STEPS = tuple(seconds * 1_000 for seconds in (1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400))
+"""Milliseconds that a column of the chart may stand for."""
+
+
+class Bar(NamedTuple):
+    """One stage of a request as a part of a bar; `start` and `width` are of a thousand."""
+
+    step: str
+    outcome: str
+    us: int
+    start: float
+    width: float
+
+
+class Touched(NamedTuple):
+    """A record that a request changed, and in which members."""
+
+    resource: str
+    id: str
+    change: str
+    step: int
+    body: Any
+    differences: list[Change]
+
+
+@pages.get("/requests")
+def requests() -> str:
+    """The journal, newest first."""
+    control = contracts().control
+    filters = fields(control, control.operations["listRequests"], first=("status", "operationId", "path", "contains"))
+    problem, found = None, {"requests": [], "pagination": {"total_pages": 0}}
+    try:
+        found = g.client.get(f"{CONTROL}/requests", query(filters, limit=_LISTED))
+    except Refused as refused:
+        if refused.status != 422:
+            raise
+        problem = refused
+    har = here("/console/requests.har", {field.name: field.value for field in filters})
+    return render_template(
+        "console/requests.html",
+        filters=filters,
+        problem=problem,
+        har=har,
+        is_filtered=any(field.value for field in filters),
+        key=None if found["requests"] else g.client.credentials["private_key"],
+        chart=_chart(filters) if found["requests"] else None,
+        **found,
+    )
+
+
+@pages.post("/requests/clear")
+def clear_requests() -> Response:
+    """Forget every request."""
+    return act("DELETE", f"{CONTROL}/requests", to="/console/requests")
+
+
+@pages.get("/requests/<ident>")
+def one_request(ident: str) -> str:
+    """One request with all that is known of it."""
+    shown = _request(ident)
+    operation = contracts().operation(shown["operationId"])
+    nearest = (shown["explanation"] or {}).get("nearest")
+    calls = calls_of(nearest["curl"]) if nearest else []
+    steps = g.client.get(f"{CONTROL}/steps", {"cause": ident, "limit": 100})["steps"] if shown["step"] else []
+    return render_template(
+        "console/request.html",
+        shown=shown,
+        operation=operation,
+        excerpt=_excerpt(shown["explanation"]),
+        nearest=nearest,
+        nearest_body=_json(calls[-1]) if calls else None,
+        bars=_bars(shown["trace"]),
+        steps=steps,
+        touched=[each for step in steps for each in _touched(step)][:_SHOWN],
+        deliveries=[_delivery(each) for each in shown["deliveries"][:_SHOWN]],
+    )
+
+
+@pages.post("/requests/<ident>/send")
+def send_request(ident: str) -> Response:
+    """Send a request again, as its command would."""
+    return _send(_request(ident)["curl"])
+
+
+@pages.post("/requests/<ident>/nearest")
+def send_nearest(ident: str) -> Response:
+    """Send the nearest request, and what it needs before."""
+    explanation = _request(ident)["explanation"] or {}
+    return _send((explanation.get("nearest") or {}).get("curl"))
+
+
+@pages.post("/requests/<ident>/rewind")
+def rewind_before(ident: str) -> Response:
+    """Have the sandbox be as it was before a request."""
+    return act("POST", f"{CONTROL}/rewind", {"to_request": ident}, to=f"/console/requests/{quote(ident)}")
+
+
+def _excerpt(explanation: dict[str, Any] | None) -> Any:
+    """What the contract says where the request went wrong; text that was cut stays text."""
+    text = ((explanation or {}).get("contract") or {}).get("excerpt", "")
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return text
+
+
+def _request(ident: str) -> Any:
+    return g.client.get(f"{CONTROL}/requests/{quote(ident, safe='')}")["request"]
+
+
+def _send(commands: str | None) -> Response:
+    """Send what commands of the journal would; the page of the last request shows what became of it."""
+    reply = None
+    for question in calls_of(commands or ""):
+        reply = g.client.send(question)
+        if reply.is_refused:
+            break
+    if reply is None:  # the journal has not kept the request whole
+        return go(request.path.rpartition("/")[0])
+    is_kept = _ID(reply.request_id) is not None
+    return show_done(reply, f"/console/requests/{reply.request_id}" if is_kept else "/console/requests")
+
+
+def calls_of(commands: str) -> list[Question]:
+    """The requests of commands as the journal writes them, one `curl` each, joined by `&&`."""
+    found: list[Question] = []
+    for line in _split(shlex.split(commands)):
+        method, url, headers, body = "GET", "", {}, b""
+        words = iter(line)
+        for word in words:
+            if word == "-X":
+                method = next(words)
+            elif word == "-I":
+                method = "HEAD"
+            elif word == "-H":
+                name, _, value = next(words).partition(": ")
+                headers[name.lower()] = value
+            elif word == "--data-raw":
+                body = next(words).encode()
+            elif not word.startswith("-") and word != "curl":
+                url = word
+        headers.pop("x-sandbox-admin-key", None)
+        parts = urlsplit(url)
+        path = unquote(_in_sandbox(parts.path))
+        found.append(Question(method, path, parts.query, headers, body))
+    return found
+
+
+def _in_sandbox(path: str) -> str:
+    """A path without the prefixes of this server and sandbox."""
+    return path.removeprefix(urlsplit(contracts().url).path).removeprefix(request.script_root) or "/"
+
+
+def _split(words: list[str]) -> list[list[str]]:
+    lines: list[list[str]] = [[]]
+    for word in words:
+        if word == "&&":
+            lines.append([])
+        else:
+            lines[-1].append(word)
+    return [line for line in lines if line]
+
+
+def _json(question: Question) -> Any:
+    try:
+        return orjson.loads(question.body)
+    except ValueError:
+        return question.body.decode("utf-8", "replace") or None
+
+
+def _chart(filters: list[Field]) -> Chart:
+    """The newest requests by the machine's time and by what became of them."""
+    newest = g.client.get(f"{CONTROL}/requests", query(filters, limit=_COUNTED, page=1), aside=True)["requests"]
+    times = [parse_iso(each["received_at"]) for each in newest]
+    step = next((each for each in _STEPS if (times[0] - times[-1]) / each < _COLUMNS), _STEPS[-1])
+    last = times[0] // step
+    counts = {place: [0, 0, 0] for place in range(last - _COLUMNS + 1, last + 1)}
+    for each, time in zip(newest, times, strict=True):
+        status = each["status"] or 500
+        if time // step in counts:
+            counts[time // step][0 if status < 400 else 1 if status < 500 else 2] += 1
+    return columns(_KINDS, [Row(iso(place * step)[11:19], tuple(found)) for place, found in counts.items()])
+
+
+# -- what a request did
+
+
+def _bars(trace: list[dict[str, Any]]) -> list[Bar]:
+    whole, start, found = max(1, sum(stage["us"] for stage in trace)), 0.0, []
+    for stage in trace:
+        width = 1000 * stage["us"] / whole
+        found.append(Bar(stage["step"], stage["outcome"], stage["us"], start, width))
+        start += width
+    return found
+
+
+def _touched(step: dict[str, Any]) -> Iterator[Touched]:
+    """The records of a step with what it changed in them."""
+    for change in step["changes"][:_SHOWN]:
+        path = f"{CONTROL}/records/{change['resource']}/{change['id']}/history"
+        versions = g.client.get(path, {"limit": 100}, aside=True)["versions"]
+        at = next((place for place, each in enumerate(versions) if each["step"] == step["step"]), None)
+        now = None if at is None else versions[at]["body"]
+        was = None if at is None or at + 1 >= len(versions) else versions[at + 1]["body"]
+        different = changes(was, now) if was is not None and now is not None else []
+        yield Touched(change["resource"], change["id"], change["change"], step["step"], now, different)
+
+
+def _delivery(ident: str) -> dict[str, Any]:
+    """What has become of a delivery."""
+    found = g.client.find(f"{CONTROL}/records/webhook_logs/{ident}/history", {"limit": 1}, aside=True)
+    newest = found["versions"][0]["body"] if found else None
+    return {"id": ident, **(newest or {})}

@@ -1,0 +1,87 @@
+// On top of pages that work without it: copy buttons, parts that follow the sandbox, a key for the finder.
+
+function copied(button) {
+  button.classList.add("is-done");
+  setTimeout(() => button.classList.remove("is-done"), 1500);
+}
+
+async function copy(button) {
+  const text = button.dataset.copy ?? button.parentElement.querySelector("pre").textContent;
+  try {
+    await navigator.clipboard.writeText(text); // only on https and this machine's own addresses
+  } catch {
+    const field = document.body.appendChild(Object.assign(document.createElement("textarea"), { value: text }));
+    field.select();
+    document.execCommand("copy");
+    field.remove();
+  }
+  copied(button);
+}
+
+function showCopyButtons(root) {
+  for (const button of root.querySelectorAll("[data-copy], .command > button")) button.hidden = false;
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-copy], .command > button");
+  if (button) copy(button);
+  for (const open of document.querySelectorAll("details.switcher[open]")) {
+    if (!open.contains(event.target)) open.open = false;
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") document.querySelector("details.switcher[open] summary")?.click();
+  if (event.key !== "/" || event.target.closest("input, textarea, select")) return;
+  event.preventDefault();
+  document.querySelector(".finder input")?.focus();
+});
+
+// A part with data-live="request step" is taken anew from the server when one of these happens.
+const parts = [...document.querySelectorAll("[data-live]")];
+const kinds = new Set(parts.flatMap((part) => part.dataset.live.split(" ")));
+let stream = null;
+let waiting = null;
+
+async function refresh() {
+  waiting = null;
+  const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+  if (!response.ok) return;
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  for (const part of document.querySelectorAll("[data-live]")) {
+    const next = page.getElementById(part.id);
+    if (!next || part.contains(document.activeElement)) continue;
+    const known = new Set([...part.querySelectorAll("[data-key]")].map((row) => row.dataset.key));
+    part.replaceChildren(...next.childNodes);
+    for (const row of part.querySelectorAll("[data-key]")) row.classList.toggle("is-new", !known.has(row.dataset.key));
+    showCopyButtons(part);
+  }
+}
+
+function follow() {
+  stream = new EventSource(document.body.dataset.stream);
+  for (const kind of kinds) stream.addEventListener(kind, () => { waiting ??= setTimeout(refresh, 300); });
+  const light = (on) => document.querySelectorAll(".live").forEach((each) => each.classList.toggle("is-on", on));
+  stream.onopen = () => light(true);
+  stream.onerror = () => light(false);
+}
+
+function unfollow() {
+  stream?.close();
+  stream = null;
+}
+
+// A tab that nobody sees takes no place among the readers of the stream.
+if (parts.length) {
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) unfollow();
+    else if (!stream) { follow(); refresh(); }
+  });
+  addEventListener("pagehide", unfollow);
+  if (!document.hidden) follow();
+}
+
+showCopyButtons(document);
+for (const time of document.querySelectorAll("time[datetime]")) {
+  time.title = [time.title, `${new Date(time.dateTime).toLocaleString()} on your clock`].filter(Boolean).join("\n");
+}

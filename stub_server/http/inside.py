@@ -1,0 +1,129 @@
+"""Requests that this server makes itself, for a page: each passes every layer, as if it had come over a socket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import orjson
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..calls.call import INTERNAL, Call
+from .connection import HungUp
+
+
+class Question(NamedTuple):
+    """A request. `path` is the one in its sandbox, `headers` are by name in lower case.
+
+    One that `is_internal` only reads, for a page: the journal does not keep it, and no limit or fault rule meets it.
+    """
+
+    method: str
+    path: str
+    query: str = ""
+    headers: Mapping[str, str] = {}
+    body: bytes = b""
+    is_internal: bool = False
+
+
+class Reply(NamedTuple):
+    """The answer; its `status` is 0 where a fault rule dropped the connection."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body as JSON, None where it is none."""
+        try:
+            return orjson.loads(self.body)
+        except ValueError:
+            return None
+
+    @property
+    def request_id(self) -> str:
+        """The id under which the journal may have the request."""
+        return self.headers.get("x-request-id", "")
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether it was not accepted."""
+        return not 200 <= self.status < 400
+
+
+class InProcess:
+    """Sends requests through the stack of this server. One per server."""
+
+    def __init__(self, app: Callable[[], ASGIApp]) -> None:
+        """`app` returns the outermost layer."""
+        self._app = app
+
+    async def ask(self, prefix: str, question: Question, peer: tuple[str, int] | None) -> Reply:
+        """The answer to a request to the sandbox of a prefix."""
+        parts: list[bytes] = []
+        head: list[Message] = []
+
+        async def receive() -> Message:
+            if has_asked.is_set():  # the whole request has been given: there is nothing more to come
+                await asyncio.Event().wait()
+            has_asked.set()
+            return {"type": "http.request", "body": question.body, "more_body": False}
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                head.append(message)
+            else:
+                parts.append(message.get("body", b""))
+
+        has_asked = asyncio.Event()
+        try:
+            await self._app()(scope_of(prefix, question, peer), receive, send)
+        except HungUp:
+            return Reply(0, {}, b"")
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head[0]["headers"]}
+        return Reply(head[0]["status"], headers, b"".join(parts))
+
+
+def scope_of(prefix: str, question: Question, peer: tuple[str, int] | None) -> dict[str, Any]:
+    """The scope of a request that this server makes itself."""
+    path = prefix + question.path
+    scope: dict[str, Any] = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": question.method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": quote(path).encode(),
+        "query_string": question.query.encode(),
+        "root_path": "",
+        "headers": [(name.encode(), value.encode("latin-1", "replace")) for name, value in question.headers.items()],
+        "client": peer,
+        "server": None,
+        "extensions": {},
+        "state": {},
+    }
+    return scope | {INTERNAL: True} if question.is_internal else scope
+
+
+class Relay:
+    """A request whose answer is that of the page which makes it, sent as it comes."""
+
+    def __init__(self, call: Call, app: ASGIApp, question: Question) -> None:
+        self._call, self._app, self._scope = call, app, scope_of(call.prefix, question, call.client)
+
+    async def send(self, whole: object, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer."""
+
+        async def pass_on(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._call.trace.status = message["status"]
+            await send(message)
+
+        await self._app({**self._scope, "state": scope.get("state", {})}, receive, pass_on)
+
+    def close(self) -> None:
+        """There is nothing to close."""

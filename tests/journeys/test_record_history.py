@@ -1,0 +1,104 @@
+"""The versions of a record, what waits for its time, and the keys of all merchants."""
+
+import httpx2
+
+from ..support.make import Json, Maker
+from .past import rewind
+from .steps import done
+
+UNKNOWN = "00000000-0000-4000-8000-000000000000"
+
+
+def history(control: httpx2.Client, resource: str, ident: str, **query: str) -> list[Json]:
+    """The versions of a record, newest first."""
+    found: list[Json] = done(control.get(f"/records/{resource}/{ident}/history", params=query))["versions"]
+    return found
+
+
+def test_a_record_has_a_version_for_each_step_that_changed_it(
+    api: httpx2.Client, control: httpx2.Client, make_customer: Maker
+) -> None:
+    """Each with its cause and its body. A deleted record is found too, and a rewind makes a version."""
+    made = make_customer(name="Ana")
+    changed = api.put(f"/v2/customers/{made['id']}", json={"name": "Outra"})
+    newest, first = history(control, "customers", made["id"])
+    assert [(2, "updated", "Outra"), (1, "created", "Ana")] == [
+        (each["step"], each["change"], each["body"]["name"]) for each in (newest, first)
+    ]
+    cause = {"kind": "request", "id": changed.headers["x-request-id"], "operation": "updateCustomer"}
+    assert cause == newest["cause"]
+    assert control.get("/clock").json()["now"] == newest["at"]
+    assert history(control, "customers", made["id"].upper()) == [newest, first]
+    assert history(control, "customers", made["id"], limit="1", page="2") == [first]
+    rewind(control, to_step=0)
+    gone, *earlier = history(control, "customers", made["id"])
+    assert [newest, first] == earlier
+    assert ("deleted", None, "rewindSandbox") == (gone["change"], gone["body"], gone["cause"]["operation"])
+    rewind(control, to_step=2)
+    back = history(control, "customers", made["id"])[0]
+    assert ("created", newest["body"]) == (back["change"], back["body"])
+
+
+def test_a_seeded_record_begins_with_what_was_before_the_log(control: httpx2.Client, credentials: Json) -> None:
+    order = credentials["sample"]["orderId"]
+    (seeded,) = history(control, "orders", order)
+    assert ("earlier", None, None, None) == (seeded["change"], seeded["step"], seeded["at"], seeded["cause"])
+    done(control.post(f"/orders/{order}/pay"))
+    paid, earlier = history(control, "orders", order)
+    assert seeded == earlier
+    assert (1, "updated", "paid") == (paid["step"], paid["change"], paid["body"]["status"])
+
+
+def test_what_is_no_record_has_no_history(control: httpx2.Client, credentials: Json) -> None:
+    order = credentials["sample"]["orderId"]
+    for path in (f"orders/{UNKNOWN}", f"plans/{order}", f"events/{order}", "orders/x"):
+        assert 404 == control.get(f"/records/{path}/history").status_code, path
+    assert 422 == control.get(f"/records/orders/{order}/history", params={"limit": 101}).status_code
+
+
+def test_what_waits_is_listed_in_the_order_of_its_time(
+    control: httpx2.Client, make_order: Maker, make_customer: Maker
+) -> None:
+    order = make_order()
+    (expiry,) = done(control.get("/timers", params={"resource_id": order["id"].upper()}))["timers"]
+    assert ("order.expire", "orders", order["id"], False) == tuple(
+        expiry[name] for name in ("job", "resource", "id", "held")
+    )
+    assert order["last_transaction"]["expires_at"] == expiry["due"]
+    total = done(control.get("/clock"))["pending_timers"]
+    pages = [done(control.get("/timers", params={"limit": 100, "page": page})) for page in range(1, total // 100 + 2)]
+    assert total == pages[0]["pagination"]["total"]
+    every = [timer for page in pages for timer in page["timers"]]
+    assert total == len(every)
+    assert sorted(timer["due"] for timer in every) == [timer["due"] for timer in every]
+    assert expiry in every
+    resources = {timer["job"].partition(".")[0]: timer["resource"] for timer in every}
+    assert {"order": "orders", "subscription": "subscriptions", "webhook": "webhook_logs"}.items() <= resources.items()
+    assert [] == done(control.get("/timers", params={"resource_id": make_customer()["id"]}))["timers"]
+    done(control.post(f"/orders/{order['id']}/expire"))
+    assert 422 == control.get("/timers", params={"resource_id": "x"}).status_code
+
+
+def test_keys_of_all_merchants_are_listed_newest_first(
+    api: httpx2.Client, control: httpx2.Client, credentials: Json
+) -> None:
+    """Without what only their owners may know."""
+    made = api.post("/api-keys", json={"name": "Chave", "scopes": ["orders:read"]}).json()["api_key"]
+    body = done(control.get("/keys", params={"limit": 100}))
+    keys = body["keys"]
+    assert made["id"] == keys[0]["api_key"]["id"]
+    assert credentials["merchant"]["id"] == keys[0]["merchant_id"]
+    assert [credentials["public_key"]] == [each["api_key"]["public_key"] for each in keys if each["is_ready"]]
+    assert len(keys) == body["pagination"]["total"]
+    assert made["private_key"] not in str(body)
+    newest_first = sorted((each["api_key"]["created_at"] for each in keys), reverse=True)
+    assert newest_first == [each["api_key"]["created_at"] for each in keys]
+    assert keys[1:3] == done(control.get("/keys", params={"limit": 1, "page": 2}))["keys"] + [keys[2]]
+    other = "5c1b0a52-2f6e-4b8f-8f0d-0c6a3e9d7b99"
+    token = control.post("/tokens", json={"merchant_id": other}).json()["token"]
+    headers = {"Authorization": f"Bearer {token}"}
+    assert 201 == api.post("/api-keys", json={"name": "B", "scopes": ["orders:read"]}, headers=headers).status_code
+    assert {other, credentials["merchant"]["id"]} == {
+        each["merchant_id"] for each in done(control.get("/keys"))["keys"]
+    }
+    assert 422 == control.get("/keys", params={"limit": 0}).status_code

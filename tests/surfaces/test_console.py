@@ -1,0 +1,317 @@
+"""What all pages of the console have in common: who may open them, what a form needs, where its links lead."""
+
+import re
+from urllib.parse import quote
+
+import httpx2
+import pytest
+
+from ..conftest import Serve
+from ..support.console import Console
+from ..support.live import NO_TLS, Live
+from ..support.make import Json, Maker
+from .conftest import Visit
+
+pytestmark = pytest.mark.check
+
+ADMIN = "an admin key of the tests"
+
+
+@pytest.fixture(scope="module")
+def guarded(serve: Serve) -> Live:
+    """A server whose controls need a key."""
+    return serve(admin_key=ADMIN, host="0.0.0.0")  # noqa: S104 - the test's server listens on loopback all the same
+
+
+def asked(guarded: Live, path: str) -> Json:
+    """What a control of the guarded server answers to its admin."""
+    answer = httpx2.get(guarded.url + path, headers={"X-Sandbox-Admin-Key": ADMIN}, verify=NO_TLS)
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found
+
+
+def test_pages_forbid_what_they_do_not_need(console: Console) -> None:
+    page = console.open("/console/requests")
+    headers = page.response.headers
+    assert 200 == page.status
+    policy = "default-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'"
+    assert policy == headers["content-security-policy"]
+    assert ("same-origin", "same-origin", "nosniff", "no-store") == (
+        headers["referrer-policy"], headers["cross-origin-resource-policy"], headers["x-content-type-options"],
+        headers["cache-control"],
+    )  # fmt: skip
+    assert not re.search(r"<script(?![^>]* src=)|style=|\son\w+=|javascript:", page.response.text)
+
+
+def test_every_link_of_a_page_leads_to_a_page_of_its_sandbox(console: Console, api: httpx2.Client) -> None:
+    api.get("/v2/orders")
+    page = console.open("/console/requests")
+    assert len(page.links) > 5
+    for link in set(page.links):
+        assert not link.startswith(("/", "http")), link
+        assert 200 == console.follow(page, link).status, link
+
+
+def test_what_a_page_asks_leaves_no_trace(
+    console: Console, control: httpx2.Client, api: httpx2.Client, live: Live
+) -> None:
+    """Neither in the journal nor in the terminal; and no fault rule or rate limit meets it."""
+    control.post("/faults", json={"then": {"status": 503}})
+    seen: list[str] = []
+
+    def listen(trace: object, warnings: object) -> None:
+        seen.append(str(vars(trace).get("path")))
+
+    live.app.server.listeners.append(listen)
+    try:
+        assert 200 == console.open("/console/requests").status
+    finally:
+        live.app.server.listeners.remove(listen)
+    assert "/console/requests" in seen
+    assert not [path for path in seen if path in ("/_sandbox/clock", "/_sandbox/requests", "/_sandbox/sandboxes")]
+    kept = control.get("/requests", params={"control": "true"}).json()["requests"]
+    assert ["/_sandbox/faults"] == [each["path"] for each in kept]
+
+
+def test_an_action_says_what_was_done_and_can_be_undone(
+    console: Console, control: httpx2.Client, api: httpx2.Client, make_order: Maker
+) -> None:
+    """By the journal: reloading the page says it again, and a made-up id says nothing."""
+    order = make_order()
+    request = control.get("/requests", params={"path": "/v2/orders*"}).json()["requests"][0]
+    page = console.open(f"/console/requests/{request['id']}")
+    done = console.send(page, "Rewind to before it")
+    assert "Rewind a sandbox : done." in done.text
+    assert 404 == api.get(f"/v2/orders/{order['id']}").status_code
+    undone = console.send(done, "Undo")
+    assert "Rewind a sandbox : done." in undone.text
+    assert 200 == api.get(f"/v2/orders/{order['id']}").status_code
+    assert "done." not in console.open("/console/requests?done=req_0123456789abcdef01234567").text
+
+
+@pytest.mark.parametrize("origin", ["", "null", "http://[", "http://127.0.0.1:1", "https://evil.example"])
+def test_a_form_of_another_origin_does_nothing(
+    console: Console, control: httpx2.Client, api: httpx2.Client, origin: str
+) -> None:
+    """Any other port of this machine is a stranger."""
+    api.get("/v2/orders")
+    page = console.open("/console/requests")
+    assert 403 == console.send(page, "Clear", origin=origin).status
+    assert 1 == control.get("/requests").json()["pagination"]["total"]
+
+
+def test_a_form_without_the_token_of_its_visitor_does_nothing(
+    console: Console, control: httpx2.Client, api: httpx2.Client, visit: Visit, live: Live
+) -> None:
+    api.get("/v2/orders")
+    page = console.open("/console/requests")
+    for token in ("", "0" * 64, visit(live.url).open("/console/requests").form("Clear").values["token"], "é"):
+        assert 403 == console.send(page, "Clear", token=token).status
+    assert 1 == control.get("/requests").json()["pagination"]["total"]
+    assert 200 == console.send(page, "Clear").status
+    assert 0 == control.get("/requests").json()["pagination"]["total"]
+
+
+def test_an_action_leads_to_pages_of_the_console_alone(console: Console, live: Live) -> None:
+    for to in (
+        "https://evil.example/",
+        "//evil.example/console/x",
+        "/docs",
+        "javascript:alert(1)",
+        "/console/\\..",
+        "",
+    ):
+        page = console.send(console.open("/console/requests"), "Clear", to=to)
+        assert page.url.startswith(f"{console.base}/console/requests?done=req_"), to
+
+
+def test_no_page_of_another_origin_may_read_the_console(live: Live) -> None:
+    for origin in ("http://localhost:3000", "https://evil.example"):
+        answer = httpx2.get(f"{live.url}/console/requests", headers={"Origin": origin}, verify=NO_TLS)
+        assert "access-control-allow-origin" not in answer.headers
+        headers = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+        preflight = httpx2.options(f"{live.url}/console/requests/clear", headers=headers, verify=NO_TLS)
+        assert "access-control-allow-origin" not in preflight.headers
+    headers = {"Sec-Fetch-Site": "same-site"}
+    assert 403 == httpx2.get(f"{live.url}/console/requests.har", headers=headers, verify=NO_TLS).status_code
+
+
+def test_a_page_takes_gets_and_forms(live: Live) -> None:
+    answer = httpx2.put(f"{live.url}/console/requests", verify=NO_TLS)
+    assert (405, "GET, HEAD, POST, OPTIONS") == (answer.status_code, answer.headers["allow"])
+    assert 204 == httpx2.options(f"{live.url}/console/requests", verify=NO_TLS).status_code
+    for path in ("/console/nothing", "/console/", "/console/requests/x/y/z", "/pay/"):
+        assert 404 == httpx2.get(live.url + path, verify=NO_TLS).status_code, path
+    assert 405 == httpx2.get(f"{live.url}/console/undo", verify=NO_TLS).status_code
+    moved = httpx2.get(f"{live.url}/console", verify=NO_TLS)
+    assert (307, "/console/requests") == (moved.status_code, moved.headers["location"])
+
+
+def test_a_sandbox_that_is_not_there_is_made_by_a_click(visit: Visit, live: Live, sandbox_name: str) -> None:
+    """And not by looking."""
+    console = visit(live.url, sandbox_name)
+    page = console.open("/console/requests")
+    assert 404 == page.status
+    assert f"There is no sandbox “{sandbox_name}” yet" in page.text
+    assert 404 == httpx2.get(f"{live.url}/_sandbox/sandboxes/{sandbox_name}", verify=NO_TLS).status_code
+    made = console.send(page, "Make it")
+    assert (200, f"{console.base}/console/requests") == (made.status, made.url)
+
+
+def test_the_head_makes_a_sandbox_and_leads_to_it(live: Live, console: Console, sandbox_name: str) -> None:
+    page = console.open("/console/requests")
+    assert f"../../../s/{sandbox_name}/console/requests" in page.links
+    try:
+        made = console.send(page, "Make", name=f"{sandbox_name}-Made")
+        assert f"{live.url}/s/{sandbox_name}-made/console/requests" == made.url
+        assert made.url == console.send(page, "Make", name=f"{sandbox_name}-made").url
+        assert 422 == console.send(page, "Make", name="no name!").status
+    finally:
+        live.forget(f"{sandbox_name}-made")
+
+
+# -- keys
+
+
+@pytest.fixture
+def stranger(visit: Visit, guarded: Live) -> Console:
+    """A browser that has given no key."""
+    return visit(guarded.url)
+
+
+def test_with_an_admin_key_every_page_asks_for_it_once(stranger: Console, guarded: Live) -> None:
+    page = stranger.open("/console/requests?status=4xx")
+    assert 403 == page.status
+    assert "This sandbox asks for a key" in page.text
+    assert 403 == stranger.send(page, "Open the console", key="wrong").status
+    opened = stranger.send(page, "Open the console", key=ADMIN)
+    assert (200, f"{guarded.url}/console/requests?status=4xx") == (opened.status, opened.url)
+    assert 200 == stranger.open("/console/requests").status
+    assert 200 == stranger.open("/console/requests.har").status
+    assert ADMIN not in opened.response.text
+    left = stranger.send(opened, "Leave")
+    assert 403 == left.status
+
+
+def test_the_cookie_is_the_servers_own_and_opens_no_control(stranger: Console, guarded: Live) -> None:
+    page = stranger.open("/console/requests")
+    before = stranger.http.cookies[f"stub_console_{guarded.port}"]
+    form = page.form("Open the console")
+    answer = stranger.http.post(
+        f"{guarded.url}/console/key", data=form.values | {"key": ADMIN}, headers={"Origin": guarded.url},
+        follow_redirects=False,
+    )  # fmt: skip
+    cookie = answer.headers["set-cookie"]
+    assert cookie.startswith(f"stub_console_{guarded.port}=")
+    assert {"HttpOnly", "Path=/", "SameSite=Strict"} == {part.strip() for part in cookie.split(";")[1:]}
+    assert before not in cookie
+    for path in ("/_sandbox/clock", "/_sandbox/credentials", "/_sandbox/stream"):
+        assert 403 == stranger.http.get(guarded.url + path).status_code
+
+
+def test_the_session_opens_the_stream_of_the_console(stranger: Console) -> None:
+    page = stranger.open("/console/requests")
+    with stranger.http.stream("GET", f"{stranger.base}/console/stream") as closed:
+        assert 403 == closed.status_code
+    stranger.send(page, "Open the console", key=ADMIN)
+    with stranger.http.stream("GET", f"{stranger.base}/console/stream") as stream:
+        assert (200, "text/event-stream") == (stream.status_code, stream.headers["content-type"])
+        assert next(stream.iter_text()).startswith("retry:")
+
+
+def test_over_https_the_cookie_is_sent_over_https_alone(visit: Visit, serve: Serve) -> None:
+    secure = serve(admin_key=ADMIN, base_url="https://sandbox.example.com")
+    page = visit(secure.url).open("/console/requests")
+    assert "Secure" in page.response.headers["set-cookie"]
+
+
+def test_a_control_key_opens_its_own_sandbox(visit: Visit, guarded: Live) -> None:
+    headers = {"X-Sandbox-Admin-Key": ADMIN}
+    for name in ("mine", "other"):
+        made = httpx2.post(f"{guarded.url}/_sandbox/sandboxes", json={"name": name}, headers=headers, verify=NO_TLS)
+        assert 201 == made.status_code
+    key = asked(guarded, "/s/mine/_sandbox/credentials")["control_key"]
+    console = visit(guarded.url, "mine")
+    opened = console.send(console.open("/console/requests"), "Open the console", key=key)
+    assert 200 == opened.status
+    (cookie,) = [each for each in console.http.cookies.jar if each.path == "/s/mine/"]
+    assert cookie.name == f"stub_console_{guarded.port}"
+    other = visit(guarded.url, "other")
+    page = other.open("/console/requests")
+    assert 403 == other.send(page, "Open the console", key=key).status
+    sent = {"Cookie": f"{cookie.name}={cookie.value}"}
+    assert 403 == httpx2.get(f"{guarded.url}/s/other/console/requests", headers=sent, verify=NO_TLS).status_code
+    assert 200 == httpx2.get(f"{guarded.url}/s/mine/console/requests", headers=sent, verify=NO_TLS).status_code
+
+
+def test_a_visitor_from_another_site_keeps_the_session(stranger: Console) -> None:
+    """Browsers keep the cookie back then: the page asks once more from its own site."""
+    page = stranger.open("/console/requests", **{"Sec-Fetch-Site": "cross-site"})
+    assert (200, ["Open the console"]) == (page.status, page.text.split(" console ", 1)[1:])
+    assert "set-cookie" not in page.response.headers
+    assert 'http-equiv="refresh"' in page.response.text
+
+
+# -- the finder
+
+
+def test_any_id_leads_to_its_page(console: Console, api: httpx2.Client, make_customer: Maker) -> None:
+    request = api.get("/v2/orders").headers["x-request-id"]
+    found = console.open(f"/console/find?q=+{request}+")
+    assert f"{console.base}/console/requests/{request}" == found.url
+    assert (
+        f"{console.base}/console/requests?contains=nothing+like+it"
+        == console.open("/console/find?q=nothing like it").url
+    )
+    assert f"{console.base}/console/requests" == console.open("/console/find?q=").url
+
+
+# -- no input is an error of the server
+
+
+ODD = (
+    "",
+    "x",
+    "é\U0001f984",
+    "../..",
+    "%00",
+    "a/b",
+    "a%2Fb",
+    "{{7*7}}",
+    "x" * 3_000,
+    "http://[",
+    "-1",
+    "1e999",
+    "\u202e",
+)
+
+
+def test_no_input_is_an_error_of_the_server(console: Console, control: httpx2.Client, live: Live) -> None:
+    """Whatever stands in a path, a query or a form."""
+    page = console.open("/console/requests")
+    token = page.form("Clear").values["token"]
+    paths = ["requests/{}", "data/{}", "data/orders/{}", "data/{}/new/{}", "data/orders/new/{}", "find?q={}"]
+    paths += ["requests?page={}", "requests?status={}", "requests?since={}", "requests?done={}", "data/orders?page={}"]
+    for path in paths:
+        for odd in ODD:
+            found = console.open("/console/" + path.replace("{}", odd))
+            assert found.status < 500, (path, odd, found.text)
+    forms = ["undo", "key", "leave", "sandboxes/new", "requests/x/send", "requests/x/nearest", "requests/x/rewind"]
+    forms += ["data/orders/x/act", "data/orders/x/edit", "data/customers/x/edit", "data/orders/new/createPixOrder"]
+    for path in forms:
+        for odd in (*ODD, "\ud800"):
+            values = dict.fromkeys(("to", "request", "key", "name", "operation", "value", "body"), odd) | {
+                "token": token
+            }
+            body = "&".join(f"{name}={quote(value, errors='replace')}" for name, value in values.items())
+            answer = console.http.post(
+                f"{console.base}/console/{path}", content=body, follow_redirects=False,
+                headers={"Origin": console.origin, "Content-Type": "application/x-www-form-urlencoded"},
+            )  # fmt: skip
+            assert answer.status_code < 500, (path, odd, answer.text)
+    for media, content in (("application/json", b"{"), ("multipart/form-data", b"x"), ("", b"\xff" * 1000)):
+        headers = {"Origin": console.origin, "Content-Type": media}
+        assert 403 == console.http.post(f"{console.base}/console/undo", content=content, headers=headers).status_code
+    odd_cookie = {b"Cookie": b"\xe9=\xff; stub_console_1=\x80"}
+    assert 200 == httpx2.get(f"{live.url}/console/requests", headers=odd_cookie, verify=NO_TLS).status_code
