@@ -11,6 +11,7 @@ from flask import request
 from ..contract.document import Document, Operation
 
 _PAGING = frozenset(("page", "limit"))
+_WHOLE = re.compile(r"[0-9]{1,15}").fullmatch
 
 
 class Field(NamedTuple):
@@ -54,3 +55,12 @@ def _label(name: str) -> str:
     """`operationId` -> `Operation id`, `created_since` -> `Created since`."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower()
     return words[:1].upper() + words[1:]
+
+
+def given(**texts: str) -> dict[str, Any]:
+    """What of a form was filled in, as members of a body: a whole number as such, any other text as it is.
+
+    What is no number where one is needed is refused by the control that gets it.
+    """
+    filled = {name: text.strip() for name, text in texts.items() if text.strip()}
+    return {name: int(text) if _WHOLE(text) else text for name, text in filled.items()}

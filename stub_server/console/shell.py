@@ -25,6 +25,7 @@ NAV = (
     ("clock", "Clock"),
     ("events", "Events"),
     ("webhooks", "Webhooks"),
+    ("inboxes", "Inboxes"),
     ("sandboxes", "Sandboxes"),
     ("faults", "Faults"),
     ("keys", "Keys"),
