@@ -55,11 +55,13 @@ def clock() -> str:
     timers = found["timers"]
     start = parse_iso(g.clock["now"])
     end = parse_iso(timers[-1]["due"]) if timers else start
+    jobs, deliveries = _moved() or ([], 0)
     return render_template(
         "console/clock.html",
         dots=_dots(timers, start, end),
         ticks=_ticks(start, end),
-        moved=_moved(),
+        moved=jobs,
+        delivered=deliveries,
         tomorrow=iso(start + DAY)[:16],
         **found,
     )
@@ -88,15 +90,18 @@ def resume_clock() -> Response:
     return act("POST", f"{CONTROL}/clock/resume")
 
 
-def _moved() -> list[Any]:
-    """The jobs that the move ran which led to this page, as the journal has its answer."""
+def _moved() -> tuple[list[dict[str, Any]], int] | None:
+    """What the move ran that led to this page, as the journal has its answer: jobs, and how many deliveries."""
     ident = request.args.get(DONE, "")
     asked = list(g.client.asked)
     kept = g.client.find(f"{CONTROL}/requests/{quote(ident, safe='')}") if ident else None
     g.client.asked = asked
     answer = kept["request"]["response"]["body"] if kept else None
     fired = answer.get("fired") if isinstance(answer, dict) else None
-    return fired if isinstance(fired, list) else []
+    if not fired:
+        return None
+    jobs = [each for each in fired if not each["job"].startswith("webhook.")]
+    return jobs, len(fired) - len(jobs)
 
 
 def _place(at: int, start: int, end: int) -> float:

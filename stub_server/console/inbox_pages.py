@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 from flask import Response, g, render_template, request
 
@@ -57,7 +57,7 @@ def one_inbox(name: str) -> str:
         "console/inbox.html",
         name=name,
         box=next((box for box in every if box["name"] == name), None),
-        hooks=[hook for hook in hooks if hook["url"].endswith(f"/_sandbox/inbox/{name}")],
+        hooks=[hook for hook in hooks if _leads_to(hook["url"], name)],
         filters=filters,
         problem=problem,
         is_filtered=any(field.value for field in filters),
@@ -86,6 +86,13 @@ def set_answer(name: str) -> Response:
 def clear_inbox(name: str) -> Response:
     """Empty an inbox."""
     return act("DELETE", _path(name))
+
+
+def _leads_to(url: str, name: str) -> bool:
+    """Whether an address is that of an inbox of this sandbox, with its prefix or chosen by default."""
+    prefixes = (request.script_root, request.script_root or "/s/default")
+    path = unquote(urlsplit(url).path).removeprefix(urlsplit(contracts().url).path)
+    return path in [f"{prefix}{_INBOX}/{name}" for prefix in prefixes]
 
 
 def _path(name: str) -> str:

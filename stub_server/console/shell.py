@@ -247,9 +247,16 @@ def _done() -> dict[str, Any] | None:
         "title": f"{found['method']} {found['path']}" if operation is None else operation.raw["summary"],
         "status": found["status"],
         "message": said.get("message") if is_refused and isinstance(said, dict) else None,
-        "undo": ident if found["step"] is not None else None,
+        "undo": ident if _has_changed(found) else None,
         "is_control": found["path"].startswith(CONTROL),
     }
+
+
+def _has_changed(found: dict[str, Any]) -> bool:
+    """Whether a request of the journal made a step; those of a clock call are several, which it names none of."""
+    if found["step"] is not None or found["status"] is None or found["status"] >= 400:
+        return found["step"] is not None
+    return bool(g.client.get(f"{CONTROL}/steps", {"cause": found["id"], "limit": 1})["steps"])
 
 
 @pages.post("/undo")

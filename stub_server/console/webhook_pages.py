@@ -16,6 +16,7 @@ from .shell import act, contracts, pages, show_done
 
 _LISTED = 25
 _WAIT = 5  # seconds that a page waits for deliveries
+_GRAVEST = ("failed", "unknown", "passed", "not_applicable")
 _WEBHOOKS = "/v2/webhooks"
 _LOGS = f"{_WEBHOOKS}/logs"
 
@@ -109,7 +110,8 @@ def certificate(ident: UUID, kept: str) -> str:
     report = body.get("certificate") if isinstance(body, dict) else None
     if report is None:
         abort(404, "The journal has no report under this id. Certify the receiver again.")
-    return render_template("console/certificate.html", ident=ident, report=report, at=found["at"])
+    rules = sorted(report["rules"], key=lambda rule: _GRAVEST.index(rule["result"]))
+    return render_template("console/certificate.html", ident=ident, report=report, rules=rules, at=found["at"])
 
 
 @pages.get("/webhooks/deliveries/<uuid:ident>")
@@ -147,6 +149,8 @@ def _with_key(method: str, path: str, body: Any) -> Response | str:
     reply = g.client.change(method, path, body)
     if reply.is_refused:
         return show_done(reply)
+    g.clock = g.client.get(f"{CONTROL}/clock")  # for the head
+    g.client.asked.clear()
     return render_template("console/webhook_key.html", webhook=reply.json["webhook"])
 
 
