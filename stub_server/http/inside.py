@@ -13,17 +13,19 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..calls.call import INTERNAL, Call
 from .connection import HungUp
 
-_SAFE = ("GET", "HEAD")
-
 
 class Question(NamedTuple):
-    """A request. `path` is the one in its sandbox, `headers` are by name in lower case."""
+    """A request. `path` is the one in its sandbox, `headers` are by name in lower case.
+
+    One that `is_internal` only reads, for a page: the journal does not keep it, and no limit or fault rule meets it.
+    """
 
     method: str
     path: str
     query: str = ""
     headers: Mapping[str, str] = {}
     body: bytes = b""
+    is_internal: bool = False
 
 
 class Reply(NamedTuple):
@@ -60,7 +62,7 @@ class InProcess:
         self._app = app
 
     async def ask(self, prefix: str, question: Question, peer: tuple[str, int] | None) -> Reply:
-        """The answer to a request to the sandbox of a prefix. What only reads leaves no trace in the journal."""
+        """The answer to a request to the sandbox of a prefix."""
         parts: list[bytes] = []
         head: list[Message] = []
 
@@ -104,7 +106,7 @@ def scope_of(prefix: str, question: Question, peer: tuple[str, int] | None) -> d
         "extensions": {},
         "state": {},
     }
-    return scope | {INTERNAL: True} if question.method in _SAFE else scope
+    return scope | {INTERNAL: True} if question.is_internal else scope
 
 
 class Relay:
