@@ -55,7 +55,7 @@ def clock() -> str:
     timers = found["timers"]
     start = parse_iso(g.clock["now"])
     end = parse_iso(timers[-1]["due"]) if timers else start
-    jobs, deliveries = _moved() or ([], 0)
+    jobs, deliveries = _moved() or (None, 0)
     return render_template(
         "console/clock.html",
         dots=_dots(timers, start, end),
@@ -98,7 +98,7 @@ def _moved() -> tuple[list[dict[str, Any]], int] | None:
     g.client.asked = asked
     answer = kept["request"]["response"]["body"] if kept else None
     fired = answer.get("fired") if isinstance(answer, dict) else None
-    if not fired:
+    if fired is None:
         return None
     jobs = [each for each in fired if not each["job"].startswith("webhook.")]
     return jobs, len(fired) - len(jobs)

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from ..support.browser import Page, browsing
-from ..support.live import Live
+from ..support.live import NO_TLS, Live
 from ..support.make import Json, Maker
 
 pytestmark = pytest.mark.check
@@ -34,6 +34,14 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make
     control.post(f"/orders/{order['id']}/pay")
     api.post("/v2/customers", json={"name": HOSTILE, "document": "1"})
     api.get(f"/v2/orders/{order['id']}", params={"x": HOSTILE})
+    inbox = str(control.base_url).rstrip("/") + "/inbox/shop"
+    httpx2.post(inbox, content=HOSTILE.encode(), headers={"webhook-id": "<b>"}, verify=NO_TLS)
+    hook = api.post("/v2/webhooks", json={"url": inbox, "events": ["*"], "name": HOSTILE[:100]}).json()["webhook"]["id"]
+    make_customer(name=HOSTILE)
+    moved = control.post("/clock/advance", json={"days": 2, "wait_seconds": 10})
+    message = control.get("/inbox/shop", params={"verified": "true"}).json()["messages"][0]
+    log = api.get("/v2/webhooks/logs", params={"event_id": message["event_id"], "webhookId": hook}).json()["logs"][0]
+    judged = control.post(f"/webhooks/{hook}/certify", timeout=60)
     kept = control.get("/requests").json()["requests"]
     return [
         "/console/requests",
@@ -46,6 +54,20 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make
         "/console/data/orders?code=NOTHING",
         f"/console/data/orders/{order['id']}",
         "/console/data/orders/new/createPixOrder",
+        "/console/clock",
+        f"/console/clock?done={moved.headers['x-request-id']}",
+        "/console/events",
+        f"/console/events/{message['event_id']}",
+        "/console/webhooks",
+        "/console/webhooks?event_id=nothing",
+        f"/console/webhooks/{message['webhookId']}",
+        f"/console/webhooks/deliveries/{log['id']}",
+        f"/console/webhooks/{message['webhookId']}/certificates/{judged.headers['x-request-id']}",
+        "/console/inboxes",
+        "/console/inboxes/shop",
+        f"/console/inboxes/shop/{message['number']}",
+        "/console/inboxes/shop/1",
+        "/console/inboxes/other",
     ] + [f"/console/requests/{each['id']}" for each in kept]
 
 
