@@ -83,7 +83,7 @@ if (parts.length) {
 
 showCopyButtons(document);
 for (const time of document.querySelectorAll("time[datetime]")) {
-  time.title = `${time.dateTime}\n${new Date(time.dateTime).toLocaleString()} on your clock`;
+  time.title = [time.title, `${new Date(time.dateTime).toLocaleString()} on your clock`].filter(Boolean).join("\n");
 }
 
 // The time of a clock that runs.
