@@ -93,9 +93,7 @@ def resume_clock() -> Response:
 def _moved() -> tuple[list[dict[str, Any]], int] | None:
     """What the move ran that led to this page, as the journal has its answer: jobs, and how many deliveries."""
     ident = request.args.get(DONE, "")
-    asked = list(g.client.asked)
     kept = g.client.find(f"{CONTROL}/requests/{quote(ident, safe='')}") if ident else None
-    g.client.asked = asked
     answer = kept["request"]["response"]["body"] if kept else None
     fired = answer.get("fired") if isinstance(answer, dict) else None
     if fired is None:

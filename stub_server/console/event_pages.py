@@ -10,7 +10,7 @@ from flask import Response, abort, g, render_template, request
 from ..calls.call import CONTROL
 from .client import Refused
 from .forms import fields, query
-from .shell import contracts, go, here, pages, show_done
+from .shell import change, contracts, go, here, pages, show_done
 
 _LISTED = 25
 _STEPS, _MOST_PAGES = 100, 3  # how many steps are looked through for the causes of a list
@@ -54,7 +54,7 @@ def raise_event() -> Response:
             body["overrides"] = orjson.loads(overrides)
         except orjson.JSONDecodeError:
             body["overrides"] = overrides  # refused by the control, which says what it is to be
-    reply = g.client.change("POST", f"{CONTROL}/events", body)
+    reply = change("POST", f"{CONTROL}/events", body)
     return show_done(reply, None if reply.is_refused else f"/console/events/{reply.json['event']['id']}")
 
 
@@ -94,7 +94,6 @@ def _causes(events: list[dict[str, Any]]) -> dict[str, Any]:
     """The causes of events by their ids, as far as the newest steps have raised them."""
     wanted, found = {event["id"] for event in events}, dict[str, Any]()
     oldest = min((event["timestamp"] for event in events), default="")
-    asked = list(g.client.asked)
     for page in range(1, _MOST_PAGES + 1):
         answer = g.client.get(f"{CONTROL}/steps", {"limit": _STEPS, "page": page})
         for step in answer["steps"]:
@@ -102,5 +101,4 @@ def _causes(events: list[dict[str, Any]]) -> dict[str, Any]:
         is_past = any(step["at"] < oldest for step in answer["steps"])
         if is_past or len(found) == len(wanted) or not answer["pagination"]["has_next"]:
             break
-    g.client.asked = asked
     return found

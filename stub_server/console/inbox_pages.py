@@ -49,10 +49,8 @@ def one_inbox(name: str) -> str:
         if refused.status != 422:
             raise
         problem = refused
-    asked = list(g.client.asked)
     every = g.client.get(_INBOX, {"limit": 100})["inboxes"]
     hooks = g.client.get("/v2/webhooks", {"limit": 100})["webhooks"]
-    g.client.asked = asked
     return render_template(
         "console/inbox.html",
         name=name,

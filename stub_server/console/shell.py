@@ -199,10 +199,15 @@ def act(method: str, path: str, body: Any = None, *, to: str | None = None) -> R
 
     `to` is a path of the console. Raises Refused where the visitor must give a key first.
     """
-    reply = g.client.change(method, path, body)
+    return show_done(change(method, path, body), to)
+
+
+def change(method: str, path: str, body: Any = None) -> Reply:
+    """The answer of a call that changes something. Raises Refused where the visitor must give a key first."""
+    reply: Reply = g.client.change(method, path, body)
     if reply.status == 403 and Refused(reply).code == "admin_key_required":
         raise Refused(reply)
-    return show_done(reply, to)
+    return reply
 
 
 def show_done(reply: Reply, to: str | None = None) -> Response:

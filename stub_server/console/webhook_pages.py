@@ -12,7 +12,7 @@ from flask import Response, abort, g, render_template, request
 from ..calls.call import CONTROL
 from .client import Refused
 from .forms import Field, fields, given, query
-from .shell import act, contracts, pages, show_done
+from .shell import act, change, contracts, pages, show_done
 
 _LISTED = 25
 _WAIT = 5  # seconds that a page waits for deliveries
@@ -71,7 +71,7 @@ def one_webhook(ident: UUID) -> str:
 @pages.post("/webhooks/<uuid:ident>/test")
 def send_test(ident: UUID) -> Response:
     """Send an event to this webhook alone."""
-    reply = g.client.change("POST", f"{_path(ident)}/test", given(event_type=request.form.get("event_type", "")))
+    reply = change("POST", f"{_path(ident)}/test", given(event_type=request.form.get("event_type", "")))
     return show_done(reply, None if reply.is_refused else f"/console/webhooks/deliveries/{reply.json['log']['id']}")
 
 
@@ -97,7 +97,7 @@ def delete_webhook(ident: UUID) -> Response:
 def certify_webhook(ident: UUID) -> Response:
     """Have the receiver judged; the journal keeps the report."""
     body = given(event_type=request.form.get("event_type", ""))
-    reply = g.client.change("POST", f"{CONTROL}/webhooks/{ident}/certify", body)
+    reply = change("POST", f"{CONTROL}/webhooks/{ident}/certify", body)
     report = f"/console/webhooks/{ident}/certificates/{reply.request_id}"
     return show_done(reply, None if reply.is_refused else report)
 
@@ -146,7 +146,7 @@ def _again(log: dict[str, Any]) -> str:
 
 def _with_key(method: str, path: str, body: Any) -> Response | str:
     """Have a key made, and show it: no other answer and no journal has it."""
-    reply = g.client.change(method, path, body)
+    reply = change(method, path, body)
     if reply.is_refused:
         return show_done(reply)
     g.clock = g.client.get(f"{CONTROL}/clock")  # for the head

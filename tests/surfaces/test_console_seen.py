@@ -120,3 +120,24 @@ def test_a_refusal_leads_to_the_request_that_works(
     finally:
         browser.scripts(run=True)
     assert 201 == control.get("/requests").json()["requests"][0]["status"]
+
+
+def test_events_deliveries_and_the_clock_are_followed(browser: Page, base: str, control: httpx2.Client) -> None:
+    """Each page shows what happens elsewhere, and the time of a clock that runs."""
+    control.post("/events", json={"type": "plan.updated"})
+    for path, part, shown in (
+        ("/console/events", "rows", "order.refunded"),
+        ("/console/webhooks", "rows", "order.refunded"),
+        ("/console/clock", "now", "20 Dec 2026"),
+    ):
+        browser.go(base + path)
+        browser.until("document.querySelector('.live.is-on') !== null")
+        if part == "now":
+            control.post("/clock/advance", json={"months": 1})
+        else:
+            control.post("/events", json={"type": "order.refunded"})
+        browser.until(f"document.getElementById('{part}').innerText.includes('{shown}')")
+    control.post("/clock/resume")
+    browser.until("document.querySelector('#now [data-tick]') !== null")
+    before = browser.look("document.querySelector('#now [data-tick]').textContent")
+    browser.until(f"document.querySelector('#now [data-tick]').textContent !== '{before}'")

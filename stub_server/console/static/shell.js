@@ -104,4 +104,4 @@ function tick() {
   }
 }
 
-if (document.querySelector("[data-tick]")) setInterval(tick, 1000);
+setInterval(tick, 1000);
