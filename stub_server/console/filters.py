@@ -143,6 +143,14 @@ def pretty(content: Any) -> str:
     return content if isinstance(content, str) else orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()
 
 
+def read_json(text: str) -> Any:
+    """The value of a text that is JSON, else the text."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+
+
 def coloured(text: str) -> Markup:
     """A piece of JSON with names, texts and numbers told apart."""
     found, at = Markup(""), 0
@@ -207,7 +215,7 @@ def _is_money(content: Any, name: str) -> bool:
 FILTERS = {
     each.__name__: each
     for each in (
-        money, clock_time, distance, when, ago, short, duration, value, cut, plain, pretty, coloured, lines, changes,
-        words,
+        money, clock_time, distance, when, ago, short, duration, value, cut, plain, pretty, read_json, coloured,
+        lines, changes, words,
     )
 }  # fmt: skip

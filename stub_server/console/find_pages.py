@@ -21,6 +21,8 @@ def find() -> Response:
         return go(here("/console/requests"))
     if re.fullmatch(r"req_[0-9a-f]{1,36}", text):
         return go(here(f"/console/requests/{text}"))
+    if re.fullmatch(r"evt_[0-9A-Za-z]{1,40}", text):
+        return go(here(f"/console/events/{text}"))
     if _UUID(text.lower()):
         for resource in _resources():
             if g.client.find(f"{CONTROL}/records/{resource}/{text.lower()}/history", {"limit": 1}) is not None:

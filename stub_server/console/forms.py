@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from ..contract.document import Document, Operation
 from .filters import words
 
 _PAGING = frozenset(("page", "limit"))
+_WHOLE = re.compile(r"[0-9]{1,15}").fullmatch
 
 
 class Field(NamedTuple):
@@ -48,3 +50,12 @@ def query(fields: list[Field], **further: Any) -> dict[str, Any]:
     """The query that a page asks with: its filters and the page."""
     page = request.args.get("page", "")
     return {field.name: field.value for field in fields} | {"page": page} | further
+
+
+def given(**texts: str) -> dict[str, Any]:
+    """What of a form was filled in, as members of a body: a whole number as such, any other text as it is.
+
+    What is no number where one is needed is refused by the control that gets it.
+    """
+    filled = {name: text.strip() for name, text in texts.items() if text.strip()}
+    return {name: int(text) if _WHOLE(text) else text for name, text in filled.items()}

@@ -25,6 +25,7 @@ NAV = (
     ("clock", "Clock"),
     ("events", "Events"),
     ("webhooks", "Webhooks"),
+    ("inboxes", "Inboxes"),
     ("sandboxes", "Sandboxes"),
     ("faults", "Faults"),
     ("keys", "Keys"),
@@ -208,10 +209,15 @@ def act(method: str, path: str, body: Any = None, *, to: str | None = None) -> R
 
     `to` is a path of the console. Raises Refused where the visitor must give a key first.
     """
-    reply = g.client.change(method, path, body)
+    return show_done(change(method, path, body), to)
+
+
+def change(method: str, path: str, body: Any = None) -> Reply:
+    """The answer of a call that changes something. Raises Refused where the visitor must give a key first."""
+    reply: Reply = g.client.change(method, path, body)
     if reply.status == 403 and Refused(reply).code == "admin_key_required":
         raise Refused(reply)
-    return show_done(reply, to)
+    return reply
 
 
 def show_done(reply: Reply, to: str | None = None) -> Response:
@@ -256,9 +262,16 @@ def _done() -> dict[str, Any] | None:
         "title": f"{found['method']} {found['path']}" if operation is None else operation.raw["summary"],
         "status": found["status"],
         "message": said.get("message") if is_refused and isinstance(said, dict) else None,
-        "undo": ident if found["step"] is not None else None,
+        "undo": ident if _has_changed(found) else None,
         "is_control": found["path"].startswith(CONTROL),
     }
+
+
+def _has_changed(found: dict[str, Any]) -> bool:
+    """Whether a request of the journal made a step; those of a clock call are several, which it names none of."""
+    if found["step"] is not None or found["status"] is None or found["status"] >= 400:
+        return found["step"] is not None
+    return bool(g.client.get(f"{CONTROL}/steps", {"cause": found["id"], "limit": 1})["steps"])
 
 
 @pages.post("/undo")

@@ -53,6 +53,10 @@ def measure(console: Console) -> list[str]:
             "orders": "/console/data/orders?status=paid",
             "orders by text": "/console/data/orders?search=silva",
             "one order": f"/console/data/orders/{order}",
+            "clock": "/console/clock",
+            "events": "/console/events",
+            "webhooks": "/console/webhooks",
+            "inboxes": "/console/inboxes",
         }
         shown = Table(title=f"Pages of a sandbox of {ORDERS:,} orders, ms, medians of {ROUNDS}")
         shown.add_column("page")

@@ -58,6 +58,11 @@ def test_steps_are_found_by_table_resource_cause_and_number(
     assert any(change["id"] == project["id"] for step in by_table for change in step["changes"])
     jobs = [step for step in every if step["cause"]["kind"] == "job"]
     assert jobs == found(cause="job")
+    event = done(control.get("/events", params={"type": "order.paid", "resource_id": order["id"]}))["events"][0]
+    assert [event] == done(control.get("/events", params={"id": event["id"]}))["events"]
+    assert ["payOrder"] == [step["cause"]["operation"] for step in found(event_id=event["id"])]
+    assert [] == found(event_id="evt_0")
+    assert [] == done(control.get("/events", params={"id": "evt_0"}))["events"]
     assert jobs
     assert 2 == len(found(cause="createCustomer"))
     newest = every[0]["cause"]["id"]

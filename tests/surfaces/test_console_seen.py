@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from ..support.browser import Page, browsing
-from ..support.live import Live
+from ..support.live import NO_TLS, Live
 from ..support.make import Json, Maker
 
 pytestmark = pytest.mark.check
@@ -34,6 +34,14 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make
     control.post(f"/orders/{order['id']}/pay")
     api.post("/v2/customers", json={"name": HOSTILE, "document": "1"})
     api.get(f"/v2/orders/{order['id']}", params={"x": HOSTILE})
+    inbox = str(control.base_url).rstrip("/") + "/inbox/shop"
+    httpx2.post(inbox, content=HOSTILE.encode(), headers={"webhook-id": "<b>"}, verify=NO_TLS)
+    hook = api.post("/v2/webhooks", json={"url": inbox, "events": ["*"], "name": HOSTILE[:100]}).json()["webhook"]["id"]
+    make_customer(name=HOSTILE)
+    moved = control.post("/clock/advance", json={"days": 2, "wait_seconds": 10})
+    message = control.get("/inbox/shop", params={"verified": "true"}).json()["messages"][0]
+    log = api.get("/v2/webhooks/logs", params={"event_id": message["event_id"], "webhookId": hook}).json()["logs"][0]
+    judged = control.post(f"/webhooks/{hook}/certify", timeout=60)
     kept = control.get("/requests").json()["requests"]
     return [
         "/console/requests",
@@ -46,6 +54,18 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make
         "/console/data/orders?code=NOTHING",
         f"/console/data/orders/{order['id']}",
         "/console/data/orders/new/createPixOrder",
+        "/console/clock",
+        f"/console/clock?done={moved.headers['x-request-id']}",
+        "/console/events",
+        f"/console/events/{message['event_id']}",
+        "/console/webhooks",
+        f"/console/webhooks/{message['webhookId']}",
+        f"/console/webhooks/deliveries/{log['id']}",
+        f"/console/webhooks/{message['webhookId']}/certificates/{judged.headers['x-request-id']}",
+        "/console/inboxes",
+        "/console/inboxes/shop",
+        f"/console/inboxes/shop/{message['number']}",
+        "/console/inboxes/shop/1",
     ] + [f"/console/requests/{each['id']}" for each in kept]
 
 
@@ -60,7 +80,9 @@ def test_every_page_is_for_everybody(browser: Page, base: str, paths: list[str],
         browser.look("document.querySelectorAll('details').forEach(each => { each.open = true; })")
         assert [] == browser.barriers(), path
         assert width >= browser.look("document.documentElement.scrollWidth"), path
-    assert {base.partition("/s/")[0]} == {"/".join(url.split("/")[:3]) for url in browser.requested()}
+    assert {base.partition("/s/")[0]} == {
+        "/".join(url.split("/")[:3]) for url in browser.requested() if not url.startswith("data:")
+    }
     assert [] == [each for each in browser.complaints() if "status of 4" not in each]
 
 
@@ -98,3 +120,24 @@ def test_a_refusal_leads_to_the_request_that_works(
     finally:
         browser.scripts(run=True)
     assert 201 == control.get("/requests").json()["requests"][0]["status"]
+
+
+def test_events_deliveries_and_the_clock_are_followed(browser: Page, base: str, control: httpx2.Client) -> None:
+    """Each page shows what happens elsewhere, and the time of a clock that runs."""
+    control.post("/events", json={"type": "plan.updated"})
+    for path, part, shown in (
+        ("/console/events", "rows", "order.refunded"),
+        ("/console/webhooks", "rows", "order.refunded"),
+        ("/console/clock", "now", "20 Dec 2026"),
+    ):
+        browser.go(base + path)
+        browser.until("document.querySelector('.live.is-on') !== null")
+        if part == "now":
+            control.post("/clock/advance", json={"months": 1})
+        else:
+            control.post("/events", json={"type": "order.refunded"})
+        browser.until(f"document.getElementById('{part}').innerText.includes('{shown}')")
+    control.post("/clock/resume")
+    browser.until("document.querySelector('#now [data-tick]') !== null")
+    before = browser.look("document.querySelector('#now [data-tick]').textContent")
+    browser.until(f"document.querySelector('#now [data-tick]').textContent !== '{before}'")

@@ -85,3 +85,23 @@ showCopyButtons(document);
 for (const time of document.querySelectorAll("time[datetime]")) {
   time.title = [time.title, `${new Date(time.dateTime).toLocaleString()} on your clock`].filter(Boolean).join("\n");
 }
+
+// The time of a clock that runs.
+const begun = new WeakMap();
+
+function tick() {
+  for (const time of document.querySelectorAll("[data-tick]")) {
+    if (!begun.has(time)) begun.set(time, Date.parse(time.dateTime) - performance.now());
+    const now = new Date(begun.get(time) + performance.now());
+    const [, day, month, year, clock] = now.toUTCString().split(" ");
+    const date = time.querySelector(".date");
+    if (date) {
+      date.textContent = `${Number(day)} ${month} ${year},`;
+      date.nextSibling.data = ` ${clock}`;
+    } else {
+      time.textContent = `${Number(day)} ${month} ${year}, ${clock}`;
+    }
+  }
+}
+
+setInterval(tick, 1000);

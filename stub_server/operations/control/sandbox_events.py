@@ -25,13 +25,12 @@ PAUSE = 0.05  # seconds between two looks
 
 async def list_events(call: Call, query: Body) -> Reply:
     """200 with a page of the event log."""
-    type_, subject = query.get("type"), query.get("resource_id")
+    asked = query.get("type"), query.get("resource_id"), query.get("id")
     log = call.sandbox.events
     page, limit = query["page"], query["limit"]
-    everything = type_ is None and subject is None
-    total = len(log) if everything else sum(1 for _ in log.newest(type_, subject))
+    total = len(log) if asked == (None, None, None) else sum(1 for _ in log.newest(*asked))
     first = (page - 1) * limit
-    chosen = [] if first >= total else list(islice(log.newest(type_, subject), first, first + limit))
+    chosen = [] if first >= total else list(islice(log.newest(*asked), first, first + limit))
     if sum([event.size for event in chosen]) <= TOLD_BYTES:
         told = [event.payload() for event in chosen]
     else:

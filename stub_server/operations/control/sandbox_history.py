@@ -21,13 +21,14 @@ def list_steps(call: Call, query: Body) -> Reply:
     log = call.sandbox.log
     page, limit, since = query["page"], query["limit"], query.get("since", 0)
     table, ident, cause = query.get("table"), query.get("resource_id"), query.get("cause")
+    event = query.get("event_id")
     newer = islice(reversed(log), max(0, min(len(log), log.number - since)))
     first = (page - 1) * limit
-    if table is None and ident is None and cause is None:
+    if table is None and ident is None and cause is None and event is None:
         total = max(0, min(len(log), log.number - since))
         chosen = list(islice(newer, first, first + limit)) if first < total else []
     else:
-        matching = [step for step in newer if _matches(step, table, ident and ident.lower(), cause)]
+        matching = [step for step in newer if _matches(step, table, ident and ident.lower(), cause, event)]
         total, chosen = len(matching), matching[first : first + limit]
     return reply.value({"steps": [shown_step(step) for step in chosen], "pagination": Page(page, limit, total).body()})
 
@@ -65,8 +66,10 @@ async def rewind_sandbox(call: Call, body: Body) -> Reply:
     return reply.value({"sandbox": shown(call, entry), "undone": undone})
 
 
-def _matches(step: Step, table: str | None, ident: str | None, cause: str | None) -> bool:
+def _matches(step: Step, table: str | None, ident: str | None, cause: str | None, event: str | None) -> bool:
     if cause is not None and cause not in step.cause:
+        return False
+    if event is not None and all(raised.id != event for raised in step.events):
         return False
     if table is None and ident is None:
         return True

@@ -1,0 +1,139 @@
+"""The clock: what is due, on a line of time, and moving forward to it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from flask import Response, g, render_template, request
+
+from ..calls.call import CONTROL
+from ..kernel.clock import DAY, HOUR, MINUTE, iso, parse_iso
+from .filters import clock_time
+from .forms import given
+from .shell import DONE, act, pages
+
+_LISTED = 25
+_WAIT = 5  # seconds that a page waits for deliveries on the way
+_UNITS = ("months", "days", "hours")
+_COLUMNS = 40  # places on the line in which dots are stacked
+_HIGHEST = 7  # dots on each other
+_TICKS = 7
+_SPANS = (
+    MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR,
+    DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 90 * DAY, 365 * DAY,
+)  # fmt: skip
+_MINUTE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}").fullmatch
+_SECOND = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,3})?").fullmatch
+"""An instant as browsers send the field of a form: with minutes, with seconds."""
+
+
+class Dot(NamedTuple):
+    """A job on the line: `x` is a percentage of its length, `y` the place in its stack. `more` are those above it."""
+
+    x: float
+    y: int
+    resource: str
+    title: str
+    more: int
+
+
+class Tick(NamedTuple):
+    """A time beside the line."""
+
+    x: float
+    label: str
+
+
+@pages.get("/clock")
+def clock() -> str:
+    """What is due next."""
+    g.clock = g.client.get(f"{CONTROL}/clock")
+    found = g.client.get(f"{CONTROL}/timers", {"limit": _LISTED, "page": request.args.get("page", "")})
+    timers = found["timers"]
+    start = parse_iso(g.clock["now"])
+    end = parse_iso(timers[-1]["due"]) if timers else start
+    jobs, deliveries = _moved() or (None, 0)
+    return render_template(
+        "console/clock.html",
+        dots=_dots(timers, start, end),
+        ticks=_ticks(start, end),
+        moved=jobs,
+        delivered=deliveries,
+        tomorrow=iso(start + DAY)[:16],
+        **found,
+    )
+
+
+@pages.post("/clock/advance")
+def advance_clock() -> Response:
+    """Move the clock forward, by so much or to an instant."""
+    form = request.form
+    body = given(**{name: form.get(name, "") for name in _UNITS})
+    until = form.get("until", "").strip()
+    if until:
+        body["to"] = f"{until}:00Z" if _MINUTE(until) else f"{until}Z" if _SECOND(until) else until
+    return act("POST", f"{CONTROL}/clock/advance", {**body, "wait_seconds": _WAIT})
+
+
+@pages.post("/clock/freeze")
+def freeze_clock() -> Response:
+    """Stop the clock."""
+    return act("POST", f"{CONTROL}/clock/freeze")
+
+
+@pages.post("/clock/resume")
+def resume_clock() -> Response:
+    """Have the clock run."""
+    return act("POST", f"{CONTROL}/clock/resume")
+
+
+def _moved() -> tuple[list[dict[str, Any]], int] | None:
+    """What the move ran that led to this page, as the journal has its answer: jobs, and how many deliveries."""
+    ident = request.args.get(DONE, "")
+    kept = g.client.find(f"{CONTROL}/requests/{quote(ident, safe='')}") if ident else None
+    answer = kept["request"]["response"]["body"] if kept else None
+    fired = answer.get("fired") if isinstance(answer, dict) else None
+    if fired is None:
+        return None
+    jobs = [each for each in fired if not each["job"].startswith("webhook.")]
+    return jobs, len(fired) - len(jobs)
+
+
+def _place(at: int, start: int, end: int) -> float:
+    """Where an instant is on the line, in percent."""
+    return 2 + 96 * max(0, at - start) / max(1, end - start)
+
+
+def _dots(timers: list[dict[str, Any]], start: int, end: int) -> list[Dot]:
+    """Jobs as dots, those about the same time on each other."""
+    places = [_place(parse_iso(timer["due"]), start, end) for timer in timers]
+    columns = [int(place * _COLUMNS / 100) for place in places]
+    foot: dict[int, float] = {}
+    whole, used, found = Counter(columns), Counter[int](), list[Dot]()
+    for timer, place, column in zip(timers, places, columns, strict=True):
+        level = used[column]
+        used[column] += 1
+        foot.setdefault(column, place)
+        if level < _HIGHEST:
+            title = f"{timer['job']}, {clock_time(timer['due'])}"
+            more = whole[column] - _HIGHEST if level == _HIGHEST - 1 else 0
+            found.append(Dot(foot[column], level, timer["resource"], title, more))
+    return found
+
+
+def _ticks(start: int, end: int) -> list[Tick]:
+    """Round times along the line."""
+    span = next((span for span in _SPANS if (end - start) / span <= _TICKS), end - start + 1)
+    first = -(-start // span) * span
+    ticks = [Tick(_place(at, start, end), _label(at, span)) for at in range(first, end + 1, span)]
+    return [tick for tick in ticks if 8 < tick.x < 92]
+
+
+def _label(at: int, span: int) -> str:
+    day, month, year, time = clock_time(iso(at)).replace(",", "").split(" ")
+    if span >= 90 * DAY:
+        return f"{month} {year}"
+    return time[:5] if span < DAY and at % DAY else f"{day} {month}"

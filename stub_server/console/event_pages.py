@@ -1,0 +1,104 @@
+"""Events: what happened with its cause, one event with its deliveries, and events that are raised by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from flask import Response, abort, g, render_template, request
+
+from ..calls.call import CONTROL
+from .client import Refused
+from .forms import fields, query
+from .shell import change, contracts, go, here, pages, show_done
+
+_LISTED = 25
+_STEPS, _MOST_PAGES = 100, 3  # how many steps are looked through for the causes of a list
+
+
+@pages.get("/events")
+def events() -> str:
+    """The events, newest first."""
+    control = contracts().control
+    filters = fields(control, control.operations["listEvents"], without=("id",))
+    problem: Refused | None = None
+    found: dict[str, Any] = {"events": [], "pagination": {"total_pages": 0}}
+    try:
+        found = g.client.get(f"{CONTROL}/events", query(filters, limit=_LISTED))
+    except Refused as refused:
+        if refused.status != 422:
+            raise
+        problem = refused
+    return render_template(
+        "console/events.html",
+        filters=filters,
+        problem=problem,
+        is_filtered=any(field.value for field in filters),
+        types=sorted(contracts().api.events),
+        causes=_causes(found["events"]),
+        subject_of=_subject,
+        **found,
+    )
+
+
+@pages.post("/events/raise")
+def raise_event() -> Response:
+    """Raise an event that nothing has caused."""
+    form = request.form
+    body: dict[str, Any] = {"type": form.get("type", "")}
+    if form.get("resource_id", "").strip():
+        body["resource_id"] = form["resource_id"].strip()
+    overrides = form.get("overrides", "").strip()
+    if overrides:
+        try:
+            body["overrides"] = orjson.loads(overrides)
+        except orjson.JSONDecodeError:
+            body["overrides"] = overrides  # refused by the control, which says what it is to be
+    reply = change("POST", f"{CONTROL}/events", body)
+    return show_done(reply, None if reply.is_refused else f"/console/events/{reply.json['event']['id']}")
+
+
+@pages.get("/events/<ident>")
+def one_event(ident: str) -> str | Response:
+    """One event: its payload, its cause, and who was told."""
+    ident = ident[:64]
+    found = g.client.get(f"{CONTROL}/events", {"id": ident})["events"]
+    logs = g.client.get("/v2/webhooks/logs", {"event_id": ident, "limit": 100})["logs"]
+    if not found and logs:  # the test of a webhook is no event, but is delivered
+        return go(here(f"/console/webhooks/deliveries/{logs[0]['id']}"))
+    if not found:
+        abort(404, "There is no such event, or it is no longer kept.")
+    steps = g.client.get(f"{CONTROL}/steps", {"event_id": ident})["steps"]
+    return render_template(
+        "console/event.html",
+        event=found[0],
+        step=steps[0] if steps else None,
+        subject=_subject(found[0]),
+        logs=logs,
+        description=contracts().api.events.get(found[0]["type"], {}).get("description", ""),
+    )
+
+
+def _subject(event: dict[str, Any]) -> tuple[str, str] | None:
+    """The kind and the id of the record that an event is about."""
+    key = contracts().api.events.get(event["type"], {}).get("payload_key", "")
+    told = event["data"].get(key)
+    if not isinstance(told, dict):
+        return None
+    if "webhookId" in told:
+        return "webhooks", str(told["webhookId"])
+    return (f"{key}s", str(told["id"])) if "id" in told else None
+
+
+def _causes(events: list[dict[str, Any]]) -> dict[str, Any]:
+    """The causes of events by their ids, as far as the newest steps have raised them."""
+    wanted, found = {event["id"] for event in events}, dict[str, Any]()
+    oldest = min((event["timestamp"] for event in events), default="")
+    for page in range(1, _MOST_PAGES + 1):
+        answer = g.client.get(f"{CONTROL}/steps", {"limit": _STEPS, "page": page})
+        for step in answer["steps"]:
+            found |= {event["id"]: step["cause"] for event in step["events"] if event["id"] in wanted}
+        is_past = any(step["at"] < oldest for step in answer["steps"])
+        if is_past or len(found) == len(wanted) or not answer["pagination"]["has_next"]:
+            break
+    return found

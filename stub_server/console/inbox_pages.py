@@ -1,0 +1,97 @@
+"""Inboxes: what webhooks delivered to addresses of this sandbox, and what they answer."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from flask import Response, g, render_template, request
+
+from ..calls.call import CONTROL
+from .client import Refused
+from .forms import fields, given, query
+from .shell import act, contracts, go, here, pages
+
+_LISTED = 25
+_INBOX = f"{CONTROL}/inbox"
+
+
+@pages.get("/inboxes")
+def inboxes() -> str:
+    """The inboxes, the one used last first."""
+    found = g.client.get(_INBOX, {"limit": 100, "page": request.args.get("page", "")})
+    return render_template("console/inboxes.html", **found)
+
+
+@pages.get("/inboxes/open")
+def open_inbox() -> Response:
+    """Lead to the inbox of a name, which need not be in use."""
+    name = request.args.get("name", "").strip()
+    return go(here(f"/console/inboxes/{name[:63]}" if name else "/console/inboxes"))
+
+
+@pages.post("/inboxes/clear")
+def clear_inboxes() -> Response:
+    """Empty every inbox."""
+    return act("DELETE", _INBOX, to="/console/inboxes")
+
+
+@pages.get("/inboxes/<name>")
+def one_inbox(name: str) -> str:
+    """One inbox: what arrived, and what it answers."""
+    control = contracts().control
+    filters = fields(control, control.operations["listInboxMessages"])
+    problem: Refused | None = None
+    found: dict[str, Any] = {"messages": [], "pagination": {"total_pages": 0}}
+    try:
+        found = g.client.get(_path(name), query(filters, limit=_LISTED))
+    except Refused as refused:
+        if refused.status != 422:
+            raise
+        problem = refused
+    every = g.client.get(_INBOX, {"limit": 100})["inboxes"]
+    hooks = g.client.get("/v2/webhooks", {"limit": 100})["webhooks"]
+    return render_template(
+        "console/inbox.html",
+        name=name,
+        box=next((box for box in every if box["name"] == name), None),
+        hooks=[hook for hook in hooks if _leads_to(hook["url"], name)],
+        filters=filters,
+        problem=problem,
+        is_filtered=any(field.value for field in filters),
+        **found,
+    )
+
+
+@pages.get("/inboxes/<name>/<int:number>")
+def message(name: str, number: int) -> str:
+    """One message, whole."""
+    return render_template("console/message.html", message=g.client.get(f"{_path(name)}/{number}")["message"])
+
+
+@pages.post("/inboxes/<name>/answer")
+def set_answer(name: str) -> Response:
+    """Say what an inbox answers from now on."""
+    form = request.form
+    body = given(**{member: form.get(member, "") for member in ("status", "delay_ms", "times")})
+    retry_after = form.get("retry_after", "").strip()
+    if retry_after:
+        body["headers"] = [{"name": "Retry-After", "value": retry_after}]
+    return act("PUT", f"{_path(name)}/answer", body)
+
+
+@pages.post("/inboxes/<name>/clear")
+def clear_inbox(name: str) -> Response:
+    """Empty an inbox."""
+    return act("DELETE", _path(name))
+
+
+def _leads_to(url: str, name: str) -> bool:
+    """Whether an address is that of an inbox of this sandbox, with its prefix or chosen by default."""
+    prefixes = (request.script_root, request.script_root or "/s/default")
+    path = unquote(urlsplit(url).path).removeprefix(urlsplit(contracts().url).path)
+    return path in [f"{prefix}{_INBOX}/{name}" for prefix in prefixes]
+
+
+def _path(name: str) -> str:
+    return f"{_INBOX}/{quote(name, safe='')}"

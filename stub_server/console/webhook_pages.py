@@ -1,0 +1,182 @@
+"""Webhooks: who is told of what, each delivery with its attempts and its signature, and the judgement of a receiver."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+from urllib.parse import quote
+from uuid import UUID
+
+from flask import Response, abort, g, render_template, request
+
+from ..calls.call import CONTROL
+from .client import Refused
+from .forms import Field, fields, given, query
+from .shell import act, change, contracts, pages, show_done
+
+_LISTED = 25
+_WAIT = 5  # seconds that a page waits for deliveries
+_GRAVEST = ("failed", "unknown", "passed", "not_applicable")
+_WEBHOOKS = "/v2/webhooks"
+_LOGS = f"{_WEBHOOKS}/logs"
+
+
+@pages.get("/webhooks")
+def webhooks() -> str:
+    """The webhooks, and the deliveries to all of them."""
+    found = g.client.get(_WEBHOOKS, {"limit": 100})["webhooks"]
+    return render_template(
+        "console/webhooks.html",
+        webhooks=found,
+        names={each["id"]: each["name"] for each in found},
+        patterns=_patterns(),
+        **_deliveries("listWebhookLogs", _LOGS),
+    )
+
+
+@pages.post("/webhooks/create")
+def create_webhook() -> Response | str:
+    """Create a webhook, and show its signing key this once."""
+    form = request.form
+    body = given(url=form.get("url", "")) | {"events": form.getlist("events") or ["*"]}
+    if form.get("name", "").strip():
+        body["name"] = form["name"].strip()
+    return _with_key("POST", _WEBHOOKS, body)
+
+
+@pages.post("/webhooks/drain")
+def drain_webhooks() -> Response:
+    """Wait until nothing is to be delivered."""
+    return act("POST", f"{CONTROL}/webhooks/drain", {"wait_seconds": _WAIT})
+
+
+@pages.post("/webhooks/resume")
+def resume_webhooks() -> Response:
+    """Send the deliveries that are held back."""
+    return act("POST", f"{CONTROL}/webhooks/resume")
+
+
+@pages.get("/webhooks/<uuid:ident>")
+def one_webhook(ident: UUID) -> str:
+    """One webhook and the deliveries to it."""
+    path = _path(ident)
+    return render_template(
+        "console/webhook.html",
+        webhook=g.client.get(path)["webhook"],
+        types=_types(),
+        **_deliveries("listLogsForWebhook", f"{path}/logs"),
+    )
+
+
+@pages.post("/webhooks/<uuid:ident>/test")
+def send_test(ident: UUID) -> Response:
+    """Send an event to this webhook alone."""
+    reply = change("POST", f"{_path(ident)}/test", given(event_type=request.form.get("event_type", "")))
+    return show_done(reply, None if reply.is_refused else f"/console/webhooks/deliveries/{reply.json['log']['id']}")
+
+
+@pages.post("/webhooks/<uuid:ident>/switch")
+def switch_webhook(ident: UUID) -> Response:
+    """Switch a webhook on or off."""
+    return act("PUT", _path(ident), {"is_active": request.form.get("is_active") == "true"})
+
+
+@pages.post("/webhooks/<uuid:ident>/rotate")
+def rotate_key(ident: UUID) -> Response | str:
+    """Make another signing key, and show it this once."""
+    return _with_key("POST", f"{_path(ident)}/regenerate-key", {})
+
+
+@pages.post("/webhooks/<uuid:ident>/delete")
+def delete_webhook(ident: UUID) -> Response:
+    """Delete a webhook; its deliveries stay."""
+    return act("DELETE", _path(ident), to="/console/webhooks")
+
+
+@pages.post("/webhooks/<uuid:ident>/certify")
+def certify_webhook(ident: UUID) -> Response:
+    """Have the receiver judged; the journal keeps the report."""
+    body = given(event_type=request.form.get("event_type", ""))
+    reply = change("POST", f"{CONTROL}/webhooks/{ident}/certify", body)
+    report = f"/console/webhooks/{ident}/certificates/{reply.request_id}"
+    return show_done(reply, None if reply.is_refused else report)
+
+
+@pages.get("/webhooks/<uuid:ident>/certificates/<kept>")
+def certificate(ident: UUID, kept: str) -> str:
+    """The report on a receiver, as the journal has it."""
+    found = g.client.get(f"{CONTROL}/requests/{quote(kept, safe='')}")["request"]
+    body = found["response"]["body"]
+    report = body.get("certificate") if isinstance(body, dict) else None
+    if report is None:
+        abort(404, "The journal has no report under this id. Certify the receiver again.")
+    rules = sorted(report["rules"], key=lambda rule: _GRAVEST.index(rule["result"]))
+    return render_template("console/certificate.html", ident=ident, report=report, rules=rules, at=found["at"])
+
+
+@pages.get("/webhooks/deliveries/<uuid:ident>")
+def delivery(ident: UUID) -> str:
+    """One delivery: its attempts, both sides, and the signature taken apart."""
+    log = g.client.get(f"{_LOGS}/{ident}")["log"]
+    return render_template(
+        "console/delivery.html",
+        log=log,
+        webhook=g.client.find(_path(log["webhookId"])),
+        again=_again(log),
+    )
+
+
+@pages.post("/webhooks/deliveries/<uuid:ident>/retry")
+def retry_delivery(ident: UUID) -> Response:
+    """Send a delivery again."""
+    return act("POST", f"{_LOGS}/{ident}/retry")
+
+
+def _path(ident: UUID | str) -> str:
+    return f"{_WEBHOOKS}/{ident}"
+
+
+def _again(log: dict[str, Any]) -> str:
+    """The command that sends the bytes of a delivery to a receiver on this machine."""
+    names = ("content-type", "webhook-id", "webhook-timestamp", "webhook-signature")
+    told = {name: log["request_headers"].get(name, "") for name in names}
+    lines = ["curl -i http://127.0.0.1:3000/webhooks", *(f"-H {shlex.quote(f'{n}: {v}')}" for n, v in told.items())]
+    return " \\\n  ".join([*lines, f"--data-raw {shlex.quote(log['request_body'])}"])
+
+
+def _with_key(method: str, path: str, body: Any) -> Response | str:
+    """Have a key made, and show it: no other answer and no journal has it."""
+    reply = change(method, path, body)
+    if reply.is_refused:
+        return show_done(reply)
+    g.clock = g.client.get(f"{CONTROL}/clock")  # for the head
+    g.client.asked.clear()
+    return render_template("console/webhook_key.html", webhook=reply.json["webhook"])
+
+
+def _types() -> list[str]:
+    return sorted(contracts().api.events)
+
+
+def _patterns() -> list[str]:
+    """What a webhook can listen to, as the contract lists it."""
+    found: list[str] = contracts().api.raw["components"]["schemas"]["EventPattern"]["enum"]
+    return found
+
+
+def _deliveries(operation: str, path: str) -> dict[str, Any]:
+    """A page of deliveries with its filters."""
+    api = contracts().api
+    filters: list[Field] = fields(
+        api, api.operations[operation], first=("status", "event_type", "event_id"), without=("sort",)
+    )
+    problem: Refused | None = None
+    found: dict[str, Any] = {"logs": [], "pagination": {"total_pages": 0}}
+    try:
+        found = g.client.get(path, query(filters, limit=_LISTED))
+    except Refused as refused:
+        if refused.status != 422:
+            raise
+        problem = refused
+    is_filtered = any(field.value for field in filters)
+    return {"filters": filters, "problem": problem, "is_filtered": is_filtered, **found}
