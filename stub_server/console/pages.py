@@ -7,7 +7,7 @@ request ends, its view waits no longer.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -42,6 +42,10 @@ _USUAL = (DOCS, f"{DOCS}/", "/swagger", "/redoc")
 _THREADS = 4  # views at a time: one that waits for a control keeps no other from being shown
 _RELAYED = {f"/console/{name}": f"{CONTROL}/{name}" for name in ("stream", "requests.har")}
 """What is sent as the control sends it, to those who have a session."""
+PAY = "/pay/"
+"""What the addresses of the pages of payers begin with."""
+MOVES = ("pay", "expire", "fail")
+"""What a payer may have become of an order: the names of the controls."""
 T = TypeVar("T")
 
 
@@ -102,14 +106,16 @@ class Console:
         scope = {
             "type": "http", "http_version": "1.1", "method": call.method, "scheme": "http", "path": call.path,
             "query_string": call.query_string, "root_path": call.prefix, "headers": call.headers.items(),
+            "client": call.client,
         }  # fmt: skip
         # a2wsgi declares ASGI's types again.
         environ = cast(Any, build_environ(cast(Any, {**scope, **further}), cast(Any, BytesIO(call.body_bytes))))
         environ["CONTENT_LENGTH"] = str(len(call.body_bytes))
+        permitted = _for_payers(call.path) if call.path.startswith(PAY) else ()
         loop, asked = asyncio.get_running_loop(), list[Future[Reply]]()
 
         def ask(question: Question, prefix: str | None = None) -> Reply:
-            asking = self._inside.ask(call.prefix if prefix is None else prefix, question, call.client)
+            asking = self._inside.ask(call.prefix if prefix is None else prefix, question, call.client, permitted)
             answer = asyncio.run_coroutine_threadsafe(asking, loop)
             asked.append(answer)
             return answer.result()
@@ -144,6 +150,12 @@ class Console:
             return World(name, url, shown, has_admin_key)
         told = credentials_of(call, call.sandbox, call.prefix)
         return World(name, url, shown, has_admin_key, told["jwt"], told["private_key"])
+
+
+def _for_payers(path: str) -> Collection[tuple[str, str]]:
+    """What the page of an order may ask of the control surface, whoever reads it: about this order alone."""
+    order = f"{CONTROL}/orders/{path[len(PAY) :].partition('/')[0]}"
+    return {("GET", f"{CONTROL}/clock"), ("GET", order), *(("POST", f"{order}/{move}") for move in MOVES)}
 
 
 def _answer(app: WSGIApplication, environ: Any) -> Answer:

@@ -106,7 +106,7 @@ def begin() -> Any:
     """Know the visitor; refuse strange forms; load what the head shows."""
     _know_visitor()
     if request.method == "POST":
-        _check_form(contracts().sessions)
+        check_form(g.visitor.ident)
         return None
     if g.visitor.is_new and request.headers.get("Sec-Fetch-Site") == "cross-site":
         # The browser keeps the cookie back when a page of another site leads here. It sends it when this one does.
@@ -124,12 +124,12 @@ def _know_visitor() -> None:
     g.client = Client(request.environ[ASK], host, g.visitor.keys)
 
 
-def _check_form(sessions: Sessions) -> None:
-    """Raises Stranger."""
+def check_form(ident: str) -> None:
+    """Whether a page of this server made the form for the visitor of this id. Raises Stranger."""
     origin = urlsplit(request.headers.get("Origin", ""))
     if origin.scheme not in ("http", "https") or origin.netloc != request.headers.get("Host"):
         raise Stranger("This form was not sent by a page of this server, so nothing was done.")
-    if not sessions.knows(g.visitor.ident, request.form.get("token", "")):
+    if not contracts().sessions.knows(ident, request.form.get("token", "")):
         raise Stranger("This form is older than the server or your session. Reload the page and send it again.")
 
 
