@@ -58,9 +58,9 @@ class Client:
 
     def get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
         """What a control or an operation of the API answers. Raises Refused."""
-        question = Question("GET", path, urlencode({k: v for k, v in (query or {}).items() if v not in (None, "")}))
-        self.asked.append(question)
-        return self._answered(question)
+        told = urlencode({name: value for name, value in (query or {}).items() if value not in (None, "")})
+        self.asked.append(Question("GET", path, told, is_internal=True))
+        return self._answered(self.asked[-1])
 
     def find(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
         """The same, None for what there is not. Raises Refused."""
@@ -89,13 +89,13 @@ class Client:
     def credentials(self) -> dict[str, Any]:
         """The credentials of the sandbox. Raises Refused."""
         if self._credentials is None:
-            self._credentials = self._answered(Question("GET", f"{CONTROL}/credentials"))
+            self._credentials = self._answered(Question("GET", f"{CONTROL}/credentials", is_internal=True))
         return self._credentials
 
     def curl(self, question: Question, base_url: str) -> str:
         """A call as a command to paste."""
         is_control = question.path.startswith(CONTROL)
-        headers = {} if is_control else {"authorization": f"Bearer {self.credentials['private_key']}"}
+        headers = {} if is_control else {"authorization": f"Bearer {self.credentials['jwt']}"}
         has_key = bool(self._keys)
         told = command("GET", question.path, question.query, headers, b"", base_url, has_admin_key=has_key)
         return (told or "").replace(" -g --path-as-is -X GET", "")

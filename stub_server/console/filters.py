@@ -21,11 +21,15 @@ _ID = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(req|evt|msg|flt)_[0-9A-Za-z]+"
 ).fullmatch
 _MONEY = re.compile(r"(amount|price|total|revenue|mrr|fee)", re.IGNORECASE)
+_SHORTHAND = re.compile(r"\b(api|url|id)\b", re.IGNORECASE)
 _NO_MONEY = re.compile(r"(count|quantity|_id|totalItems)", re.IGNORECASE)
 NOTHING = "\N{EN DASH}"
 _NOTHING = Markup('<span class="quiet">\N{EN DASH}</span>')
 MOST_LINES = 3_000  # of JSON that is compared line by line
 _TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(:?)|\b(true|false|null)\b|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)')
+
+
+_STAMPS = ("updatedAt", "updated_at")
 
 
 class Line(NamedTuple):
@@ -108,7 +112,7 @@ def value(content: Any, name: str = "") -> Markup | str:
     if isinstance(content, bool):
         return "yes" if content else "no"
     if isinstance(content, int | float):
-        return money(content) if _MONEY.search(name) and not _NO_MONEY.search(name) else f"{content:,}"
+        return money(content) if _is_money(content, name) else f"{content:,}"
     if isinstance(content, str):
         if _INSTANT(content):
             return when(content)
@@ -126,6 +130,12 @@ def cut(text: str, most: int = 80) -> str:
 def plain(content: Any) -> str:
     """JSON in one line."""
     return orjson.dumps(content).decode()
+
+
+def words(name: str) -> str:
+    """`totalAmount` -> `Total amount`, `next_billing_at` -> `Next billing at`."""
+    found = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower()
+    return _SHORTHAND.sub(lambda match: match[0].upper(), found[:1].upper() + found[1:])
 
 
 def pretty(content: Any) -> str:
@@ -164,8 +174,8 @@ def lines(content: Any, before: Any = None) -> list[Line]:
 
 
 def changes(before: Any, after: Any) -> list[Change]:
-    """The members in which two versions of a record differ."""
-    return list(_changes("", before, after))
+    """The members in which two versions of a record differ, but for the one that changes with every version."""
+    return [each for each in _changes("", before, after) if each.path not in _STAMPS]
 
 
 def _changes(path: str, before: Any, after: Any) -> Iterator[Change]:
@@ -178,16 +188,26 @@ def _changes(path: str, before: Any, after: Any) -> Iterator[Change]:
         for place, (one, other) in enumerate(zip_longest(before, after)):
             yield from _changes(f"{path}[{place}]", one, other)
     else:
-        yield Change(path, _told(before), _told(after))
+        yield Change(path, _told(before, path), _told(after, path))
 
 
-def _told(content: Any) -> str | None:
-    return None if content is None else content if isinstance(content, str) else plain(content)
+def _told(content: Any, path: str) -> str | None:
+    if content is None:
+        return None
+    if isinstance(content, str):
+        return clock_time(content)
+    return money(content) if _is_money(content, path.rpartition(".")[2]) else plain(content)
+
+
+def _is_money(content: Any, name: str) -> bool:
+    is_number = isinstance(content, int | float) and not isinstance(content, bool)
+    return is_number and bool(_MONEY.search(name)) and not _NO_MONEY.search(name)
 
 
 FILTERS = {
     each.__name__: each
     for each in (
         money, clock_time, distance, when, ago, short, duration, value, cut, plain, pretty, coloured, lines, changes,
+        words,
     )
 }  # fmt: skip

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from flask import request
 
 from ..contract.document import Document, Operation
+from .filters import words
 
 _PAGING = frozenset(("page", "limit"))
 
@@ -40,7 +40,7 @@ def fields(
             options = ["true", "false"]
         value = request.args.get(parameter.name, "")
         help_ = described[parameter.name].get("description", "")
-        found.append(Field(parameter.name, _label(parameter.name), kind, options, value, help_))
+        found.append(Field(parameter.name, words(parameter.name), kind, options, value, help_))
     return sorted(found, key=lambda field: first.index(field.name) if field.name in first else len(first))
 
 
@@ -48,9 +48,3 @@ def query(fields: list[Field], **further: Any) -> dict[str, Any]:
     """The query that a page asks with: its filters and the page."""
     page = request.args.get("page", "")
     return {field.name: field.value for field in fields} | {"page": page} | further
-
-
-def _label(name: str) -> str:
-    """`operationId` -> `Operation id`, `created_since` -> `Created since`."""
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower()
-    return words[:1].upper() + words[1:]

@@ -39,7 +39,7 @@ WORLD = "stub_server.world"
 """Where the scope of a page of an operation has its World."""
 _USUAL = (DOCS, f"{DOCS}/", "/swagger", "/redoc")
 """Where documentation is looked for that the front page has here."""
-_THREADS = 4  # views at a time: one that waits for a control keeps no other from being shown
+_THREADS = 4  # views at a time, and as many actions, which may wait: a page is shown all the same
 _RELAYED = {f"/console/{name}": f"{CONTROL}/{name}" for name in ("stream", "requests.har")}
 """What is sent as the control sends it, to those who have a session."""
 PAY = "/pay/"
@@ -92,14 +92,14 @@ class Console:
         self._make, self._contracts, self._stack, self._sessions = make, contracts, app, sessions
         self._inside = InProcess(app)
         self._app: WSGIApplication | None = None
-        self._threads = Threads()
+        self._showing, self._acting = Threads(), Threads()
 
     async def answer(self, call: Call) -> Answer:
         """What the application answers."""
         if call.path in _RELAYED and call.method == "GET":
             return self._relay(call)
         if self._app is None:
-            made = await self._threads.run(self._make)  # importing Flask takes time; others are served meanwhile
+            made = await self._showing.run(self._make)  # importing Flask takes time; others are served meanwhile
             self._app = self._app or made  # two first requests may have come at once
         file = self._contracts.get(call.path.removeprefix(f"{DOCS}/"))
         further = {} if file is None else {WORLD: self._world(call, (await file.served(call)).body)}
@@ -123,7 +123,8 @@ class Console:
         environ[ASK] = ask
         try:
             with call.server.waiting.of(call):
-                return await self._threads.run(partial(copy_context().run, _answer, self._app, environ))
+                threads = self._acting if call.method == "POST" else self._showing
+                return await threads.run(partial(copy_context().run, _answer, self._app, environ))
         finally:
             for each in asked:
                 each.cancel()
@@ -136,7 +137,8 @@ class Console:
         headers = {name: value for name, value in told.items() if value}
         cookies = call.headers.get(b"cookie", b"").decode("latin-1")
         headers |= self._sessions.visitor(cookies, told["host"]).keys
-        question = Question("GET", _RELAYED[call.path], call.query_string.decode("latin-1"), headers)
+        query = call.query_string.decode("latin-1")
+        question = Question("GET", _RELAYED[call.path], query, headers, is_internal=True)
         call.passage = Relay(call, self._stack(), question)
         return 200, [], (b"",), b""
 

@@ -48,7 +48,8 @@ class Sessions:
 
     def visitor(self, cookies: str, host: str) -> Visitor:
         """The visitor with these cookies. Paths have cookies of their own: of several ids one with a session counts."""
-        found = [each for each in parse_cookie(cookies).getlist(cookie_name(host)) if 0 < len(each) <= _LONGEST]
+        sent = parse_cookie(cookies.encode("ascii", "ignore").decode())  # it raises for other letters
+        found = [each for each in sent.getlist(cookie_name(host)) if 0 < len(each) <= _LONGEST]
         with self._lock:
             for ident in found:
                 session = self._kept.get(ident)

@@ -326,4 +326,6 @@ def failed(error: HTTPException) -> tuple[str, int]:
     """A path or a form that is none of the console."""
     if "visitor" not in g:
         _know_visitor()
+    if error.code == 404:
+        error.description = "There is no such page."
     return render_template("console/failed.html", error=error), error.code or 500

@@ -13,17 +13,19 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..calls.call import INTERNAL, PERMITTED, Call
 from .connection import HungUp
 
-_SAFE = ("GET", "HEAD")
-
 
 class Question(NamedTuple):
-    """A request. `path` is the one in its sandbox, `headers` are by name in lower case."""
+    """A request. `path` is the one in its sandbox, `headers` are by name in lower case.
+
+    One that `is_internal` only reads, for a page: the journal does not keep it, and no limit or fault rule meets it.
+    """
 
     method: str
     path: str
     query: str = ""
     headers: Mapping[str, str] = {}
     body: bytes = b""
+    is_internal: bool = False
 
 
 class Reply(NamedTuple):
@@ -66,7 +68,7 @@ class InProcess:
         peer: tuple[str, int] | None,
         permitted: Collection[tuple[str, str]] = (),
     ) -> Reply:
-        """The answer to a request to the sandbox of a prefix. What only reads leaves no trace in the journal.
+        """The answer to a request to the sandbox of a prefix.
 
         `permitted` are methods and paths of the control surface that need no key.
         """
@@ -113,7 +115,7 @@ def scope_of(prefix: str, question: Question, peer: tuple[str, int] | None) -> d
         "extensions": {},
         "state": {},
     }
-    return scope | {INTERNAL: True} if question.method in _SAFE else scope
+    return scope | {INTERNAL: True} if question.is_internal else scope
 
 
 class Relay:

@@ -14,6 +14,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from . import console as pages
 from . import controls as going_back
 from . import sizes as by_size
 from . import store
@@ -84,8 +85,11 @@ def measure(target: Target, shot: Shot, seconds: float, core: int) -> Sample:
 @click.option("--sizes", is_flag=True, help="Only what size costs, not the servers.")
 @click.option("--webhooks", is_flag=True, help="Only deliveries: how fast they are, and what they cost the others.")
 @click.option("--controls", is_flag=True, help="Only going back in time, and what a store costs.")
+@click.option("--console", "seen", is_flag=True, help="Only what the pages of the console cost beside their calls.")
 @click.option("--million", is_flag=True, help="Go on to a million orders: some minutes and 6 GiB of memory.")
-def main(rounds: int, seconds: float, check: bool, sizes: bool, webhooks: bool, controls: bool, million: bool) -> None:
+def main(
+    rounds: int, seconds: float, check: bool, sizes: bool, webhooks: bool, controls: bool, seen: bool, million: bool
+) -> None:
     """Measure GET, list, PUT and POST on four servers, one core for the server and another for the load.
 
     Then what the number of orders costs: seeding, memory and every kind of read.
@@ -94,6 +98,8 @@ def main(rounds: int, seconds: float, check: bool, sizes: bool, webhooks: bool, 
     console.width = max(console.width, 100)  # a narrow terminal would cut the figures
     if webhooks:
         missed = deliveries.measure(console, cores(), seconds)
+    elif seen:
+        missed = pages.measure(console)
     elif controls:
         missed = going_back.measure(console, cores()) + store.measure(console, cores())
     else:

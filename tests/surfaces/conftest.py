@@ -1,10 +1,14 @@
 """One sandbox for all the tests here that change nothing, or nothing that another test would see."""
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+
 import httpx2
 import pytest
 
+from ..support.console import Console
 from ..support.live import NO_TLS, Live
-from ..support.make import make_customer
+from ..support.make import Json, make_customer
 from ..support.shared import Shared
 from ..support.wire import Door
 
@@ -30,3 +34,19 @@ def customer_id(door: Door) -> str:
     with httpx2.Client(base_url=f"http://127.0.0.1:{door.port}{door.prefix}", headers=headers, verify=NO_TLS) as client:
         made: str = make_customer(client)["id"]
         return made
+
+
+Visit = Callable[..., Console]
+
+
+@pytest.fixture
+def visit() -> Iterator[Visit]:
+    """`visit(url, sandbox)`: a browser of the test's own."""
+    with ExitStack() as stack:
+        yield lambda *place: stack.enter_context(closing(Console(*place)))
+
+
+@pytest.fixture
+def console(visit: Visit, live: Live, sandbox_name: str, credentials: Json) -> Console:
+    """A browser in the test's sandbox."""
+    return visit(live.url, sandbox_name)

@@ -1,8 +1,7 @@
 """What all pages of the console have in common: who may open them, what a form needs, where its links lead."""
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -11,24 +10,9 @@ from ..conftest import Serve
 from ..support.console import Console
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, Maker
+from .conftest import Visit
 
 ADMIN = "an admin key of the tests"
-
-
-Visit = Callable[..., Console]
-
-
-@pytest.fixture
-def visit() -> Iterator[Visit]:
-    """`visit(url, sandbox)`: a browser of the test's own."""
-    with ExitStack() as stack:
-        yield lambda *place: stack.enter_context(closing(Console(*place)))
-
-
-@pytest.fixture
-def console(visit: Visit, live: Live, sandbox_name: str, credentials: Json) -> Console:
-    """A browser in the test's sandbox."""
-    return visit(live.url, sandbox_name)
 
 
 @pytest.fixture(scope="module")
@@ -224,6 +208,12 @@ def test_the_cookie_is_the_servers_own_and_opens_no_control(stranger: Console, g
         assert 403 == stranger.http.get(guarded.url + path).status_code
 
 
+def test_over_https_the_cookie_is_sent_over_https_alone(visit: Visit, serve: Serve) -> None:
+    secure = serve(admin_key=ADMIN, base_url="https://sandbox.example.com")
+    page = visit(secure.url).open("/console/requests")
+    assert "Secure" in page.response.headers["set-cookie"]
+
+
 def test_a_control_key_opens_its_own_sandbox(visit: Visit, guarded: Live) -> None:
     headers = {"X-Sandbox-Admin-Key": ADMIN}
     for name in ("mine", "other"):
@@ -263,3 +253,39 @@ def test_any_id_leads_to_its_page(console: Console, api: httpx2.Client, make_cus
         == console.open("/console/find?q=nothing like it").url
     )
     assert f"{console.base}/console/requests" == console.open("/console/find?q=").url
+
+
+# -- no input is an error of the server
+
+
+ODD = ("", "x", "é\U0001f984", "../..", "%00", "a/b", "a%2Fb", "{{7*7}}", "x" * 3_000, "-1", "1e999", "\u202e")
+
+
+def test_no_input_is_an_error_of_the_server(console: Console, control: httpx2.Client, live: Live) -> None:
+    """Whatever stands in a path, a query or a form."""
+    page = console.open("/console/requests")
+    token = page.form("Clear").values["token"]
+    paths = ["requests/{}", "data/{}", "data/orders/{}", "data/{}/new/{}", "data/orders/new/{}", "find?q={}"]
+    paths += ["requests?page={}", "requests?status={}", "requests?since={}", "requests?done={}", "data/orders?page={}"]
+    for path in paths:
+        for odd in ODD:
+            found = console.open("/console/" + path.replace("{}", odd))
+            assert found.status < 500, (path, odd, found.text)
+    forms = ["undo", "key", "leave", "sandboxes/new", "requests/x/send", "requests/x/nearest", "requests/x/rewind"]
+    forms += ["data/orders/x/act", "data/orders/x/edit", "data/customers/x/edit", "data/orders/new/createPixOrder"]
+    for path in forms:
+        for odd in (*ODD, "\ud800"):
+            values = dict.fromkeys(("to", "request", "key", "name", "operation", "value", "body"), odd) | {
+                "token": token
+            }
+            body = "&".join(f"{name}={quote(value, errors='replace')}" for name, value in values.items())
+            answer = console.http.post(
+                f"{console.base}/console/{path}", content=body, follow_redirects=False,
+                headers={"Origin": console.origin, "Content-Type": "application/x-www-form-urlencoded"},
+            )  # fmt: skip
+            assert answer.status_code < 500, (path, odd, answer.text)
+    for media, content in (("application/json", b"{"), ("multipart/form-data", b"x"), ("", b"\xff" * 1000)):
+        headers = {"Origin": console.origin, "Content-Type": media}
+        assert 403 == console.http.post(f"{console.base}/console/undo", content=content, headers=headers).status_code
+    odd_cookie = {b"Cookie": b"\xe9=\xff; stub_console_1=\x80"}
+    assert 200 == httpx2.get(f"{live.url}/console/requests", headers=odd_cookie, verify=NO_TLS).status_code

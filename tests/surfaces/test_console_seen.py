@@ -40,6 +40,12 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make
         "/console/requests?status=zzz",
         "/console/requests?contains=nothing+like+it",
         "/console/nothing",
+        "/console/data",
+        "/console/data/orders",
+        "/console/data/webhook_logs",
+        "/console/data/orders?code=NOTHING",
+        f"/console/data/orders/{order['id']}",
+        "/console/data/orders/new/createPixOrder",
     ] + [f"/console/requests/{each['id']}" for each in kept]
 
 

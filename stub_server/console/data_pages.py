@@ -1,0 +1,424 @@
+"""The records of a sandbox: the kinds with their counts, lists, and one record with its history and actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import orjson
+from flask import Response, abort, g, render_template, request
+
+from ..calls.call import CONTROL
+from ..contract.document import Document, Lifecycle, Operation
+from .client import Refused
+from .filters import Change, changes, pretty, words
+from .forms import fields, query
+from .shell import act, contracts, here, pages, show_done
+
+_LISTED, _VERSIONS = 25, 20
+
+
+class Resource(NamedTuple):
+    """A kind of records: its schema, the operation that lists it, the parameter of its ids, the columns of a list."""
+
+    schema: str
+    listing: str
+    parameter: str
+    columns: tuple[str, ...]
+
+
+RESOURCES = {
+    "orders": Resource(
+        "Order", "listOrders", "orderId",
+        ("code", "status", "customer.name", "totalAmount", "paymentMethod", "createdAt"),
+    ),
+    "subscriptions": Resource(
+        "Subscription", "listSubscriptions", "subscriptionId",
+        ("code", "status", "customer.name", "plan.name", "amount", "next_billing_at"),
+    ),
+    "customers": Resource(
+        "Customer", "listCustomers", "customerId", ("name", "email", "document", "type", "createdAt")
+    ),
+    "plans": Resource(
+        "Plan", "listPlans", "planId", ("name", "status", "amount", "interval", "subscribers_count", "createdAt")
+    ),
+    "products": Resource("Product", "listProducts", "productId", ("name", "status", "type", "sku", "createdAt")),
+    "projects": Resource(
+        "Project", "listProjects", "projectId",
+        ("name", "status", "orders_count", "total_revenue", "active_subscribers", "createdAt"),
+    ),
+    "webhooks": Resource(
+        "Webhook", "listWebhooks", "webhookId",
+        ("name", "is_active", "url", "last_delivery_status", "consecutive_failures", "createdAt"),
+    ),
+    "webhook_logs": Resource(
+        "WebhookLogEntry", "listWebhookLogs", "logId",
+        ("event_type", "status", "url", "attempt_count", "response_status", "next_attempt_at"),
+    ),
+    "api_keys": Resource(
+        "ApiKey", "listApiKeys", "apiKeyId",
+        ("name", "is_active", "public_key", "usage_count", "last_used_at", "created_at"),
+    ),
+}  # fmt: skip
+"""In the order in which they are shown."""
+_NAMED = ("name", "code", "event_type", "url", "public_key")
+"""Members by which a record is called."""
+_REFERENCES = {each.parameter: name for name, each in RESOURCES.items()} | {"lastOrderId": "orders"}
+_CERTIFIES = "Sandbox certificates"
+
+
+class Action(NamedTuple):
+    """What a click does with a record. `reason` says why not now; `value` is that of the body's one member."""
+
+    operation: Operation
+    is_control: bool
+    label: str
+    reason: str | None
+    member: str | None = None
+    value: str | None = None
+
+
+class Version(NamedTuple):
+    """A version of a record, and in which members it differs from the one before."""
+
+    shown: dict[str, Any]
+    differences: list[Change]
+
+
+# -- pages
+
+
+@pages.get("/data")
+def data() -> str:
+    """The kinds of records, with their counts."""
+    found = []
+    for name, resource in RESOURCES.items():
+        rows, pagination = _listed(g.client.get(_listing(resource).path, {"limit": 1}))
+        found.append({"name": name, "total": pagination["total"], "newest": rows[0] if rows else None})
+    return render_template("console/data.html", resources=found)
+
+
+@pages.get("/data/<name>")
+def records(name: str) -> str:
+    """A list with the filters of the contract."""
+    resource = _resource(name)
+    api = contracts().api
+    listing = _listing(resource)
+    filters = fields(api, listing, first=("search", "status", "name", "email", "code", "sort"))
+    problem, rows, pagination = None, list[Any](), {"total": 0, "total_pages": 0}
+    try:
+        rows, pagination = _listed(g.client.get(listing.path, query(filters, limit=_LISTED)))
+    except Refused as refused:
+        if refused.status != 422:
+            raise
+        problem = refused
+    return render_template(
+        "console/records.html",
+        name=name,
+        resource=resource,
+        filters=filters,
+        problem=problem,
+        rows=[(row, [_member(row, column) for column in resource.columns]) for row in rows],
+        pagination=pagination,
+        is_filtered=any(field.value for field in filters),
+        creators=_creators(resource),
+    )
+
+
+@pages.get("/data/<name>/new/<ident>")
+def new_record(name: str, ident: str) -> str:
+    """A form with the contract's example of a request that creates a record, filled with ids of this sandbox."""
+    operation = _creator(name, ident)
+    live = Document(g.client.get("/openapi.json"))
+    return _new(name, operation, pretty(_example(live, live.operations[ident])), None)
+
+
+@pages.post("/data/<name>/new/<ident>")
+def create_record(name: str, ident: str) -> Response | tuple[str, int]:
+    """Create a record; a refusal shows the form again."""
+    operation, text = _creator(name, ident), request.form.get("body", "")
+    try:
+        body = orjson.loads(text)
+    except ValueError as error:
+        return _new(name, operation, text, f"This is no JSON: {error}."), 422
+    reply = g.client.change(operation.method, operation.path, body)
+    if reply.is_refused:
+        return _new(name, operation, text, Refused(reply).message, reply.request_id), Refused(reply).status
+    made = _record(reply.json)
+    return show_done(reply, f"/console/data/{name}/{made['id']}" if made else f"/console/data/{name}")
+
+
+@pages.get("/data/<name>/<ident>")
+def one_record(name: str, ident: str) -> str | tuple[str, int]:
+    """One record."""
+    return _shown(name, ident)
+
+
+@pages.post("/data/<name>/<ident>/act")
+def act_on_record(name: str, ident: str) -> Response:
+    """Do one of the things that the record's page offers."""
+    resource = _resource(name)
+    asked, value = request.form.get("operation"), request.form.get("value")
+    found = next((each for each in _actions(resource) if each.operation.id == asked and each.value == value), None)
+    if found is None:
+        abort(404)
+    body = None if found.member is None else {found.member: found.value}
+    return act(found.operation.method, _path(found, resource, ident), body, to=f"/console/data/{name}/{ident}")
+
+
+@pages.post("/data/<name>/<ident>/edit")
+def edit_record(name: str, ident: str) -> Response | tuple[str, int]:
+    """Change a record by JSON; a refusal shows the form again."""
+    resource = _resource(name)
+    operation, text = _updater(resource), request.form.get("body", "")
+    if operation is None:
+        abort(404)
+    try:
+        body = orjson.loads(text)
+    except ValueError as error:
+        return _shown(name, ident, text, f"This is no JSON: {error}.")
+    path = operation.path.replace(f"{{{resource.parameter}}}", quote(ident, safe=""))
+    reply = g.client.change(operation.method, path, body)
+    if reply.is_refused:
+        return _shown(name, ident, text, Refused(reply).message)
+    return show_done(reply, f"/console/data/{name}/{ident}")
+
+
+# -- what they show
+
+
+def _shown(name: str, ident: str, text: str | None = None, problem: str | None = None) -> tuple[str, int]:
+    resource = _resource(name)
+    g.clock = g.get("clock") or g.client.get(f"{CONTROL}/clock")
+    g.client.asked.clear()
+    at = quote(ident, safe="")
+    history = g.client.get(
+        f"{CONTROL}/records/{name}/{at}/history", {"limit": _VERSIONS, "page": request.args.get("page")}
+    )
+    versions = history["versions"]
+    stored: dict[str, Any] = next((each["body"] for each in versions if each["body"] is not None), {})
+    is_gone = bool(versions) and versions[0]["body"] is None
+    getter = _item(resource, "GET")
+    now = None if getter is None or is_gone else g.client.find(_filled(getter, resource, ident))
+    body = (now and _record(now)) or stored
+    inspected = None if name != "orders" or is_gone else g.client.find(f"{CONTROL}/orders/{at}")
+    updater = None if is_gone else _updater(resource)
+    page = render_template(
+        "console/record.html",
+        name=name,
+        ident=ident,
+        title=_title(body, ident),
+        body=body,
+        state=_state(resource, body),
+        is_gone=is_gone,
+        references=_REFERENCES,
+        relations=_relations({n: v for n, v in (inspected or body).items() if n not in body or n == "planIds"}),
+        further=_further(resource, ident),
+        history=history,
+        versions=list(_compared(versions)),
+        actions=[] if is_gone else list(_actions(resource, _state(resource, body), inspected)),
+        events=g.client.get(f"{CONTROL}/events", {"resource_id": ident, "limit": 10})["events"],
+        timers=g.client.get(f"{CONTROL}/timers", {"resource_id": ident, "limit": 10})["timers"],
+        updater=updater,
+        text=_editable(updater, body) if text is None else text,
+        problem=problem,
+    )
+    return page, 200 if problem is None else 422
+
+
+def _new(name: str, operation: Operation, text: str, problem: str | None, request_id: str = "") -> str:
+    g.clock = g.get("clock") or g.client.get(f"{CONTROL}/clock")
+    g.client.asked.clear()
+    return render_template(
+        "console/new_record.html", name=name, operation=operation, text=text, problem=problem, request_id=request_id
+    )
+
+
+def _compared(versions: list[dict[str, Any]]) -> Iterator[Version]:
+    for place, shown in enumerate(versions):
+        before = versions[place + 1]["body"] if place + 1 < len(versions) else None
+        is_pair = before is not None and shown["body"] is not None
+        yield Version(shown, changes(before, shown["body"]) if is_pair else [])
+
+
+def _relations(body: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """The records that one names: member, kind and id."""
+    found = [(name, _REFERENCES[name], body[name]) for name in _REFERENCES if isinstance(body.get(name), str)]
+    plans = body.get("planIds")
+    return found + [("planIds", "plans", each) for each in (plans if isinstance(plans, list) else ())]
+
+
+def _further(resource: Resource, ident: str) -> list[tuple[str, str]]:
+    """The lists that have a filter for this kind of record: kind and address."""
+    return [
+        (name, here(f"/console/data/{name}", {resource.parameter: ident}))
+        for name, each in RESOURCES.items()
+        if any(one.name == resource.parameter and one.place == "query" for one in _listing(each).parameters)
+    ]
+
+
+def _title(body: dict[str, Any], ident: str) -> str:
+    return str(next((body[name] for name in _NAMED if body.get(name)), ident))
+
+
+def _state(resource: Resource, body: dict[str, Any]) -> str | None:
+    lifecycle = _lifecycle(resource)
+    found = body.get(lifecycle.field) if lifecycle is not None else body.get("status")
+    if isinstance(found, bool):
+        return "active" if found else "inactive"
+    return found
+
+
+# -- the contract
+
+
+def _resource(name: str) -> Resource:
+    if name not in RESOURCES:
+        abort(404)
+    return RESOURCES[name]
+
+
+def _listing(resource: Resource) -> Operation:
+    return contracts().api.operations[resource.listing]
+
+
+def _lifecycle(resource: Resource) -> Lifecycle | None:
+    return contracts().api.lifecycles.get(resource.schema)
+
+
+def _item(resource: Resource, method: str) -> Operation | None:
+    """The operation of a method on the path of one record."""
+    path = f"{_listing(resource).path}/{{{resource.parameter}}}"
+    every = contracts().api.operations.values()
+    return next((each for each in every if each.method == method and each.path == path), None)
+
+
+def _updater(resource: Resource) -> Operation | None:
+    return _item(resource, "PUT")
+
+
+def _creators(resource: Resource) -> list[Operation]:
+    """The operations that create a record, the documented ones first."""
+    path = _listing(resource).path
+    found = [
+        each
+        for each in contracts().api.operations.values()
+        if each.method == "POST" and each.body_required and "{" not in each.path and each.path.startswith(path)
+    ]
+    return sorted(found, key=lambda each: not each.is_documented)
+
+
+def _creator(name: str, ident: str) -> Operation:
+    found = next((each for each in _creators(_resource(name)) if each.id == ident), None)
+    if found is None:
+        abort(404)
+    return found
+
+
+def _example(document: Document, operation: Operation) -> Any:
+    content = document.resolve(operation.raw["requestBody"])["content"]["application/json"]
+    for each in content.get("examples", {}).values():
+        return document.resolve(each).get("value")
+    return content.get("example", {})
+
+
+def _editable(operation: Operation | None, body: dict[str, Any]) -> str:
+    """What of a record an update takes, as it is now."""
+    if operation is None:
+        return ""
+    known = contracts().api.resolve(operation.body or {}).get("properties", {})
+    return pretty({name: body[name] for name in known if body.get(name) is not None})
+
+
+def _actions(resource: Resource, state: str | None = None, inspected: dict[str, Any] | None = None) -> Iterator[Action]:
+    """What can be done with a record in a state, and what cannot. `inspected` is what the control of orders says."""
+    known = contracts()
+    for document in (known.control, known.api):
+        for operation in document.operations.values():
+            if not _is_about(operation, resource):
+                continue
+            label = _label(operation, resource)
+            reason = None if state is None else _reason(resource, operation, state, inspected)
+            is_control = document is known.control
+            if not operation.body_required:
+                yield Action(operation, is_control, label, reason)
+                continue
+            member, values = _choice(document, operation)
+            for value in values:
+                yield Action(operation, is_control, f"{label}: {value}", reason, member, value)
+
+
+def _is_about(operation: Operation, resource: Resource) -> bool:
+    """Whether an operation does something to one record of a kind, by its id alone, that is no update by JSON."""
+    places = [each.name for each in operation.parameters if each.place == "path"]
+    is_update = operation.method == "PUT" or operation.id.startswith("update")
+    return (
+        operation.method not in ("GET", "HEAD")
+        and places == [resource.parameter]
+        and not is_update
+        and operation.tag != _CERTIFIES
+    )
+
+
+def _reason(resource: Resource, operation: Operation, state: str, inspected: dict[str, Any] | None) -> str | None:
+    """Why an operation is not allowed now, by the moves of the contract; None where it is, or where no move says."""
+    lifecycle = _lifecycle(resource)
+    moves = [] if lifecycle is None else [move for move in lifecycle.moves if operation.id in move.by]
+    control = _label(operation, resource).lower().replace(" ", "_")
+    own = [move for move in moves if move.control == control]  # others are what it brings about beside
+    states = dict.fromkeys(move.from_ for move in own or moves)
+    if states and state not in states:
+        return f"Only when it is {' or '.join(states)}; it is {state}."
+    if own and inspected is not None and control not in inspected["allowed"]:
+        return "Not any more."
+    return None
+
+
+def _label(operation: Operation, resource: Resource) -> str:
+    """`payOrder` -> `Pay`."""
+    return words(operation.id.replace(resource.schema.removesuffix("LogEntry"), ""))
+
+
+def _choice(document: Document, operation: Operation) -> tuple[str | None, list[str]]:
+    """The one member that a body must have and its values, where it is a choice."""
+    schema = document.resolve(operation.body or {})
+    required = schema.get("required", [])
+    if len(required) != 1:
+        return None, []
+    member = document.resolve(schema["properties"][required[0]])
+    values = member.get("enum") or [
+        value for part in member.get("oneOf", ()) for value in document.resolve(part).get("enum", ())
+    ]
+    return required[0], [value for value in values if isinstance(value, str)]
+
+
+def _path(action: Action, resource: Resource, ident: str) -> str:
+    return (CONTROL if action.is_control else "") + _filled(action.operation, resource, ident)
+
+
+def _filled(operation: Operation, resource: Resource, ident: str) -> str:
+    return operation.path.replace(f"{{{resource.parameter}}}", quote(ident, safe=""))
+
+
+# -- bodies of the API, which has three shapes
+
+
+def _listed(body: Any) -> tuple[list[Any], dict[str, Any]]:
+    """The records of a list, and its pagination."""
+    part = body["data"] if "pagination" not in body else body
+    return next(value for value in part.values() if isinstance(value, list)), part["pagination"]
+
+
+def _record(body: Any) -> dict[str, Any] | None:
+    """The record in an answer."""
+    part = body.get("data", body)
+    inner = next((value for value in part.values() if isinstance(value, dict) and "id" in value), None)
+    return part if "id" in part else inner
+
+
+def _member(row: dict[str, Any], column: str) -> Any:
+    found: Any = row
+    for step in column.split("."):
+        found = found.get(step) if isinstance(found, dict) else None
+    return found

@@ -1,0 +1,143 @@
+"""The pages of data: kinds, lists, one record with its history, and what can be done with it."""
+
+import json
+
+import httpx2
+import pytest
+
+from ..support.console import Console
+from ..support.make import Json, Maker
+
+UNKNOWN = "00000000-0000-4000-8000-000000000000"
+KINDS = (
+    "orders", "subscriptions", "customers", "plans", "products", "projects", "webhooks", "webhook_logs", "api_keys",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_a_list_whose_records_open(console: Console, control: httpx2.Client, kind: str) -> None:
+    page = console.open("/console/data")
+    (link,) = [link for link in page.links if link.endswith(f"/data/{kind}")]
+    listed = console.follow(page, link)
+    records = [link for link in listed.links if f"/data/{kind}/" in link and "/new/" not in link]
+    assert records
+    for record in (records[0], records[-1]):
+        shown = console.follow(listed, record)
+        assert 200 == shown.status
+        assert "History as it began" in shown.text
+
+
+def test_a_list_has_the_filters_and_orders_of_the_contract(console: Console, api: httpx2.Client) -> None:
+    page = console.open("/console/data/orders")
+    paid = console.send(page, "Filter", status="paid", sort="-totalAmount")
+    assert "status=paid" in paid.url
+    found = api.get("/v2/orders", params={"status": "paid", "sort": "-totalAmount", "limit": 25}).json()["orders"]
+    assert [f"../../console/data/orders/{each['id']}" for each in found] == [
+        link for link in paid.links if "/data/orders/" in link and "/new/" not in link
+    ]
+    assert "The filter was refused" in console.open("/console/data/orders?status=nothing").text
+    assert "Nothing matches" in console.open("/console/data/orders?code=NOTHING").text
+
+
+def test_a_record_has_its_history_and_the_way_back(
+    console: Console, api: httpx2.Client, control: httpx2.Client, make_order: Maker
+) -> None:
+    order = make_order()
+    page = console.open(f"/console/data/orders/{order['id']}")
+    assert "order.expire" in page.text
+    paid = console.send(page, "Pay")
+    assert "Pay an order : done." in paid.text
+    assert "status pending paid" in paid.text
+    assert "order.paid" in paid.text
+    assert "Pay: only when" not in page.text
+    undone = console.send(paid, "Undo")
+    assert "pending" == api.get(f"/v2/orders/{order['id']}").json()["status"]
+    assert "status paid pending" in undone.text
+
+
+def test_what_is_not_allowed_now_is_greyed_with_the_reason(
+    console: Console, control: httpx2.Client, make_order: Maker
+) -> None:
+    """By the moves of the contract; sent all the same, the control refuses it, and the page says so."""
+    order = make_order()
+    path = f"/console/data/orders/{order['id']}"
+    page = console.open(path)
+    assert "Refund Only when it is paid; it is pending." in page.text
+    assert not [form for form in page.forms if "Refund" in form.label]
+    control.post(f"/orders/{order['id']}/pay")
+    refused = console.send(page, "Expire")
+    assert "was refused with 409" in refused.text
+    disputed = console.send(console.open(path), "Dispute")
+    won = console.send(disputed, "Resolve dispute: won")
+    assert "Resolve a dispute : done." in won.text
+    assert 404 == console.send(page, "Pay", operation="deleteSandbox").status
+
+
+def test_a_record_is_edited_as_json(console: Console, api: httpx2.Client, make_customer: Maker) -> None:
+    """Checked by the contract; what was written is kept where it is refused."""
+    made = make_customer(name="Ana")
+    page = console.open(f"/console/data/customers/{made['id']}")
+    body = json.loads(page.form("Save").values["body"])
+    saved = console.send(page, "Save", body=json.dumps(body | {"name": "Outra"}))
+    assert "Update a customer : done." in saved.text
+    assert "Outra" == api.get(f"/v2/customers/{made['id']}").json()["customer"]["name"]
+    for text, why in (('{"name": 1}', "name"), ("{", "This is no JSON"), ("[]", "")):
+        wrong = console.send(page, "Save", body=text)
+        assert (422, text) == (wrong.status, wrong.form("Save").values["body"])
+        assert "It was refused" in wrong.text
+        assert why in wrong.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "operation"),
+    [
+        ("orders", "createPixOrder"), ("orders", "createOrder"), ("customers", "createCustomer"),
+        ("plans", "createPlan"), ("products", "createProduct"), ("projects", "createProject"),
+        ("webhooks", "createWebhook"), ("api_keys", "createApiKey"),
+    ],
+)  # fmt: skip
+def test_a_record_is_created_from_the_example_of_the_contract(console: Console, kind: str, operation: str) -> None:
+    page = console.open(f"/console/data/{kind}/new/{operation}")
+    assert 200 == page.status
+    made = console.send(page, "Send")
+    assert f"/console/data/{kind}/" in made.url
+    assert ": done." in made.text
+    assert "created step" in made.text
+    refused = console.send(page, "Send", body='{"x": 1}')
+    assert 422 == refused.status
+    why = console.follow(refused, next(link for link in refused.links if "/requests/req_" in link))
+    assert "Why it was refused" in why.text
+    assert 422 == console.send(page, "Send", body="nothing").status
+
+
+def test_a_deleted_record_shows_what_it_was(console: Console, api: httpx2.Client, make_plan: Maker) -> None:
+    plan = make_plan()
+    assert 200 == api.delete(f"/v2/plans/{plan['id']}").status_code
+    page = console.open(f"/console/data/plans/{plan['id']}")
+    assert "deleted" in page.text
+    assert plan["name"] in page.text
+    assert not [form for form in page.forms if "Delete" in form.label or "Save" in form.label]
+
+
+def test_a_record_of_another_merchant_opens_by_its_id(
+    console: Console, api: httpx2.Client, control: httpx2.Client
+) -> None:
+    token = control.post("/tokens", json={"merchant_id": "5c1b0a52-2f6e-4b8f-8f0d-0c6a3e9d7b99"}).json()["token"]
+    headers = {"Authorization": f"Bearer {token}"}
+    made = api.post("/v2/projects", json={"name": "De outra loja"}, headers=headers).json()["data"]["project"]
+    page = console.open(f"/console/find?q={made['id'].upper()}")
+    assert page.url.endswith(f"/console/data/projects/{made['id']}")
+    assert "De outra loja" in page.text
+
+
+def test_what_there_is_not_is_404(console: Console, credentials: Json) -> None:
+    order = credentials["sample"]["orderId"]
+    for path in (
+        "nothing",
+        f"orders/{UNKNOWN}",
+        f"plans/{order}",
+        "orders/x",
+        "orders/new/createPlan",
+        "nothing/new/x",
+    ):
+        assert 404 == console.open(f"/console/data/{path}").status, path
