@@ -76,6 +76,11 @@ def here(path: str, query: dict[str, Any] | None = None) -> str:
     return (found or "./") + (f"?{told}" if told else "")
 
 
+def this_sandbox() -> str:
+    """The name of the sandbox of this page."""
+    return request.script_root.rpartition("/")[2] or "default"
+
+
 def there(name: str, path: str) -> str:
     """The address of the same path in another sandbox."""
     up = "../../" if request.script_root else ""
@@ -155,12 +160,11 @@ def give_cookie(response: Response, ident: str, path: str) -> None:
 def shared() -> dict[str, Any]:
     """What templates use."""
     known = contracts()
-    name = request.script_root.rpartition("/")[2] or "default"
     return {
         "here": here,
         "there": there,
         "with_query": with_query,
-        "sandbox": name,
+        "sandbox": this_sandbox(),
         "base_url": known.url + request.script_root,
         "version": known.version,
         "nav": [(path, name) for path, name in NAV if f"/console/{path}" in _paths()],

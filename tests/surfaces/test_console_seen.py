@@ -32,6 +32,8 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make
     make_customer(name=HOSTILE)
     order = make_order()
     control.post(f"/orders/{order['id']}/pay")
+    pending = make_order(items=[{"description": HOSTILE, "quantity": 1, "amount": 49.9}])
+    control.post("/snapshots", json={"name": "before", "description": HOSTILE})
     api.post("/v2/customers", json={"name": HOSTILE, "document": "1"})
     api.get(f"/v2/orders/{order['id']}", params={"x": HOSTILE})
     kept = control.get("/requests").json()["requests"]
@@ -46,6 +48,8 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make
         "/console/data/orders?code=NOTHING",
         f"/console/data/orders/{order['id']}",
         "/console/data/orders/new/createPixOrder",
+        "/console/sandboxes",
+        *(f"/pay/{each}" for each in (order["id"], pending["id"], "x")),
     ] + [f"/console/requests/{each['id']}" for each in kept]
 
 
