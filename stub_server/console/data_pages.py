@@ -11,12 +11,15 @@ from flask import Response, abort, g, render_template, request
 
 from ..calls.call import CONTROL
 from ..contract.document import Document, Lifecycle, Operation
+from ..kernel.clock import iso, parse_iso
+from .charts import Chart, Row, columns
 from .client import Refused
 from .filters import Change, changes, pretty, words
 from .forms import fields, query
 from .shell import act, contracts, here, pages, show_done
 
 _LISTED, _VERSIONS = 25, 20
+_DAYS, _DAY = 30, 86_400_000  # days in the chart, and milliseconds of one
 
 
 class Resource(NamedTuple):
@@ -96,7 +99,21 @@ def data() -> str:
     for name, resource in RESOURCES.items():
         rows, pagination = _listed(g.client.get(_listing(resource).path, {"limit": 1}))
         found.append({"name": name, "total": pagination["total"], "newest": rows[0] if rows else None})
-    return render_template("console/data.html", resources=found)
+    return render_template("console/data.html", resources=found, chart=_orders_by_day())
+
+
+def _orders_by_day() -> Chart:
+    """How many orders were placed on each of the last days, and how many of them are paid."""
+    path, asked = _listing(RESOURCES["orders"]).path, list(g.client.asked)
+    today, rows = parse_iso(g.clock["now"]) // _DAY, []
+    for day in range(today - _DAYS + 1, today + 1):
+        within = {"created_since": iso(day * _DAY), "created_until": iso((day + 1) * _DAY), "limit": 1}
+        every, paid = (
+            _listed(g.client.get(path, within | further))[1]["total"] for further in ({}, {"status": "paid"})
+        )
+        rows.append(Row(iso(day * _DAY)[:10], (paid, every - paid)))
+    g.client.asked = asked
+    return columns(("paid", "others"), rows)
 
 
 @pages.get("/data/<name>")

@@ -1,4 +1,4 @@
-"""The finder: any id leads to its page, any other text to the requests that contain it."""
+"""The finder: any id leads to its page, an e-mail address to its customer, any other text to requests with it."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ def find() -> Response:
         for resource in _resources():
             if g.client.find(f"{CONTROL}/records/{resource}/{text.lower()}/history", {"limit": 1}) is not None:
                 return go(here(f"/console/data/{resource}/{text.lower()}"))
+    if re.fullmatch(r"\S+@\S+", text):
+        return go(here("/console/data/customers", {"email": text}))
     return go(here("/console/requests", {"contains": text}))
 
 

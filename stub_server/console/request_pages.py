@@ -13,14 +13,22 @@ from flask import Response, g, render_template, request
 
 from ..calls.call import CONTROL
 from ..http.inside import Question
+from ..kernel.clock import iso, parse_iso
+from .charts import Chart, Row, columns
 from .client import Refused
 from .filters import Change, changes
-from .forms import fields, query
+from .forms import Field, fields, query
 from .shell import act, contracts, go, here, pages, show_done
 
 _LISTED = 50
+_COUNTED, _COLUMNS = 100, 40  # requests in the chart, and its columns
+_KINDS = ("accepted", "refused", "failed")
 _SHOWN = 8  # records and deliveries of a request that are shown whole
 _ID = re.compile(r"req_[0-9a-f]{1,40}").fullmatch
+
+
+_STEPS = tuple(seconds * 1_000 for seconds in (1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400))
+"""Milliseconds that a column of the chart may stand for."""
 
 
 class Bar(NamedTuple):
@@ -64,6 +72,7 @@ def requests() -> str:
         har=har,
         is_filtered=any(field.value for field in filters),
         key=None if found["requests"] else g.client.credentials["private_key"],
+        chart=_chart(filters) if found["requests"] else None,
         **found,
     )
 
@@ -177,6 +186,20 @@ def _json(question: Question) -> Any:
         return orjson.loads(question.body)
     except ValueError:
         return question.body.decode("utf-8", "replace") or None
+
+
+def _chart(filters: list[Field]) -> Chart:
+    """The newest requests by the machine's time and by what became of them."""
+    newest = g.client.get(f"{CONTROL}/requests", query(filters, limit=_COUNTED, page=1))["requests"]
+    times = [parse_iso(each["received_at"]) for each in newest]
+    step = next((each for each in _STEPS if (times[0] - times[-1]) / each < _COLUMNS), _STEPS[-1])
+    last = times[0] // step
+    counts = {place: [0, 0, 0] for place in range(last - _COLUMNS + 1, last + 1)}
+    for each, time in zip(newest, times, strict=True):
+        status = each["status"] or 500
+        if time // step in counts:
+            counts[time // step][0 if status < 400 else 1 if status < 500 else 2] += 1
+    return columns(_KINDS, [Row(iso(place * step)[11:19], tuple(found)) for place, found in counts.items()])
 
 
 # -- what a request did

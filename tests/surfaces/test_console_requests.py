@@ -1,5 +1,7 @@
 """The pages of requests: the list with its filters, and one request with what it did and what would have worked."""
 
+import re
+
 import httpx2
 import pytest
 
@@ -30,6 +32,19 @@ def test_the_list_has_the_filters_of_the_control(console: Console, api: httpx2.C
     assert (200, "zzz") == (wrong.status, wrong.form("Filter").values["status"])
     assert "The filter was refused" in wrong.text
     assert 200 == console.open("/console/requests?page=99999999999999999999").status
+
+
+def test_the_newest_are_counted_by_what_became_of_them(
+    console: Console, api: httpx2.Client, control: httpx2.Client
+) -> None:
+    for path in ("/v2/orders", "/v2/orders", "/v2/nothing"):
+        api.get(path)
+    control.post("/faults", json={"then": {"status": 503}})
+    api.get("/v2/orders")
+    text = console.open("/console/requests").text
+    table = text[text.index("From accepted refused failed") : text.index("Requests, newest first")]
+    counts = [row.split()[-3:] for row in re.findall(r"\d\d:\d\d:\d\d \d+ \d+ \d+", table)]
+    assert [2, 1, 1] == [sum(map(int, column)) for column in zip(*counts, strict=True)]
 
 
 def test_a_page_of_the_list_leads_to_the_next(console: Console, api: httpx2.Client) -> None:

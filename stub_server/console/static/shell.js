@@ -83,5 +83,5 @@ if (parts.length) {
 
 showCopyButtons(document);
 for (const time of document.querySelectorAll("time[datetime]")) {
-  time.title = `${time.dateTime}\n${new Date(time.dateTime).toLocaleString()} on your clock`;
+  time.title = [time.title, `${new Date(time.dateTime).toLocaleString()} on your clock`].filter(Boolean).join("\n");
 }
