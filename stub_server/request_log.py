@@ -10,6 +10,7 @@ from typing import TextIO
 
 import orjson
 
+from .calls.sandboxes import pay_url
 from .engine.journal import Trace
 from .engine.sandbox import DEFAULT
 from .kernel.clock import iso
@@ -17,6 +18,7 @@ from .kernel.clock import iso
 KEPT = 2_000  # requests that wait to be written; older ones are dropped
 AT_ONCE = 200  # lines per write: with more the server would slow down
 PAUSE = 0.1  # seconds between two writes
+_CREATING = ("createPixOrder", "createOrder")
 _COLOURS = ("", "", "32", "36", "33", "31")  # by the status' first digit: green, cyan, yellow, red
 
 Entry = tuple[Trace, Sequence[str]]
@@ -25,8 +27,9 @@ Entry = tuple[Trace, Sequence[str]]
 class RequestLog:
     """Takes requests from the event loop without blocking it, and writes them to a stream."""
 
-    def __init__(self, form: str, stream: TextIO | None = None) -> None:
-        """`form` is `requests` for people or `json` for programs."""
+    def __init__(self, form: str, stream: TextIO | None = None, url: str = "") -> None:
+        """`form` is `requests` for people or `json` for programs. `url` is the server's address."""
+        self._url = url
         self._json, self._stream = form == "json", stream or sys.stderr
         self._coloured = not self._json and self._stream.isatty()
         self._waiting: deque[Entry] = deque(maxlen=KEPT)
@@ -76,7 +79,7 @@ class RequestLog:
             return
 
     def _line(self, trace: Trace, warnings: Sequence[str]) -> str:
-        status = str(trace.status or "-")
+        status, address = str(trace.status or "-"), self._to_pay(trace)
         if self._coloured and trace.status:
             status = f"\x1b[{_COLOURS[trace.status // 100]}m{status}\x1b[0m"
         parts = [
@@ -89,6 +92,7 @@ class RequestLog:
             f"{trace.micros / 1000:.1f} ms",
             *([f"warnings: {', '.join(warnings)}"] if warnings else ()),
             *([trace.refused_origin] if trace.refused_origin else ()),
+            *([f"pay: {address}"] if address else ()),
         ]
         return " ".join(parts)
 
@@ -105,8 +109,19 @@ class RequestLog:
             "ms": trace.micros / 1000,
             "warnings": list(warnings),
             **({"refused_origin": trace.refused_origin} if trace.refused_origin else {}),
+            **({"pay_url": address} if (address := self._to_pay(trace)) else {}),
         }
         return orjson.dumps(members).decode()
+
+    def _to_pay(self, trace: Trace) -> str | None:
+        """Where the order that a request made is paid; None without one, or where no body is kept of it."""
+        if trace.operation not in _CREATING or trace.status != 201 or not trace.answer:
+            return None
+        try:
+            order = orjson.loads(trace.answer)
+        except ValueError:  # a fault rule broke it
+            return None
+        return pay_url(self._url, trace.sandbox, order["id"]) if order["status"] == "pending" else None
 
 
 def _answered(trace: Trace) -> str:

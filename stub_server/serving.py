@@ -137,7 +137,7 @@ def run(app: Application, settings: Settings, listener: socket.socket) -> None:
     calm_collector()
     sys.setswitchinterval(HANDOVER)
     server = _Server(app, uvicorn_config(app, Limits(connections=settings.max_connections)))
-    log = None if settings.log == "quiet" else RequestLog(settings.log).start()
+    log = None if settings.log == "quiet" else RequestLog(settings.log, url=settings.url).start()
     if log is not None:
         app.server.listeners.append(log)
     # uvicorn shuts down in order and then raises the signal again: a stop on request is not a failure.

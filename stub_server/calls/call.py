@@ -28,6 +28,8 @@ CALL = "stub_server.call"
 """Where the scope of a request has its Call."""
 INTERNAL = "stub_server.internal"
 """In the scope of a request that this server itself makes to show a page."""
+PERMITTED = "stub_server.permitted"
+"""In the same: pairs of method and path of the control surface that the page may ask for without a key."""
 CONTROL = "/_sandbox"
 Answer: TypeAlias = tuple[int, list[tuple[bytes, bytes]], Sequence[bytes], bytes]
 """Status, headers, and the body in parts and joined: the journal keeps the parts, which the store has anyway."""

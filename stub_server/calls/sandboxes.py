@@ -3,7 +3,7 @@
 from json import dumps, loads
 
 from ..contract.formats import date_time_ms
-from ..engine.sandbox import Sandbox
+from ..engine.sandbox import DEFAULT, Sandbox
 from ..kernel.clock import EARLIEST_START, LATEST_START, ClockState, iso, wall_ms
 from ..kernel.problem import Conflict, Missing, detail
 from ..kernel.record import Body
@@ -26,6 +26,11 @@ def credentials_of(call: Call, sandbox: Sandbox, prefix: str) -> Body:
         "control_key": call.server.sandboxes.control_key(sandbox.name),
         "sample": {name: sandbox.sample.get(name) for name in ("projectId", "planId", "customerId", "orderId")},
     }
+
+
+def pay_url(url: str, sandbox: str, order: str) -> str:
+    """The address of the page on which a payer pays an order; `url` is that of the server."""
+    return f"{url}{'' if sandbox == DEFAULT else f'/s/{sandbox}'}/pay/{order}"
 
 
 def checked_scenario(call: Call, scenario: str | None) -> str | None:

@@ -19,6 +19,7 @@ from ..contract.document import Document, Operation
 from ..http.routing import DOCS
 from .filters import FILTERS
 from .pages import WORLD
+from .pay_pages import payers
 from .sessions import Sessions
 from .sheet import Sheet, sources
 from .shell import EXTENSION, Contracts, pages
@@ -52,6 +53,7 @@ def create_console(
         if module.name.endswith("_pages"):  # they add their views to `pages`
             import_module(f".{module.name}", __package__)
     application.register_blueprint(pages)
+    application.register_blueprint(payers)
     known = control.operations.keys() | document.operations.keys()
     application.jinja_env.filters["told"] = lambda text: _told(text, known)
     leading = sources(control) | sources(document)

@@ -7,7 +7,7 @@ request ends, its view waits no longer.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import orjson
 from a2wsgi.wsgi import build_environ
 
-from ..calls.call import CONTROL, Answer, Call
+from ..calls.call import CONTROL, LARGEST_BODY, Answer, Call
 from ..calls.sandboxes import credentials_of
 from ..contract.document import Document
 from ..http.access import check_control
@@ -30,7 +30,7 @@ from ..kernel.problem import Forbidden
 from ..kernel.slices import Lane
 from .client import ASK
 from .contract_files import File
-from .sessions import Sessions
+from .sessions import Sessions, Visitor
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -40,8 +40,14 @@ WORLD = "stub_server.world"
 _USUAL = (DOCS, f"{DOCS}/", "/swagger", "/redoc")
 """Where documentation is looked for that the front page has here."""
 _THREADS = 4  # views at a time, and as many actions, which may wait: a page is shown all the same
-_RELAYED = {f"/console/{name}": f"{CONTROL}/{name}" for name in ("stream", "requests.har")}
+_RELAYED = {f"/console/{name}": f"{CONTROL}/{name}" for name in ("stream", "requests.har", "export")}
 """What is sent as the control sends it, to those who have a session."""
+IMPORT = "/console/sandboxes/import"
+LARGEST_FILE = 64 * 1024 * 1024  # bytes; the command reads larger ones
+PAY = "/pay/"
+"""What the addresses of the pages of payers begin with."""
+MOVES = ("pay", "expire", "fail")
+"""What a payer may have become of an order: the names of the controls."""
 T = TypeVar("T")
 
 
@@ -102,14 +108,16 @@ class Console:
         scope = {
             "type": "http", "http_version": "1.1", "method": call.method, "scheme": "http", "path": call.path,
             "query_string": call.query_string, "root_path": call.prefix, "headers": call.headers.items(),
+            "client": call.client,
         }  # fmt: skip
         # a2wsgi declares ASGI's types again.
         environ = cast(Any, build_environ(cast(Any, {**scope, **further}), cast(Any, BytesIO(call.body_bytes))))
         environ["CONTENT_LENGTH"] = str(len(call.body_bytes))
+        permitted = _for_payers(call.path) if call.path.startswith(PAY) else ()
         loop, asked = asyncio.get_running_loop(), list[Future[Reply]]()
 
         def ask(question: Question, prefix: str | None = None) -> Reply:
-            asking = self._inside.ask(call.prefix if prefix is None else prefix, question, call.client)
+            asking = self._inside.ask(call.prefix if prefix is None else prefix, question, call.client, permitted)
             answer = asyncio.run_coroutine_threadsafe(asking, loop)
             asked.append(answer)
             return answer.result()
@@ -123,18 +131,31 @@ class Console:
             for each in asked:
                 each.cancel()
 
+    def most(self, call: Call) -> int:
+        """How many bytes of a form are read; those of a file of those alone whom the control surface lets in."""
+        session = self._session(call).session
+        try:
+            if session is None:
+                check_control(call, CONTROL, call.sandbox.name)
+        except Forbidden:
+            return LARGEST_BODY
+        return LARGEST_FILE if call.path == IMPORT else LARGEST_BODY
+
     def _relay(self, call: Call) -> Answer:
         """Have a control's answer be sent as it comes, with the key of the visitor's session. Raises Forbidden."""
         if call.headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
             raise Forbidden("Only pages of this server may read this.")
         told = {name: call.headers.get(name.encode(), b"").decode("latin-1") for name in ("host", "last-event-id")}
         headers = {name: value for name, value in told.items() if value}
-        cookies = call.headers.get(b"cookie", b"").decode("latin-1")
-        headers |= self._sessions.visitor(cookies, told["host"]).keys
+        headers |= self._session(call).keys
         query = call.query_string.decode("latin-1")
         question = Question("GET", _RELAYED[call.path], query, headers, is_internal=True)
         call.passage = Relay(call, self._stack(), question)
         return 200, [], (b"",), b""
+
+    def _session(self, call: Call) -> Visitor:
+        texts = (call.headers.get(name, b"").decode("latin-1") for name in (b"cookie", b"host"))
+        return self._sessions.visitor(*texts)
 
     def _world(self, call: Call, contract: bytes) -> World:
         """The world of a call; its credentials for those whom the control surface would tell them."""
@@ -146,6 +167,12 @@ class Console:
             return World(name, url, shown, has_admin_key)
         told = credentials_of(call, call.sandbox, call.prefix)
         return World(name, url, shown, has_admin_key, told["jwt"], told["private_key"])
+
+
+def _for_payers(path: str) -> Collection[tuple[str, str]]:
+    """What the page of an order may ask of the control surface, whoever reads it: about this order alone."""
+    order = f"{CONTROL}/orders/{path[len(PAY) :].partition('/')[0]}"
+    return {("GET", f"{CONTROL}/clock"), ("GET", order), *(("POST", f"{order}/{move}") for move in MOVES)}
 
 
 def _answer(app: WSGIApplication, environ: Any) -> Answer:

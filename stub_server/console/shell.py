@@ -77,6 +77,11 @@ def here(path: str, query: dict[str, Any] | None = None) -> str:
     return (found or "./") + (f"?{told}" if told else "")
 
 
+def this_sandbox() -> str:
+    """The name of the sandbox of this page."""
+    return request.script_root.rpartition("/")[2] or "default"
+
+
 def there(name: str, path: str) -> str:
     """The address of the same path in another sandbox."""
     up = "../../" if request.script_root else ""
@@ -115,7 +120,7 @@ def begin() -> Any:
     """Know the visitor; refuse strange forms; load what the head shows."""
     _know_visitor()
     if request.method == "POST":
-        _check_form(contracts().sessions)
+        check_form(g.visitor.ident)
         return None
     if g.visitor.is_new and request.headers.get("Sec-Fetch-Site") == "cross-site":
         # The browser keeps the cookie back when a page of another site leads here. It sends it when this one does.
@@ -138,12 +143,12 @@ def _know_visitor() -> None:
     g.client = Client(request.environ[ASK], host, g.visitor.keys)
 
 
-def _check_form(sessions: Sessions) -> None:
-    """Raises Stranger."""
+def check_form(ident: str) -> None:
+    """Whether a page of this server made the form for the visitor of this id. Raises Stranger."""
     origin = split(request.headers.get("Origin", ""))
     if origin.scheme not in ("http", "https") or origin.netloc != request.headers.get("Host"):
         raise Stranger("This form was not sent by a page of this server, so nothing was done.")
-    if not sessions.knows(g.visitor.ident, request.form.get("token", "")):
+    if not contracts().sessions.knows(ident, request.form.get("token", "")):
         raise Stranger("This form is older than the server or your session. Reload the page and send it again.")
 
 
@@ -169,12 +174,11 @@ def give_cookie(response: Response, ident: str, path: str) -> None:
 def shared() -> dict[str, Any]:
     """What templates use."""
     known = contracts()
-    name = request.script_root.rpartition("/")[2] or "default"
     return {
         "here": here,
         "there": there,
         "with_query": with_query,
-        "sandbox": name,
+        "sandbox": this_sandbox(),
         "base_url": known.url + request.script_root,
         "version": known.version,
         "nav": [(path, name) for path, name in NAV if f"/console/{path}" in _paths()],

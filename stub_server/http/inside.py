@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..calls.call import INTERNAL, Call
+from ..calls.call import INTERNAL, PERMITTED, Call
 from .connection import HungUp
 
 
@@ -61,8 +61,17 @@ class InProcess:
         """`app` returns the outermost layer."""
         self._app = app
 
-    async def ask(self, prefix: str, question: Question, peer: tuple[str, int] | None) -> Reply:
-        """The answer to a request to the sandbox of a prefix."""
+    async def ask(
+        self,
+        prefix: str,
+        question: Question,
+        peer: tuple[str, int] | None,
+        permitted: Collection[tuple[str, str]] = (),
+    ) -> Reply:
+        """The answer to a request to the sandbox of a prefix.
+
+        `permitted` are methods and paths of the control surface that need no key.
+        """
         parts: list[bytes] = []
         head: list[Message] = []
 
@@ -80,7 +89,7 @@ class InProcess:
 
         has_asked = asyncio.Event()
         try:
-            await self._app()(scope_of(prefix, question, peer), receive, send)
+            await self._app()({**scope_of(prefix, question, peer), PERMITTED: permitted}, receive, send)
         except HungUp:
             return Reply(0, {}, b"")
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head[0]["headers"]}

@@ -31,10 +31,17 @@ class Page(Protocol):
         """Status, headers and body. Raises refusals."""
 
 
+class Forms(Page, Protocol):
+    """What a path answers that takes forms."""
+
+    def most(self, call: Call) -> int:
+        """How many bytes of a form are read."""
+
+
 class Pages:
     """Answers paths that are none of the contract's. The journal keeps none of these requests."""
 
-    def __init__(self, app: ASGIApp, pages: Mapping[str, Page], console: Page) -> None:
+    def __init__(self, app: ASGIApp, pages: Mapping[str, Page], console: Forms) -> None:
         """`console` answers the paths below `CONSOLE`, to POST as well: the body of a form is in the call."""
         self.app, self._pages, self._console = app, pages, console
 
@@ -44,7 +51,7 @@ class Pages:
         if page is not None:
             return _show(page, scope[CALL])
         if path.startswith(CONSOLE):
-            return _show(self._console, scope[CALL], receive)
+            return _show_form(self._console, scope[CALL], receive)
         if path.startswith(INBOX):
             name = inbox_at(scope["method"], path)
             if name is not None:
@@ -52,16 +59,21 @@ class Pages:
         return self.app(scope, receive, send)
 
 
-async def _show(page: Page, call: Call, form: Receive | None = None) -> None:
-    """Have a page answer. `form` is where the body of a POST comes from, None of a page that takes none."""
+async def _show_form(page: Forms, call: Call, receive: Receive) -> None:
+    """Have a page answer that takes forms."""
+    if call.method == "POST":
+        call.is_kept = False
+        call.body_bytes = bytes(await call.read(receive, page.most(call)))
+    await _show(page, call, ALLOW_FORMS)
+
+
+async def _show(page: Page, call: Call, allow: str = ALLOW) -> None:
+    """Have a page answer."""
     call.is_kept = False
-    allow = ALLOW if form is None else ALLOW_FORMS
     if call.method == "OPTIONS":
         call.answer = 204, [(b"allow", allow.encode())], (b"",), b""
         return
-    if call.method == "POST" and form is not None:
-        call.body_bytes = bytes(await call.read(form))
-    elif call.method not in ("GET", "HEAD"):
+    if call.method not in allow.split(", "):
         raise NotAllowed(f"This path answers {allow}, not {call.method[:20]}.", headers={"Allow": allow})
     call.answer = await page.answer(call)
 

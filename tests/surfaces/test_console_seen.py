@@ -32,6 +32,9 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make
     make_customer(name=HOSTILE)
     order = make_order()
     control.post(f"/orders/{order['id']}/pay")
+    pending = make_order(items=[{"description": HOSTILE, "quantity": 1, "amount": 49.9}])
+    control.post("/snapshots", json={"name": "before", "description": HOSTILE})
+    control.post("/faults", json={"name": HOSTILE, "match": {"path": HOSTILE[:90]}, "then": {"message": HOSTILE}})
     api.post("/v2/customers", json={"name": HOSTILE, "document": "1"})
     api.get(f"/v2/orders/{order['id']}", params={"x": HOSTILE})
     inbox = str(control.base_url).rstrip("/") + "/inbox/shop"
@@ -66,6 +69,11 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make
         "/console/inboxes/shop",
         f"/console/inboxes/shop/{message['number']}",
         "/console/inboxes/shop/1",
+        "/console/sandboxes",
+        "/console/faults",
+        "/console/keys",
+        "/console/keys?q=nothing+like+it",
+        *(f"/pay/{each}" for each in (order["id"], pending["id"], "x")),
     ] + [f"/console/requests/{each['id']}" for each in kept]
 
 

@@ -5,6 +5,7 @@ import orjson
 from ...calls import reply
 from ...calls.call import Call
 from ...calls.reply import Reply
+from ...calls.sandboxes import pay_url
 from ...contract.formats import date_time_ms
 from ...domain import orders, payments
 from ...domain.brcode import BrCodeError, parse
@@ -123,4 +124,10 @@ def _shown(call: Call, row: Row) -> Reply:
         allowed.remove("pay")
     if "dispute" in allowed and not can_be_disputed(row.public):
         allowed.remove("dispute")
-    return reply.value({"order": row.public, **{name: hidden[name] for name in names}, "allowed": allowed})
+    project = call.store.projects.peek(hidden["projectId"])
+    told = {
+        "shop": "" if project is None else project["name"],
+        "pay_url": pay_url(call.server.url, call.sandbox.name, row.public["id"]),
+        "allowed": allowed,
+    }
+    return reply.value({"order": row.public, **{name: hidden[name] for name in names}, **told})

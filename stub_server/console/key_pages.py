@@ -1,0 +1,112 @@
+"""Who may do what: ready credentials, API keys with their scopes, tokens to make; magic values and assumptions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from flask import g, render_template, request
+
+from ..calls.call import CONTROL
+from ..contract.document import Document
+from .client import Refused
+from .shell import contracts, pages, with_query
+
+_LISTED, _ASSUMED = 100, 20
+_KINDS = ("contradiction", "limitation", "operation", "property")
+_MAGIC = re.compile(r"A magic word(.+?)X-Sandbox-Simulated", re.DOTALL)
+_WORD = re.compile(r"\b([a-z]+(?:_[a-z]+)+)\b(?: \(([^)]+)\))?")
+
+
+class Allowed(NamedTuple):
+    """What scopes allow on one kind of resource: `access` is `read`, `write` or both."""
+
+    resource: str
+    access: str
+    writes: bool
+
+
+@pages.get("/keys")
+def list_keys() -> str:
+    """Keys and scopes."""
+    return _page(None)
+
+
+@pages.post("/keys/token")
+def make_token() -> tuple[str, int]:
+    """Make a token. The page of the answer alone shows it: the journal does not keep it."""
+    body: dict[str, Any] = {"scopes": request.form.getlist("scopes")}
+    if "*" in body["scopes"]:
+        body["scopes"] = ["*"]
+    for name in ("expires_in", "merchant_id"):
+        text = request.form.get(name, "").strip()
+        if text:
+            body[name] = int(text) if name == "expires_in" and text.isascii() and text.isdigit() else text
+    reply = g.client.change("POST", f"{CONTROL}/tokens", body)
+    refused = Refused(reply) if reply.is_refused else None
+    if refused is None:
+        return _page(reply.json), reply.status
+    if refused.code == "admin_key_required":
+        raise refused
+    return _page(None, refused.message), refused.status
+
+
+def _page(made: Any, problem: str | None = None) -> str:
+    g.clock = g.get("clock") or g.client.get(f"{CONTROL}/clock")
+    g.client.asked.clear()
+    keys = g.client.get(f"{CONTROL}/keys", {"limit": _LISTED})
+    assumptions = g.client.get(f"{CONTROL}/assumptions")
+    api = contracts().api
+    chosen = [each for each in assumptions["assumptions"] if _matches(each)]
+    page = min(max(1, request.args.get("page", 1, type=int)), max(1, -(-len(chosen) // _ASSUMED)))
+    return render_template(
+        "console/keys.html",
+        made=made,
+        problem=problem,
+        sent=request.form.getlist("scopes") if request.method == "POST" else ["*"],
+        ready=g.client.credentials,
+        keys=[(each, list(_allowed(api, each["api_key"]["scopes"]))) for each in keys["keys"]],
+        more=keys["pagination"]["total"] - len(keys["keys"]),
+        scopes=_by_resource(api),
+        magic=_magic(api),
+        assumptions=assumptions,
+        chosen=chosen[(page - 1) * _ASSUMED : page * _ASSUMED],
+        found=len(chosen),
+        newer=with_query(page=page - 1) if page > 1 else None,
+        older=with_query(page=page + 1) if page * _ASSUMED < len(chosen) else None,
+        kinds=_KINDS,
+        operations=list(api.operations),
+    )
+
+
+def _by_resource(api: Document) -> dict[str, list[dict[str, Any]]]:
+    """The scopes of each kind of resource."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for scope in api.scopes:
+        found.setdefault(scope["resource"], []).append(scope)
+    return found
+
+
+def _allowed(api: Document, held: Iterable[str]) -> Iterable[Allowed]:
+    names = set(held)
+    for resource, scopes in _by_resource(api).items():
+        access = [scope["access"] for scope in scopes if scope["name"] in names]
+        if access:
+            yield Allowed(resource, " and ".join(access), "write" in access)
+
+
+def _magic(api: Document) -> list[tuple[str, str]]:
+    """The magic words of e-mail addresses and what they do, as the contract describes them where an order is placed."""
+    operation = api.operations.get("createPixOrder")
+    found = _MAGIC.search(" ".join((operation.raw.get("description") or "").split()) if operation else "")
+    return [(word, text) for word, text in _WORD.findall(found[1])] if found else []
+
+
+def _matches(assumption: dict[str, Any]) -> bool:
+    kind, operation, text = (request.args.get(name, "").strip() for name in ("kind", "operation", "q"))
+    return (
+        (not kind or assumption["kind"] == kind)
+        and (not operation or operation in assumption["operations"])
+        and (not text or text.lower() in f"{assumption['id']} {assumption['text']}".lower())
+    )

@@ -1,0 +1,207 @@
+"""What a payer sees: one order, a way to pay it, a receipt. The id of the order opens it, without a session.
+
+`pages.py` permits these views to ask for this order alone, and nothing but to pay, expire or fail it. Payers have no
+session: a form is bound to its order. Wrong ids are counted by address.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from threading import Lock
+from time import monotonic
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from flask import Blueprint, Response, g, make_response, render_template, request
+from werkzeug.exceptions import HTTPException, NotFound, TooManyRequests
+
+from ..calls.call import CONTROL
+from ..kernel.clock import iso, parse_iso
+from .client import ASK, Client, Refused
+from .filters import clock_time
+from .pages import MOVES, PAY
+from .shell import check_form, contracts, go, here
+
+_MOST_WRONG, _WINDOW = 10, 60.0  # wrong ids of an address, and seconds in which they count
+_MOST_ADDRESSES = 10_000
+_IN_BRASILIA = -3 * 3_600_000  # ms; there is no daylight saving time
+_LONG = 2 * 86_400  # seconds that are shown as days
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE).fullmatch
+
+payers = Blueprint("pay", __name__, url_prefix=PAY.rstrip("/"))
+
+
+class WrongIds:
+    """How many wrong ids each address has asked for, since when. Views ask in several threads."""
+
+    def __init__(self) -> None:
+        self._counted: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self._lock = Lock()
+
+    def wait_of(self, address: str) -> float:
+        """How many seconds an address has to wait, 0 for one that may ask."""
+        with self._lock:
+            since, count = self._counted.get(address, (0.0, 0))
+        return max(0.0, since + _WINDOW - monotonic()) if count >= _MOST_WRONG else 0.0
+
+    def count(self, address: str) -> None:
+        """Count a wrong id; the address that began longest ago makes room."""
+        now = monotonic()
+        with self._lock:
+            since, count = self._counted.get(address, (now, 0))
+            if now - since >= _WINDOW:
+                del self._counted[address]
+                since, count = now, 0
+            self._counted[address] = (since, count + 1)
+            while len(self._counted) > _MOST_ADDRESSES:
+                self._counted.popitem(last=False)
+
+
+_wrong_ids = WrongIds()
+
+
+class Left(NamedTuple):
+    """How long an order can still be paid, in seconds, and which part that is of a thousand."""
+
+    seconds: int
+    part: int
+    text: str
+
+
+@payers.before_request
+def begin() -> None:
+    """Refuse who has guessed too often. Raises TooManyRequests."""
+    g.client = Client(request.environ[ASK], request.headers.get("Host", ""), {})
+    wait = _wrong_ids.wait_of(request.remote_addr or "")
+    if wait:
+        raise TooManyRequests("Too many addresses of orders that do not exist.", retry_after=int(wait) + 1)
+
+
+@payers.after_request
+def keep_nothing(response: Response) -> Response:
+    """What a payer sees is of this moment."""
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+@payers.get("/<ident>")
+def order(ident: str) -> str:
+    """The order, to be paid or as it ended."""
+    return _page(_order(ident))
+
+
+@payers.post("/<ident>/<any(pay, expire, fail):move>")
+def move(ident: str, move: str) -> Response:
+    """Pay, expire or fail the order. Raises Stranger."""
+    check_form(_mark(ident))
+    shown = _order(ident)
+    is_late = move == "pay" and shown["order"]["status"] == "expired"
+    path = f"{CONTROL}/orders/{ident}/{move}"
+    reply = g.client.change("POST", path, {"late": True} if is_late else None)
+    if reply.is_refused:
+        refused = Refused(reply)
+        return make_response(_page(_order(ident), refused.message), refused.status)
+    return go(here(f"{PAY}{ident}"))
+
+
+@payers.get("/<ident>/<move>")
+def back(ident: str, move: str) -> Response:
+    """Lead from the address of a form to the page of its order."""
+    if move not in MOVES:
+        raise NotFound
+    return go(here(f"{PAY}{ident}"))
+
+
+@payers.route("/", defaults={"rest": ""})
+@payers.route("/<path:rest>")
+def nothing(rest: str) -> Response:
+    """No other path is a page of payers. Raises NotFound."""
+    raise NotFound
+
+
+@payers.errorhandler(HTTPException)
+def failed(error: HTTPException) -> Response:
+    """A page that says why there is nothing to pay."""
+    response = make_response(render_template("pay/nothing.html", error=error), error.code or 500)
+    if isinstance(error, TooManyRequests) and error.retry_after is not None:
+        response.headers["Retry-After"] = str(error.retry_after)
+    return response
+
+
+def _order(ident: str) -> Any:
+    """The order as the control surface shows it. Raises NotFound."""
+    try:
+        if _ID(ident) is None:
+            raise NotFound
+        g.clock = g.client.get(f"{CONTROL}/clock")
+        return g.client.get(f"{CONTROL}/orders/{ident}")
+    except (NotFound, Refused) as error:
+        if isinstance(error, Refused) and error.status >= 500:
+            raise HTTPException(error.message, Response(error.message, error.status)) from None
+        _wrong_ids.count(request.remote_addr or "")
+        raise NotFound from None
+
+
+def _page(shown: Any, problem: str | None = None) -> str:
+    order = shown["order"]
+    payment = order["last_transaction"]
+    is_paid = order["status"] in ("paid", "refunded", "disputed")
+    return render_template(
+        "pay/order.html",
+        shown=shown,
+        order=order,
+        payment=payment,
+        problem=problem,
+        is_paid=is_paid,
+        left=_left(payment) if order["status"] == "pending" else None,
+        line=_grouped(payment.get("line", "")),
+        back=outward(shown["success_url" if is_paid else "cancel_url"]),
+        path=f"{PAY}{order['id']}",
+        token=contracts().sessions.token(_mark(order["id"])),
+        in_brasilia=_in_brasilia,
+    )
+
+
+def _mark(ident: str) -> str:
+    """What the forms of an order are bound to. No visitor has such an id."""
+    return f"{PAY}{ident.lower()}"
+
+
+def _left(payment: dict[str, str]) -> Left | None:
+    ends = payment.get("expires_at")
+    if ends is None:
+        return None
+    last, now = parse_iso(ends), parse_iso(g.clock["now"])
+    whole = max(1, last - parse_iso(payment["created_at"]))
+    seconds = max(0, last - now) // 1000
+    return Left(seconds, min(1000, max(0, 1000 * (last - now) // whole)), _told(seconds))
+
+
+def _told(seconds: int) -> str:
+    """A duration as on a clock, whole days apart where there are several."""
+    days, rest = divmod(seconds, 86_400) if seconds > _LONG else (0, seconds)
+    clock = f"{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
+    return f"{days} days {clock}" if days else clock
+
+
+def _in_brasilia(text: str) -> str:
+    """An instant as clocks in Brasília show it, to the minute."""
+    return clock_time(iso(parse_iso(text) + _IN_BRASILIA))[:-3]
+
+
+def _grouped(line: str) -> str:
+    """The 47 digits of a boleto as banks print them: `AAAAA.AAAAA BBBBB.BBBBBB CCCCC.CCCCCC D EEEEEEEEEEEEEE`."""
+    if len(line) != 47:
+        return line
+    fields = (line[:10], line[10:21], line[21:32])
+    return " ".join((*(f"{field[:5]}.{field[5:]}" for field in fields), line[32], line[33:]))
+
+
+def outward(address: str | None) -> str | None:
+    """An address that a page may link to: of the web, or none."""
+    try:
+        parts = urlsplit(address or "")
+        return address if parts.scheme in ("http", "https") and parts.hostname else None
+    except ValueError:
+        return None

@@ -1,0 +1,117 @@
+"""The sandboxes of the server; of this one its snapshots, its steps as a line to travel on, and its file."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from flask import Response, g, render_template, request
+
+from ..calls.call import CONTROL
+from ..http.inside import Question
+from .client import Refused
+from .shell import DONE, act, go, pages, show_done, there, this_sandbox
+
+_LISTED, _STEPS = 50, 20
+_HERE = "/console/sandboxes"
+_MEDIA = "application/vnd.stub.sandbox+gzip"
+
+
+@pages.get("/sandboxes")
+def list_sandboxes() -> str:
+    """Sandboxes, snapshots, steps."""
+    glob = request.args.get("name", "").strip()
+    steps = g.client.get(f"{CONTROL}/steps", {"limit": _STEPS, "page": request.args.get("page", "")})
+    snapshots = g.client.get(f"{CONTROL}/snapshots", {"limit": 100})
+    newest = steps["steps"][0]["step"] if steps["steps"] else 0
+    if steps["pagination"]["has_prev"]:
+        newest = None
+    return render_template(
+        "console/sandboxes.html",
+        listed=_listed(glob),
+        glob=glob,
+        steps=steps["steps"],
+        pagination=steps["pagination"],
+        newest=newest,
+        snapshots=snapshots["snapshots"],
+    )
+
+
+@pages.post("/sandboxes/make")
+def make_another() -> Response:
+    """Make a sandbox of a scenario."""
+    return act("POST", f"{CONTROL}/sandboxes", _asked("name", "scenario", "seed", "now", "ttl_seconds"), to=_HERE)
+
+
+@pages.post("/sandboxes/fork")
+def fork_one() -> Response:
+    """Make a sandbox with the past of another one, of this one unless `of` is given."""
+    of = request.form.get("of", "") or this_sandbox()
+    return act("POST", f"{CONTROL}/sandboxes/{quote(of, safe='')}/fork", _asked("name", "step"), to=_HERE)
+
+
+@pages.post("/sandboxes/delete")
+def delete_one() -> Response:
+    """Delete a sandbox. The page of another one is shown if it was this one."""
+    name = request.form.get("of", "")
+    path = f"{CONTROL}/sandboxes/{quote(name, safe='')}"
+    if name != this_sandbox():
+        return act("DELETE", path, to=_HERE)
+    reply = g.client.of("").change("DELETE", path)
+    if reply.is_refused:
+        return show_done(reply, _HERE)
+    return go(f"{there('default', _HERE)}?{DONE}={quote(reply.request_id)}")
+
+
+@pages.post("/sandboxes/rewind")
+def rewind_to() -> Response:
+    """Have the sandbox be as it was after a step, or at an instant."""
+    asked = _asked("to_step") or {"to": request.form.get("instant", "").strip()}
+    return act("POST", f"{CONTROL}/rewind", asked, to=_HERE)
+
+
+@pages.post("/sandboxes/snapshot")
+def make_snapshot() -> Response:
+    """Give a name to the state of now."""
+    return act("POST", f"{CONTROL}/snapshots", _asked("name", "description"), to=_HERE)
+
+
+@pages.post("/sandboxes/snapshot/<any(restore, delete):what>")
+def use_snapshot(what: str) -> Response:
+    """Restore or delete a snapshot."""
+    path = f"{CONTROL}/snapshots/{quote(request.form.get('name', ''), safe='')}"
+    return act("POST", f"{path}/restore", to=_HERE) if what == "restore" else act("DELETE", path, to=_HERE)
+
+
+@pages.post("/sandboxes/import")
+def import_file() -> Response:
+    """Put the sandbox of a file in the place of this one."""
+    sent = request.files.get("file")
+    query = urlencode({name: "true" for name in ("deliver", "drop_unfit") if request.form.get(name)})
+    body = b"" if sent is None else sent.read()
+    reply = g.client.send(Question("POST", f"{CONTROL}/import", query, {"content-type": _MEDIA}, body))
+    if reply.status == 403:
+        raise Refused(reply)
+    return show_done(reply, _HERE)
+
+
+def _listed(glob: str) -> Any:
+    """The newest sandboxes, None for those who have the key of one alone."""
+    try:
+        return g.client.get(f"{CONTROL}/sandboxes", {"name": glob, "limit": _LISTED})
+    except Refused as refused:
+        if refused.code != "admin_key_required":
+            raise
+        g.client.asked.pop()
+        return None
+
+
+def _asked(*names: str) -> dict[str, Any]:
+    """The fields of the form that are filled in; numbers as numbers, anything else for the control to judge."""
+    given = {name: request.form.get(name, "").strip() for name in names}
+    return {name: _number(name, text) for name, text in given.items() if text}
+
+
+def _number(name: str, text: str) -> str | int:
+    is_number = name in ("seed", "step", "to_step", "ttl_seconds") and text.isascii() and text.isdigit()
+    return int(text) if is_number and len(text) < 20 else text

@@ -1,0 +1,122 @@
+"""The page of fault rules: ready ones, own ones, what they did, and that they end."""
+
+import httpx2
+import pytest
+
+from ..support.console import Console, Page
+from ..support.make import Json
+
+PAGE = "/console/faults"
+HOSTILE = "<script>alert(1)</script>\u202e\U0001f984"
+
+
+def rules(control: httpx2.Client) -> list[Json]:
+    """Those that the sandbox has, newest first."""
+    found: list[Json] = control.get("/faults").json()["faults"]
+    return found
+
+
+def chosen(page: Page, label: str, **values: str) -> dict[str, str]:
+    """The values of the form that has a button and these values."""
+    return next(form.values for form in page.forms if label in form.label and form.values.items() >= values.items())
+
+
+def test_presets_are_added_switched_and_removed(console: Console, control: httpx2.Client, api: httpx2.Client) -> None:
+    page = console.open(PAGE)
+    assert "Nothing fails on purpose" in page.text
+    page = console.send(page, "Add", **chosen(page, "Add", preset="outage"))
+    assert "Make a fault rule : done." in page.text
+    assert 503 == api.get("/v2/orders").status_code
+    page = console.open(PAGE)
+    assert "Outage acts every request always" in page.text
+    assert "1 of 1" in page.text
+    page = console.send(page, "Switch off")
+    assert "Outage off" in page.text
+    assert 200 == api.get("/v2/orders").status_code
+    page = console.send(page, "Switch on")
+    page = console.send(page, "Remove", fault=rules(control)[0]["id"], every="")
+    assert "Nothing fails on purpose" in page.text
+    assert [] == rules(control)
+
+
+def test_every_preset_is_there(console: Console, control: httpx2.Client) -> None:
+    """With what it does, as the contract says."""
+    page = console.open(PAGE)
+    found = control.get("/openapi.json").json()["components"]["schemas"]["FaultPreset"]["enum"]
+    assert found == [form.values["preset"] for form in page.forms if form.label == "Add"]
+    for text in ("Answers one request in five with 503.", "Makes the change and answers 800 to 3,000 ms later."):
+        assert text in page.text
+
+
+def test_a_rule_is_made_by_a_form(console: Console, control: httpx2.Client) -> None:
+    """Only what is filled in is in it."""
+    values = {
+        "name": HOSTILE, "match.operationId": "createPixOrder", "when.probability": "0.2", "when.times": "5",
+        "when.for_seconds": "3600", "then.status": "503", "then.delay_ms.min": "20", "then.delay_ms.max": "900",
+        "then.corrupt_json": "true",
+    }  # fmt: skip
+    page = console.send(console.open(PAGE), "Add the rule", **values)
+    rule = rules(control)[0]
+    assert {"operationId": "createPixOrder"} == rule["match"]
+    assert {"probability": 0.2, "times": 5, "for_seconds": 3600} == rule["when"]
+    assert {"status": 503, "delay_ms": {"min": 20, "max": 900}, "corrupt_json": True} == rule["then"]
+    for text in (HOSTILE, "20 % of them", "5 of 5 times", "in 1 h", "status 503", "waits 20 to 900 ms", "corrupt json"):
+        assert text in page.text, text
+    assert "<script>alert" not in page.response.text
+    assert 204 == control.delete("/faults").status_code
+
+
+def test_what_is_refused_is_said_and_stays_in_the_form(console: Console, control: httpx2.Client) -> None:
+    for values in (
+        {"then.status": "200"},
+        {"then.status": "many"},
+        {"when.every": "2"},
+        {"match.event": "order.*", "then.status": "503"},
+        {"then.delay_ms.min": "9", "then.delay_ms.max": "1"},
+    ):
+        page = console.send(console.open(PAGE), "Add the rule", **values)
+        assert page.status in (409, 422), values
+        assert "The rule was refused:" in page.text
+        filled = page.form("Add the rule").values
+        assert values.items() <= filled.items()
+    assert [] == rules(control)
+
+
+def test_a_rule_is_written_as_json(console: Console, control: httpx2.Client) -> None:
+    page = console.send(console.open(PAGE), "Add this rule")
+    assert "checkout is flaky" in page.text
+    assert {"Retry-After": "2"} == rules(control)[0]["then"]["headers"]
+    assert "Retry-After: 2" in page.text
+    for body in ("{", "[]", "null", '{"then": 1}', '{"preset": "none"}'):
+        page = console.send(console.open(PAGE), "Add this rule", body=body)
+        assert page.status == 422, body
+        assert body == page.form("Add this rule").values["body"]
+
+
+def test_the_time_that_is_left_ends(console: Console, control: httpx2.Client, api: httpx2.Client) -> None:
+    control.post("/faults", json={"then": {"status": 503}, "when": {"times": 1}})
+    control.post("/faults", json={"then": {"delay_ms": 1}, "when": {"for_seconds": 60}, "match": {"method": "PUT"}})
+    api.get("/v2/orders")
+    control.post("/clock/advance", json={"minutes": 2})
+    page = console.open(PAGE)
+    assert "0 of 1 times" in page.text
+    assert "its time is over" in page.text
+    assert 2 == page.text.count(" over ") - page.text.count("is over ")
+
+
+def test_all_are_removed(console: Console, control: httpx2.Client) -> None:
+    for _ in range(2):
+        control.post("/faults", json={"preset": "flaky"})
+    page = console.send(console.open(PAGE), "Remove all")
+    assert "Delete all fault rules : done." in page.text
+    assert [] == rules(control)
+
+
+@pytest.mark.parametrize("path", ["preset", "make", "make-json", "switch", "remove"])
+def test_a_form_of_another_origin_does_nothing(console: Console, control: httpx2.Client, path: str) -> None:
+    control.post("/faults", json={"preset": "flaky"})
+    token = console.open(PAGE).form("Add").values["token"]
+    sent = {"token": token, "preset": "outage", "every": "true", "fault": "fault_1", "body": "{}"}
+    headers = {"Origin": "http://127.0.0.1:1"}
+    assert 403 == console.http.post(f"{console.base}{PAGE}/{path}", data=sent, headers=headers).status_code
+    assert [("flaky", True)] == [(each["preset"], each["enabled"]) for each in rules(control)]

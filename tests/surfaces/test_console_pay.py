@@ -1,0 +1,238 @@
+"""The page of a payer: what it shows, what it does, and that it does nothing else."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from io import StringIO
+from time import monotonic
+
+import httpx2
+import pytest
+
+from stub_server.console import pay_pages
+from stub_server.console.pay_pages import outward
+from stub_server.request_log import RequestLog
+
+from ..conftest import Serve
+from ..support.console import Console, Page
+from ..support.live import FROZEN, NO_TLS, Live, running
+from ..support.make import Json, Maker, make_order, make_plan, order_body
+
+ADMIN = "an admin key of the tests"
+HOSTILE = "<script>alert(1)</script>\u202e\U0001f984" + "x" * 80
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test is refused for what another one guessed."""
+    monkeypatch.setattr(pay_pages, "_wrong_ids", pay_pages.WrongIds())
+
+
+@pytest.fixture
+def payer(live: Live, sandbox_name: str, credentials: Json) -> Iterator[Console]:
+    """A browser in the test's sandbox."""
+    with closing(Console(live.url, sandbox_name)) as browser:
+        yield browser
+
+
+def paid(payer: Console, order: Json, label: str = "I have paid") -> Page:
+    """The page after a click on a button."""
+    return payer.send(payer.open(f"/pay/{order['id']}"), label)
+
+
+def test_it_shows_what_is_paid_and_how(payer: Console, make_order: Maker) -> None:
+    items = [
+        {"description": "Plano", "quantity": 1, "amount": 49.9},
+        {"description": "Meia", "quantity": 2, "amount": 5},
+    ]
+    order = make_order(totalAmount=59.9, items=items)
+    page = payer.open(f"/pay/{order['id']}")
+    assert 200 == page.status
+    shown = page.text.replace("\u00a0", " ")
+    for text in ("This is a sandbox: no money moves.", "R$ 59,90", "R$ 49,90", "2 × R$ 5,00", "R$ 10,00", order["code"],
+                 order["last_transaction"]["qr_code"], "Expires in 24:00:00"):  # fmt: skip
+        assert text in shown, text
+    picture = page.response.text.partition('class="qr" src="')[2].partition('"')[0].replace("&amp;", "&")
+    drawn = payer.http.get(str(httpx2.URL(page.url).join(picture)))
+    assert (200, "image/svg+xml") == (drawn.status_code, drawn.headers["content-type"])
+    assert "set-cookie" not in page.response.headers
+    assert "no-store" == page.response.headers["cache-control"]
+
+
+def test_a_boleto_is_paid_by_its_line(payer: Console, api: httpx2.Client, control: httpx2.Client) -> None:
+    """In the groups that banks print, and still when it has expired."""
+    plan = make_plan(api, payment_methods=["boleto"])
+    body = order_body(plan["projectId"], plan["id"], paymentMethod="boleto")
+    order = api.post("/v2/orders", json=body).json()
+    line = order["last_transaction"]["line"]
+    page = payer.open(f"/pay/{order['id']}")
+    digits = page.response.text.partition("<code>")[2].partition("</code>")[0]
+    assert (line, [5, 5, 5, 6, 5, 6, 1, 14]) == (
+        digits.replace(".", "").replace(" ", ""), [len(each) for each in digits.replace(".", " ").split()]
+    )  # fmt: skip
+    assert "Expired" in payer.send(page, "Let it expire").text
+    late = paid(payer, order, "I have paid late")
+    assert "Paid" in late.text
+    assert "paid" == control.get(f"/orders/{order['id']}").json()["order"]["status"]
+
+
+@pytest.mark.parametrize(
+    ("label", "status", "title", "link"),
+    [("I have paid", "paid", "Thank you.", "success"), ("Let it expire", "expired", "Expired", "cancel"),
+     ("Fail this order", "failed", "Payment failed", "cancel")],
+)  # fmt: skip
+def test_it_pays_expires_and_fails(
+    payer: Console, make_order: Maker, control: httpx2.Client, label: str, status: str, title: str, link: str
+) -> None:
+    """Then the shop is a link away; nobody is led there."""
+    order = make_order(success_url="https://shop.example/success", cancel_url="https://shop.example/cancel")
+    page = paid(payer, order, label)
+    assert (200, f"{payer.base}/pay/{order['id']}") == (page.status, page.url)
+    assert title in page.text
+    assert [f"https://shop.example/{link}"] == page.links
+    assert status == control.get(f"/orders/{order['id']}").json()["order"]["status"]
+    assert not page.forms
+
+
+def test_a_move_that_came_too_late_is_refused_in_words(
+    payer: Console, make_order: Maker, control: httpx2.Client
+) -> None:
+    order = make_order()
+    page = payer.open(f"/pay/{order['id']}")
+    assert 200 == control.post(f"/orders/{order['id']}/cancel").status_code
+    refused = payer.send(page, "I have paid")
+    assert 409 == refused.status
+    assert "Canceled" in refused.text
+
+
+def test_it_links_to_pages_of_the_web_alone() -> None:
+    assert "https://shop.example/?a=b" == outward("https://shop.example/?a=b")
+    for address in ("javascript:alert(1)", "data:text/html,x", "ftp://shop.example/", "https:x", "http://[", "", None):
+        assert outward(address) is None, address
+
+
+def test_hostile_data_is_text(payer: Console, make_order: Maker) -> None:
+    order = make_order(items=[{"description": HOSTILE, "quantity": 1, "amount": 49.9}])
+    page = payer.open(f"/pay/{order['id']}")
+    assert HOSTILE in page.text
+    assert "<script>alert" not in page.response.text
+
+
+@pytest.mark.parametrize("origin", ["", "null", "http://127.0.0.1:1", "https://evil.example"])
+def test_a_form_of_another_origin_does_nothing(
+    payer: Console, make_order: Maker, control: httpx2.Client, origin: str
+) -> None:
+    order = make_order()
+    page = payer.open(f"/pay/{order['id']}")
+    assert 403 == payer.send(page, "I have paid", origin=origin).status
+    assert "pending" == control.get(f"/orders/{order['id']}").json()["order"]["status"]
+
+
+def test_a_form_is_of_its_order(payer: Console, make_order: Maker, control: httpx2.Client) -> None:
+    order, other = make_order(), make_order()
+    page = payer.open(f"/pay/{order['id']}")
+    token = payer.open(f"/pay/{other['id']}").form("I have paid").values["token"]
+    for wrong in (token, "", "é"):
+        assert 403 == payer.send(page, "I have paid", token=wrong).status
+    assert "pending" == control.get(f"/orders/{order['id']}").json()["order"]["status"]
+
+
+def test_ten_wrong_ids_are_enough(payer: Console, make_order: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a minute, of one address; what does not look like an id counts too."""
+    order = make_order()
+    for number in range(10):
+        wrong = "0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55" if number % 2 else f"<b>{number}"
+        page = payer.open(f"/pay/{wrong}")
+        assert (404, True) == (page.status, "There is no order here" in page.text)
+    refused = payer.open(f"/pay/{order['id']}")
+    assert 429 == refused.status
+    assert 1 <= int(refused.response.headers["retry-after"]) <= 60
+    later = monotonic() + 61
+    monkeypatch.setattr(pay_pages, "monotonic", lambda: later)
+    assert 200 == payer.open(f"/pay/{order['id']}").status
+    assert 404 == payer.open("/pay/x").status
+
+
+def test_what_is_counted_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pay_pages, "_MOST_ADDRESSES", 3)
+    wrong = pay_pages.WrongIds()
+    for _ in range(10):
+        wrong.count("0")
+    assert wrong.wait_of("0")
+    for number in range(1, 4):
+        wrong.count(str(number))
+    assert not wrong.wait_of("0")
+
+
+def test_other_paths_are_nothing(payer: Console, make_order: Maker) -> None:
+    order = make_order()
+    ident = order["id"]
+    assert f"{payer.base}/pay/{ident}" == payer.open(f"/pay/{ident}/pay").url
+    for path in ("/pay/", f"/pay/{ident}/refund", f"/pay/{ident}/pay/x", f"/pay/{ident}%2Frefund"):
+        assert 404 == payer.open(path).status, path
+    headers = {"Origin": payer.origin}
+    for move in ("refund", "cancel", "dispute", "dispute/resolve"):
+        assert payer.http.post(f"{payer.base}/pay/{ident}/{move}", headers=headers).status_code in (404, 405), move
+
+
+def test_there_is_no_order_where_there_is_no_sandbox(live: Live, make_order: Maker) -> None:
+    """And looking makes none."""
+    order = make_order()
+    assert 404 == httpx2.get(f"{live.url}/s/no-such-one/pay/{order['id']}", verify=NO_TLS).status_code
+    assert 404 == httpx2.get(f"{live.url}/pay/{order['id']}", verify=NO_TLS).status_code
+    assert 404 == httpx2.get(f"{live.url}/_sandbox/sandboxes/no-such-one", verify=NO_TLS).status_code
+
+
+def test_an_admin_key_is_no_hindrance(serve: Serve) -> None:
+    """The id opens the page of its order, in whichever sandbox, and nothing of the control surface."""
+    guarded = serve(admin_key=ADMIN, host="0.0.0.0")  # noqa: S104 - the test's server listens on loopback all the same
+    headers = {"X-Sandbox-Admin-Key": ADMIN}
+    for prefix in ("", "/s/alice"):
+        if prefix:
+            body = {"name": "alice"}
+            httpx2.post(f"{guarded.url}/_sandbox/sandboxes", json=body, headers=headers, verify=NO_TLS)
+        asked = httpx2.get(f"{guarded.url}{prefix}/_sandbox/credentials", headers=headers, verify=NO_TLS).json()
+        token = {"Authorization": f"Bearer {asked['jwt']}"}
+        with httpx2.Client(base_url=guarded.url + prefix, headers=token, verify=NO_TLS) as api:
+            order = make_order(api)
+        inspected = f"{guarded.url}{prefix}/_sandbox/orders/{order['id']}"
+        shown = httpx2.get(inspected, headers=headers, verify=NO_TLS).json()
+        assert shown["pay_url"].endswith(f":{guarded.port}{prefix}/pay/{order['id']}")
+        with closing(Console(guarded.url + prefix)) as payer:
+            assert "Thank you." in paid(payer, order).text
+            for path in ("/_sandbox/clock", f"/_sandbox/orders/{order['id']}", "/console/requests"):
+                assert 403 == payer.http.get(guarded.url + prefix + path).status_code, path
+    assert 404 == httpx2.get(f"{guarded.url}/s/nobody/pay/{order['id']}", verify=NO_TLS).status_code
+
+
+def test_it_is_open_where_the_control_surface_is_closed() -> None:
+    """To a server without an admin key that others reach, and by a name that the user allowed."""
+    for changes, host in (({"host": "0.0.0.0"}, None), ({"allow_hosts": ("shop.example",)}, "shop.example")):  # noqa: S104
+        with running(replace(FROZEN, secret=b"x" * 32, **changes)) as server:
+            sandbox = server.app.server.sandboxes.default
+            token = {"Authorization": f"Bearer {server.app.server.ready_token(sandbox)}"}
+            with httpx2.Client(base_url=server.url, headers=token, verify=NO_TLS) as api:
+                order = make_order(api)
+            named = {} if host is None else {"Host": host}
+            answer = httpx2.get(f"{server.url}/pay/{order['id']}", headers=named, verify=NO_TLS)
+            assert 200 == answer.status_code
+            refused = httpx2.get(f"{server.url}/_sandbox/orders/{order['id']}", headers=named, verify=NO_TLS)
+            assert 403 == refused.status_code
+
+
+def test_the_control_and_the_terminal_say_where(
+    live: Live, sandbox_name: str, make_order: Maker, control: httpx2.Client, api: httpx2.Client
+) -> None:
+    stream = StringIO()
+    log = RequestLog("requests", stream, live.url)
+    live.app.server.listeners.append(log)
+    try:
+        order = make_order()
+    finally:
+        live.app.server.listeners.remove(log)
+    log.flush()
+    shown = control.get(f"/orders/{order['id']}").json()
+    address = f"{live.url}/s/{sandbox_name}/pay/{order['id']}"
+    assert address == shown["pay_url"]
+    assert f" pay: {address}\n" in stream.getvalue()
+    assert shown["shop"] == api.get(f"/v2/projects/{shown['projectId']}").json()["data"]["project"]["name"]
