@@ -124,6 +124,17 @@ def _know_visitor() -> None:
     g.client = Client(request.environ[ASK], host, g.visitor.keys)
 
 
+def know_reader() -> bool:
+    """Know the visitor of a page beside the console that has a form; False where no cookie of theirs can be told.
+
+    A browser keeps the cookie back when a page of another site leads here: a new one would end the session.
+    """
+    if request.headers.get("Sec-Fetch-Site") == "cross-site" or "Origin" in request.headers:
+        return False
+    _know_visitor()
+    return True
+
+
 def _check_form(sessions: Sessions) -> None:
     """Raises Stranger."""
     origin = urlsplit(request.headers.get("Origin", ""))
