@@ -63,7 +63,7 @@ bench: $(STAMP) ## measure it against stock Connexion, bare Starlette and the fl
 soak: $(STAMP) ## ten minutes of everything at once: memory, refusals, waits (ARGS='--minutes 1')
 	@$(BIN)/python -m tests.soak $(ARGS)
 
-crash: $(STAMP) ## kill a process three hundred times and look at what its store has (ARGS='--kills 50')
+crash: $(STAMP) ## kill servers six hundred times and look at what their stores have (ARGS='--kills 50 --replicas 20')
 	@$(BIN)/python -m tests.crash $(ARGS)
 
 contract: $(STAMP) ## let schemathesis judge a running sandbox by its contract

@@ -246,7 +246,7 @@ def _opened(path: Path | str, settings: Settings) -> Store:
     if isinstance(path, str):
         from .persistence import postgres
 
-        return postgres.PostgresStore(path, settings.port)
+        return postgres.PostgresStore(path, settings.host, settings.port)
     takeover.prepare(path, salvage=settings.salvage)
     return sqlite.SqliteStore(path, always=settings.sync == "always")
 

@@ -43,6 +43,7 @@ LONG = (
     "stored/test_other_contracts.py",
     "properties/test_scenarios.py",
     "crash/test_crash.py",
+    "crash/test_replicas.py",
     "contract/test_conformity.py",
     "contract/test_explained.py",
     "surfaces/test_docs_teams.py",
@@ -65,6 +66,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the short run, and the store of journeys."""
     parser.addoption("--short", action="store_true", help="the tests of `make test`: see tests/support/short.py")
     parser.addoption("--store", choices=STORES, help="of all journeys; else see tests/support/stores.py")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: tests of receivers, leases and crashes mostly wait."""
+    return len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)) + 1
 
 
 @pytest.hookimpl(trylast=True)  # pytest has its reporter

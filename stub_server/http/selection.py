@@ -61,43 +61,45 @@ class SandboxSelection:
     def _resident(self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send) -> Any:
         """The same where a sandbox may be in the store alone, or held by another server."""
         call: Call = scope[CALL]
-        if rest is None and name in (None, DEFAULT):
-            if call.path.startswith(_OTHERS):  # it is about that one
-                return self._open(call.path[len(_OTHERS) :].partition("/")[0], None, scope, receive, send)
-            if call.path in _LOCAL or call.path in self._pages:
-                return self._go_on(call, scope, receive, send)
+        path = call.path if rest is None else rest
+        if path.startswith(_OTHERS):  # the server that has that one answers, whatever sandbox names the request
+            return self._open(name, rest, scope, receive, send, path[len(_OTHERS) :].partition("/")[0])
+        if rest is None and name in (None, DEFAULT) and (path in _LOCAL or path in self._pages):
+            return self._go_on(call, scope, receive, send)
         sandbox = self._sandboxes.choose(name or DEFAULT)
         if sandbox is None or (name is None and b"authorization" in call.headers):
             return self._open(name, rest, scope, receive, send)
         _select(call, sandbox, rest)
         return self._go_on(call, scope, receive, send)
 
-    async def _open(self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _open(
+        self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send, other: str = ""
+    ) -> None:
         call, residence = scope[CALL], self._residence
         assert residence is not None
-        is_other = rest is None and call.path.startswith(_OTHERS)
-        if name is None:
+        if name is None and not other:
             key = _key_in(call.headers.get(b"authorization", b""))
-            name = (None if key is None else await residence.sandbox_of(key)) or DEFAULT
-        began = monotonic()
-        while isinstance(found := await residence.locate(name), str):
-            call.holder, call.held, call.is_kept, asked = found, name, False, monotonic()
+            name = None if key is None else await residence.sandbox_of(key)
+        began, wanted = monotonic(), other or name or DEFAULT
+        while isinstance(found := await residence.locate(wanted), str):
+            call.holder, call.held, call.is_kept, asked = found, wanted, False, monotonic()
             try:
                 return await self.app(scope, receive, send)
             except NotThere as error:
-                residence.forget(name, asked)
+                residence.forget(wanted, asked)
                 if call.is_hop or asked - began > PATIENCE:
                     raise
                 receive = error.receive
             call.holder, call.is_kept = None, True
             with call.server.waiting.elsewhere():
                 await asyncio.sleep(PAUSE)
-        if is_other or found is not None:
-            if found is not None and not is_other:
-                _select(call, found, rest)
+        if other:
+            found = self._sandboxes.choose(name or DEFAULT) or self._sandboxes.default
+        if found is not None:
+            _select(call, found, rest)
             await self._go_on(call, scope, receive, send)
         else:
-            await self._first(name, rest, scope, receive, send)
+            await self._first(wanted, rest, scope, receive, send)
 
     def _go_on(self, call: Call, scope: Scope, receive: Receive, send: Send) -> Any:
         call.begin()

@@ -72,13 +72,14 @@ class Unstored(NamedTuple):
 class Change:
     """What comes, goes or is replaced: statements, and the row of a sandbox that is as it is stored so far.
 
-    The row names a later `state` if there is one. `known` is set when the outcome is known, or cannot be for now;
-    `failure` says why it is not done. It is not done either where a name `is_taken`.
+    The row names a later `state` if there is one. `ends` is the sandbox that goes. `known` is set when the outcome is
+    known, or cannot be for now; `failure` says why it is not done. It is not done either where a name `is_taken`.
     """
 
-    statements: Sequence[Statement]
+    statements: Sequence[Statement] = ()
     stored: Stored | None = None
     state: KeptState | None = None
+    ends: Stored | None = None
     is_taken: bool = False
     known: asyncio.Event = field(default_factory=asyncio.Event)
     failure: Refusal | None = None
@@ -116,7 +117,8 @@ class Commits:
         self._flying: Pending | None = None  # the commit that is under way
         self.is_behind = False  # whether there is anything that is not stored yet
         self.failure: Unavailable | None = None  # why the newest commit failed, until one succeeds
-        self.unknown: list[Unstored] = []  # steps of which the store has not told whether it has them
+        self.unknown: dict[int, Stored] = {}  # sandboxes of which the store has not told what it has
+        self._untidy: set[int] = set()  # sandboxes that may have steps or states that nobody needs
         self._due: set[str] = set()  # sandboxes of which a state is to be written
         self._session: Session | None = None  # of long work beside the requests, which takes turns
         self._lane: Lane | None = None  # set while an event loop runs
@@ -179,7 +181,7 @@ class Commits:
         if stored is not None and change.state is not None:
             stored.state, stored.contract = change.state, self.contract
         heads = [] if stored is None else [self._head(stored, *stored.committed)]
-        return Batch(change.statements, heads, is_one=True)
+        return Batch(change.statements, heads, is_one=True, ends=[] if change.ends is None else [change.ends.number])
 
     def _commit_soon(self) -> None:
         self.is_behind = True
@@ -217,10 +219,11 @@ class Commits:
         pending.known.set()
         for change in pending.changes:
             try:
-                if await self._store.commit(self._batch_of(change)):
-                    assert change.stored is not None
-                    self._lose(change.stored)
-                    change.failure = unwritten("another server has taken the sandbox over")
+                lost = await self._store.commit(self._batch_of(change))
+                for stored in (change.stored, change.ends):
+                    if stored is not None and stored.number in lost:
+                        self._lose(stored)
+                        change.failure = unwritten("another server has taken the sandbox over")
             except self._store.errors as error:
                 if not self._store.is_taken(error):
                     raise
@@ -242,7 +245,8 @@ class Commits:
             self._lose(stored)
 
     def _lose(self, stored: Stored) -> None:
-        """Another process has a sandbox: it is none of ours any more."""
+        """Another process has a sandbox, or it is no more: it is none of ours any more."""
+        self._untidy.add(stored.number)
         if self._stored.get(stored.entry.world.name) is stored:
             del self._stored[stored.entry.world.name]
             self.on_lost(stored.entry.world)
@@ -311,24 +315,20 @@ class Commits:
             stored.entry.world.is_halted = True
         failed = self._flying, self._pending
         self._pending = Pending()
-        touched: dict[int, Stored] = {}
         for pending in failed:
-            touched |= pending.touched
-            touched |= {change.stored.number: change.stored for change in pending.changes if change.stored is not None}
+            self.unknown |= pending.touched
+            for change in pending.changes:
+                self.unknown |= {stored.number: stored for stored in (change.stored, change.ends) if stored is not None}
             awaited: list[Pending | Change] = [pending, *pending.changes]
             for what in awaited:
                 if not what.known.is_set():
                     what.failure = failure
-            if pending.failure is not None:
-                self.unknown += pending.steps
+        steps = [step for pending in failed if pending.failure is not None for step in pending.steps]
         self._flying = None
-        is_known = False
         while True:
             try:
-                if not is_known:
-                    self._undo(touched, await self._store.known(touched))
-                    is_known = True
-                    continue
+                if self.unknown:
+                    self._undo(steps, await self._store.known(self.unknown))
                 await self._store.commit(Batch())
                 break
             except Exception as again_error:
@@ -347,28 +347,24 @@ class Commits:
             if stored.entry.world.bell is not None:
                 stored.entry.world.bell(stored.entry.world)
 
-    def _undo(self, touched: dict[int, Stored], known: Mapping[int, tuple[int, int, KeptState]]) -> None:
+    def _undo(self, steps: list[Unstored], known: Mapping[int, tuple[int, int, KeptState]]) -> None:
         """Undo the steps that the store does not have."""
-        for number, stored in touched.items():
+        for number, stored in self.unknown.items():
             if number in known:
                 newest, chain, stored.state = known[number]
                 stored.committed = newest, chain
             else:
                 self._lose(stored)
-        while self.unknown:
-            stored, step, held, chain = self.unknown[-1]
+        for stored, step, held, chain in reversed(steps):
             sandbox = stored.entry.world
             if not sandbox.is_gone and stored.committed[0] < step.number:
                 sandbox.take_back(step)
                 sandbox.held, stored.newest, stored.chain = held, step.number - 1, chain
-            self.unknown.pop()
+        self.unknown = {}
 
     def check(self, sandbox: Sandbox) -> None:
-        """Refuse requests to a sandbox of whose newest steps nobody knows whether the store has them.
-
-        Raises Unavailable.
-        """
-        if self.failure is not None and any(stored.entry.world is sandbox for stored, _, _, _ in self.unknown):
+        """Refuse requests to a sandbox of which nobody knows what the store has. Raises Unavailable."""
+        if self.failure is not None and any(stored.entry.world is sandbox for stored in self.unknown.values()):
             raise again(self.failure)
 
     def _with_session(self, work: Callable[[Session], T]) -> T:

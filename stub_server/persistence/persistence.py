@@ -24,7 +24,7 @@ from . import store as sql
 from .commits import Change, Commits, Stored, again
 from .opening import Opened, Opener
 from .rows import Damage, KeptSnapshot, KeptState, StoreError
-from .store import Batch, Listed, Session, Store
+from .store import Batch, Listed, Session, Statement, Store
 
 MOST = 100_000  # sandboxes of a store
 CLOSING = 1.0  # seconds that long work which goes on gets when the server stops
@@ -55,7 +55,6 @@ class Persistence(Commits):
         self._reserved: set[int] = set()  # sandboxes that are about to come
         self._coming: set[int] = set()  # states that nothing refers to yet
         self._ends: list[int] = []  # sandboxes that are no more, which the store is yet to be told
-        self._untidy: set[int] = set()  # sandboxes that may have steps or states that nobody needs
         self.elsewhere: list[str] = []  # sandboxes that other servers had when this one started
         self._tending: asyncio.Task[None] | None = None
 
@@ -98,7 +97,7 @@ class Persistence(Commits):
                 return held and held.address
             number, kept = sql.row_of_sandbox(session, held.number)
             if kept.expires_at is not None and kept.expires_at <= wall_ms():
-                sql.commit(session, Batch([sql.ended(number)]), self._store.holder)
+                sql.commit(session, Batch(ends=[number]), self._store.holder)
                 return None
             return opener.open(session, number, kept, self._store.holder)
         except Damage as error:
@@ -199,12 +198,11 @@ class Persistence(Commits):
 
     def _entering(self, entry: Entry, reserved: Reserved, before: Stored | None) -> Change:
         number, state, snapshots = reserved
-        changes = [] if before is None else [sql.ended(before.number)]
-        changes += sql.entered(number, entry.world.name, state.id)
+        changes = sql.entered(number, entry.world.name, state.id)
         changes += [sql.key_entered(key, number) for key in keys_of(entry.world)]
         for kept in snapshots:
             changes += sql.snapshot_entered(number, kept)
-        return Change(changes, Stored(entry, number, state, self.contract, state.step, 0, (state.step, 0)))
+        return Change(changes, Stored(entry, number, state, self.contract, state.step, 0, (state.step, 0)), ends=before)
 
     def _entered(self, stored: Stored | None, before: Stored | None) -> None:
         assert stored is not None
@@ -215,11 +213,11 @@ class Persistence(Commits):
 
     async def leave(self, name: str) -> None:
         """Store a sandbox no longer. Raises Unavailable."""
-        if name in self._stored:
-            number = self._stored[name].number
-            await self._changed(Change([sql.ended(number)]))
+        stored = self._stored.get(name)
+        if stored is not None:
+            await self._changed(Change(ends=stored))
             self._stored.pop(name, None)
-            self._tidy_soon(number)
+            self._tidy_soon(stored.number)
 
     def leave_soon(self, name: str) -> None:
         """The same for one that nobody waits for."""
@@ -231,9 +229,13 @@ class Persistence(Commits):
     async def _end(self) -> None:
         """Have the store know of sandboxes that are no more: their names are free. Raises Unavailable."""
         if ends := self._ends[:]:
-            await self._changed(Change([sql.ended(number) for number in ends]))
+            await self._changed(Change(self._ended()))
             self._ends = [number for number in self._ends if number not in ends]
             self._untidy.update(ends)
+
+    def _ended(self) -> list[Statement]:
+        assert self._store is not None
+        return [sql.ended(number, self._store.holder) for number in self._ends]
 
     async def note(self, entry: Entry) -> None:
         """Store what no step says of a sandbox. Raises Unavailable."""
@@ -329,7 +331,8 @@ class Persistence(Commits):
             async with self._written(stored, capture(snapshot.told.world), 0, lane) as written:
                 if not entry.world.is_gone:
                     entry.snapshots.check_room(snapshot.name, snapshot.size)
-                    await self._changed(Change(sql.snapshot_entered(stored.number, self._told(snapshot, written))))
+                    changes = sql.snapshot_entered(stored.number, self._told(snapshot, written))
+                    await self._changed(Change(changes, stored))
         if entry.world.is_gone:
             return False
         entry.snapshots.keep(snapshot)
@@ -339,7 +342,7 @@ class Persistence(Commits):
         """Store a snapshot no longer. Raises Unavailable."""
         stored = self._stored.get(entry.world.name)
         if stored is not None:
-            await self._changed(Change(sql.snapshot_ended(stored.number, name)))
+            await self._changed(Change(sql.snapshot_ended(stored.number, name), stored))
             self._tidy_soon(stored.number)
 
     # -- beside the requests: whole states, and what nobody needs any more
@@ -375,7 +378,8 @@ class Persistence(Commits):
         for stored in self._stored.values():
             self._pending.touched[stored.number] = stored
             stored.entry.world.log.writer = stored.entry.world.log.stored = None
-        self._pending.changes += [Change([sql.ended(number)]) for number in self._ends]
+        if self._ends:
+            self._pending.changes.append(Change(self._ended()))
         if self.failure is None:
             with suppress(Unavailable):
                 self._commit_at_once()
@@ -443,12 +447,13 @@ class Persistence(Commits):
             self._tidy_soon(stored.number)
 
     async def _tidy(self, lane: Lane) -> None:
-        numbers, self._untidy = sorted(self._untidy), set()
+        assert self._store is not None
+        store, numbers, self._untidy = self._store, sorted(self._untidy), set()
         work: Iterator[None] | None = None
 
         def go_on(session: Session) -> bool:
             nonlocal work
-            work = work or sql.tidying(session, numbers, self._reserved, self._coming)
+            work = work or sql.tidying(session, store, numbers, self._reserved, self._coming)
             return next(work, _DONE) is _DONE
 
         try:

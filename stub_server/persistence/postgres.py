@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
@@ -24,11 +26,13 @@ from .rows import Damage, Kept, KeptState, StoreError, sum_of
 from .store import Batch, Held, Session
 
 COLUMNS = {"id": "bigint generated always as identity primary key", "int": "bigint", "bytes": "bytea"}
+EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 LEASE, RENEWAL = 10.0, 2.0  # seconds
 _MIGRATIONS = 0x73747562  # names the lock of those who make or change the tables
 _OPTIONS = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=5000 -c tcp_user_timeout=10000"
 _PATIENCE = 5  # seconds for a connection
 _LONGEST = 8.0  # seconds for a statement: it ends before the lease does
+_ROOM = 64 * 1024  # bytes that must have room before changes are accepted again
 _OWN = """
 create table processes (id bigint generated always as identity primary key, address text not null,
     until timestamptz not null);
@@ -106,6 +110,14 @@ class PostgresSession:
         with self._connection.transaction():
             yield
 
+    @property
+    def host(self) -> str:
+        """This machine as the network of the database knows it, even where addresses are translated on the way."""
+        with socket.socket(fileno=os.dup(self._connection.fileno())) as end:
+            if end.family not in (socket.AF_INET, socket.AF_INET6):
+                return "127.0.0.1"
+            return str(end.getsockname()[0])
+
     def close(self) -> None:
         """Let the connection go."""
         self._connection.close()
@@ -116,17 +128,18 @@ class PostgresStore:
 
     errors: type[Exception] = psycopg.Error
     is_shared = True
+    living = "select id from processes where until > clock_timestamp()"
     advice = "Restore the database from a backup."
 
-    def __init__(self, url: str, port: int) -> None:
-        """`port` is where other servers reach this one. Raises StoreError."""
+    def __init__(self, url: str, host: str, port: int) -> None:
+        """`host` and `port` are what this server listens on. Raises StoreError."""
         self._url, self.name = url, f"--store {_nameless(url)}"
         self._committer = f"stub-server commits {uuid4()}"  # names the connections that commit
         self._commits: _AsyncConnection | None = None
         try:
             with closing(self.session()) as session:
                 self._begin(session)
-            self.lease = Lease(self.session, port)
+            self.lease = Lease(self.session, host, port)
             self.epoch = self.lease.number - 1 << 32
         except psycopg.Error as error:
             raise StoreError(f"{self.name}: it cannot be used ({_reason(error)}).") from None
@@ -174,7 +187,7 @@ class PostgresStore:
 
     async def commit(self, batch: Batch) -> Collection[int]:
         """Commit. Steps alone take one statement on the event loop's own connection."""
-        if batch.changes:
+        if batch.changes or batch.ends:
             return await asyncio.to_thread(self._change, batch)
         connection = self._commits
         if connection is None or connection.closed:
@@ -185,6 +198,10 @@ class PostgresStore:
                 options=_OPTIONS,
                 application_name=self._committer,
             )
+        if not batch.heads:  # nothing but the question whether it can be written
+            async with connection.transaction(force_rollback=True):
+                await connection.execute("insert into steps values (-1, %s, 0)", (os.urandom(_ROOM),))
+            return ()
         heads = [(number, newest, *kept[1:], sum_of(*kept)) for number, newest, kept in batch.heads]
         steps = zip(*batch.steps, strict=True) if batch.steps else ((),) * 3
         columns = zip(*heads, strict=True) if heads else ((),) * (2 + len(_FIELDS))
@@ -228,8 +245,8 @@ class PostgresStore:
 
     def due(self, now: int, session: Session) -> list[str]:
         """The names of some sandboxes of no other process whose deliveries or ends are due at an instant (ms)."""
-        living = "select id from processes where until > clock_timestamp() and id <> ?"
-        return [n for (n,) in session.run(f"{store.DUE} and holder not in ({living}) limit 10", now, now, self.holder)]
+        others = f"{self.living} and id <> ?"
+        return [n for (n,) in session.run(f"{store.DUE} and holder not in ({others}) limit 10", now, now, self.holder)]
 
     @property
     def lease_left(self) -> float:
@@ -246,10 +263,10 @@ class PostgresStore:
 class Lease:
     """For how long this process may answer, by the machine's clock that goes on while it sleeps or is stopped."""
 
-    def __init__(self, session: Callable[[], Session], port: int) -> None:
-        """`port` is where other servers reach this one. Raises psycopg.Error."""
-        self._session, self._port = session, port
-        self.number, self.address, self.until = 0, "", 0.0
+    def __init__(self, session: Callable[[], PostgresSession], host: str, port: int) -> None:
+        """`host` and `port` are what this server listens on. Raises psycopg.Error."""
+        self._session, self._host, self._port = session, host, port
+        self.number, self.until = 0, 0.0
         self.loop: asyncio.AbstractEventLoop | None = None
         self.lost: Callable[[], None] = lambda: None
         self._done = threading.Event()
@@ -258,22 +275,21 @@ class Lease:
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
         self._thread.start()
 
-    def _begin(self, session: Session) -> None:
+    def _begin(self, session: PostgresSession) -> None:
         """Be a process that never had a sandbox."""
-        before = _now()
-        host = "case family(inet_client_addr()) when 6 then '[' || host(inet_client_addr()) || ']' "
-        host += "when 4 then host(inet_client_addr()) else '127.0.0.1' end"
-        ((self.number, self.address),) = session.run(
-            f"insert into processes (address, until) values ('http://' || {host} || ?, "  # noqa: S608
-            "clock_timestamp() + make_interval(secs => ?)) returning id, address",
-            f":{self._port}",
+        before, host = _now(), session.host if self._host in EVERYWHERE else self._host
+        host = f"[{host}]" if ":" in host else host
+        ((self.number,),) = session.run(
+            "insert into processes (address, until) values (?, clock_timestamp() + make_interval(secs => ?)) "
+            "returning id",
+            f"http://{host}:{self._port}",
             LEASE,
         )
         session.run("delete from processes where until < clock_timestamp() - interval '1 day'")
         self.until = before + LEASE
 
     def _run(self) -> None:
-        session: Session | None = None
+        session: PostgresSession | None = None
         while not self._done.wait(RENEWAL):
             try:
                 session = session or self._session()

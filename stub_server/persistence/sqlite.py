@@ -6,6 +6,7 @@ lose is bounded by `Syncing`, or nothing with `--sync always`.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import sqlite3
@@ -14,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
@@ -22,7 +24,8 @@ from .rows import SALVAGE, Damage, KeptState, StoreError, sum_of
 from .store import Batch, Held, Session
 
 DATABASE, LOCK, NEWEST = "sandboxes.sqlite", "lock", "newest"
-BUSY = 5.0  # seconds that a write waits for another one of this process
+BUSY = 5.0  # seconds that a write waits for another one
+MOMENT = 0.01  # seconds of them that requests wait too, which is enough for those of this process
 PAGE = 8_192  # bytes: most steps have room in one
 EVERY = 0.1  # seconds: so much may be lost when the machine dies
 LONG, VERY_LONG = 8 * 1024 * 1024, 64 * 1024 * 1024  # bytes of SQLite's log
@@ -34,11 +37,14 @@ log = logging.getLogger("stub_server")
 class SqliteSession:
     """A connection to a database file."""
 
-    def __init__(self, file: Path, *, always: bool = False, reads_only: bool = False) -> None:
-        """`always` has each commit on the disk before it returns. What `reads_only` leaves every file as it is."""
+    def __init__(self, file: Path, *, always: bool = False, reads_only: bool = False, wait: float = BUSY) -> None:
+        """`always` has each commit on the disk before it returns. What `reads_only` leaves every file as it is.
+
+        A write waits so many seconds for another one.
+        """
         mode = "ro" if reads_only else "rw"
         uri = f"file:{quote(str(file))}?mode={mode}"
-        self._database = sqlite3.connect(uri, BUSY, isolation_level=None, check_same_thread=False, uri=True)
+        self._database = sqlite3.connect(uri, wait, isolation_level=None, check_same_thread=False, uri=True)
         self._database.text_factory = lambda text: text.decode(errors="replace")  # its row's sum tells what is damaged
         self.run(f"pragma synchronous={'full' if always else 'normal'}")
         self.run("pragma wal_autocheckpoint=0")
@@ -81,6 +87,7 @@ class SqliteStore:
 
     errors: type[Exception] = sqlite3.Error
     holder = 0
+    living = "0"
     is_shared = False
     advice = SALVAGE
     lease_left = None
@@ -96,7 +103,7 @@ class SqliteStore:
             self._lock = locked(path)
             try:
                 self._commits = self.epoch = self._begin(path)
-                self._main = self.session()
+                self._main = SqliteSession(self._file, always=always, wait=MOMENT)
             except BaseException:
                 self._lock.close()
                 raise
@@ -142,7 +149,15 @@ class SqliteStore:
         commits = self._commits + 1
         told = str(commits)
         counted = "update settings set value = ?, sum = ? where name = 'commits'", (told, sum_of("commits", told))
-        lost = store.commit(self._main, replace(batch, changes=[*batch.changes, counted]), self.holder)
+        counting, until = replace(batch, changes=[*batch.changes, counted]), monotonic() + BUSY
+        while True:
+            try:
+                lost = store.commit(self._main, counting, self.holder)
+                break
+            except sqlite3.OperationalError as error:  # another program may write
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or monotonic() > until:
+                    raise
+                await asyncio.sleep(MOMENT)
         if not (lost and batch.is_one):
             self._commits = commits
             if self._syncing is not None:

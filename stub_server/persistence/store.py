@@ -91,7 +91,8 @@ class Listed(NamedTuple):
 
 @dataclass(slots=True)
 class Batch:
-    """What is committed together: `heads` are the rows of sandboxes after these `steps`.
+    """What is committed together: `ends` has the numbers of sandboxes that are no more, `heads` are the rows of others
+    after these `steps`.
 
     Where a sandbox is lost, nothing of it is stored; where the batch `is_one`, nothing of that.
     """
@@ -100,6 +101,7 @@ class Batch:
     heads: list[Head] = field(default_factory=list)
     steps: list[tuple[int, bytes, int]] = field(default_factory=list)
     is_one: bool = False
+    ends: Sequence[int] = ()
 
 
 class _Lost(Exception):
@@ -114,6 +116,8 @@ class Store(Protocol):
     is_shared: bool  # whether other servers use it too
 
     epoch: int  # higher at every start, by more than the process counts from there
+
+    living: str  # the numbers of processes that may have sandboxes, in SQL
 
     @property
     def holder(self) -> int:
@@ -344,7 +348,7 @@ def known(session: Session, numbers: Iterable[int], holder: int) -> dict[int, tu
     for number in numbers:
         statement = (
             "select newest, sandboxes.chain, states.id, step, states.chain, size "
-            "from sandboxes join states on states.id = state where sandboxes.id = ? and holder = ?"
+            "from sandboxes join states on states.id = state where sandboxes.id = ? and name is not null and holder = ?"
         )
         for newest, chain, *told in session.run(statement, number, holder):
             found[number] = newest, chain, KeptState(*told)
@@ -401,6 +405,10 @@ def commit(session: Session, batch: Batch, holder: int) -> set[int]:
     head = f"update sandboxes set {_SET} where {whose} returning id"  # noqa: S608
     lost = set()
     with suppress(_Lost), session.transaction():
+        for number in batch.ends:
+            statement, values = ended(number, holder)
+            if not session.run(statement, *values):
+                lost.add(number)
         for statement, values in batch.changes:
             session.run(statement, *values)
         for number, newest, kept in batch.heads:
@@ -414,9 +422,10 @@ def commit(session: Session, batch: Batch, holder: int) -> set[int]:
     return lost
 
 
-def ended(number: int) -> Statement:
-    """A sandbox is no more. What it had is deleted later, by `tidying`."""
-    return "update sandboxes set name = null, sum = 0 where id = ?", (number,)
+def ended(number: int, holder: int) -> Statement:
+    """A sandbox is no more, if it is `holder`'s. What it had is deleted later, by `tidying`."""
+    whose = "id = ? and name is not null and holder = ?"
+    return f"update sandboxes set name = null, sum = 0 where {whose} returning id", (number, holder)  # noqa: S608
 
 
 def entered(number: int, name: str, state: int) -> list[Statement]:
@@ -472,16 +481,27 @@ def snapshot_entered(sandbox: int, kept: KeptSnapshot) -> list[Statement]:
 
 
 def tidying(
-    session: Session, numbers: Iterable[int], sandboxes: Collection[int], states: Collection[int]
+    session: Session, store: Store, numbers: Iterable[int], sandboxes: Collection[int], states: Collection[int]
 ) -> Iterator[None]:
     """Delete what some sandboxes do not refer to any more, with a pause after each lot of it.
 
-    `sandboxes` and `states` have the numbers of those that are about to come.
+    `sandboxes` and `states` have the numbers of those that are about to come. Other processes do so for theirs.
     """
+    # One that has no name is nobody's from now on: a process that reserved it and was stopped since cannot enter it.
+    ours = (
+        "update sandboxes set holder = case when name is null then -1 else holder end "  # noqa: S608
+        f"where id = ? and (holder = ? or name is null and holder not in ({store.living})) returning name, state"
+    )
     for number in numbers:
-        found = session.run("select name, state from sandboxes where id = ?", number)
-        if not found or (found[0][0] is None and number in sandboxes):
+        if number in sandboxes:
             continue
+        with session.transaction():
+            found = session.run(ours, number, store.holder)
+            if not found:
+                continue
+            for (state,) in session.run("select id from states where sandbox = ? and is_used = 0", number):
+                if state not in states:
+                    session.run("delete from states where id = ?", state)
         is_ended = found[0][0] is None
         ((last,),) = session.run("select coalesce(max(step), 0) from states where id = ?", found[0][1])
         first, last = place_of(number, 0), place_of(number, (1 << STEPS) - 1 if is_ended else last)
@@ -498,10 +518,6 @@ def tidying(
                     ("sandboxes", "id"),
                 ):
                     session.run(f"delete from {table} where {column} = ?", number)  # noqa: S608
-        else:
-            for (state,) in session.run("select id from states where sandbox = ? and is_used = 0", number):
-                if state not in states:  # or has come to be in use meanwhile
-                    session.run("delete from states where id = ? and is_used = 0", state)
         yield
     unused = "select digest from chunks where digest not in (select digest from state_chunks) limit 16"
     while session.run(unused):

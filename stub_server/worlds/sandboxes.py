@@ -382,7 +382,7 @@ class Sandboxes(Entries):
     ) -> Entry:
         entry = self._entry(world, parent, mentioned=mentioned, ttl=ttl)
         if not await self.persistence.enter(entry, reserved):
-            raise taken(world.name)  # another server was faster
+            raise gone() if mentioned else taken(world.name)  # another server was faster
         self.put(entry)
         return entry
 

@@ -13,9 +13,9 @@ from stub_server.store.table import Table
 _TRACKED = 16  # what the collector keeps before a container
 
 
-def resident() -> int:
-    """Bytes of memory that the process holds now; where the system does not tell, the most it ever held."""
-    statm = Path("/proc/self/statm")
+def resident(pid: int | None = None) -> int:
+    """Bytes of memory that a process holds now, this one unless told; the most it ever held where none can be asked."""
+    statm = Path(f"/proc/{pid or 'self'}/statm")
     if statm.exists():
         return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

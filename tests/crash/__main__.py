@@ -18,6 +18,7 @@ from .child import live, reopened
 from .damage import Suffered, suffer
 from .deliveries import Came, flooded
 from .places import PLACES
+from .replicas import Harassed, harassed
 from .takeovers import Ending, ended_within
 
 PATIENCE = 20.0  # seconds until a process that should die at a place has had its chance
@@ -117,6 +118,7 @@ def _read(told: Path) -> tuple[Any, Any]:
 
 @click.command()
 @click.option("--kills", default=300, show_default=True, help="How many processes are killed.")
+@click.option("--replicas", default=300, show_default=True, help="How often one of two servers on PostgreSQL is.")
 @click.option("--seed", default=1, show_default=True)
 @click.option("--fresh", default=20, show_default=True, help="After so many kills a new directory begins.")
 @click.option("--events", default=10_000, show_default=True, help="Then so many events; 0 makes none.")
@@ -124,11 +126,14 @@ def _read(told: Path) -> tuple[Any, Any]:
     "--damages", type=(int, int, int), default=(200, 50, 20), show_default=True, help="Flips, cuts, removals."
 )
 @click.option("--every", default=1, show_default=True, help="So many places in a takeover for one end; 0 ends none.")
-def main(kills: int, seed: int, fresh: int, events: int, damages: tuple[int, int, int], every: int) -> None:
+def main(
+    kills: int, replicas: int, seed: int, fresh: int, events: int, damages: tuple[int, int, int], every: int
+) -> None:
     """Kill processes at random moments and at every place in turn; exit code 1 when something was lost.
 
-    Then a flood of events to a receiver that fails, with a server that is killed five times, and directories of which
-    a bit is flipped, a file is cut off, or a row or a file is removed, and takeovers that are ended at every place.
+    Then two servers on PostgreSQL, which are stopped, cut off and left without room as well. Then a flood of events to
+    a receiver that fails, with a server that is killed five times, and directories of which a bit is flipped, a file is
+    cut off, or a row or a file is removed, and takeovers that are ended at every place.
     """
     places = [*PLACES]
     done: Counter[str] = Counter()
@@ -144,6 +149,10 @@ def main(kills: int, seed: int, fresh: int, events: int, damages: tuple[int, int
             done += trial.kills
             acknowledged += trial.acknowledged
             begun += trial.begun
+    shared: Harassed | None = None
+    if replicas:
+        shared = harassed(replicas, seed)
+        wrong += shared.wrong
     flood: Came | None = None
     if events:
         with tempfile.TemporaryDirectory() as folder:
@@ -166,6 +175,7 @@ def main(kills: int, seed: int, fresh: int, events: int, damages: tuple[int, int
         "looked_at": acknowledged,
         "in_a_request": begun,
         "places": done,
+        "replicas": shared and {**shared._asdict(), "wrong": len(shared.wrong)},
         "takeovers": ended and ended.places,
         "wrong": wrong,
     }

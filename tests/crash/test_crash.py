@@ -22,7 +22,7 @@ KILLS = 20
 def test_what_was_acknowledged_is_there_after_every_kill() -> None:
     """`make crash` does so hundreds of times."""
     command = [sys.executable, "-m", "tests.crash", "--kills", str(KILLS), "--fresh", "8", "--events", "0"]
-    command += ["--damages", "0", "0", "0", "--every", "0"]
+    command += ["--damages", "0", "0", "0", "--every", "0", "--replicas", "0"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     report = orjson.loads(done.stdout)

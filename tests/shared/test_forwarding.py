@@ -307,3 +307,15 @@ def test_health_is_the_server_s_own(pair: Pair) -> None:
     """Another server may have the default sandbox."""
     for process in (pair.holder, pair.other):
         assert 200 == httpx2.get(f"{process.url}/_sandbox/health", verify=NO_TLS).status_code
+
+
+def test_a_sandbox_is_found_by_a_request_that_names_another_one(pair: Pair) -> None:
+    """Credential, header or prefix are of a sandbox of one server, the path is about one of the other."""
+    path = "/_sandbox/sandboxes/team"
+    with pair.other.api("mine") as api, pair.other.control() as control:
+        home = str(api.base_url).partition("/s/")[0]
+        assert 200 == api.get(f"{home}{path}").status_code
+        assert 200 == api.get(f"{home}/s/mine{path}").status_code
+        assert 200 == control.get(f"{home}{path}", headers={"X-Sandbox": "mine"}).status_code
+        assert 201 == api.post(f"{home}{path}/fork", json={"name": "forked"}).status_code
+        assert 204 == api.delete(f"{home}/_sandbox/sandboxes/forked").status_code

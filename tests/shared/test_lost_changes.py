@@ -2,15 +2,20 @@
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import httpx2
 import psycopg
 import pytest
 
+from stub_server.persistence.rows import Kept
+
 from ..support.live import NO_TLS
 from ..support.make import created, customer_body
-from .conftest import Pair
+from ..support.postgres import Postgres
+from ..support.processes import Process
+from .conftest import FLAGS, Pair
 
 pytestmark = pytest.mark.check
 NOT_OURS = """
@@ -52,6 +57,28 @@ def test_a_reset_puts_a_sandbox_in_the_place_of_another_or_leaves_it(pair: Pair)
         assert 200 == api.get(f"/v2/customers/{mine}").status_code
 
 
+def test_what_nobody_knows_to_be_done_shows_with_the_next_read(pair: Pair, postgres: Postgres) -> None:
+    """The connection breaks within the commit, which is done."""
+    doubted = "/_sandbox/sandboxes/doubted"
+    with pair.holder.api("doubted") as here, pair.other.api("doubted") as there, ThreadPoolExecutor(1) as pool:
+        created(here.post("/v2/customers", json=customer_body()))
+        for method, url in (
+            ("POST", f"{pair.holder.url}/s/doubted/_sandbox/reset"),
+            ("DELETE", f"{pair.holder.url}{doubted}"),
+        ):
+            with postgres.unanswered("stub-server commits"):
+                answer = pool.submit(here.request, method, url)
+            assert (503, "store_unavailable") == (answer.result().status_code, answer.result().json()["code"])
+            for api in (here, there):
+                if method == "POST":
+                    assert 0 == api.get("/v2/customers").json()["pagination"]["total"]
+                else:
+                    assert (
+                        404
+                        == httpx2.get(f"{str(api.base_url).partition('/s/')[0]}{doubted}", verify=NO_TLS).status_code
+                    )
+
+
 def test_the_keys_of_a_sandbox_are_those_of_the_one_in_its_place(pair: Pair) -> None:
     """A new one of the name has keys that the one before had: each server finds it by them."""
     with pair.holder.control() as control, httpx2.Client(base_url=pair.other.url, verify=NO_TLS) as elsewhere:
@@ -64,3 +91,33 @@ def test_the_keys_of_a_sandbox_are_those_of_the_one_in_its_place(pair: Pair) -> 
                 time.sleep(1.2)  # what was deleted is gone by then, and nothing is remembered
                 assert 200 == control.post("/reset", headers={"X-Sandbox": "keyed"}).status_code
             assert 204 == control.delete("/sandboxes/keyed").status_code
+
+
+def test_a_name_that_two_servers_hear_at_once_is_one_sandbox(pair: Pair) -> None:
+    with ThreadPoolExecutor(8) as pool, httpx2.Client(verify=NO_TLS) as client:
+        for number in range(10):
+            urls = [f"{server.url}/s/new-{number}/_sandbox/credentials" for server in (pair.holder, pair.other) * 4]
+            answers = [*pool.map(client.get, urls)]
+            assert {200, 503} >= {answer.status_code for answer in answers}
+            assert 1 == len({answer.json()["jwt"] for answer in answers if answer.status_code == 200})
+            assert all("retry-after" in answer.headers for answer in answers if answer.status_code == 503)
+
+
+def test_what_another_server_is_about_to_enter_is_left_to_it(pair: Pair) -> None:
+    """A server that starts deletes what was left without a name, unless one that lives has just reserved it."""
+    columns = ", ".join([*Kept._fields[1:], "sum"])
+    reserved = f"insert into sandboxes ({columns}, holder) select {columns}, {{}} from sandboxes where name = 'team' "  # noqa: S608
+    with psycopg.connect(pair.database, autocommit=True) as connection:
+
+        def numbers(statement: str) -> list[int]:
+            return [number for (number,) in connection.execute(statement)]
+
+        mine = numbers(reserved.format("holder") + "returning id")
+        nobodys = numbers(reserved.format("0") + "returning id")
+        with Process("--store", pair.database, *FLAGS):
+            until = time.monotonic() + 10
+            while nobodys[0] in numbers("select id from sandboxes"):
+                assert time.monotonic() < until
+                time.sleep(0.05)
+        assert mine[0] in numbers("select id from sandboxes")
+        connection.execute("delete from sandboxes where id = %s", mine)

@@ -41,8 +41,11 @@ _numbers = count(1)
 class Postgres:
     """One server on a Unix socket, with its data below a directory that is gone afterwards."""
 
-    def __init__(self, directory: Path, *, fsync: bool = False) -> None:
-        """Make its data and start it: half a second. Without `fsync` a machine that fails may lose what it has."""
+    def __init__(self, directory: Path, *, fsync: bool = False, segment: int = 16 << 20) -> None:
+        """Make its data and start it: half a second. Without `fsync` a machine that fails may lose what it has.
+
+        `segment` is the size of a file of its log, in bytes.
+        """
         self.directory = directory
         self._as_user: dict[str, Any] = {"cwd": directory, "env": {**os.environ, "TZ": "UTC"}}
         programs = _programs()
@@ -52,10 +55,8 @@ class Postgres:
             os.chown(directory, nobody.pw_uid, nobody.pw_gid)
             self._as_user |= {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
         data = str(directory / "data")
-        _check(
-            [programs / "initdb", "-D", data, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "-N"],
-            self._as_user,
-        )
+        command = [programs / "initdb", "-D", data, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "-N"]
+        _check([*command, f"--wal-segsize={segment >> 20}"], self._as_user)
         # No address of the network: who may open the directory of the socket may do everything.
         self._command = [str(programs / "postgres"), "-D", data, "-k", str(directory), "-h", ""]
         self._command += [] if fsync else QUICK
@@ -100,8 +101,7 @@ class Postgres:
     @contextmanager
     def frozen(self) -> Iterator[None]:
         """Every process of it stopped until the block ends: connections stay, and nobody answers."""
-        assert self._process is not None
-        pids = [self._process.pid, *(pid for (pid,) in self._run("select pid from pg_stat_activity"))]
+        pids = self._pids()
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSTOP)
@@ -111,6 +111,44 @@ class Postgres:
             for pid in pids:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)
+
+    @contextmanager
+    def limited(self, most: int) -> Iterator[None]:
+        """No file of it grows beyond so many bytes until the block ends."""
+
+        def limit(soft: object) -> None:
+            for pid in self._pids():  # its user's right, and not root's where that has few
+                command = ["prlimit", f"--pid={pid}", f"--fsize={soft}:unlimited"]
+                subprocess.run(command, capture_output=True, check=False, **self._as_user)
+
+        limit(most)
+        try:
+            yield
+        finally:
+            limit("unlimited")
+
+    def _pids(self) -> list[int]:
+        assert self._process is not None
+        return [self._process.pid, *(pid for (pid,) in self._run("select pid from pg_stat_activity"))]
+
+    @contextmanager
+    def unanswered(self, name: str) -> Iterator[None]:
+        """A commit of a connection whose name begins so is made, and it is cut before it learns that."""
+        self._run("alter system set synchronous_standby_names = 'nobody'")
+        self._run("select pg_reload_conf()")
+        try:
+            yield
+            waits = "select {}(pid) from pg_stat_activity where wait_event = 'SyncRep' and application_name {} like {}"
+            goes_on = sql.SQL(waits).format(sql.SQL("pg_cancel_backend"), sql.SQL("not"), name + "%")
+            ends = sql.SQL(waits).format(sql.SQL("pg_terminate_backend"), sql.SQL(""), name + "%")
+            deadline = time.monotonic() + PATIENCE
+            while not self._run(ends):
+                assert time.monotonic() < deadline, "nobody waits for a commit"
+                self._run(goes_on)  # with its answer
+                time.sleep(0.01)
+        finally:
+            self._run("alter system reset synchronous_standby_names")
+            self._run("select pg_reload_conf()")
 
     def connections(self, url: str) -> int:
         """How many connections a database has."""
@@ -160,10 +198,10 @@ class Postgres:
 
 
 @contextmanager
-def running(*, fsync: bool = False) -> Iterator[Postgres]:
+def running(*, fsync: bool = False, segment: int = 16 << 20) -> Iterator[Postgres]:
     """A server, until the block ends."""
     with TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True) as directory:
-        server = Postgres(Path(directory), fsync=fsync)
+        server = Postgres(Path(directory), fsync=fsync, segment=segment)
         try:
             yield server
         finally:
