@@ -22,10 +22,11 @@ from .filters import FILTERS
 from .pages import WORLD
 from .sessions import Sessions
 from .sheet import Sheet, sources
-from .shell import EXTENSION, Contracts, know_reader, pages
+from .shell import EXTENSION, Contracts, know_reader, pages, recent_requests
 
 # Everything a page needs comes from this server: no font, script or picture from elsewhere, and no inline script.
 _POLICY = "default-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'"
+_RECENT = 5  # requests that the front page shows
 _CODE_OR_NAME = re.compile(r"`([^`]+)`|\b([a-z]+[A-Z][A-Za-z]*)\b")
 
 
@@ -65,6 +66,7 @@ def create_console(
         prefix = request.script_root
         return render_template(
             "front.html",
+            recent=recent_requests(_RECENT),
             info=document.raw["info"],
             version=version,
             server=url,
