@@ -17,15 +17,17 @@ from markupsafe import Markup, escape
 from ..calls.call import CONTROL
 from ..contract.document import Document, Operation
 from ..http.routing import DOCS
+from .attempt import Attempt
 from .filters import FILTERS
 from .pages import WORLD
 from .pay_pages import payers
 from .sessions import Sessions
 from .sheet import Sheet, sources
-from .shell import EXTENSION, Contracts, pages
+from .shell import EXTENSION, Contracts, know_reader, pages, recent_requests
 
 # Everything a page needs comes from this server: no font, script or picture from elsewhere, and no inline script.
 _POLICY = "default-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'"
+_RECENT = 5  # requests that the front page shows
 _CODE_OR_NAME = re.compile(r"`([^`]+)`|\b([a-z]+[A-Z][A-Za-z]*)\b")
 
 
@@ -66,6 +68,7 @@ def create_console(
         prefix = request.script_root
         return render_template(
             "front.html",
+            recent=recent_requests(_RECENT),
             info=document.raw["info"],
             version=version,
             server=url,
@@ -91,7 +94,8 @@ def create_console(
         world = request.environ["asgi.scope"][WORLD]
         found = world.contract.operations[ident]
         sheet = Sheet(found, CONTROL if is_control else "", world)
-        answers = sheet.answers
+        answers, attempt = sheet.answers, Attempt(sheet)
+        is_tried = sheet.world.jwt is not None and attempt.is_offered and know_reader()
         listed = next(group for group in _groups(contract) if contract.operations[ident] in group.operations)
         return render_template(
             "operation.html",
@@ -111,6 +115,8 @@ def create_console(
             moves=sheet.moves(lifecycles),
             leading=leading,
             drops=drops and not is_control,
+            attempt=attempt,
+            is_tried=is_tried,
         )
 
     @application.get("/favicon.ico")

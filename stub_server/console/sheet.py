@@ -111,14 +111,14 @@ class Sheet:
         """The call as a command for a shell, with this world's ids and key. Capitals stand for what is to be put in."""
         operation, path = self.operation, self.path
         query: dict[str, str] = {}
-        headers = {} if operation.scheme is None else {"authorization": f"Bearer {self._credential or 'TOKEN'}"}
+        headers = {} if operation.scheme is None else {"authorization": f"Bearer {self.credential or 'TOKEN'}"}
         for raw in self._parameters():
             value = self._value_of(raw) or _blank(raw["name"])
             if raw["in"] == "path":
                 path = path.replace(f"{{{raw['name']}}}", value)
             elif raw.get("required"):
                 {"query": query, "header": headers}.get(raw["in"], {})[raw["name"]] = value
-        body = "" if operation.body is None else self._body
+        body = "" if operation.body is None else self.body
         if body:
             headers["content-type"] = JSON
         has_key = self.world.has_admin_key
@@ -133,11 +133,13 @@ class Sheet:
         return told or ""
 
     @property
-    def _credential(self) -> str | None:
+    def credential(self) -> str | None:
+        """The token or key that it is called with, None for callers who may not read them."""
         return self.world.jwt if self.operation.scheme == "jwt" else self.world.private_key
 
     @property
-    def _body(self) -> str:
+    def body(self) -> str:
+        """A body that works, empty where none is needed."""
         shown = next((example.text for part in self.request for example in part.examples), "")
         return shown or ("{}" if self.operation.body_required else "")
 

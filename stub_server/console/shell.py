@@ -143,6 +143,38 @@ def _know_visitor() -> None:
     g.client = Client(request.environ[ASK], host, g.visitor.keys)
 
 
+def know_reader() -> bool:
+    """Know the visitor of a page beside the console that has a form; False where no cookie of theirs can be told.
+
+    A browser keeps the cookie back when a page of another site leads here: a new one would end the session.
+    """
+    if _is_strange():
+        return False
+    _know_visitor()
+    return True
+
+
+def _is_strange() -> bool:
+    """Whether a page of elsewhere has led to a page beside the console, or reads it."""
+    return request.headers.get("Sec-Fetch-Site") == "cross-site" or "Origin" in request.headers
+
+
+def recent_requests(count: int) -> list[Any] | None:
+    """The newest requests and the clock, for a page beside the console; None where strangers may not see them.
+
+    A session opens the console alone, so its key is not used: pages of other origins may read the page that asks.
+    """
+    if _is_strange():
+        return None
+    client = Client(request.environ[ASK], request.headers.get("Host", ""), {})
+    try:
+        found: list[Any] = client.get(f"{CONTROL}/requests", {"limit": count})["requests"]
+        g.clock = client.get(f"{CONTROL}/clock")
+    except Refused:
+        return None
+    return found
+
+
 def check_form(ident: str) -> None:
     """Whether a page of this server made the form for the visitor of this id. Raises Stranger."""
     origin = split(request.headers.get("Origin", ""))

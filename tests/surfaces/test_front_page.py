@@ -5,7 +5,9 @@ import re
 import httpx2
 import pytest
 
+from ..conftest import Serve
 from ..support.live import Live
+from ..support.make import Json
 
 pytestmark = pytest.mark.check
 
@@ -26,13 +28,51 @@ def test_it_lists_every_operation_of_both_contracts(live: Live, front: httpx2.Re
             assert f"{path}</code>" in front.text
 
 
-def test_every_link_of_it_answers(live: Live, front: httpx2.Response) -> None:
+def test_every_link_of_it_answers(live: Live) -> None:
     """A link is relative, so that it holds below /s/{sandbox}/ too."""
-    links = LINK.findall(front.text)
-    assert len(links) >= 6
+    base = f"{live.url}/s/front/"
+    token = httpx2.get(f"{base}_sandbox/credentials").json()["jwt"]
+    httpx2.get(f"{base}v2/orders", headers={"Authorization": f"Bearer {token}"}).raise_for_status()
+    links = LINK.findall(httpx2.get(base).text)
+    assert any(link.startswith("console/requests/req_") for link in links)
     for link in links:
         assert not link.startswith(("/", "http"))
-        assert httpx2.get(f"{live.url}/s/front/{link}").status_code == 200, link
+        assert httpx2.get(base + link).status_code == 200, link
+    live.app.sandboxes.forget("front")
+
+
+def test_it_shows_the_last_requests_and_the_clock(live: Live, sandbox_name: str, api: httpx2.Client) -> None:
+    """Newest first, with every page of the console and the finder."""
+    for number in range(7):
+        api.get("/v2/orders", params={"limit": number + 1})
+        api.get(f"/v2/orders/<script>{number}")
+    html = httpx2.get(f"{live.url}/s/{sandbox_name}/").text
+    assert 5 == html.count('href="console/requests/req_')
+    assert ["6", "5"] == re.findall(r"orders/&lt;script&gt;([0-9])", html)[:2]
+    assert "<script>6" not in html
+    assert '<span class="badge">frozen</span>' in html
+    assert '<form class="finder" role="search" action="console/find">' in html
+
+
+@pytest.mark.parametrize(
+    ("settings", "headers"),
+    [
+        ({"admin_key": "not-for-everybody"}, {}),
+        ({"admin_key": "not-for-everybody"}, {"X-Sandbox-Admin-Key": "wrong"}),
+        ({"host": "0.0.0.0"}, {}),  # noqa: S104 - the test's server listens on loopback all the same
+        ({}, {"Origin": "https://elsewhere.example"}),
+        ({}, {"Sec-Fetch-Site": "cross-site"}),
+    ],
+)
+def test_strangers_see_no_request_and_no_clock(serve: Serve, settings: Json, headers: dict[str, str]) -> None:
+    """Nor does a session: pages of other origins may read this page."""
+    server = serve(**settings)
+    httpx2.get(f"{server.url}/v2/orders")
+    html = httpx2.get(f"{server.url}/", headers=headers).text
+    assert "console/requests/req_" not in html
+    assert "data-stream" not in html
+    assert '<section id="now"' not in html
+    assert "Open the console" in html
 
 
 def test_what_can_be_read_without_an_id_is_linked(front: httpx2.Response) -> None:

@@ -1,0 +1,131 @@
+"""One call of an operation as a form: filled with what works, or with what was sent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from ..contract.document import JSON
+from ..http.inside import Question
+from .sheet import Sheet
+from .snippets import Snippet, snippets
+
+_HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}):[ \t]*([\x20-\x7e\xa0-\xff]*)").fullmatch
+_NOT_ASKED = frozenset(("x-sandbox-admin-key", "x-sandbox-control-key"))  # the session has the key
+_TAKEN = frozenset(("host", "content-length", "transfer-encoding", "connection"))
+_ENDLESS = "text/event-stream"
+
+
+class Input(NamedTuple):
+    """A value that the form asks for. `field` is its name in the form."""
+
+    field: str
+    name: str
+    place: str
+    value: str
+    required: bool
+    options: tuple[str, ...]
+    hint: str
+
+
+class Attempt:
+    """A form, and the request that it stands for."""
+
+    def __init__(self, sheet: Sheet, sent: Mapping[str, str] | None = None) -> None:
+        """`sent` are the values of the form; without them it has those that work."""
+        self.sheet, self._sent = sheet, sent
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether a form can make the call: neither one that takes a file, nor one whose answer has no end."""
+        operation = self.sheet.operation
+        answers = [media for each in operation.responses.values() for media in each.media]
+        return not operation.uploads and _ENDLESS not in answers
+
+    @property
+    def inputs(self) -> list[Input]:
+        """The parameters of the contract."""
+        found = []
+        for place, rows in self.sheet.parameters:
+            for row in rows:
+                if row.name.lower() in _NOT_ASKED or place == "cookie":
+                    continue
+                field = f"{place}.{row.name}"
+                working = row.example if row.required and row.example is not None else ""
+                options = row.allowed or (("true", "false") if row.type == "boolean" else ())
+                hint = "" if row.required else row.example or row.default or ""
+                value = self._value(field, working)
+                found.append(Input(field, row.name, place, value, row.required, options, hint))
+        return found
+
+    @property
+    def needs_credential(self) -> bool:
+        """Whether the operation asks for a token or key."""
+        return self.sheet.operation.scheme is not None
+
+    @property
+    def authorization(self) -> str:
+        """The header that carries the credential."""
+        return self._value("authorization", f"Bearer {self.sheet.credential}" if self.sheet.credential else "")
+
+    @property
+    def further(self) -> str:
+        """Headers that the user adds, a line for each."""
+        return self._value("headers", "")
+
+    @property
+    def takes_body(self) -> bool:
+        """Whether the operation takes JSON."""
+        return self.sheet.operation.body is not None
+
+    @property
+    def body(self) -> str:
+        """The JSON, or whatever was written in its place."""
+        return self._value("body", self.sheet.body)
+
+    @property
+    def wrong_headers(self) -> list[str]:
+        """The lines that are no header which can be sent from here."""
+        return [line for line in self._lines if _header(line) is None]
+
+    @cached_property
+    def question(self) -> Question:
+        """The request."""
+        path, headers = self.sheet.path, dict[str, str]()
+        query = []
+        if self.needs_credential:
+            headers["authorization"] = self.authorization.strip()
+        for each in self.inputs:
+            if each.place == "path":
+                path = path.replace(f"{{{each.name}}}", each.value)
+            elif each.place == "query" and each.value:
+                query.append((each.name, each.value))
+            elif each.place == "header" and each.value:
+                headers[each.name.lower()] = each.value
+        body = self.body.encode("utf-8", "replace") if self.takes_body else b""
+        if body:
+            headers["content-type"] = JSON
+        headers |= dict(filter(None, map(_header, self._lines)))
+        return Question(self.sheet.operation.method, path, urlencode(query), headers, body)
+
+    @property
+    def code(self) -> list[Snippet]:
+        """The same request in three languages."""
+        return snippets(self.question, self.sheet.world.url, has_key=self.sheet.world.has_admin_key)
+
+    @property
+    def _lines(self) -> list[str]:
+        return [line.strip() for line in self.further.split("\n") if line.strip()]
+
+    def _value(self, field: str, working: str) -> str:
+        return working if self._sent is None else self._sent.get(field, "").replace("\r\n", "\n")
+
+
+def _header(line: str) -> tuple[str, str] | None:
+    match = _HEADER(line)
+    if match is None or match[1].lower() in _TAKEN | _NOT_ASKED:
+        return None
+    return match[1].lower(), match[2].strip()

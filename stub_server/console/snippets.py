@@ -1,0 +1,107 @@
+"""A request as code to copy: a command for a shell, Python with httpx, TypeScript with fetch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from ..calls.call import CONTROL
+from ..calls.curl import command
+from ..contract.document import JSON
+from ..http.inside import Question
+
+_ADMIN = "X-Sandbox-Admin-Key"
+_VARIABLE = "STUB_ADMIN_KEY"
+
+
+class Snippet(NamedTuple):
+    """Code in one language."""
+
+    language: str
+    text: str
+
+
+def snippets(question: Question, base_url: str, *, has_key: bool) -> list[Snippet]:
+    """The code for one request. A key of the controls is read from the environment, where they need one."""
+    asked = question._replace(headers={name: value for name, value in question.headers.items() if value})
+    needs_key = has_key and question.path.startswith(CONTROL)
+    url = base_url + quote(asked.path, safe="/:@!$&'()*+,;=~-._") + (f"?{asked.query}" if asked.query else "")
+    shell = command(asked.method, asked.path, asked.query, asked.headers, asked.body, base_url, has_admin_key=needs_key)
+    return [
+        Snippet("curl", shell or "A shell takes no body like this one."),
+        Snippet("Python", "\n".join(_python(asked, url, needs_key=needs_key))),
+        Snippet("TypeScript", "\n".join(_typescript(asked, url, needs_key=needs_key))),
+    ]
+
+
+def _python(asked: Question, url: str, *, needs_key: bool) -> Iterator[str]:
+    text, is_json = _body(asked)
+    yield from ("import os", "") if needs_key else ()
+    yield from ("import httpx", "", "answer = httpx.request(", f'    "{asked.method}",', f"    {_text(url)},")
+    headers = [f"{_text(name)}: {_text(value)}" for name, value in _headers(asked, is_json=is_json)]
+    headers += [f'"{_ADMIN}": os.environ["{_VARIABLE}"]'] if needs_key else []
+    if headers:
+        yield from ("    headers={", *(f"        {each}," for each in headers), "    },")
+    if is_json:
+        yield f"    json={_literal(json.loads(text), '    ')},"
+    elif text:
+        yield f"    content={_text(text)}.encode(),"
+    yield from (")", "print(answer.status_code, answer.text)")
+
+
+def _typescript(asked: Question, url: str, *, needs_key: bool) -> Iterator[str]:
+    text, is_json = _body(asked)
+    yield from (f"const answer = await fetch({_text(url)}, {{", f'  method: "{asked.method}",')
+    headers = [f"{_text(name)}: {_text(value)}" for name, value in _headers(asked, is_json=False)]
+    headers += [f'"{_ADMIN}": process.env.{_VARIABLE} ?? ""'] if needs_key else []
+    if headers:
+        yield from ("  headers: {", *(f"    {each}," for each in headers), "  },")
+    if is_json:
+        yield f"  body: JSON.stringify({text.strip()}),".replace("\n", "\n  ")
+    elif text:
+        yield f"  body: {_text(text)},"
+    yield from ("});", "console.log(answer.status, await answer.text());")
+
+
+def _headers(asked: Question, *, is_json: bool) -> list[tuple[str, str]]:
+    """Those to write. httpx names the type of JSON by itself."""
+    headers = {"-".join(part.capitalize() for part in name.split("-")): each for name, each in asked.headers.items()}
+    return [
+        (name, value) for name, value in headers.items() if not (is_json and (name, value) == ("Content-Type", JSON))
+    ]
+
+
+def _body(asked: Question) -> tuple[str, bool]:
+    """The body as text, and whether it can be written as a value of the language."""
+    text = asked.body.decode("utf-8", "replace")
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text, False
+    is_plain = isinstance(found, dict | list) and "__proto__" not in text and not _has_constants(text)
+    return text, is_plain
+
+
+def _has_constants(text: str) -> bool:
+    """Whether a text that Python reads as JSON has numbers that JSON has not."""
+    found: list[str] = []
+    json.loads(text, parse_constant=found.append)
+    return bool(found)
+
+
+def _literal(value: Any, indent: str) -> str:
+    """A value of JSON as Python writes it, a line for each member."""
+    inner = f"{indent}    "
+    if isinstance(value, dict) and value:
+        lines = [f"{inner}{_text(name)}: {_literal(each, inner)}," for name, each in value.items()]
+        return "\n".join(("{", *lines, f"{indent}}}"))
+    if isinstance(value, list) and value:
+        return "\n".join(("[", *(f"{inner}{_literal(each, inner)}," for each in value), f"{indent}]"))
+    return _text(value) if isinstance(value, str) else repr(value)
+
+
+def _text(value: str) -> str:
+    """A text between quotation marks, as both languages read it."""
+    return json.dumps(value, ensure_ascii=not value.isprintable())

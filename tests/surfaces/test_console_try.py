@@ -1,0 +1,141 @@
+"""Trying an operation: the form on its page, what it sends, what it shows, and the code beside it."""
+
+import json
+import subprocess
+import sys
+from urllib.parse import urljoin
+
+import httpx2
+import pytest
+
+from stub_server.console.snippets import snippets
+from stub_server.http.inside import Question
+
+from ..conftest import Serve
+from ..support.console import Console
+from ..support.contract import document
+from ..support.live import NO_TLS
+from ..support.make import Json
+from .conftest import Visit
+
+pytestmark = pytest.mark.check
+
+KEY = "not-for-everybody"
+HOSTILE = '"><script>alert(1)</script>\u202e\U0001f984\x00'
+API, CONTROL = document(), document("sandbox.yaml")
+
+
+def test_the_page_of_an_operation_sends_its_example(console: Console, credentials: Json) -> None:
+    """With the ids of the sandbox; the answer leads to its request in the console."""
+    page = console.open("/docs/createPixOrder")
+    form = page.form("Body")
+    assert credentials["private_key"] in form.values["authorization"]
+    answered = console.send(page, "Body")
+    assert (200, True) == (answered.status, "Answer 201" in answered.text)
+    leads = next(link for link in answered.links if "console/requests/req_" in link)
+    assert "POST /v2/orders/pix" in console.follow(answered, leads).text
+
+
+def test_the_form_is_sent_as_it_was_written(console: Console) -> None:
+    """Broken JSON, other values and further headers too; what was written stays in the form."""
+    page = console.open("/console/try/createPixOrder")
+    broken = console.send(page, "Body", body="{")
+    assert "malformed_json" in broken.text
+    assert "{" == broken.form("Body").values["body"]
+    simulated = console.send(page, "Body", headers="Prefer: code=503\r\n")
+    assert "Answer 503" in simulated.text
+    assert "Answer 401" in console.send(page, "Body", authorization="").text
+    found = console.open("/console/try/listOrders")
+    assert "Answer 200" in console.send(found, "limit", **{"query.limit": "1"}).text
+    assert "Answer 422" in console.send(found, "limit", **{"query.limit": "many"}).text
+
+
+def test_a_control_is_tried_like_an_operation(console: Console, control: httpx2.Client) -> None:
+    before = control.get("/clock").json()["now"]
+    answered = console.send(console.open("/docs/advanceClock"), "Body", body='{"hours": 2}')
+    assert "Answer 200" in answered.text
+    assert before != control.get("/clock").json()["now"]
+
+
+def test_the_code_alone_sends_nothing(console: Console, control: httpx2.Client) -> None:
+    page = console.open("/console/try/createCustomer")
+    shown = console.send(page, "Body", body='{"name": "Ana Só"}', only="code")
+    assert 'json={ "name": "Ana Só", }' in shown.text
+    assert 'body: JSON.stringify({"name": "Ana Só"})' in shown.text
+    assert [] == control.get("/requests").json()["requests"]
+
+
+@pytest.mark.parametrize("line", ["no header", "Host: elsewhere", "X: \u202e", "Content-Length: 9", ": x"])
+def test_a_line_that_is_no_header_is_said(console: Console, control: httpx2.Client, line: str) -> None:
+    page = console.open("/console/try/listOrders")
+    told = console.send(page, "limit", headers=line)
+    assert (422, True) == (told.status, "It was not sent" in told.text)
+    assert [] == control.get("/requests").json()["requests"]
+
+
+def test_hostile_values_are_text(console: Console) -> None:
+    page = console.open("/console/try/getOrder")
+    told = console.send(page, "orderId", **{"path.orderId": HOSTILE, "headers": f"X-A: {HOSTILE}"})
+    assert 422 == told.status
+    told = console.send(page, "orderId", **{"path.orderId": HOSTILE, "authorization": HOSTILE})
+    assert 200 == told.status
+    assert "<script>alert" not in told.response.text
+    assert "&lt;script&gt;alert" in told.response.text
+    told = console.send(console.open("/console/try/createCustomer"), "Body", body=HOSTILE * 100)
+    assert "<script>alert" not in told.response.text
+
+
+def test_every_operation_has_a_form_or_says_why_not(console: Console) -> None:
+    pages = {ident: console.open(f"/console/try/{ident}") for ident in (*API.operations, *CONTROL.operations)}
+    assert {200} == {page.status for page in pages.values()}
+    shut = {ident for ident, page in pages.items() if not any("Show its code" in form.label for form in page.forms)}
+    assert {"importSandbox", "postToInbox", "followSandbox"} == shut
+
+
+@pytest.mark.parametrize("ident", ["nothing", "../docs", "a/b", "%00"])
+def test_there_is_no_form_for_what_is_no_operation(console: Console, ident: str) -> None:
+    assert 404 == console.open(f"/console/try/{ident}").status
+
+
+def test_a_form_of_another_page_is_refused(console: Console) -> None:
+    page = console.open("/console/try/createCustomer")
+    assert 403 == console.send(page, "Body", origin="http://127.0.0.1:1").status
+    assert 403 == console.send(page, "Body", token="x").status
+
+
+def test_with_an_admin_key_trying_asks_for_it(serve: Serve, visit: Visit) -> None:
+    """The page of the operation stays open, and shows nobody more than the contract's example."""
+    server = serve(admin_key=KEY)
+    console = visit(server.url)
+    page = console.open("/docs/listOrders")
+    assert (200, []) == (page.status, page.forms)
+    asked = console.follow(page, next(link for link in page.links if "console/try/" in link))
+    assert (403, True) == (asked.status, "asks for a key" in asked.text)
+    tried = console.send(asked, "key", key=KEY)
+    assert "Answer 200" in console.send(tried, "limit").text
+    control = console.open("/console/try/getClock")
+    answered = console.send(control, "Send")
+    assert "Answer 200" in answered.text
+    assert 'os.environ["STUB_ADMIN_KEY"]' in answered.text
+    assert KEY not in answered.response.text
+
+
+def test_the_code_of_a_form_is_the_call_that_it_sends(console: Console, control: httpx2.Client) -> None:
+    """Python's is run with another client of the same interface."""
+    page = console.open("/console/try/createCustomer")
+    text = console.send(page, "Body", only="code").response
+    shown = httpx2.get(urljoin(console.base, "/_sandbox/health"), verify=NO_TLS)
+    assert (200, 200) == (shown.status_code, text.status_code)
+    body = json.dumps({"name": "Ana \N{GRINNING FACE}", "tags": [], "ok": True, "none": None, "n": 1.5}).encode()
+    headers = {"authorization": "Bearer x", "content-type": "application/json"}
+    question = Question("POST", "/v2/customers", "a=b%20c", headers, body)
+    curl, python, typescript = (each.text for each in snippets(question, console.base, has_key=True))
+    code = python.replace("httpx", "httpx2").replace(
+        "print(answer.status_code, answer.text)", "print(answer.request.content)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert json.loads(body) == json.loads(eval(ran.stdout))  # noqa: S307 - the bytes that the code printed
+    assert "a=b%20c" in curl
+    assert "a=b%20c" in typescript
+    kept = control.get("/requests").json()["requests"][0]
+    assert ("/v2/customers", 401) == (kept["path"], kept["status"])
