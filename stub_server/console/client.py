@@ -56,16 +56,18 @@ class Client:
         """One that opens the controls with other keys."""
         return Client(self._ask, self._host, keys, self._prefix)
 
-    def get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
-        """What a control or an operation of the API answers. Raises Refused."""
+    def get(self, path: str, query: Mapping[str, Any] | None = None, *, aside: bool = False) -> Any:
+        """What a control or an operation of the API answers. Raises Refused. One `aside` is not shown as a command."""
         told = urlencode({name: value for name, value in (query or {}).items() if value not in (None, "")})
-        self.asked.append(Question("GET", path, told, is_internal=True))
-        return self._answered(self.asked[-1])
+        question = Question("GET", path, told, is_internal=True)
+        if not aside:
+            self.asked.append(question)
+        return self._answered(question)
 
-    def find(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
+    def find(self, path: str, query: Mapping[str, Any] | None = None, *, aside: bool = False) -> Any:
         """The same, None for what there is not. Raises Refused."""
         try:
-            return self.get(path, query)
+            return self.get(path, query, aside=aside)
         except Refused as refused:
             if refused.status != 404:
                 raise

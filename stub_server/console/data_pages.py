@@ -16,7 +16,7 @@ from .charts import Chart, Row, columns
 from .client import Refused
 from .filters import Change, changes, pretty, words
 from .forms import fields, query
-from .shell import act, contracts, here, pages, show_done
+from .shell import act, contracts, here, load_head, pages, show_done
 
 _LISTED, _VERSIONS = 25, 20
 _DAYS, _DAY = 30, 86_400_000  # days in the chart, and milliseconds of one
@@ -96,23 +96,25 @@ class Version(NamedTuple):
 def data() -> str:
     """The kinds of records, with their counts."""
     found = []
-    for name, resource in RESOURCES.items():
+    for name, resource in _kinds().items():
         rows, pagination = _listed(g.client.get(_listing(resource).path, {"limit": 1}))
         found.append({"name": name, "total": pagination["total"], "newest": rows[0] if rows else None})
     return render_template("console/data.html", resources=found, chart=_orders_by_day())
 
 
-def _orders_by_day() -> Chart:
+def _orders_by_day() -> Chart | None:
     """How many orders were placed on each of the last days, and how many of them are paid."""
-    path, asked = _listing(RESOURCES["orders"]).path, list(g.client.asked)
+    if "orders" not in _kinds():
+        return None
+    path = _listing(RESOURCES["orders"]).path
     today, rows = parse_iso(g.clock["now"]) // _DAY, []
     for day in range(today - _DAYS + 1, today + 1):
         within = {"created_since": iso(day * _DAY), "created_until": iso((day + 1) * _DAY), "limit": 1}
         every, paid = (
-            _listed(g.client.get(path, within | further))[1]["total"] for further in ({}, {"status": "paid"})
+            _listed(g.client.get(path, within | further, aside=True))[1]["total"]
+            for further in ({}, {"status": "paid"})
         )
         rows.append(Row(iso(day * _DAY)[:10], (paid, every - paid)))
-    g.client.asked = asked
     return columns(("paid", "others"), rows)
 
 
@@ -207,8 +209,7 @@ def edit_record(name: str, ident: str) -> Response | tuple[str, int]:
 
 def _shown(name: str, ident: str, text: str | None = None, problem: str | None = None) -> tuple[str, int]:
     resource = _resource(name)
-    g.clock = g.get("clock") or g.client.get(f"{CONTROL}/clock")
-    g.client.asked.clear()
+    load_head()
     at = quote(ident, safe="")
     history = g.client.get(
         f"{CONTROL}/records/{name}/{at}/history", {"limit": _VERSIONS, "page": request.args.get("page")}
@@ -245,8 +246,7 @@ def _shown(name: str, ident: str, text: str | None = None, problem: str | None =
 
 
 def _new(name: str, operation: Operation, text: str, problem: str | None, request_id: str = "") -> str:
-    g.clock = g.get("clock") or g.client.get(f"{CONTROL}/clock")
-    g.client.asked.clear()
+    load_head()
     return render_template(
         "console/new_record.html", name=name, operation=operation, text=text, problem=problem, request_id=request_id
     )
@@ -270,7 +270,7 @@ def _further(resource: Resource, ident: str) -> list[tuple[str, str]]:
     """The lists that have a filter for this kind of record: kind and address."""
     return [
         (name, here(f"/console/data/{name}", {resource.parameter: ident}))
-        for name, each in RESOURCES.items()
+        for name, each in _kinds().items()
         if any(one.name == resource.parameter and one.place == "query" for one in _listing(each).parameters)
     ]
 
@@ -290,8 +290,14 @@ def _state(resource: Resource, body: dict[str, Any]) -> str | None:
 # -- the contract
 
 
+def _kinds() -> dict[str, Resource]:
+    """The kinds that the served contract lists: an overlay may have taken one away."""
+    known = contracts().api.operations
+    return {name: resource for name, resource in RESOURCES.items() if resource.listing in known}
+
+
 def _resource(name: str) -> Resource:
-    if name not in RESOURCES:
+    if name not in _kinds():
         abort(404)
     return RESOURCES[name]
 

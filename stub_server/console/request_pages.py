@@ -95,8 +95,8 @@ def one_request(ident: str) -> str:
         "console/request.html",
         shown=shown,
         operation=operation,
+        excerpt=_excerpt(shown["explanation"]),
         nearest=nearest,
-        before=calls[:-1],
         nearest_body=_json(calls[-1]) if calls else None,
         bars=_bars(shown["trace"]),
         steps=steps,
@@ -122,6 +122,15 @@ def send_nearest(ident: str) -> Response:
 def rewind_before(ident: str) -> Response:
     """Have the sandbox be as it was before a request."""
     return act("POST", f"{CONTROL}/rewind", {"to_request": ident}, to=f"/console/requests/{quote(ident)}")
+
+
+def _excerpt(explanation: dict[str, Any] | None) -> Any:
+    """What the contract says where the request went wrong; text that was cut stays text."""
+    text = ((explanation or {}).get("contract") or {}).get("excerpt", "")
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return text
 
 
 def _request(ident: str) -> Any:
@@ -190,7 +199,7 @@ def _json(question: Question) -> Any:
 
 def _chart(filters: list[Field]) -> Chart:
     """The newest requests by the machine's time and by what became of them."""
-    newest = g.client.get(f"{CONTROL}/requests", query(filters, limit=_COUNTED, page=1))["requests"]
+    newest = g.client.get(f"{CONTROL}/requests", query(filters, limit=_COUNTED, page=1), aside=True)["requests"]
     times = [parse_iso(each["received_at"]) for each in newest]
     step = next((each for each in _STEPS if (times[0] - times[-1]) / each < _COLUMNS), _STEPS[-1])
     last = times[0] // step
@@ -217,10 +226,8 @@ def _bars(trace: list[dict[str, Any]]) -> list[Bar]:
 def _touched(step: dict[str, Any]) -> Iterator[Touched]:
     """The records of a step with what it changed in them."""
     for change in step["changes"][:_SHOWN]:
-        asked = list(g.client.asked)
         path = f"{CONTROL}/records/{change['resource']}/{change['id']}/history"
-        versions = g.client.get(path, {"limit": 100})["versions"]
-        g.client.asked = asked
+        versions = g.client.get(path, {"limit": 100}, aside=True)["versions"]
         at = next((place for place, each in enumerate(versions) if each["step"] == step["step"]), None)
         now = None if at is None else versions[at]["body"]
         was = None if at is None or at + 1 >= len(versions) else versions[at + 1]["body"]
@@ -230,8 +237,6 @@ def _touched(step: dict[str, Any]) -> Iterator[Touched]:
 
 def _delivery(ident: str) -> dict[str, Any]:
     """What has become of a delivery."""
-    asked = list(g.client.asked)
-    found = g.client.find(f"{CONTROL}/records/webhook_logs/{ident}/history")
-    g.client.asked = asked
+    found = g.client.find(f"{CONTROL}/records/webhook_logs/{ident}/history", {"limit": 1}, aside=True)
     newest = found["versions"][0]["body"] if found else None
     return {"id": ident, **(newest or {})}

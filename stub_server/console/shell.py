@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
 from flask import Blueprint, Response, current_app, g, make_response, redirect, render_template, request
 from werkzeug.exceptions import HTTPException
@@ -90,9 +90,17 @@ def with_query(**changes: Any) -> str:
     return here(request.path, query)
 
 
+def split(address: str) -> SplitResult:
+    """The parts of an address, all empty of what is none."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return SplitResult("", "", "", "", "")
+
+
 def _own(address: str) -> str:
     """A path and query of the console that a form names, the list of requests for anything else."""
-    parts = urlsplit(address)
+    parts = split(address)
     is_own = not parts.scheme and not parts.netloc and parts.path.startswith("/console/") and "\\" not in address
     if not is_own:
         return here("/console/requests")
@@ -113,10 +121,15 @@ def begin() -> Any:
         # The browser keeps the cookie back when a page of another site leads here. It sends it when this one does.
         g.visitor = g.visitor._replace(is_new=False)
         return render_template("console/arrival.html")
-    g.clock = g.client.get(f"{CONTROL}/clock")
+    load_head()
     g.done = _done()
-    g.client.asked.clear()
     return None
+
+
+def load_head() -> None:
+    """Load what the head shows: before each GET, and by a view that shows a form again which was refused."""
+    if "clock" not in g:
+        g.clock = g.client.get(f"{CONTROL}/clock", aside=True)
 
 
 def _know_visitor() -> None:
@@ -127,7 +140,7 @@ def _know_visitor() -> None:
 
 def _check_form(sessions: Sessions) -> None:
     """Raises Stranger."""
-    origin = urlsplit(request.headers.get("Origin", ""))
+    origin = split(request.headers.get("Origin", ""))
     if origin.scheme not in ("http", "https") or origin.netloc != request.headers.get("Host"):
         raise Stranger("This form was not sent by a page of this server, so nothing was done.")
     if not sessions.knows(g.visitor.ident, request.form.get("token", "")):
@@ -181,13 +194,10 @@ def _sandboxes() -> list[str]:
     """The names of the sandboxes that the head offers; none for those who have the key of one."""
     if "clock" not in g:
         return []
-    asked = list(g.client.asked)
     try:
-        found = g.client.get(f"{CONTROL}/sandboxes", {"limit": 50})["sandboxes"]
+        found = g.client.get(f"{CONTROL}/sandboxes", {"limit": 50}, aside=True)["sandboxes"]
     except Refused:
         return []
-    finally:
-        g.client.asked = asked
     return sorted({each["name"] for each in found} | {"default"}, key=lambda name: (name != "default", name))
 
 
@@ -237,7 +247,7 @@ def _done() -> dict[str, Any] | None:
             "undo": None,
         }
     try:
-        kept = g.client.find(f"{CONTROL}/requests/{quote(ident, safe='')}")
+        kept = g.client.find(f"{CONTROL}/requests/{quote(ident, safe='')}", aside=True)
     except Refused:
         kept = None
     if kept is None:

@@ -12,6 +12,8 @@ from ..support.live import NO_TLS, Live
 from ..support.make import Json, Maker
 from .conftest import Visit
 
+pytestmark = pytest.mark.check
+
 ADMIN = "an admin key of the tests"
 
 
@@ -88,7 +90,7 @@ def test_an_action_says_what_was_done_and_can_be_undone(
     assert "done." not in console.open("/console/requests?done=req_0123456789abcdef01234567").text
 
 
-@pytest.mark.parametrize("origin", ["", "null", "http://127.0.0.1:1", "https://evil.example"])
+@pytest.mark.parametrize("origin", ["", "null", "http://[", "http://127.0.0.1:1", "https://evil.example"])
 def test_a_form_of_another_origin_does_nothing(
     console: Console, control: httpx2.Client, api: httpx2.Client, origin: str
 ) -> None:
@@ -208,6 +210,16 @@ def test_the_cookie_is_the_servers_own_and_opens_no_control(stranger: Console, g
         assert 403 == stranger.http.get(guarded.url + path).status_code
 
 
+def test_the_session_opens_the_stream_of_the_console(stranger: Console) -> None:
+    page = stranger.open("/console/requests")
+    with stranger.http.stream("GET", f"{stranger.base}/console/stream") as closed:
+        assert 403 == closed.status_code
+    stranger.send(page, "Open the console", key=ADMIN)
+    with stranger.http.stream("GET", f"{stranger.base}/console/stream") as stream:
+        assert (200, "text/event-stream") == (stream.status_code, stream.headers["content-type"])
+        assert next(stream.iter_text()).startswith("retry:")
+
+
 def test_over_https_the_cookie_is_sent_over_https_alone(visit: Visit, serve: Serve) -> None:
     secure = serve(admin_key=ADMIN, base_url="https://sandbox.example.com")
     page = visit(secure.url).open("/console/requests")
@@ -258,7 +270,21 @@ def test_any_id_leads_to_its_page(console: Console, api: httpx2.Client, make_cus
 # -- no input is an error of the server
 
 
-ODD = ("", "x", "é\U0001f984", "../..", "%00", "a/b", "a%2Fb", "{{7*7}}", "x" * 3_000, "-1", "1e999", "\u202e")
+ODD = (
+    "",
+    "x",
+    "é\U0001f984",
+    "../..",
+    "%00",
+    "a/b",
+    "a%2Fb",
+    "{{7*7}}",
+    "x" * 3_000,
+    "http://[",
+    "-1",
+    "1e999",
+    "\u202e",
+)
 
 
 def test_no_input_is_an_error_of_the_server(console: Console, control: httpx2.Client, live: Live) -> None:
