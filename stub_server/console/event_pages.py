@@ -64,7 +64,7 @@ def one_event(ident: str) -> str | Response:
     ident = ident[:64]
     found = g.client.get(f"{CONTROL}/events", {"id": ident})["events"]
     logs = g.client.get("/v2/webhooks/logs", {"event_id": ident, "limit": 100})["logs"]
-    if not found and logs:  # the test of a webhook is no event, but is delivered
+    if not found and logs:  # the log has dropped it, its deliveries are kept
         return go(here(f"/console/webhooks/deliveries/{logs[0]['id']}"))
     if not found:
         abort(404, "There is no such event, or it is no longer kept.")
