@@ -100,14 +100,16 @@ class Version(NamedTuple):
 def data() -> str:
     """The kinds of records, with their counts."""
     found = []
-    for name, resource in RESOURCES.items():
+    for name, resource in _kinds().items():
         rows, pagination = _listed(g.client.get(_listing(resource).path, {"limit": 1}))
         found.append({"name": name, "total": pagination["total"], "newest": rows[0] if rows else None})
     return render_template("console/data.html", resources=found, chart=_orders_by_day())
 
 
-def _orders_by_day() -> Chart:
+def _orders_by_day() -> Chart | None:
     """How many orders were placed on each of the last days, and how many of them are paid."""
+    if "orders" not in _kinds():
+        return None
     path = _listing(RESOURCES["orders"]).path
     today, rows = parse_iso(g.clock["now"]) // _DAY, []
     for day in range(today - _DAYS + 1, today + 1):
@@ -281,7 +283,7 @@ def _further(resource: Resource, ident: str) -> list[tuple[str, str]]:
     """The lists that have a filter for this kind of record: kind and address."""
     return [
         (name, here(f"/console/data/{name}", {resource.parameter: ident}))
-        for name, each in RESOURCES.items()
+        for name, each in _kinds().items()
         if any(one.name == resource.parameter and one.place == "query" for one in _listing(each).parameters)
     ]
 
@@ -301,8 +303,14 @@ def _state(resource: Resource, body: dict[str, Any]) -> str | None:
 # -- the contract
 
 
+def _kinds() -> dict[str, Resource]:
+    """The kinds that the served contract lists: an overlay may have taken one away."""
+    known = contracts().api.operations
+    return {name: resource for name, resource in RESOURCES.items() if resource.listing in known}
+
+
 def _resource(name: str) -> Resource:
-    if name not in RESOURCES:
+    if name not in _kinds():
         abort(404)
     return RESOURCES[name]
 

@@ -12,6 +12,8 @@ from ..support.live import NO_TLS, Live
 from ..support.make import Json, Maker
 from .conftest import Visit
 
+pytestmark = pytest.mark.check
+
 ADMIN = "an admin key of the tests"
 
 

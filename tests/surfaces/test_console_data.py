@@ -1,12 +1,17 @@
 """The pages of data: kinds, lists, one record with its history, and what can be done with it."""
 
 import json
+from pathlib import Path
 
 import httpx2
 import pytest
 
+from ..conftest import Serve
 from ..support.console import Console
 from ..support.make import Json, Maker
+from .conftest import Visit
+
+pytestmark = pytest.mark.check
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 KINDS = (
@@ -151,3 +156,14 @@ def test_what_there_is_not_is_404(console: Console, credentials: Json) -> None:
         "nothing/new/x",
     ):
         assert 404 == console.open(f"/console/data/{path}").status, path
+
+
+def test_what_an_overlay_has_taken_away_is_not_there(visit: Visit, serve: Serve, tmp_path: Path) -> None:
+    file = tmp_path / "less.yaml"
+    actions = [{"target": f"$.paths['/v2/{name}'].get", "remove": True} for name in ("orders", "plans")]
+    file.write_text(json.dumps({"overlay": "1.0.0", "info": {"title": "less", "version": "1"}, "actions": actions}))
+    console = visit(serve(overlays=(file,)).url)
+    page = console.open("/console/data")
+    assert not [link for link in page.links if link.endswith(("/data/orders", "/data/plans"))]
+    assert 404 == console.open("/console/data/orders").status
+    assert 200 == console.open("/console/data/customers").status

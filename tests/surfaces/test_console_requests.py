@@ -8,6 +8,8 @@ import pytest
 from ..support.console import Console
 from ..support.make import Maker, customer_body
 
+pytestmark = pytest.mark.check
+
 HOSTILE = "<script>alert(1)</script> \u202eabc \U0001f984 'x\" {{ 7 * 7 }}"
 
 
