@@ -35,7 +35,13 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make
     api.post("/v2/customers", json={"name": HOSTILE, "document": "1"})
     api.get(f"/v2/orders/{order['id']}", params={"x": HOSTILE})
     kept = control.get("/requests").json()["requests"]
+    subscription = api.get("/v2/subscriptions", params={"orderId": order["id"]}).json()["subscriptions"][0]
     return [
+        "/",
+        "/docs/createPixOrder",
+        "/docs/importSandbox",
+        "/console/try/listOrders",
+        f"/console/data/subscriptions/{subscription['id']}",
         "/console/requests",
         "/console/requests?status=zzz",
         "/console/requests?contains=nothing+like+it",
