@@ -253,8 +253,10 @@ def _shown(name: str, ident: str, text: str | None = None, problem: str | None =
 
 def _timeline(body: dict[str, Any], timers: list[dict[str, Any]]) -> Timeline | None:
     """The line of time of a subscription, with its newest orders; none for one of another merchant."""
-    query = {"subscriptionId": body.get("id"), "limit": _ORDERS}
-    orders = _listed(g.client.get(_listing(RESOURCES["orders"]).path, query))[0] if body else []
+    orders: list[Any] = []
+    if body and "orders" in _kinds():
+        query = {"subscriptionId": body["id"], "limit": _ORDERS}
+        orders = _listed(g.client.get(_listing(RESOURCES["orders"]).path, query))[0]
     return of_subscription(body, orders, timers, g.clock["now"])
 
 
