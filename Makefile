@@ -16,7 +16,7 @@ STAMP := $(VENV)/.installed
 export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint bench contract crash explain judges soak mutants model
+.PHONY: help setup run test check lint bench contract crash explain judges pictures soak mutants model
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ contract: $(STAMP) ## let schemathesis judge a running sandbox by its contract
 
 explain: $(STAMP) ## measure how many refusals have a nearest request that succeeds when pasted
 	@$(BIN)/python -m tests.contract.explained $(ARGS)
+
+pictures: $(STAMP) ## take the pictures of docs/ anew, with the Chromium of this machine
+	@$(BIN)/python -m tests.pictures
 
 judges: $(STAMP) ## let redocly, prism, specmatic and client generators judge contract and server
 	@$(BIN)/python -m tests.judges

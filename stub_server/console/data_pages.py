@@ -17,9 +17,13 @@ from .client import Refused
 from .filters import Change, changes, pretty, words
 from .forms import fields, query
 from .shell import act, contracts, here, load_head, pages, show_done
+from .timeline import Timeline, of_subscription
 
 _LISTED, _VERSIONS = 25, 20
 _DAYS, _DAY = 30, 86_400_000  # days in the chart, and milliseconds of one
+
+
+_ORDERS = 60  # on the timeline of a subscription
 
 
 class Resource(NamedTuple):
@@ -222,6 +226,7 @@ def _shown(name: str, ident: str, text: str | None = None, problem: str | None =
     body = (now and _record(now)) or stored
     inspected = None if name != "orders" or is_gone else g.client.find(f"{CONTROL}/orders/{at}")
     updater = None if is_gone else _updater(resource)
+    timers = g.client.get(f"{CONTROL}/timers", {"resource_id": ident, "limit": 10})["timers"]
     page = render_template(
         "console/record.html",
         name=name,
@@ -237,12 +242,22 @@ def _shown(name: str, ident: str, text: str | None = None, problem: str | None =
         versions=list(_compared(versions)),
         actions=[] if is_gone else list(_actions(resource, _state(resource, body), inspected)),
         events=g.client.get(f"{CONTROL}/events", {"resource_id": ident, "limit": 10})["events"],
-        timers=g.client.get(f"{CONTROL}/timers", {"resource_id": ident, "limit": 10})["timers"],
+        timers=timers,
+        timeline=_timeline(body, timers) if name == "subscriptions" else None,
         updater=updater,
         text=_editable(updater, body) if text is None else text,
         problem=problem,
     )
     return page, 200 if problem is None else 422
+
+
+def _timeline(body: dict[str, Any], timers: list[dict[str, Any]]) -> Timeline | None:
+    """The line of time of a subscription, with its newest orders; none for one of another merchant."""
+    orders: list[Any] = []
+    if body and "orders" in _kinds():
+        query = {"subscriptionId": body["id"], "limit": _ORDERS}
+        orders = _listed(g.client.get(_listing(RESOURCES["orders"]).path, query))[0]
+    return of_subscription(body, orders, timers, g.clock["now"])
 
 
 def _new(name: str, operation: Operation, text: str, problem: str | None, request_id: str = "") -> str:

@@ -78,17 +78,11 @@ def _body(asked: Question) -> tuple[str, bool]:
     text = asked.body.decode("utf-8", "replace")
     try:
         found = json.loads(text)
+        json.dumps(found, allow_nan=False)  # JSON has no such numbers, though Python reads them
+        _literal(found, "")
     except (ValueError, RecursionError):
         return text, False
-    is_plain = isinstance(found, dict | list) and "__proto__" not in text and not _has_constants(text)
-    return text, is_plain
-
-
-def _has_constants(text: str) -> bool:
-    """Whether a text that Python reads as JSON has numbers that JSON has not."""
-    found: list[str] = []
-    json.loads(text, parse_constant=found.append)
-    return bool(found)
+    return text, isinstance(found, dict | list) and "__proto__" not in text
 
 
 def _literal(value: Any, indent: str) -> str:

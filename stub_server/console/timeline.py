@@ -15,6 +15,9 @@ _JOBS = {
     "subscription.renew": "The next order is placed",
     "subscription.end": "The period ends",
     "subscription.resume": "It resumes",
+    "subscription.activate": "The trial ends",
+    "subscription.charge": "The next order is placed",
+    "subscription.expire": "It expires if nobody pays",
 }
 
 

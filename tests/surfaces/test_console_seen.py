@@ -46,7 +46,13 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make
     log = api.get("/v2/webhooks/logs", params={"event_id": message["event_id"], "webhookId": hook}).json()["logs"][0]
     judged = control.post(f"/webhooks/{hook}/certify", timeout=60)
     kept = control.get("/requests").json()["requests"]
+    subscription = api.get("/v2/subscriptions", params={"orderId": order["id"]}).json()["subscriptions"][0]
     return [
+        "/",
+        "/docs/createPixOrder",
+        "/docs/importSandbox",
+        "/console/try/listOrders",
+        f"/console/data/subscriptions/{subscription['id']}",
         "/console/requests",
         "/console/requests?status=zzz",
         "/console/requests?contains=nothing+like+it",

@@ -92,6 +92,12 @@ def test_every_operation_has_a_form_or_says_why_not(console: Console) -> None:
     assert {"importSandbox", "postToInbox", "followSandbox"} == shut
 
 
+@pytest.mark.parametrize("body", ["[" * 700 + "]" * 700, "[1e999]", "[NaN]", "1", '{"a": ' * 300 + "1" + "}" * 300])
+def test_a_body_that_no_literal_has_is_sent_as_text(console: Console, body: str) -> None:
+    told = console.send(console.open("/console/try/createCustomer"), "Body", body=body)
+    assert (200, True) == (told.status, "Answer 4" in told.text)
+
+
 @pytest.mark.parametrize("ident", ["nothing", "../docs", "a/b", "%00"])
 def test_there_is_no_form_for_what_is_no_operation(console: Console, ident: str) -> None:
     assert 404 == console.open(f"/console/try/{ident}").status
