@@ -60,7 +60,7 @@ def test_a_rule_is_made_by_a_form(console: Console, control: httpx2.Client) -> N
     assert {"operationId": "createPixOrder"} == rule["match"]
     assert {"probability": 0.2, "times": 5, "for_seconds": 3600} == rule["when"]
     assert {"status": 503, "delay_ms": {"min": 20, "max": 900}, "corrupt_json": True} == rule["then"]
-    for text in (HOSTILE, "20 % of them", "5 of 5 times", "in 1 h", "status 503", "waits 20 to 900 ms", "corrupt json"):
+    for text in (HOSTILE, "20 % of them", "5 of 5 times left", "in 1 h", "waits 20 to 900 ms", "corrupt json"):
         assert text in page.text, text
     assert "<script>alert" not in page.response.text
     assert 204 == control.delete("/faults").status_code
@@ -99,7 +99,7 @@ def test_the_time_that_is_left_ends(console: Console, control: httpx2.Client, ap
     api.get("/v2/orders")
     control.post("/clock/advance", json={"minutes": 2})
     page = console.open(PAGE)
-    assert "0 of 1 times" in page.text
+    assert "0 of 1 times left" in page.text
     assert "its time is over" in page.text
     assert 2 == page.text.count(" over ") - page.text.count("is over ")
 

@@ -220,6 +220,13 @@ def test_it_is_open_where_the_control_surface_is_closed() -> None:
             assert 403 == refused.status_code
 
 
+def test_the_page_of_the_order_leads_there(payer: Console, make_order: Maker) -> None:
+    order = make_order()
+    page = payer.open(f"/console/data/orders/{order['id']}")
+    link = next(each for each in page.links if "/pay/" in each)
+    assert (200, f"{payer.base}/pay/{order['id']}") == (payer.follow(page, link).status, payer.follow(page, link).url)
+
+
 def test_the_control_and_the_terminal_say_where(
     live: Live, sandbox_name: str, make_order: Maker, control: httpx2.Client, api: httpx2.Client
 ) -> None:
