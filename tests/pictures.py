@@ -48,14 +48,14 @@ def _paths(control: httpx2.Client, api: httpx2.Client, sample: dict[str, str]) -
     wrong = order | {"paymentMethod": "cash", "customer": buyer | {"document": "529.982.247-26"}}
     refused = api.post("/v2/orders/pix", json=wrong)
     assert refused.status_code == 422, refused.text
-    api.get("/v2/subscriptions?limit=2")
+    pending = api.post("/v2/orders/pix", json=order).raise_for_status().json()
     return {
         "request": f"/console/requests/{refused.headers['x-request-id']}",
-        "requests": "/console/requests",
         "record": f"/console/data/orders/{placed['id']}",
+        "pay": f"/pay/{pending['id']}",
+        "clock": "/console/clock",
         "subscription": f"/console/data/subscriptions/{oldest['subscriptions'][0]['id']}",
         "try": "/console/try/createPixOrder",
-        "front": "/",
     }
 
 

@@ -1,0 +1,82 @@
+"""The console from one end to the other in a real browser, with scripts and without: sold, paid, renewed, undone."""
+
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+
+from ..support.browser import Page, browsing
+from ..support.live import Live
+from ..support.make import Maker, customer_body
+
+pytestmark = pytest.mark.check
+
+
+@pytest.fixture(params=[True, False], ids=["scripts", "no scripts"])
+def browser(request: pytest.FixtureRequest) -> Iterator[Page]:
+    with browsing() as page:
+        page.seen()
+        page.scripts(run=request.param)
+        yield page
+
+
+@pytest.fixture
+def base(live: Live, sandbox_name: str) -> str:
+    """The address of the test's sandbox."""
+    return f"{live.url}/s/{sandbox_name}"
+
+
+def press(browser: Page, label: str) -> None:
+    """Press the button of a text, and wait for the page to which it leads."""
+    found = f"[...document.querySelectorAll('form button')].find(each => each.textContent.trim() === {label!r})"
+    assert browser.look(f"Boolean({found} && !{found}.disabled)"), f"{label}: {browser.look('document.body.innerText')}"
+    browser.look(f"document.documentElement.dataset.before = 'yes'; {found}.click()")
+    browser.until("document.readyState === 'complete' && !document.documentElement.dataset.before")
+
+
+def follow(browser: Page, selector: str) -> None:
+    """Go where the first link of a selector leads."""
+    browser.go(browser.look(f"document.querySelector({selector!r}).href"))
+
+
+def text(browser: Page) -> str:
+    """What the page says."""
+    return str(browser.look("document.body.innerText"))
+
+
+def test_an_order_is_sold_paid_and_renewed_and_its_webhooks_arrive(
+    browser: Page, base: str, make_order: Maker, api: httpx2.Client
+) -> None:
+    browser.go(f"{base}/console/inboxes/shop")
+    press(browser, "Send all events here")
+    order = make_order()
+    browser.go(f"{base}/console/data/orders/{order['id']}")
+    follow(browser, "a[href*='/pay/']")
+    press(browser, "I have paid")
+    assert "Paid" in text(browser)
+    subscription = api.get("/v2/subscriptions", params={"orderId": order["id"]}).json()["subscriptions"][0]
+    browser.go(f"{base}/console/data/subscriptions/{subscription['id']}")
+    assert "active" in text(browser)
+    browser.go(f"{base}/console/clock")
+    press(browser, "A month")
+    browser.go(f"{base}/console/events")
+    assert "subscription.renewed" in text(browser)
+    browser.go(f"{base}/console/inboxes/shop")
+    assert "subscription.renewed" in text(browser)
+
+
+def test_what_was_refused_is_sent_as_it_succeeds_and_undone(
+    browser: Page, base: str, api: httpx2.Client, control: httpx2.Client
+) -> None:
+    refused = api.post("/v2/customers", json=customer_body(document="52998224726"))
+    assert 422 == refused.status_code
+    browser.go(f"{base}/console/requests?status=422")
+    follow(browser, f"a[href*='{refused.headers['x-request-id']}']")
+    press(browser, "Send it")
+    assert "201" in text(browser)
+    found = {"document": "52998224725"}
+    (made,) = api.get("/v2/customers", params=found).json()["customers"]
+    press(browser, "Rewind to before it")
+    assert 404 == api.get(f"/v2/customers/{made['id']}").status_code
+    press(browser, "Undo")
+    assert [made["id"]] == [each["id"] for each in api.get("/v2/customers", params=found).json()["customers"]]
