@@ -17,8 +17,11 @@ from ...kernel.record import Body, Record, Row
 
 
 def inspect_order(call: Call, ident: str) -> Reply:
-    """200 with the order and its members that the API does not show."""
-    return _shown(call, _open(call, ident))
+    """200 with the order, its members that the API does not show, and where a payer pays it."""
+    row = _open(call, ident)
+    project = call.store.projects.peek(row.hidden["projectId"])
+    shop = "" if project is None else project["name"]
+    return _shown(call, row, shop=shop, pay_url=pay_url(call.server.url, call.sandbox.name, row.public["id"]))
 
 
 def pay_order(call: Call, ident: str, body: Body | None) -> Reply:
@@ -116,7 +119,7 @@ def _changed(call: Call, record: Record) -> Reply:
     return _shown(call, row)
 
 
-def _shown(call: Call, row: Row) -> Reply:
+def _shown(call: Call, row: Row, **more: str) -> Reply:
     hidden = row.hidden
     names = ("projectId", "planId", "customerId", "subscriptionId", "metadata", "success_url", "cancel_url")
     allowed = call.lifecycle("Order").controls(row.public["status"])
@@ -124,10 +127,4 @@ def _shown(call: Call, row: Row) -> Reply:
         allowed.remove("pay")
     if "dispute" in allowed and not can_be_disputed(row.public):
         allowed.remove("dispute")
-    project = call.store.projects.peek(hidden["projectId"])
-    told = {
-        "shop": "" if project is None else project["name"],
-        "pay_url": pay_url(call.server.url, call.sandbox.name, row.public["id"]),
-        "allowed": allowed,
-    }
-    return reply.value({"order": row.public, **{name: hidden[name] for name in names}, **told})
+    return reply.value({"order": row.public, **{name: hidden[name] for name in names}, **more, "allowed": allowed})
