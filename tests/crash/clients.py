@@ -76,6 +76,10 @@ class Client(threading.Thread):
         if self.is_alive():
             self.wrong.append(f"{self.sandbox}: a request has no end")
 
+    def close(self) -> None:
+        """Close its connections."""
+        self._http.close()
+
     # -- requests
 
     def _send(self, method: str, path: str, body: Json | None, headers: dict[str, str]) -> httpx2.Response | None:

@@ -3,7 +3,7 @@
 import signal
 import time
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from random import Random
 from typing import NamedTuple
 
@@ -35,7 +35,7 @@ def harassed(kills: int, seed: int) -> Harassed:
     """Kill servers so often, and have something else happen after each few kills."""
     with postgres.running(segment=SEGMENT) as database, database.database() as url, ExitStack() as stack:
         servers = [stack.enter_context(Process("--store", url, *FLAGS)) for _ in range(2)]
-        trial = Trial(database, url, servers, Random(seed))
+        trial = stack.enter_context(closing(Trial(database, url, servers, Random(seed))))
         trial.run(kills)
         return Harassed(dict(trial.events), dict(trial.statuses), trial.acknowledged, trial.wrong)
 
@@ -50,6 +50,11 @@ class Trial:
         self._clients = [grower, *others, Watcher(servers, random.randrange(1 << 30), grower)]
         self.events: Counter[str] = Counter()
         self.wrong: list[str] = []
+
+    def close(self) -> None:
+        """Close the connections of the clients."""
+        for client in self._clients:
+            client.close()
 
     @property
     def acknowledged(self) -> int:
