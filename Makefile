@@ -47,8 +47,8 @@ test: $(STAMP) ## the short run of the tests: two minutes on two cores
 	@echo 'The short run: about two minutes on two cores. Every test: make check.'
 	@$(PYTEST) --short $(ARGS)
 
-check: $(STAMP) ## every test: eleven minutes on two cores (STORE=postgresql or sqlite for all journeys)
-	@echo 'Every test: about eleven minutes on two cores. The short run: make test.'
+check: $(STAMP) ## every test: a quarter of an hour on two cores (STORE=postgresql or sqlite for all journeys)
+	@echo 'Every test: about a quarter of an hour on two cores. The short run: make test.'
 	@$(PYTEST) $(if $(STORE),--store $(STORE)) $(ARGS)
 
 lint: $(STAMP) ## ruff and mypy
