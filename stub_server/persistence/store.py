@@ -427,7 +427,8 @@ def tidying(session: Session, store: Store, numbers: Iterable[int], writing: Col
                 for table in ("snapshots", "states", "credentials"):
                     session.run(f"delete from {table} where sandbox = ?", number)  # noqa: S608
         yield
-    unused = "select digest from chunks where digest not in (select digest from state_chunks) limit 16"
+    used = "select 1 from state_chunks where state_chunks.digest = chunks.digest"
+    unused = f"select digest from chunks where not exists ({used}) limit 16"  # noqa: S608
     while session.run(unused):
         session.run(f"delete from chunks where digest in ({unused})")  # noqa: S608
         yield
