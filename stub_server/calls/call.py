@@ -114,7 +114,7 @@ class Call:
     passage: Any = None
     """What gives the answer of that server: an `http.forwarding.Passage`, or None."""
     is_of_none = False
-    """Whether its sandbox was gone when it began: that stands in for none."""
+    """Whether it has no sandbox: the one that was chosen for it was deleted before the request began."""
     pending: Sandbox | None = None
     """The sandbox that does not exist yet, until the request is accepted: a request that is refused creates none."""
     # RateLimit

@@ -60,7 +60,7 @@ def raise_event() -> Response:
 
 @pages.get("/events/<ident>")
 def one_event(ident: str) -> str | Response:
-    """One event: its payload, its cause, and who was told."""
+    """One event: its payload, its cause and its deliveries."""
     ident = ident[:64]
     found = g.client.get(f"{CONTROL}/events", {"id": ident})["events"]
     logs = g.client.get("/v2/webhooks/logs", {"event_id": ident, "limit": 100})["logs"]

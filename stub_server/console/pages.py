@@ -170,7 +170,7 @@ class Console:
 
 
 def _for_payers(path: str) -> Collection[tuple[str, str]]:
-    """What the page of an order may ask of the control surface, whoever reads it: about this order alone."""
+    """The controls that the page of an order may call without a key: those of this order, and the clock."""
     order = f"{CONTROL}/orders/{path[len(PAY) :].partition('/')[0]}"
     return {("GET", f"{CONTROL}/clock"), ("GET", order), *(("POST", f"{order}/{move}") for move in MOVES)}
 

@@ -1,4 +1,4 @@
-"""Webhooks: who is told of what, each delivery with its attempts and its signature, and the judgement of a receiver."""
+"""Webhooks, deliveries with their attempts and signatures, and the certification of receivers."""
 
 from __future__ import annotations
 

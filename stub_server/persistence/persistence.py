@@ -39,7 +39,7 @@ class Persistence(Commits):
     """One per server. Without a store it does nothing, and nothing is asked of it for a step."""
 
     def __init__(self, store: Store | None, contract: str, lane: Lane) -> None:
-        """`contract` stands for what records are held to: those that another one has passed are held to it anew.
+        """`contract` is the digest of the served contract: records that were stored under another are validated again.
 
         What takes long is done beside the requests, in `lane`.
         """

@@ -38,7 +38,7 @@ _SNAPSHOT = ", ".join(KeptSnapshot._fields)
 _SET = ", ".join(f"{name} = ?" for name in (*Kept._fields[1:], "sum"))
 
 _STRAY_STEPS = (
-    f"select count(*) from (select distinct place >> {STEPS} as sandbox from steps) as found "  # noqa: S608
+    f"select count(*) from (select distinct place >> {STEPS} as sandbox from steps) as found "  # noqa: S608 - no values
     "where sandbox not in (select id from sandboxes)"
 )
 
@@ -153,7 +153,7 @@ def listed(session: Session) -> list[Kept]:
 def due(session: Session, store: Store, now: int) -> list[str]:
     """The names of some sandboxes of no other process whose deliveries or ends are due at an instant (ms)."""
     found = (
-        "select name from sandboxes where name is not null and (next_due <= ? or expires_at <= ?) "  # noqa: S608
+        "select name from sandboxes where name is not null and (next_due <= ? or expires_at <= ?) "  # noqa: S608 - no values
         f"and (holder = ? or holder not in ({store.living})) limit 10"
     )
     return [name for (name,) in session.run(found, now, now, store.holder)]
@@ -185,12 +185,12 @@ def untidy(session: Session, holder: int) -> set[int]:
 
 def rows_of_sandboxes(session: Session) -> list[tuple[Any, ...]]:
     """The rows of all sandboxes, in the order in which they were made: number, what `Kept` has, and the sum."""
-    return session.run(f"select id, {_HEAD}, sum from sandboxes where name is not null order by id")  # noqa: S608
+    return session.run(f"select id, {_HEAD}, sum from sandboxes where name is not null order by id")  # noqa: S608 - no values
 
 
 def sandbox(session: Session, number: int) -> Kept:
     """A sandbox. Raises Damage."""
-    rows = session.run(f"select id, {_HEAD}, sum from sandboxes where id = ?", number)  # noqa: S608
+    rows = session.run(f"select id, {_HEAD}, sum from sandboxes where id = ?", number)  # noqa: S608 - no values
     if not rows:
         raise Damage("its row is not there")
     return sandbox_of(rows[0])[1]
@@ -203,7 +203,7 @@ def sandbox_of(row: tuple[Any, ...]) -> tuple[int, Kept]:
 
 def rows_of_snapshots(session: Session, sandbox: int) -> list[tuple[Any, ...]]:
     """The rows of a sandbox's snapshots, in the order in which they were made: what `KeptSnapshot` has, and the sum."""
-    return session.run(f"select {_SNAPSHOT}, sum from snapshots where sandbox = ? order by id", sandbox)  # noqa: S608
+    return session.run(f"select {_SNAPSHOT}, sum from snapshots where sandbox = ? order by id", sandbox)  # noqa: S608 - no values
 
 
 def snapshot_of(row: tuple[Any, ...]) -> KeptSnapshot:
@@ -284,7 +284,7 @@ def reserve(session: Session, step: int, holder: int) -> int:
     """A number for a sandbox that is about to come with a state: it has a row, and no name until its head is stored."""
     nobody = (*Kept(None, None, 0, 0, None, "", 0, None, "", 0, step, 0, 0, None, ""), 0, holder)
     places = ", ".join("?" * len(nobody))
-    ((number,),) = session.run(f"insert into sandboxes ({_HEAD}, sum, holder) values ({places}) returning id", *nobody)  # noqa: S608
+    ((number,),) = session.run(f"insert into sandboxes ({_HEAD}, sum, holder) values ({places}) returning id", *nobody)  # noqa: S608 - no values
     return int(number)
 
 
@@ -312,7 +312,7 @@ def write_state(session: Session, sandbox: int, step: int, chain: int, chunks: I
 def commit(session: Session, batch: Batch, holder: int) -> set[int]:
     """Commit a batch; answers the numbers of sandboxes that are not `holder`'s, or not as he left them."""
     whose = "id = ? and name is not null and newest = ? and holder = ?"
-    head = f"update sandboxes set {_SET} where {whose} returning id"  # noqa: S608
+    head = f"update sandboxes set {_SET} where {whose} returning id"  # noqa: S608 - no values
     lost = set()
     with suppress(_Lost), session.transaction():
         for number in batch.ends:
@@ -335,7 +335,7 @@ def commit(session: Session, batch: Batch, holder: int) -> set[int]:
 def ended(number: int, holder: int) -> Statement:
     """A sandbox is no more, if it is `holder`'s. What it had is deleted later, by `tidying`."""
     whose = "id = ? and name is not null and holder = ?"
-    return f"update sandboxes set name = null, sum = 0 where {whose} returning id", (number, holder)  # noqa: S608
+    return f"update sandboxes set name = null, sum = 0 where {whose} returning id", (number, holder)  # noqa: S608 - no values
 
 
 def entered(number: int, name: str, state: int) -> list[Statement]:
@@ -376,15 +376,15 @@ def snapshot_ended(sandbox: int, name: str) -> list[Statement]:
     """A snapshot is no more, if it is there."""
     which = "sandbox = ? and name = ?"
     return [
-        (f"update states set is_used = 0 where id in (select state from snapshots where {which})", (sandbox, name)),  # noqa: S608
-        (f"delete from snapshots where {which}", (sandbox, name)),  # noqa: S608
+        (f"update states set is_used = 0 where id in (select state from snapshots where {which})", (sandbox, name)),  # noqa: S608 - no values
+        (f"delete from snapshots where {which}", (sandbox, name)),  # noqa: S608 - no values
     ]
 
 
 def snapshot_entered(sandbox: int, kept: KeptSnapshot) -> list[Statement]:
     """A snapshot, in place of the one of its name."""
     places = ", ".join("?" * (len(kept) + 2))
-    statement = f"insert into snapshots (sandbox, {_SNAPSHOT}, sum) values ({places})"  # noqa: S608
+    statement = f"insert into snapshots (sandbox, {_SNAPSHOT}, sum) values ({places})"  # noqa: S608 - no values
     return [
         *snapshot_ended(sandbox, kept.name),
         (statement, (sandbox, *kept, sum_of(*kept))),
@@ -402,7 +402,7 @@ def tidying(session: Session, store: Store, numbers: Iterable[int], writing: Col
     """
     # One that has no name is nobody's from now on: a process that reserved it and was stopped since cannot enter it.
     ours = (
-        "update sandboxes set holder = case when name is null then -1 else holder end "  # noqa: S608
+        "update sandboxes set holder = case when name is null then -1 else holder end "  # noqa: S608 - no values
         f"where id = ? and (holder = ? or name is null and holder not in ({store.living})) returning name, state"
     )
     for number in numbers:
@@ -411,7 +411,7 @@ def tidying(session: Session, store: Store, numbers: Iterable[int], writing: Col
         with session.transaction():
             found = session.run(ours, number, store.holder)
             is_unused = "is_used = 0" if found else "sandbox not in (select id from sandboxes)"
-            session.run(f"delete from states where sandbox = ? and {is_unused}", number)  # noqa: S608
+            session.run(f"delete from states where sandbox = ? and {is_unused}", number)  # noqa: S608 - no values
         if not found:
             continue
         is_ended = found[0][0] is None
@@ -425,10 +425,12 @@ def tidying(session: Session, store: Store, numbers: Iterable[int], writing: Col
             with session.transaction():
                 session.run("delete from sandboxes where id = ?", number)
                 for table in ("snapshots", "states", "credentials"):
-                    session.run(f"delete from {table} where sandbox = ?", number)  # noqa: S608
+                    session.run(f"delete from {table} where sandbox = ?", number)  # noqa: S608 - no values
         yield
-    used = "select 1 from state_chunks where state_chunks.digest = chunks.digest"
-    unused = f"select digest from chunks where not exists ({used}) limit 16"  # noqa: S608
+    unused = (
+        "select digest from chunks "
+        "where not exists (select 1 from state_chunks where state_chunks.digest = chunks.digest) limit 16"
+    )
     while session.run(unused):
-        session.run(f"delete from chunks where digest in ({unused})")  # noqa: S608
+        session.run(f"delete from chunks where digest in ({unused})")  # noqa: S608 - no values
         yield

@@ -195,7 +195,7 @@ def _before(path: Path, tell: Tell) -> Iterator[Whole | str]:
                 yield value
             else:
                 tell("the secret of its keys and tokens is damaged")
-        for row in rows(f"select id, {_SANDBOX}, seal from worlds order by id"):  # noqa: S608
+        for row in rows(f"select id, {_SANDBOX}, seal from worlds order by id"):  # noqa: S608 - no values
             where = f"the sandbox {str(row[1])[:80]!r}: "
             whole = _tried(tell, where, partial(_sandbox_before, path, database, row, tell))
             if whole is not None:
@@ -209,7 +209,7 @@ def _sandbox_before(path: Path, database: sqlite3.Connection, row: Any, tell: Te
     )
     created_at, last_used_at, expires_at = times
     steps: list[bytes] = []
-    statement = f"select number, line, seal from steps_{number} where number > ? order by number"  # noqa: S608
+    statement = f"select number, line, seal from steps_{number} where number > ? order by number"  # noqa: S608 - no values
     for place, line, told in database.execute(statement, (step,)):
         if place != step + len(steps) + 1 or not isinstance(line, bytes) or crc32(line) != told:
             tell(f"the sandbox {name}: step {step + len(steps) + 1} is damaged or missing")
@@ -219,7 +219,7 @@ def _sandbox_before(path: Path, database: sqlite3.Connection, row: Any, tell: Te
         if restored is not None and held is not None:
             held = restored["events_raised"]
     snapshots = []
-    statement = f"select {_SNAPSHOT}, seal from snapshots where world = ? order by id"  # noqa: S608
+    statement = f"select {_SNAPSHOT}, seal from snapshots where world = ? order by id"  # noqa: S608 - no values
     for told in database.execute(statement, (number,)).fetchall():
         pinned = _tried(tell, f"a snapshot of the sandbox {name}: ", partial(_snapshot_before, path, told))
         snapshots += [pinned] if pinned else []

@@ -5,6 +5,7 @@ from contextlib import closing
 import httpx2
 import psycopg
 import pytest
+from psycopg.sql import SQL
 
 from ..support.live import NO_TLS
 from ..support.make import created, customer_body
@@ -12,28 +13,31 @@ from ..support.processes import Process
 from .conftest import FLAGS
 
 pytestmark = pytest.mark.check
-_ITS = "select id from sandboxes where name = %s"
-_STATE = "select state from sandboxes where name = %s"
-_STEPS = f"place >> 32 = ({_ITS})"
-_CHUNK = (  # that no other sandbox has
-    f"select digest from state_chunks where state = ({_STATE}) and digest not in (select digest from state_chunks "  # noqa: S608
-    f"join states on states.id = state where sandbox <> ({_ITS})) limit 1"
-)
-_FLIPPED = "set_byte({0}, length({0}) / 2, get_byte({0}, length({0}) / 2) # 16)"
+_PARTS = {
+    "its": SQL("(select id from sandboxes where name = %(name)s)"),
+    "its_state": SQL("(select state from sandboxes where name = %(name)s)"),
+    "its_chunk": SQL(  # that no other sandbox has
+        "(select digest from state_chunks where state = (select state from sandboxes where name = %(name)s) "
+        "and digest not in (select digest from state_chunks join states on states.id = state "
+        "where sandbox <> (select id from sandboxes where name = %(name)s)) limit 1)"
+    ),
+    "flipped_line": SQL("set_byte(line, length(line) / 2, get_byte(line, length(line) / 2) # 16)"),
+    "flipped_body": SQL("set_byte(body, length(body) / 2, get_byte(body, length(body) / 2) # 16)"),
+}
 DAMAGES = {
-    "a step": f"update steps set line = {_FLIPPED.format('line')} where {_STEPS}",  # noqa: S608
-    "the sum of a step": f"update steps set sum = sum # 1 where {_STEPS}",  # noqa: S608
-    "no newest step": f"delete from steps where place = (select max(place) from steps where {_STEPS})",  # noqa: S608
-    "no oldest step": f"delete from steps where place = (select min(place) from steps where {_STEPS})",  # noqa: S608
-    "a chunk": f"update chunks set body = {_FLIPPED.format('body')} where digest in ({_CHUNK})",  # noqa: S608
-    "a chunk cut off": f"update chunks set body = substr(body, 1, length(body) / 2) where digest in ({_CHUNK})",  # noqa: S608
-    "no chunk": f"delete from chunks where digest in ({_CHUNK})",  # noqa: S608
-    "a chunk less": f"delete from state_chunks where state = ({_STATE})",  # noqa: S608
-    "no state": f"delete from states where id = ({_STATE})",  # noqa: S608
-    "the row": "update sandboxes set held = 5 where name = %s",
-    "another row's time": "update sandboxes set newest = newest - 1 where name = %s",
-    "no snapshot": f"delete from snapshots where sandbox = ({_ITS})",  # noqa: S608
-    "the snapshot": f"update snapshots set now = now + 1 where sandbox = ({_ITS})",  # noqa: S608
+    "a step": SQL("update steps set line = {flipped_line} where place >> 32 = {its}"),
+    "the sum of a step": SQL("update steps set sum = sum # 1 where place >> 32 = {its}"),
+    "no newest step": SQL("delete from steps where place = (select max(place) from steps where place >> 32 = {its})"),
+    "no oldest step": SQL("delete from steps where place = (select min(place) from steps where place >> 32 = {its})"),
+    "a chunk": SQL("update chunks set body = {flipped_body} where digest = {its_chunk}"),
+    "a chunk cut off": SQL("update chunks set body = substr(body, 1, length(body) / 2) where digest = {its_chunk}"),
+    "no chunk": SQL("delete from chunks where digest = {its_chunk}"),
+    "no list of chunks": SQL("delete from state_chunks where state = {its_state}"),
+    "no state": SQL("delete from states where id = {its_state}"),
+    "the row": SQL("update sandboxes set held = 5 where name = %(name)s"),
+    "the number of the newest step": SQL("update sandboxes set newest = newest - 1 where name = %(name)s"),
+    "no snapshot": SQL("delete from snapshots where sandbox = {its}"),
+    "the snapshot": SQL("update snapshots set now = now + 1 where sandbox = {its}"),
 }
 
 
@@ -53,8 +57,8 @@ def test_what_is_damaged_is_not_served_and_everything_else_is(database: str) -> 
     with closing(psycopg.connect(database, autocommit=True)) as connection:
         connection.execute("set session_replication_role = replica")  # as if no key held rows together
         for name, damage in names.items():
-            statement = DAMAGES[damage]
-            assert connection.execute(statement, (name,) * statement.count("%s")).rowcount, damage
+            done = connection.execute(DAMAGES[damage].format(**_PARTS), {"name": name})
+            assert done.rowcount, damage
         before = connection.execute("select count(*), sum(sum) from steps").fetchall()
     with Process("--store", database, *FLAGS) as server, httpx2.Client(base_url=server.url, verify=NO_TLS) as client:
         for name, damage in names.items():

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import httpx2
 import psycopg
 import pytest
+from psycopg.sql import SQL, Composed, Identifier
 
 from stub_server.persistence.rows import Kept
 
@@ -105,19 +106,21 @@ def test_a_name_that_two_servers_hear_at_once_is_one_sandbox(pair: Pair) -> None
 
 def test_what_another_server_is_about_to_enter_is_left_to_it(pair: Pair) -> None:
     """A server that starts deletes what was left without a name, unless one that lives has just reserved it."""
-    columns = ", ".join([*Kept._fields[1:], "sum"])
-    reserved = f"insert into sandboxes ({columns}, holder) select {columns}, {{}} from sandboxes where name = 'team' "  # noqa: S608
+    columns = SQL(", ").join(map(Identifier, (*Kept._fields[1:], "sum")))
+    copied = "insert into sandboxes ({0}, holder) select {0}, {1} from sandboxes where name = 'team' returning id"
+    reserved = SQL(copied)
     with psycopg.connect(pair.database, autocommit=True) as connection:
 
-        def numbers(statement: str) -> list[int]:
+        def numbers(statement: SQL | Composed) -> list[int]:
             return [number for (number,) in connection.execute(statement)]
 
-        mine = numbers(reserved.format("holder") + "returning id")
-        nobodys = numbers(reserved.format("0") + "returning id")
+        mine = numbers(reserved.format(columns, Identifier("holder")))
+        nobodys = numbers(reserved.format(columns, 0))
+        every = SQL("select id from sandboxes")
         with Process("--store", pair.database, *FLAGS):
             until = time.monotonic() + 10
-            while nobodys[0] in numbers("select id from sandboxes"):
+            while nobodys[0] in numbers(every):
                 assert time.monotonic() < until
                 time.sleep(0.05)
-        assert mine[0] in numbers("select id from sandboxes")
+        assert mine[0] in numbers(every)
         connection.execute("delete from sandboxes where id = %s", mine)
