@@ -1,0 +1,43 @@
+"""A request and its answer, as they were on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+Headers = tuple[tuple[str, str], ...]
+"""Names as they were sent, and values."""
+
+
+class Request(NamedTuple):
+    """A request below the base address. `path` begins with a slash and is percent-encoded; `query` has no `?`."""
+
+    method: str
+    path: str
+    query: str = ""
+    headers: Headers = ()
+    body: bytes = b""
+
+
+class Answer(NamedTuple):
+    """An answer. `seconds` is how long it took."""
+
+    status: int
+    headers: Headers = ()
+    body: bytes = b""
+    seconds: float = 0.0
+
+    def header(self, name: str) -> str | None:
+        """The first value of a header, by its name in any case."""
+        return next(self.headers_named(name), None)
+
+    def headers_named(self, name: str) -> Iterator[str]:
+        """All values of a header."""
+        return (value for key, value in self.headers if key.lower() == name.lower())
+
+
+class Exchange(NamedTuple):
+    """A request with its answer."""
+
+    request: Request
+    answer: Answer
