@@ -78,7 +78,7 @@ class Rehearsal:
 
         headers = {name.encode(): value.encode("latin-1", "replace") for name, value in asked.headers.items()}
         query = asked.query.encode("latin-1", "replace")
-        self._silent = self._silent or _silent(server)
+        self._silent = self._silent or silent(server)
         call = Call(asked.method, asked.path, query, Head(headers), stage, self._silent)
         call.client, call.prefix = _PEER, prefix
         call.begin()
@@ -122,7 +122,7 @@ class _Mute(Sender):
         return AttemptOutcome(None, None, {}, 0, "connection_failed", {}, "")
 
 
-def _silent(server: Server) -> Server:
+def silent(server: Server) -> Server:
     """The same server, from which nothing is sent."""
     mute = _Mute(server.version, local=False)
     return dataclasses.replace(server, courier=Courier(mute, mute), sender_abroad=mute)

@@ -1,0 +1,144 @@
+"""What the contract says of each kind of record: the operations that make, read, list, change and delete it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..contract.document import JSON, Document, Lifecycle, Operation
+from ..contract.source import Json
+
+_LAST = re.compile(r"\{([A-Za-z_]+)\}$")
+Steps = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One kind of record. `key` is the path parameter that its id is, such as `projectId`.
+
+    `creates` may be several operations; the others are None where the contract has none.
+    """
+
+    schema: str
+    key: str
+    creates: tuple[Operation, ...]
+    read: Operation | None
+    list: Operation | None
+    update: Operation | None
+    delete: Operation | None
+    lifecycle: Lifecycle | None
+
+    @property
+    def role(self) -> str:
+        """What requests call the record: `the project`."""
+        return "the " + self.key.removesuffix("Id")
+
+
+def escaped(step: str) -> str:
+    """A step of a JSON pointer."""
+    return step.replace("~", "~0").replace("/", "~1")
+
+
+def pointer_of(operation: Operation, *steps: str) -> str:
+    """Where an operation stands in the contract, or something in it."""
+    return "/".join(("#/paths", escaped(operation.path), operation.method.lower(), *map(escaped, steps)))
+
+
+class Catalogue:
+    """The resources of a contract, and where its answers have their records."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+
+    def success(self, operation: Operation) -> int:
+        """The status of success that an operation documents."""
+        return min((status for status in operation.responses if 200 <= status < 300), default=200)
+
+    def answer(self, operation: Operation) -> Json:
+        """The schema of the body of a success."""
+        response = operation.responses.get(self.success(operation))
+        return {} if response is None else response.media.get(JSON, {})
+
+    def record_at(self, operation: Operation) -> tuple[Steps, str] | None:
+        """Where the answer of a success has one record with an id, and the name of its schema."""
+        return next(self._records(self.answer(operation), (), 0), None)
+
+    def entries_at(self, operation: Operation) -> Steps | None:
+        """Where the answer of a success has a list of records with ids."""
+        return next(self._lists(self.answer(operation), (), 0), None)
+
+    def _records(self, node: Json, at: Steps, depth: int) -> Iterator[tuple[Steps, str]]:
+        name = str(node.get("$ref", "")).rpartition("/")[2]
+        schema = self.document.resolve(node)
+        properties = schema.get("properties", {})
+        if "id" in properties and name:
+            yield at, name
+        elif depth < 3:
+            for member, inner in properties.items():
+                if self.document.resolve(inner).get("type") == "object":
+                    yield from self._records(inner, (*at, member), depth + 1)
+
+    def _lists(self, node: Json, at: Steps, depth: int) -> Iterator[Steps]:
+        for member, inner in self.document.resolve(node).get("properties", {}).items():
+            schema = self.document.resolve(inner)
+            if schema.get("type") == "array":
+                if "id" in self.document.resolve(schema.get("items", {})).get("properties", {}):
+                    yield (*at, member)
+            elif schema.get("type") == "object" and depth < 2:
+                yield from self._lists(inner, (*at, member), depth + 1)
+
+    @cached_property
+    def resources(self) -> Mapping[str, Resource]:
+        """By the path parameter that is the id of a record, those that an operation creates."""
+        operations = self.document.operations.values()
+        found: dict[str, Resource] = {}
+        for item in operations:
+            last = _LAST.search(item.path)
+            if last is None or last[1] in found:
+                continue
+            base = item.path[: last.start() - 1]
+            here = {o.method: o for o in operations if o.path == item.path}
+            above = {o.method: o for o in operations if o.path == base}
+            create = above.get("POST")
+            record = None if create is None else self.record_at(create)
+            if create is None or record is None:
+                continue
+            shown = next(filter(None, (self.record_at(o) for o in here.values())), record)[1]
+            creates = tuple(
+                o
+                for o in operations
+                if o.method == "POST" and o.path.startswith(base) and "{" not in o.path and self.record_at(o) == record
+            )
+            found[last[1]] = Resource(
+                shown,
+                last[1],
+                creates,
+                here.get("GET"),
+                above.get("GET"),
+                here.get("PUT") or here.get("PATCH"),
+                here.get("DELETE"),
+                self.document.lifecycles.get(shown),
+            )
+        return found
+
+    def body(self, operation: Operation) -> Json | None:
+        """The schema of the body that an operation takes, or None."""
+        return None if operation.body is None else self.document.resolve(operation.body)
+
+    def examples(self, operation: Operation) -> list[Any]:
+        """Bodies that the contract shows for an operation, in its order."""
+        content = (self.document.resolve(operation.raw.get("requestBody")) or {}).get("content", {}).get(JSON, {})
+        named = [self.document.resolve(example) for example in content.get("examples", {}).values()]
+        return [example["value"] for example in named if "value" in example] + (
+            [content["example"]] if "example" in content else []
+        )
+
+
+def at(value: Any, steps: Steps) -> Any:
+    """What stands in a JSON value below some members, or None."""
+    for step in steps:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value

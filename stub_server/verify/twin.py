@@ -1,0 +1,99 @@
+"""Two sandboxes of this process that say what the target should answer. Their seeds differ, and so do their values."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, MutableMapping
+from contextlib import asynccontextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import orjson
+
+from ..app import create_app
+from ..explain.rehearsal import silent
+from ..http.application import Application
+from ..settings import Settings
+from .exchange import Answer, Request
+
+_KEY = "of the twins"
+
+
+class Fork:
+    """A twin for one journey."""
+
+    def __init__(self, app: Application, name: str, token: str) -> None:
+        self._app, self._name, self.token = app, name, token
+
+    async def send(self, request: Request) -> Answer:
+        """The twin's answer."""
+        return await called(self._app, request._replace(headers=(*request.headers, ("x-sandbox", self._name))))
+
+
+class Twin:
+    """One sandbox, of which each journey has a fork."""
+
+    def __init__(self, seed: int, overlays: tuple[Path, ...] = ()) -> None:
+        """Raises ContractError."""
+        self._app = create_app(Settings(seed=seed, overlays=overlays, admin_key=_KEY, journal=1, base_url=None))
+        self._app.serve(silent(self._app.server))
+        self._numbers = count(1)
+        self.document = self._app.server.sandboxes.origin.rules.document
+
+    @asynccontextmanager
+    async def fork(self) -> AsyncIterator[Fork]:
+        """A fork that is deleted afterwards."""
+        name = f"verify-{next(self._numbers)}"
+        made = await self._control("POST", "/_sandbox/sandboxes/default/fork", {"name": name})
+        try:
+            yield Fork(self._app, name, made["sandbox"]["credentials"]["jwt"])
+        finally:
+            await self._control("DELETE", f"/_sandbox/sandboxes/{name}")
+
+    async def _control(self, method: str, path: str, body: Any = None) -> Any:
+        headers: tuple[tuple[str, str], ...] = (("x-sandbox-admin-key", _KEY),)
+        if body is not None:
+            headers += (("content-type", "application/json"),)
+        answer = await called(self._app, Request(method, path, "", headers, b"" if body is None else orjson.dumps(body)))
+        assert answer.status < 300, answer.body
+        return orjson.loads(answer.body)
+
+
+async def called(app: Application, request: Request) -> Answer:
+    """What an application of this process answers."""
+    status, headers, parts = 0, (), []
+    body = request.body
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        nonlocal status, headers
+        if message["type"] == "http.response.start":
+            status = message["status"]
+            headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in message["headers"])
+        else:
+            parts.append(message.get("body", b""))
+
+    sent = [("host", "127.0.0.1:4600"), *request.headers]
+    if body or request.method in ("POST", "PUT", "PATCH"):
+        sent.append(("content-length", str(len(body))))
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": "http",
+        "path": unquote(request.path),
+        "raw_path": request.path.encode(),
+        "query_string": request.query.encode(),
+        "root_path": "",
+        "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in sent],
+        "client": ("127.0.0.1", 50_000),
+        "extensions": {},
+    }
+    await app(scope, receive, send)
+    await asyncio.sleep(0)
+    return Answer(status, headers, b"".join(parts))

@@ -1,0 +1,238 @@
+"""Bodies and parameters around what a schema accepts: each of its limits kept exactly, and passed by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ..contract.document import Document
+from ..contract.formats import Formats
+from ..contract.schema import Schemas, Validator
+from ..contract.source import Json
+from ..explain.values import samples
+from .fresh import Fresh
+from .resources import escaped
+
+GONE = object()
+"""Stands for a member that is left out."""
+_UNKNOWN = "verify_unknown"
+_OTHER = {
+    "string": (12345, ["a"]),
+    "integer": ("many", 1.5),
+    "number": ("many",),
+    "boolean": ("perhaps",),
+    "array": ("none",),
+    "object": ("none",),
+}
+_LONGEST = 20_000
+_DEEPEST = 3
+
+
+class Variant(NamedTuple):
+    """A value, whether the contract accepts it, what it tries, and the line of the contract that says so.
+
+    `places` are the members that were changed.
+    """
+
+    value: Any
+    is_accepted: bool
+    tries: str
+    pointer: str
+    places: frozenset[tuple[str, ...]]
+
+
+class Variants:
+    """Makes variants of bodies by the schemas of one contract."""
+
+    def __init__(self, document: Document, formats: Formats, now: str) -> None:
+        """`now` is an instant (RFC 3339) for members that need one."""
+        self._document, self._now = document, now
+        self._schemas = Schemas(document.raw, formats)
+        self._compiled: dict[int, Validator] = {}
+
+    def accepts(self, schema: Json, value: Any) -> bool:
+        """Whether a schema of a request accepts a value."""
+        validator = self._compiled.get(id(schema))
+        if validator is None:
+            validator = self._compiled[id(schema)] = self._schemas.compile(schema, request=True)
+        return validator.is_valid(value)
+
+    def of_body(self, schema: Json, pointer: str, base: Any, fresh: Fresh) -> Iterator[Variant]:
+        """Variants of a body that a schema accepts, `base`. The smallest body comes first, then the fullest."""
+        pointer, root = self._followed(schema, pointer)
+        smallest = {name: base[name] for name in root.get("required", ()) if name in base}
+        for variant in self._whole(root, pointer, base, smallest):
+            if self.accepts(schema, variant.value) is variant.is_accepted:
+                yield variant
+        base = base if self.accepts(schema, base) else smallest
+        for at, node, where in self._members(root, pointer, (), 0):
+            parent, name = _at(base, at[:-1]), at[-1]
+            is_there = isinstance(parent, Mapping) and name in parent
+            for value, is_accepted, tries in self._values(node, parent[name] if is_there else None, fresh):
+                changed = _with(base, at, value)
+                if changed is not None and self.accepts(schema, changed) is is_accepted:
+                    yield Variant(changed, is_accepted, f"{'.'.join(at)}: {tries}", where, frozenset((at,)))
+
+    def of_parameter(self, schema: Json, pointer: str, name: str, fresh: Fresh) -> Iterator[Variant]:
+        """Values of one parameter."""
+        where, node = self._followed(schema, pointer)
+        for value, is_accepted, tries in self._values(node, None, fresh):
+            if value is None or value is GONE or isinstance(value, (list, dict)):
+                continue
+            if node.get("type") == "string" and not isinstance(value, str):
+                continue  # a parameter is text
+            if self.accepts(schema, value) is is_accepted:
+                yield Variant(value, is_accepted, f"{name}: {tries}", where, frozenset(((name,),)))
+
+    def _whole(self, root: Json, pointer: str, base: Any, smallest: Any) -> Iterator[Variant]:
+        none: frozenset[tuple[str, ...]] = frozenset()
+        if smallest or not root.get("minProperties"):
+            yield Variant(smallest, True, "the members that are required alone", pointer, none)
+        fullest = dict(base)
+        for name, inner in root.get("properties", {}).items():
+            if name not in fullest:
+                value = self._sample(self._document.resolve(inner))
+                if value is not None:
+                    fullest[name] = value
+        yield Variant(fullest, True, "all members", pointer, none)
+        for name in root.get("properties", {}):
+            if name in fullest and name not in smallest:
+                alone = {**smallest, name: fullest[name]}
+                where = f"{pointer}/properties/{escaped(name)}"
+                yield Variant(alone, True, f"{name} beside what is required", where, none)
+        if root.get("additionalProperties") is False:
+            yield Variant({**base, _UNKNOWN: 1}, False, "a member that is not known", pointer, none)
+
+    def _members(
+        self, root: Json, pointer: str, at: tuple[str, ...], depth: int
+    ) -> Iterator[tuple[tuple[str, ...], Json, str]]:
+        for name, inner in root.get("properties", {}).items():
+            where, node = self._followed(inner, f"{pointer}/properties/{escaped(name)}")
+            is_required = name in root.get("required", ())
+            yield (*at, name), {**node, "x-required": is_required}, where
+            if node.get("type") == "object" and depth < _DEEPEST:
+                yield from self._members(node, where, (*at, name), depth + 1)
+
+    def _values(self, node: Json, value: Any, fresh: Fresh) -> Iterator[tuple[Any, bool, str]]:
+        """Values of one member: (value, whether it is accepted, what that tries)."""
+        kind = node.get("type")
+        if node.get("x-required"):
+            yield GONE, False, "left out"
+        if node.get("nullable"):
+            yield None, True, "null"
+        elif kind is not None:
+            yield None, False, "null"
+        for other in _OTHER.get(str(kind), ()):
+            yield other, False, f"no {kind}"
+            break
+        yield from self._of_enum(node)
+        if kind == "boolean":
+            yield True, True, "true"
+            yield False, True, "false"
+        if kind == "string" and "enum" not in node:
+            yield from self._texts(node, fresh)
+        elif kind in ("integer", "number"):
+            yield from self._numbers(node)
+        elif kind == "array":
+            yield from self._lists(node, value)
+
+    def _of_enum(self, node: Json) -> Iterator[tuple[Any, bool, str]]:
+        options = node.get("enum") or [
+            option for part in node.get("oneOf", ()) for option in self._document.resolve(part).get("enum", ())
+        ]
+        for option in options:
+            if option is not None:
+                yield option, True, f"the value {option}"
+        if options:
+            yield "verify-unknown", False, "a value that is not listed"
+
+    def _texts(self, node: Json, fresh: Fresh) -> Iterator[tuple[Any, bool, str]]:
+        least, most = node.get("minLength", 0), node.get("maxLength")
+        is_plain = "format" not in node
+        if is_plain and least:
+            yield fresh.text(least), True, f"{least} characters"
+        if least:
+            yield fresh.text(least)[1:], False, f"{least - 1} characters"
+        if most is not None and most <= _LONGEST:
+            if is_plain:
+                yield fresh.text(most), True, f"{most} characters"
+            yield self._long(node, most + 1, fresh), False, f"{most + 1} characters"
+        if not is_plain:
+            yield "verify", False, f"no {node['format']}"
+        if "pattern" in node:
+            yield "\0", False, "what its pattern excludes"
+            yield "verify verify", False, "what its pattern excludes"
+
+    def _long(self, node: Json, length: int, fresh: Fresh) -> str:
+        if node.get("format") == "uri":
+            return ("https://verify.invalid/" + fresh.text(length))[:length]
+        if node.get("format") == "email":
+            return (fresh.text(length) + "@example.com")[-length:]
+        return fresh.text(length)
+
+    def _numbers(self, node: Json) -> Iterator[tuple[Any, bool, str]]:
+        step = node.get("multipleOf", 1)
+        for name, sign in (("minimum", -1), ("maximum", 1)):
+            if name in node:
+                bound = node[name]
+                yield bound, True, f"the {name}, {bound}"
+                yield round(bound + sign * step, 6), False, f"beyond the {name}"
+        if step < 1:
+            yield round(node.get("minimum", 0) + 1 + step / 2, 6), False, f"no multiple of {step}"
+
+    def _lists(self, node: Json, value: Any) -> Iterator[tuple[Any, bool, str]]:
+        items = self._document.resolve(node.get("items", {}))
+        options = items.get("enum", [])
+        several = [*options] or (value if isinstance(value, list) else [])
+        least, most = node.get("minItems", 0), node.get("maxItems")
+        yield [], not least, "no entries"
+        if options:
+            yield options[: most or 20], True, "every value"
+            yield ["verify-unknown"], False, "a value that is not listed"
+        if node.get("uniqueItems") and several:
+            yield [several[0], several[0]], False, "one entry twice"
+        if most is not None and several and not node.get("uniqueItems") and most <= 200:
+            yield [several[0]] * (most + 1), False, f"{most + 1} entries"
+
+    def _sample(self, node: Json) -> Any:
+        """A value that a schema accepts, or None. References to records are left out."""
+        if node.get("format") == "uuid":
+            return None
+        if node.get("type") == "object":
+            made = {name: self._sample(self._document.resolve(s)) for name, s in node.get("properties", {}).items()}
+            value: Any = {name: inner for name, inner in made.items() if inner is not None}
+            return value if self.accepts(node, value) else None
+        if node.get("type") == "array":
+            inner = self._sample(self._document.resolve(node.get("items", {})))
+            return [] if inner is None else [inner]
+        nodes = [node, *(self._document.resolve(part) for part in node.get("oneOf", ()))]
+        return next((v for n in nodes for v in samples(n, self._now) if v is not None and self.accepts(node, v)), None)
+
+    def _followed(self, node: Json, pointer: str) -> tuple[str, Json]:
+        while "$ref" in node:
+            pointer, node = node["$ref"], self._document.resolve({"$ref": node["$ref"]})
+        return pointer, node
+
+
+def _at(value: Any, steps: tuple[str, ...]) -> Any:
+    for step in steps:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value
+
+
+def _with(base: Any, at: tuple[str, ...], value: Any) -> Any:
+    """A copy with another value at a place; None where the place is not there, or nothing would change."""
+    if not isinstance(base, Mapping):
+        return None
+    copy = dict(base)
+    if len(at) > 1:
+        inner = _with(copy.get(at[0]), at[1:], value)
+        if inner is None:
+            return None
+        copy[at[0]] = inner
+    elif value is GONE:
+        if copy.pop(at[0], None) is None:
+            return None
+    else:
+        copy[at[0]] = value
+    return copy
