@@ -48,6 +48,7 @@ class Builder:
         """The records that a request names, those first that others need."""
         named = [p.name for p in operation.parameters if p.place == "path"]
         roles = [role_of(name) for name in named] + list(_roles(body))
+        roles += [resource.role for name in named for resource in self._showing(name)]
         found: list[Resource] = []
         for resource in self.catalogue.resources.values():
             if resource.role in roles:
@@ -55,6 +56,24 @@ class Builder:
                     if needed not in found:
                         found.append(needed)
         return found
+
+    def _showing(self, parameter: str) -> Iterator[Resource]:
+        """The records that show what a path parameter is that is no id, such as `publicKey`."""
+        member = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in parameter)
+        for resource in self.catalogue.resources.values():
+            if not parameter.endswith("Id") and member in self.catalogue.document.schema(resource.schema)["properties"]:
+                yield resource
+
+    def harmless(self, operation: Operation, body: Any) -> Any:
+        """The same body, but a webhook that is active hears the run's own project alone."""
+        schema = self.catalogue.body(operation) or {}
+        if not isinstance(body, dict) or not {"is_active", "url", "projectId"} <= schema.get("properties", {}).keys():
+            return body
+        if body.get("projectId", "") is None:
+            return {**body, "is_active": False} if body.get("is_active") is not False else body
+        if operation.method == "POST" or body.get("is_active") is True:
+            return {"projectId": "{the project}", **body}
+        return body
 
     def body(self, operation: Operation) -> Any:
         """The first body that the contract shows for an operation, with roles and new values; None without a body."""

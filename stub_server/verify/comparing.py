@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from .roles import Names, Roles, is_id
+from .resources import at
+from .roles import Roles, is_id
 
 TOLERANCE = 1.0  # seconds, beside the time that the request took
 Steps = tuple[str, ...]
@@ -61,32 +62,46 @@ class Comparing:
             if isinstance(value, str):
                 self._sent.add(value.casefold())
 
-    def differences(self, target: Any, first: Any, second: Any, moment: Moment) -> Iterator[Difference]:
-        """Where the target's answer departs."""
-        yield from self._walk((), target, first, second, moment)
+    def differences(
+        self, target: Any, first: Any, second: Any, moment: Moment, entries: Steps | None = None
+    ) -> Iterator[Difference]:
+        """Where the target's answer departs. `entries` is where it lists records: of others nothing is compared."""
+        if entries is None:
+            yield from self._walk((), target, first, second, moment)
+            return
+        lists = [at(answer, entries) for answer in (target, first, second)]
+        if all(isinstance(each, list) for each in lists):
+            yield from self._list(entries, *lists, moment, is_whole=False)
 
-    def _walk(self, at: Steps, target: Any, first: Any, second: Any, moment: Moment) -> Iterator[Difference]:
+    def _walk(self, place: Steps, target: Any, first: Any, second: Any, moment: Moment) -> Iterator[Difference]:
         if isinstance(first, dict) and isinstance(second, dict):
             if not isinstance(target, dict):
                 return  # the schema tells
             for name in first.keys() & second.keys():
                 if name in target:
-                    yield from self._walk((*at, name), target[name], first[name], second[name], moment)
+                    yield from self._walk((*place, name), target[name], first[name], second[name], moment)
         elif isinstance(first, list) and isinstance(second, list):
             if isinstance(target, list):
-                yield from self._list(at, target, first, second, moment)
+                yield from self._list(place, target, first, second, moment)
         else:
-            yield from self._leaf(at, target, first, second, moment)
+            yield from self._leaf(place, target, first, second, moment)
 
     def _list(
-        self, at: Steps, target: list[Any], first: list[Any], second: list[Any], moment: Moment
+        self,
+        place: Steps,
+        target: list[Any],
+        first: list[Any],
+        second: list[Any],
+        moment: Moment,
+        *,
+        is_whole: bool = True,
     ) -> Iterator[Difference]:
         if not all(isinstance(entry, dict) and "id" in entry for entry in (*first, *second, *target)):
             if len(first) == len(second) == len(target):
                 for entries in zip(target, first, second, strict=True):
-                    yield from self._walk(at, *entries, moment)
-            elif len(first) == len(second):
-                yield Difference(at, f"{len(first)} entries", f"{len(target)} entries")
+                    yield from self._walk(place, *entries, moment)
+            elif is_whole and len(first) == len(second):
+                yield Difference(place, f"{len(first)} entries", f"{len(target)} entries")
             return
         named: dict[str, tuple[Any, Any]] = {}
         for own in first:
@@ -95,55 +110,55 @@ class Comparing:
                 if name is not None:
                     named[name] = own, other
         theirs = {entry["id"]: entry for entry in target}
-        are_own = all(self._roles.is_known(entry["id"]) for entry in first) and len(first) == len(second) == len(named)
+        are_own = is_whole and len(first) == len(second) == len(named)
         for name, entries in named.items():
             if name in theirs:
-                yield from self._walk(at, theirs[name], *entries, moment)
+                yield from self._walk(place, theirs[name], *entries, moment)
             elif are_own:
-                yield Difference(at, "a record that it should list", "it is not there", "list")
+                yield Difference(place, "a record that it should list", "it is not there", "list")
         if are_own and not theirs.keys() <= named.keys():
-            yield Difference(at, f"{len(first)} entries", "others beside them", "list")
+            yield Difference(place, f"{len(first)} entries", "others beside them", "list")
 
-    def _leaf(self, at: Steps, target: Any, first: Any, second: Any, moment: Moment) -> Iterator[Difference]:
+    def _leaf(self, place: Steps, target: Any, first: Any, second: Any, moment: Moment) -> Iterator[Difference]:
         if is_id(first) and is_id(second):
-            yield from self._id(at, target, first, second)
+            yield from self._id(place, target, first, second)
             return
         instants = (_instant(first), _instant(second), _instant(target))
         if instants[0] is not None and instants[1] is not None:
             if first != second or first not in self._sent:
-                yield from self._instant(at, target, instants, moment)
+                yield from self._instant(place, target, instants, moment)
             elif instants[2] != instants[0]:
-                yield Difference(at, first, target)
+                yield Difference(place, first, target)
             return
         if type(first) is not type(second) or first != second:
             return
         if target == first and isinstance(target, bool) is isinstance(first, bool):
             return
-        if first is None or target is None or self._is_meant(at, first):
-            yield Difference(at, first, target)
+        if first is None or target is None or self._is_meant(place, first):
+            yield Difference(place, first, target)
             return
-        known = self._constants.setdefault(at, (first, target))
+        known = self._constants.setdefault(place, (first, target))
         if known[0] == first and known[1] != target:
-            yield Difference(at, known[1], target)
+            yield Difference(place, known[1], target)
 
-    def _is_meant(self, at: Steps, value: Any) -> bool:
+    def _is_meant(self, place: Steps, value: Any) -> bool:
         """Whether a value follows from something."""
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return True
         if value in self._sent or (isinstance(value, str) and value.casefold() in self._sent):
             return True
-        known = self._follows(at)
+        known = self._follows(place)
         return known is not None and value in known
 
-    def _id(self, at: Steps, target: Any, first: str, second: str) -> Iterator[Difference]:
+    def _id(self, place: Steps, target: Any, first: str, second: str) -> Iterator[Difference]:
         meant = self._roles.meant(first, second)
         if meant is not None:
             if target != meant:
-                yield Difference(at, "the id of the record that was named", target, "reference")
+                yield Difference(place, "the id of the record that was named", target, "reference")
         elif is_id(target) and not self._roles.is_known(first):
             self._roles.pair(target, first, second)
 
-    def _instant(self, at: Steps, target: Any, instants: Collection[float | None], moment: Moment) -> Iterator[Difference]:
+    def _instant(self, place: Steps, target: Any, instants: Collection[float | None], moment: Moment) -> Iterator[Difference]:
         first, second, theirs = instants
         assert first is not None and second is not None
         away = first - moment.first
@@ -151,13 +166,13 @@ class Comparing:
             return
         if theirs is None:
             if target is None:
-                yield Difference(at, "an instant", None)
+                yield Difference(place, "an instant", None)
             return
         if self.skew is None:
             self.skew = theirs - moment.target - away
             return
         if abs(theirs - moment.target - self.skew - away) > 2 * TOLERANCE + moment.took:
-            yield Difference(at, f"{away:+.0f} s from the request", f"{theirs - moment.target - self.skew:+.0f} s")
+            yield Difference(place, f"{away:+.0f} s from the request", f"{theirs - moment.target - self.skew:+.0f} s")
 
 
 def _instant(value: Any) -> float | None:
@@ -168,12 +183,3 @@ def _instant(value: Any) -> float | None:
     except ValueError:
         return None
     return found.timestamp() if found.tzinfo is not None else None
-
-
-def pairs(at: Steps, target: Any, first: Any, second: Any) -> Iterator[tuple[Steps, Names]]:
-    """The ids at the same places of three answers."""
-    if isinstance(target, dict) and isinstance(first, dict) and isinstance(second, dict):
-        for name in target.keys() & first.keys() & second.keys():
-            yield from pairs((*at, name), target[name], first[name], second[name])
-    elif is_id(target) and is_id(first) and is_id(second):
-        yield at, Names(target, first, second)

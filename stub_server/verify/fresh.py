@@ -18,7 +18,7 @@ class Fresh:
 
     def __init__(self, run: str, seed: int, journey: str) -> None:
         self.run = run
-        self._random = Random(f"{run}/{seed}/{journey}")  # noqa: S311 - names, no secrets
+        self._random = Random(f"{run}/{seed}/{journey}")
         self.tag = f"verify-{run}-{self.text(6)}"
         """What the names of one journey begin with: lists are narrowed to its records by it."""
 

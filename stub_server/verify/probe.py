@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..contract.document import Operation
@@ -13,7 +12,6 @@ from .exchange import Answer
 GIVEN, NONE, WRONG = "given", "none", "wrong"
 """Credentials of a request: the caller's, none at all, one that nobody issued. Others are roles of API keys."""
 JSON_MEDIA = "application/json"
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,8 @@ class Probe:
     `body` is JSON, or bytes sent as they are. `learns` says in words what it tries, `pointer` is the line of the
     contract that says what must come. `suspect` is the class of a status that departs, where the probe knows it.
     `makes` is the role that the record of the answer plays from then on. With `keeps` the journey ends where the
-    target's status departs, as its records are no longer what the twins' are.
+    target's status departs, as its records are no longer what the twins' are. A list that is `narrowed` has no other
+    records than the journey's.
     """
 
     operation: Operation | None
@@ -33,14 +32,15 @@ class Probe:
     group: str
     learns: str
     pointer: str
-    query: Mapping[str, Any] = _NOTHING
+    query: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
     media: str = JSON_MEDIA
-    headers: Mapping[str, str] = _NOTHING
+    headers: Mapping[str, str] = field(default_factory=dict)
     credential: str = GIVEN
     suspect: str = ""
     makes: str = ""
     keeps: bool = True
+    narrowed: bool = False
 
 
 class Seen(NamedTuple):

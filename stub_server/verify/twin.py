@@ -40,7 +40,7 @@ class Twin:
         self._app = create_app(Settings(seed=seed, overlays=overlays, admin_key=_KEY, journal=1, base_url=None))
         self._app.serve(silent(self._app.server))
         self._numbers = count(1)
-        self.document = self._app.server.sandboxes.origin.rules.document
+        self.document = self._app.server.document
 
     @asynccontextmanager
     async def fork(self) -> AsyncIterator[Fork]:
@@ -57,8 +57,8 @@ class Twin:
         if body is not None:
             headers += (("content-type", "application/json"),)
         answer = await called(self._app, Request(method, path, "", headers, b"" if body is None else orjson.dumps(body)))
-        assert answer.status < 300, answer.body
-        return orjson.loads(answer.body)
+        assert answer.status < 300, answer
+        return orjson.loads(answer.body) if answer.body else None
 
 
 async def called(app: Application, request: Request) -> Answer:

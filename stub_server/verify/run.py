@@ -1,0 +1,247 @@
+"""One run: the journeys, at most four at once, within a budget; what they found, and what was left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+
+from ..contract.document import Operation
+from ..contract.formats import formats
+from ..domain.documents import is_document_here, is_document_unchecked
+from . import journeys
+from .building import Builder, costs
+from .conformity import Conformity
+from .exchange import Exchange, Request
+from .findings import GROUPS, Finding, Row, Unreached
+from .fresh import Fresh
+from .probe import Journey, Probe, Seen, Steps
+from .resources import Catalogue, Resource, at
+from .showing import Showing
+from .target import AT_ONCE, Away, Target
+from .twin import Twin
+from .variants import Variants
+from .walking import Run, Walk
+
+TIDYING = 20.0  # seconds beside the budget for cleaning up
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a run is to do. `only` and `skip` are operationIds, tags or classes."""
+
+    url: str
+    token: str
+    write: bool = False
+    charges: bool = False
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    budget: float = 120.0
+    settle: float = 2.0
+    seed: int = 42
+    overlays: tuple[Path, ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    trusted: str | None = None
+
+
+@dataclass(slots=True)
+class Learned:
+    """What a run has learned. `statuses` and `groups` are by operationId."""
+
+    findings: list[Finding] = field(default_factory=list)
+    statuses: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    groups: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    requests: int = 0
+    seconds: float = 0.0
+    away: str = ""
+    is_late: bool = False
+    left_behind: list[str] = field(default_factory=list)
+    exchanges: list[Exchange] = field(default_factory=list)
+
+
+class Runner:
+    """One run against one target."""
+
+    def __init__(self, options: Options, progress: Callable[[int, int], None], *, keeps: bool = False) -> None:
+        """`progress` is told how many journeys of how many are done. With `keeps` all exchanges are kept."""
+        self.options, self._progress, self._keeps = options, progress, keeps
+        self.twins = Twin(options.seed + 1, options.overlays), Twin(options.seed + 2, options.overlays)
+        self.document = self.twins[0].document
+        self.catalogue, self.learned = Catalogue(self.document), Learned()
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")  # noqa: DTZ
+        self._variants = Variants(self.document, formats(is_document_here, is_document_unchecked), now)
+        self._run_id = secrets.token_hex(3)
+        self._made: list[tuple[Resource, str]] = []
+
+    async def run(self) -> Learned:
+        """Send everything. Raises nothing for what the target does."""
+        began, options = monotonic(), self.options
+        target = Target(options.url, options.headers, options.trusted, self._told)
+        showing = Showing(self.document, options.url.rstrip("/").removesuffix("/v2"))
+        run = Run(
+            self.document,
+            self.catalogue,
+            Conformity(self.document, showing),
+            showing,
+            target,
+            {},
+            _unique(self.document.raw),
+            journeys.nowhere(self._run_id),
+            options.settle,
+            self._note,
+            self.learned.findings.append,
+            self._answered,
+        )
+        try:
+            async with asyncio.timeout(options.budget):
+                await self._walk_all(run)
+        except TimeoutError:
+            self.learned.is_late = True
+        except Away as error:
+            self.learned.away = str(error)
+        finally:
+            try:
+                async with asyncio.timeout(TIDYING):
+                    await self._tidy(target)
+            except (TimeoutError, Away):
+                pass
+            self.learned.left_behind += [f"{resource.role} {ident}" for resource, ident in self._made]
+            await target.close()
+            self.learned.requests, self.learned.seconds = target.requests, monotonic() - began
+        return self.learned
+
+    # -- the journeys
+
+    async def _walk_all(self, run: Run) -> None:
+        waiting = [*self._journeys()]
+        total, done = len(waiting), 0
+        waiting.reverse()
+
+        async def worker() -> None:
+            nonlocal done
+            while waiting:
+                await self._walk(run, waiting.pop())
+                done += 1
+                self._progress(done, total)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(AT_ONCE):
+                group.create_task(_quietly(worker(), self.learned))
+
+    async def _walk(self, run: Run, journey: Journey) -> None:
+        async with self.twins[0].fork() as first, self.twins[1].fork() as second:
+            await Walk(run, self.options.token, (first, second)).go(journey)
+
+    def _journeys(self) -> Iterator[Journey]:
+        if not self.options.write:
+            return
+        operations = [o for o in self.document.operations.values() if self._is_meant(o)]
+        names = frozenset(o.id for o in operations)
+
+        def builder(name: str) -> Builder:
+            fresh = Fresh(self._run_id, self.options.seed, name)
+            return Builder(self.catalogue, self._variants, fresh, charges=self.options.charges)
+
+        for operation in sorted(operations, key=lambda o: -len(str(o.body))):
+            yield Journey(f"accepts {operation.id}", journeys.accepts(builder(operation.id), operation), names)
+        for resource in self.catalogue.resources.values():
+            about = [o for o in (*resource.creates, resource.read, resource.list, resource.update, resource.delete) if o]
+            for name in ("moves", "finds", "remembers"):
+                if any(o.id in names for o in about):
+                    own = builder(f"{name} {resource.key}")
+                    yield Journey(name, getattr(journeys, name)(own, resource), names)
+        for part in range(AT_ONCE):
+            own = builder(f"refuses {part}")
+            yield Journey("refuses", _refuses(own, operations[part::AT_ONCE]), names)
+        yield Journey("strangers", journeys.strangers(builder("strangers")), names)
+
+    def _is_meant(self, operation: Operation) -> bool:
+        named = {operation.id, operation.tag}
+        classes = set(self.options.only) - {o.id for o in self.document.operations.values()} - {
+            o.tag for o in self.document.operations.values()
+        }
+        return (not set(self.options.only) - classes or bool(named & set(self.options.only))) and not (
+            named & set(self.options.skip)
+        )
+
+    # -- what is told
+
+    def _told(self, exchange: Exchange) -> None:
+        if self._keeps:
+            self.learned.exchanges.append(exchange)
+
+    def _answered(self, operation: Operation, status: int, group: str) -> None:
+        self.learned.statuses[operation.id].add(status)
+        if group in GROUPS:
+            self.learned.groups[operation.id].add(group)
+
+    def _note(self, operation: Operation, ident: str) -> None:
+        for resource in self.catalogue.resources.values():
+            if operation in resource.creates:
+                self._made.append((resource, ident))
+
+    # -- afterwards
+
+    async def _tidy(self, target: Target) -> None:
+        """Delete what the run has made, else archive it."""
+        order = {resource.key: number for number, resource in enumerate(self.catalogue.resources.values())}
+        waiting = sorted(self._made, key=lambda made: -order[made[0].key])
+        projects = [made for made in waiting if made[0].key == "projectId"]
+        waiting = [made for made in waiting if made[0].key != "projectId"] + projects
+        self._made = []
+        done: set[int] = set()
+
+        async def worker(numbers: Iterator[int]) -> None:
+            for number in numbers:
+                if await self._removed(target, *waiting[number]):
+                    done.add(number)
+
+        try:
+            for part in (range(len(waiting) - len(projects)), range(len(waiting) - len(projects), len(waiting))):
+                numbers = iter(part)
+                await asyncio.gather(*(worker(numbers) for _ in range(AT_ONCE)))
+        finally:
+            self._made = [made for number, made in enumerate(waiting) if number not in done]
+
+    async def _removed(self, target: Target, resource: Resource, ident: str) -> bool:
+        headers = (("Authorization", f"Bearer {self.options.token}"),)
+        if resource.delete is not None:
+            path = resource.delete.path.replace(f"{{{resource.key}}}", ident)
+            answer = await target.send(Request("DELETE", path, "", headers))
+            if answer.status < 300 or answer.status == 404:
+                return True
+        archive = next(
+            (o for o in self.document.operations.values() if o.path.endswith(f"{{{resource.key}}}/archive")), None
+        )
+        if archive is None:
+            return False
+        path = archive.path.replace(f"{{{resource.key}}}", ident)
+        sent = Request("POST", path, "", (*headers, ("Content-Type", "application/json")), b"{}")
+        return (await target.send(sent)).status < 300
+
+
+def _refuses(builder: Builder, operations: Sequence[Operation]) -> Steps:
+    keys = yield from journeys.keyholders(builder)
+    for operation in operations:
+        yield from journeys.refuses(builder, operation, keys)
+
+
+async def _quietly(work: object, learned: Learned) -> None:
+    try:
+        await work  # type: ignore[misc]
+    except Away as error:
+        learned.away = str(error)
+
+
+def _unique(raw: dict[str, object]) -> frozenset[str]:
+    """The codes that refuse a second record of a unique key."""
+    schemas = raw["components"]["schemas"]  # type: ignore[index]
+    return frozenset(key["code"] for schema in schemas.values() for key in schema.get("x-unique", ()))
+
+
+__all__ = ["Learned", "Options", "Probe", "Row", "Runner", "Seen", "Unreached", "at", "costs"]

@@ -1,0 +1,310 @@
+"""Walks one journey: sends each probe to the target and to both twins, and says in what the target departs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from time import monotonic, time
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+import orjson
+
+from ..contract.document import Document, Operation
+from .comparing import Comparing, Difference, Moment, Steps
+from .conformity import Conformity
+from .exchange import Answer, Exchange, Request
+from .findings import BESIDE, CLASSES, Finding, Said
+from .probe import GIVEN, NONE, WRONG, Journey, Probe, Seen
+from .resources import Catalogue, at
+from .roles import Names, Roles, is_id
+from .showing import Showing
+from .target import Target
+from .twin import Fork
+
+_WRONG = "Bearer verify.no.credential"
+_RANK = {kind: number for number, kind in enumerate(CLASSES)}
+_PAUSES = (0.1, 0.3, 0.6, 1.0)
+
+
+class Run(NamedTuple):
+    """What the journeys of a run share."""
+
+    document: Document
+    catalogue: Catalogue
+    conformity: Conformity
+    showing: Showing
+    target: Target
+    constants: dict[Steps, tuple[Any, Any]]
+    unique: frozenset[str]
+    unknown_id: str
+    settle: float
+    made: Callable[[Operation, str], None]
+    """Told of each record that the target has made: the operation and the id."""
+    kept: Callable[[Finding], None]
+    answered: Callable[[Operation, int, str], None]
+    """Told of each answer that was judged: its status, and the group of the probe."""
+
+
+class Walk:
+    """One journey."""
+
+    def __init__(self, run: Run, token: str, forks: tuple[Fork, Fork]) -> None:
+        """`token` is the target's credential."""
+        self._run, self._token, self._forks, self.roles = run, token, forks, Roles()
+        self._comparing = Comparing(self.roles, run.constants, self._follows)
+        self.roles.play("the unknown id", Names(run.unknown_id, run.unknown_id, run.unknown_id))
+
+    def _follows(self, steps: Steps) -> Any:
+        """The states that a member of a record may have; what defaults say."""
+        return _defaults(self._run.document).get(steps[-1] if steps else "")
+
+    async def go(self, journey: Journey) -> None:
+        """Send the probes in order, until the target's records are no longer what the twins' are."""
+        seen: Seen | None = None
+        while True:
+            try:
+                probe = next(journey.steps) if seen is None else journey.steps.send(seen)
+            except StopIteration:
+                return
+            try:
+                seen = await self._probe(probe)
+            except KeyError:  # a role that nothing plays: what makes it was refused
+                return
+            if probe.keeps and not seen.is_alike:
+                return
+
+    async def _probe(self, probe: Probe) -> Seen:
+        requests = [self._request(probe, party) for party in range(3)]
+        self._comparing.sent(probe.body)
+        self._comparing.sent(dict(probe.query))
+        began = time()
+        first, second = await asyncio.gather(*(f.send(r) for f, r in zip(self._forks, requests[1:], strict=True)))
+        told = time()
+        seen = await self._ask(requests[0], first, second)
+        findings = self._judged(probe, requests, seen, second, Moment(told, began, began, seen.target.seconds + told - began))
+        if findings and probe.method == "GET" and probe.credential == GIVEN:
+            until = monotonic() + self._run.settle
+            for pause in _PAUSES:
+                if not findings or monotonic() + pause > until or findings[0].kind not in _SETTLING:
+                    break
+                await asyncio.sleep(pause)
+                seen = await self._ask(requests[0], first, second)
+                moment = Moment(time() - seen.target.seconds, began, began, seen.target.seconds + told - began)
+                findings = self._judged(probe, requests, seen, second, moment)
+        for finding in findings:
+            self._run.kept(finding)
+        if probe.operation is not None:
+            self._run.answered(probe.operation, seen.target.status, probe.group)
+        self._learn(probe, seen, second)
+        return seen
+
+    async def _ask(self, request: Request, first: Answer, second: Answer) -> Seen:
+        answer = await self._run.target.send(request)
+        return Seen(answer, first, _json(answer.body), _json(first.body))
+
+    # -- the request
+
+    def _request(self, probe: Probe, party: int) -> Request:
+        path = self.roles.spelled(probe.path, party)
+        query = urlencode({n: self.roles.spelled(v, party) for n, v in probe.query.items()}, quote_via=quote)
+        headers = [(name, self.roles.spelled(value, party)) for name, value in probe.headers.items()]
+        if probe.credential == GIVEN:
+            headers.append(("Authorization", f"Bearer {(self._token, *(f.token for f in self._forks))[party]}"))
+        elif probe.credential == WRONG:
+            headers.append(("Authorization", _WRONG))
+        elif probe.credential != NONE:
+            headers.append(("Authorization", "Bearer " + self.roles.spelled("{" + probe.credential + "}", party)))
+        body = b""
+        if isinstance(probe.body, bytes):
+            body = probe.body
+        elif probe.body is not None:
+            body = orjson.dumps(self.roles.spelled(probe.body, party))
+        if body:
+            headers.append(("Content-Type", probe.media))
+        return Request(probe.method, path, query, tuple(headers), body)
+
+    # -- the judgement
+
+    def _judged(
+        self, probe: Probe, requests: list[Request], seen: Seen, second: Answer, moment: Moment
+    ) -> list[Finding]:
+        """What the target departs in: one finding, and what may stand beside it."""
+        exchange = Exchange(requests[0], seen.target)
+        operation = probe.operation
+        found = self._run.conformity.findings(exchange, operation, probe.group)
+        own = self._status(probe, exchange, seen) or next(iter(self._values(probe, exchange, seen, second, moment)), None)
+        if own is not None:
+            found.append(own)
+        found.sort(key=lambda finding: _RANK[finding.kind])
+        main = [finding for finding in found if finding.kind not in BESIDE][:1]
+        beside = [finding for finding in found if finding.kind in BESIDE]
+        return [*main, *beside]
+
+    def _status(self, probe: Probe, exchange: Exchange, seen: Seen) -> Finding | None:
+        target, twin = seen.target, seen.twin
+        if target.status == 0 or target.status >= 500:
+            return None  # the contract tells
+        codes = _code(seen.body), _code(seen.twin_body)
+        if probe.operation is None:
+            is_no = target.status in (404, 405)
+            return None if is_no else self._finding("laxer", probe, exchange, twin, f"{probe.learns} is answered")
+        if target.status == twin.status:
+            if target.status < 400 or codes[0] == codes[1]:
+                return None
+            return self._finding("error-code", probe, exchange, twin, f"code {codes[0]} for {codes[1]}")
+        if 200 <= target.status < 300 and 200 <= twin.status < 300:
+            return self._finding("wrong-status", probe, exchange, twin, f"{target.status} for {twin.status}")
+        if 200 <= twin.status < 300:
+            kind = {401: "auth", 403: "scope"}.get(target.status) or probe.suspect or "stricter"
+            return self._finding(kind, probe, exchange, twin, "refused")
+        if 200 <= target.status < 300:
+            kind = {401: "auth", 403: "scope"}.get(twin.status, "") or probe.suspect
+            return self._finding(kind or self._laxer(codes[1]), probe, exchange, twin, "accepted")
+        kind = probe.suspect if probe.suspect in ("auth", "scope") else "wrong-status"
+        return self._finding(kind, probe, exchange, twin, f"{target.status} for {twin.status}")
+
+    def _laxer(self, code: str | None) -> str:
+        """The class of a success where the twin refuses with a code."""
+        if code in self._run.unique:
+            return "uniqueness"
+        if code == "idempotency_key_reused":
+            return "idempotency"
+        if code in ("reference_not_found", "not_found"):
+            return "reference"
+        if code in ("validation_error", "malformed_json", "unsupported_media_type", None):
+            return "laxer"
+        return "lifecycle"
+
+    def _values(
+        self, probe: Probe, exchange: Exchange, seen: Seen, second: Answer, moment: Moment
+    ) -> Iterator[Finding]:
+        if probe.operation is None or seen.target.status >= 300 or seen.twin.status >= 300 or seen.body is None:
+            return
+        steps = self._run.catalogue.entries_at(probe.operation)
+        if steps is None and not self._is_own(probe):
+            return
+        told = seen.body, seen.twin_body, _json(second.body)
+        for difference in self._comparing.differences(*told, moment, None if probe.narrowed else steps):
+            yield self._differs(probe, exchange, difference)
+        if probe.suspect == "sort":
+            yield from self._sorted(probe, exchange, seen)
+
+    def _is_own(self, probe: Probe) -> bool:
+        """Whether an answer is about what the journey made."""
+        return bool(probe.makes) or probe.method != "GET" or any(self.roles.roles([probe.path, *probe.query.values()]))
+
+    def _differs(self, probe: Probe, exchange: Exchange, difference: Difference) -> Finding:
+        member = ".".join(difference.at) or "the body"
+        kind = difference.kind
+        if probe.suspect and (kind != "value" or probe.suspect in ("not-persisted", "idempotency", "figures", "paging")):
+            kind = probe.suspect
+        elif kind == "list":
+            kind = "value"
+        expected = Said(exchange.answer.status, f"{member}: {self._run.showing.value(difference.expected)}")
+        cause = f"{member} {probe.learns}" if kind == "value" else member
+        title = f"{probe.learns}: {member} is {self._run.showing.value(difference.got)}."
+        return self._made(kind, probe, exchange, expected, cause, title, got=f"{member}: {self._run.showing.value(difference.got)}")
+
+    def _sorted(self, probe: Probe, exchange: Exchange, seen: Seen) -> Iterator[Finding]:
+        assert probe.operation is not None
+        steps = self._run.catalogue.entries_at(probe.operation)
+        entries = at(seen.body, steps) if steps else None
+        option = str(probe.query.get("sort", ""))
+        key = option.removeprefix("-")
+        values = [entry.get(key) for entry in entries or () if isinstance(entry, dict)]
+        values = [value.casefold() if isinstance(value, str) else value for value in values]
+        if any(value is None or isinstance(value, (dict, list)) for value in values) or len({type(v) for v in values}) > 1:
+            return
+        if values != sorted(values, reverse=option.startswith("-")):
+            expected = Said(200, f"entries by {option}")
+            yield self._made("sort", probe, exchange, expected, option, f"The entries are not in the order of {option}.")
+
+    def _finding(self, kind: str, probe: Probe, exchange: Exchange, twin: Answer, cause: str) -> Finding:
+        expected = self._run.showing.said(twin)
+        title = f"{probe.learns}: {exchange.answer.status} and not {twin.status}."
+        return self._made(kind, probe, exchange, expected, cause, title)
+
+    def _made(
+        self, kind: str, probe: Probe, exchange: Exchange, expected: Said, cause: str, title: str, got: str = ""
+    ) -> Finding:
+        said = self._run.showing.said(exchange.answer, exchange.request)
+        name = "" if probe.operation is None else probe.operation.id
+        return Finding(
+            kind,
+            name,
+            probe.group,
+            probe.pointer,
+            cause,
+            f"{name or probe.path} · {title}",
+            self._run.showing.shown(exchange.request, probe.operation),
+            Said(said.status, got) if got else said,
+            expected,
+        )
+
+    # -- what is learned
+
+    def _learn(self, probe: Probe, seen: Seen, second: Answer) -> None:
+        operation = probe.operation
+        if operation is None or not 200 <= seen.target.status < 300:
+            return
+        place = self._run.catalogue.record_at(operation)
+        if place is None:
+            return
+        record = at(seen.body, place[0])
+        ident = record.get("id") if isinstance(record, dict) else None
+        if isinstance(ident, str) and operation.method == "POST" and self._run.catalogue.success(operation) == 201:
+            self._run.made(operation, ident)
+        twins = at(seen.twin_body, place[0]), at(_json(second.body), place[0])
+        if not probe.makes or not isinstance(record, dict) or not all(isinstance(twin, dict) for twin in twins):
+            return
+        for member in record.keys() & twins[0].keys() & twins[1].keys():
+            names = Names(record[member], twins[0][member], twins[1][member])
+            if not all(isinstance(name, str) for name in names):
+                continue
+            if member == "id":
+                self.roles.play(probe.makes, names)
+            elif member in _KEYS:
+                self.roles.play(f"{probe.makes} secret", names)
+            elif member == "public_key":
+                self.roles.play("the public key", names)
+            elif member == "code":
+                self.roles.play(f"{probe.makes} code", names)
+
+
+_KEYS = ("api_key", "key", "private_key", "secret", "token")
+_SETTLING = frozenset(("not-persisted", "not-deleted", "figures", "filter", "value", "stricter"))
+_known: dict[int, Mapping[str, set[Any]]] = {}
+
+
+def _defaults(document: Document) -> Mapping[str, set[Any]]:
+    """By the name of a member: its defaults in requests, and the states of records."""
+    found = _known.get(id(document))
+    if found is None:
+        made: dict[str, set[Any]] = {}
+        for schema in document.raw["components"]["schemas"].values():
+            for name, node in schema.get("properties", {}).items():
+                default = node.get("default") if isinstance(node, dict) else None
+                if isinstance(default, (str, bool)):
+                    made.setdefault(name, set()).add(default)
+        for lifecycle in document.lifecycles.values():
+            states: set[Any] = {True, False} if lifecycle.field.startswith("is_") else set(lifecycle.states)
+            made.setdefault(lifecycle.field, set()).update(states)
+        made.setdefault("error", set()).update((True, False))
+        found = _known[id(document)] = made
+    return found
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except ValueError:
+        return None
+
+
+def _code(body: Any) -> str | None:
+    code = body.get("code") if isinstance(body, dict) else None
+    return code if isinstance(code, str) else None
+
+
+__all__ = ["Run", "Walk", "is_id"]
