@@ -64,12 +64,11 @@ class SandboxSelection:
         path = call.path if rest is None else rest
         if path.startswith(_OTHERS):  # the server that has that one answers, whatever sandbox names the request
             return self._open(name, rest, scope, receive, send, path[len(_OTHERS) :].partition("/")[0])
-        if rest is None and name in (None, DEFAULT) and (path in _LOCAL or path in self._pages):
-            return self._go_on(call, scope, receive, send)
         sandbox = self._sandboxes.choose(name or DEFAULT)
-        if sandbox is None or (name is None and b"authorization" in call.headers):
+        if sandbox is not None and (name is not None or b"authorization" not in call.headers):
+            _select(call, sandbox, rest)
+        elif rest is not None or name not in (None, DEFAULT) or not (path in _LOCAL or path in self._pages):
             return self._open(name, rest, scope, receive, send)
-        _select(call, sandbox, rest)
         return self._go_on(call, scope, receive, send)
 
     async def _open(

@@ -237,6 +237,11 @@ class PostgresStore:
         """For how many seconds no other process takes sandboxes of this one over."""
         return max(0.0, self._until - _now())
 
+    @property
+    def lease_is_over(self) -> bool:
+        """Whether another process may have taken them over."""
+        return _now() >= self._until
+
     def close(self) -> None:
         """Let the sandboxes and the lease go."""
         if self._commits is not None:

@@ -2,21 +2,366 @@
 
 from __future__ import annotations
 
-from ..contract.document import Document, Operation
-from .exchange import Exchange
-from .findings import Finding
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import orjson
+
+from ..contract.document import JSON, Document, Operation, Response
+from ..contract.formats import formats
+from ..contract.schema import MOST_TOLD, Schemas, Validator
+from ..contract.wording import shape
+from ..domain.documents import is_document_unchecked
+from ..kernel.sizes import has_more_values, is_deeper_than
+from .exchange import Answer, Exchange
+from .findings import Finding, Said
+from .places import Place, Places, Unnamed, below, distinct, pointed
+from .showing import Showing, kind_of
+
+MOST = 20  # findings of one kind in one exchange
+DEEPEST = 100  # levels of a body
+_MOST_ERRORS = 1_000  # of a body that are looked at
+_ABSENT = frozenset((404, 405, 501))
+_NO_ROUTE = frozenset(("route_not_found", "method_not_allowed", "not_implemented"))
+# Answers of the server that belong to no operation: `info` of the contract describes them.
+_OF_THE_SERVER: Mapping[int, tuple[str, ...]] = MappingProxyType(
+    {
+        400: ("malformed_request",),
+        403: ("host_not_allowed", "delivery_not_allowed"),
+        408: ("request_timeout",),
+        409: ("step_not_kept",),
+        413: ("payload_too_large",),
+        414: ("uri_too_long",),
+        429: ("rate_limited",),
+        431: ("headers_too_large",),
+    }
+)
+_BEFORE_OPERATIONS = frozenset((408, 413, 414, 429, 431))
+_KINDS = MappingProxyType(
+    {"string": "text", "integer": "a whole number", "number": "a number", "boolean": "true or false", "null": "null",
+     "array": "a list", "object": "an object"}
+)  # fmt: skip
+_UNREAD = object()
+
+
+class _Departure(NamedTuple):
+    """In what an answer departs, before it is made a finding."""
+
+    kind: str
+    pointer: str
+    cause: str
+    title: str
+    said: Said
+    expected: Said
 
 
 class Conformity:
     """One per contract."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, showing: Showing | None = None) -> None:
         """Compile nothing yet: schemas are compiled when an answer needs them."""
+        self._document = document
+        self._showing = showing or Showing(document)
+        self._schemas = Schemas(document.raw, formats(is_document_unchecked, is_document_unchecked))
+        self._places = Places(document)
+        self._validators: dict[str, Validator] = {}
+        self._tree = _Node()
+        for operation in document.operations.values():
+            self._tree.add(operation)
 
     def operation_of(self, method: str, path: str) -> Operation | None:
-        """The operation of a request by its path below the base address, without query."""
-        raise NotImplementedError
+        """The operation of a request by its path below the base address, without query. HEAD is that of GET."""
+        found = self._tree.find(path.split("/")[1:])
+        return None if found is None else found.get("GET" if method == "HEAD" else method)
 
     def findings(self, exchange: Exchange, operation: Operation | None, group: str) -> list[Finding]:
-        """In what the answer departs from the contract, at most one of each kind, in the order of `CLASSES`."""
-        raise NotImplementedError
+        """In what the answer departs from the contract, in the order of `CLASSES`.
+
+        One finding is the rule. Of `schema`, `undocumented-field` and `missing-header` there is one for each place of
+        the contract, at most `MOST`. An answer to a request of no operation departs only by failing.
+        """
+        found = list(self._departures(exchange, operation))
+        if not found:
+            return []
+        request = self._showing.shown(exchange.request, operation)
+        name = "" if operation is None else operation.id
+        return [
+            Finding(each.kind, name, group, each.pointer, each.cause, each.title, request, each.said, each.expected)
+            for each in found
+        ]
+
+    # -- what departs
+
+    def _departures(self, exchange: Exchange, operation: Operation | None) -> Iterator[_Departure]:
+        request, answer = exchange
+        status = answer.status
+        if status == 0:
+            title = f"{request.method} {self._showing.shown(request, operation).path} has no answer."
+            at = "#/paths" if operation is None else pointed("paths", operation.path, operation.method.lower())
+            expected = Said(0, "an answer") if operation is None else _success(operation)
+            yield self._departure("transport", at, "no answer", title, exchange, expected)
+            return
+        if operation is None:
+            if status >= 500:
+                yield self._departure(
+                    "server-error", "#/paths", str(status), f"A path of no operation answers {status}.", exchange,
+                    Said(404, "route_not_found"),
+                )  # fmt: skip
+            return
+        at = pointed("paths", operation.path, operation.method.lower())
+        body = _UNREAD if request.method == "HEAD" else _read(answer)
+        response = operation.responses.get(status)
+        if _is_missing(status, response, body, is_head=request.method == "HEAD"):
+            title = f"{operation.method} {operation.path} does not exist: {status} without a refusal of the contract."
+            yield self._departure("missing-operation", at, "missing", title, exchange, _success(operation))
+        elif response is not None:
+            pointer, _ = self._places.followed(below(at, "responses", status), operation.raw["responses"][str(status)])
+            yield from self._held(exchange, operation, response, pointer, body)
+        elif status >= 500:
+            title = f"{operation.method} {operation.path} fails with {status}."
+            yield self._departure("server-error", at, str(status), title, exchange, _success(operation))
+        elif status in _OF_THE_SERVER and (status in _BEFORE_OPERATIONS or _code(body) in _OF_THE_SERVER[status]):
+            general = Response(status, {JSON: {"$ref": "#/components/schemas/Error"}}, {}, _OF_THE_SERVER[status])
+            yield from self._held(exchange, operation, general, "#/info/description", body)
+        else:
+            listed = ", ".join(map(str, operation.responses))
+            title = f"{operation.id} answers {status}, which the contract does not list."
+            expected = Said(_like(status, operation), f"one of {listed}")
+            yield self._departure("undocumented-status", below(at, "responses"), str(status), title, exchange, expected)
+
+    def _held(
+        self, exchange: Exchange, operation: Operation, response: Response, pointer: str, body: Any
+    ) -> Iterator[_Departure]:
+        """Hold an answer to the response that the contract has for its status, which stands at `pointer`."""
+        answer = exchange.answer
+        if exchange.request.method != "HEAD":
+            code, status = _code(body), answer.status
+            codes = (*response.codes, *_OF_THE_SERVER.get(status, ()))
+            if code is not None and response.codes and status >= 400 and code not in codes:
+                named = self._showing.name(code)
+                title = f"{operation.id} refuses with {status} {named}, which the contract does not list for {status}."
+                expected = Said(status, f"code: one of {', '.join(response.codes)}")
+                yield self._departure(
+                    "error-code", below(pointer, "x-codes"), f"{status} code", title, exchange, expected
+                )
+                beside = self._body(exchange, operation, response, pointer, {**body, "code": response.codes[0]})
+                yield from (each for each in beside if each.kind != "schema")
+            else:
+                yield from self._body(exchange, operation, response, pointer, body)
+        yield from self._headers(exchange, operation, response, pointer)
+
+    def _headers(
+        self, exchange: Exchange, operation: Operation, response: Response, pointer: str
+    ) -> Iterator[_Departure]:
+        answer = exchange.answer
+        for name, header in response.headers.items():
+            # RFC 9110, 15.5.2: a 401 has a challenge.
+            is_due = header.get("required") or (answer.status == 401 and name.lower() == "www-authenticate")
+            if is_due and answer.header(name) is None:
+                where = self._header_at(operation, answer.status, name, pointer)
+                title = f"{operation.id} answers {answer.status} without the header {name}."
+                yield self._departure(
+                    "missing-header", where, name, title, exchange, Said(answer.status, f"header {name}")
+                )
+
+    def _header_at(self, operation: Operation, status: int, name: str, pointer: str) -> str:
+        raw = self._document.resolve(operation.raw["responses"][str(status)])["headers"][name]
+        return self._places.followed(below(pointer, "headers", name), raw)[0]
+
+    def _body(
+        self, exchange: Exchange, operation: Operation, response: Response, pointer: str, body: Any
+    ) -> Iterator[_Departure]:
+        answer = exchange.answer
+        media = _media(answer)
+        content = below(pointer, "content") if pointer.startswith(("#/paths", "#/components")) else pointer
+        if not response.media:
+            if answer.body:
+                title = f"{operation.id} answers {answer.status} with a body, and the contract has none."
+                yield self._departure("schema", pointer, "body", title, exchange, Said(answer.status, "no body"))
+            return
+        wanted = Said(answer.status, " or ".join(response.media))
+        if not answer.body:
+            title = f"{operation.id} answers {answer.status} without a body."
+            yield self._departure("schema", content, "no body", title, exchange, wanted)
+            return
+        if media not in response.media:
+            told = f"as {self._showing.name(media)}" if media else "without a Content-Type"
+            title = f"{operation.id} answers {answer.status} {told} and not as {wanted.excerpt}."
+            yield self._departure("schema", content, "media type", title, exchange, wanted)
+            return
+        if media != JSON:
+            return
+        if body is _UNREAD:
+            title = f"{operation.id} answers {answer.status} with a body that is not JSON."
+            yield self._departure("schema", content, "not JSON", title, exchange, wanted)
+            return
+        schema = response.media[JSON]
+        where = below(content, JSON, "schema") if content is not pointer else "#/components/schemas/Error"
+        yield from self._content(exchange, operation, where, schema, body)
+
+    def _content(
+        self, exchange: Exchange, operation: Operation, pointer: str, schema: Any, body: Any
+    ) -> Iterator[_Departure]:
+        """Hold a body to a schema: first to what it says of members that it names, then to those that it does not."""
+        status = exchange.answer.status
+        root = self._places.of(pointer, schema)
+        if is_deeper_than(body, DEEPEST):
+            title = f"{operation.id} answers {status} with a body of more than {DEEPEST} levels."
+            yield self._departure("schema", root[0].inner, "depth", title, exchange, Said(status, "a valid body"))
+            return
+        unnamed: list[Unnamed] = []
+        known = self._places.named_only(body, root, unnamed)
+        yield from self._errors(exchange, operation, root, schema, known)
+        for number, each in enumerate(distinct(unnamed)):
+            if number == MOST:
+                break
+            name = self._showing.name(each.path)
+            yield _Departure(
+                "undocumented-field", each.pointer, f"{name}: undocumented",
+                f"{operation.id} answers {status} with the member {name}, which the contract does not have.",
+                Said(status, f"{name}: {self._showing.value(each.value)}"), Said(status, f"no {name}"),
+            )  # fmt: skip
+
+    def _errors(
+        self, exchange: Exchange, operation: Operation, root: Sequence[Place], schema: Any, body: Any
+    ) -> Iterator[_Departure]:
+        status, pointer = exchange.answer.status, root[0].pointer
+        if pointer not in self._validators:
+            self._validators[pointer] = self._schemas.compile(schema, request=False)
+        validator = self._validators[pointer]
+        if validator.is_valid(body):
+            return
+        if has_more_values(body, MOST_TOLD):
+            title = f"{operation.id} answers {status} with an invalid body of more than {MOST_TOLD:,} values."
+            yield self._departure("schema", root[0].inner, "large", title, exchange, Said(status, "a valid body"))
+            return
+        lacking: dict[tuple[str, str], list[str]] = {}
+        found: dict[str, tuple[str, str, Any, Place]] = {}
+        error: Any  # its kinds have members of their own
+        for error in islice(validator.iter_errors(body), _MOST_ERRORS):
+            places, path = self._places.at(root, list(error.instance_path))
+            kind = type(error.kind).__name__.rpartition("_")[2]
+            if kind == "Required":
+                place = next((p for p in places if "properties" in p.schema), places[0])
+                missing = lacking.setdefault((place.inner, path), [])
+                if error.kind.property not in missing:
+                    missing.append(error.kind.property)
+            else:
+                where = places[0].pointer if error.instance_path else places[0].inner
+                found.setdefault(where, (kind, path, error.instance, places[0]))
+        told = list(self._lacking(operation, status, lacking)) + list(self._unfit(operation, status, found))
+        yield from told[:MOST]
+
+    def _lacking(
+        self, operation: Operation, status: int, lacking: Mapping[tuple[str, str], list[str]]
+    ) -> Iterator[_Departure]:
+        """Members that are missing: of one object they have one cause."""
+        seen: set[str] = set()
+        for (inner, path), names in lacking.items():
+            pointer = below(inner, "properties", names[0]) if len(names) == 1 else below(inner, "required")
+            if pointer in seen:
+                continue
+            seen.add(pointer)
+            shown = ", ".join(f"{path}.{name}" if path else name for name in names)
+            yield _Departure(
+                "schema", pointer, f"lacks {shown}", f"{operation.id} answers {status} without {shown}.",
+                Said(status, f"{path or 'the body'} has no {', '.join(names)}"),
+                Said(status, f"{path or 'the body'} with {', '.join(names)}"),
+            )  # fmt: skip
+
+    def _unfit(
+        self, operation: Operation, status: int, found: Mapping[str, tuple[str, str, Any, Place]]
+    ) -> Iterator[_Departure]:
+        for pointer, (kind, path, value, place) in found.items():
+            name = path or "the body"
+            wanted = _wanted(kind, place.schema) or shape(place.schema, self._document)
+            what = f"{name} as {_KINDS[kind_of(value)]}, not" if kind == "Type" else f"{name} that is not"
+            yield _Departure(
+                "schema", pointer, f"{name}: {kind}",
+                f"{operation.id} answers {status} with {what} {wanted}.",
+                Said(status, f"{name}: {self._showing.value(value)}"), Said(status, f"{name}: {wanted}"),
+            )  # fmt: skip
+
+    def _departure(
+        self, kind: str, pointer: str, cause: str, title: str, exchange: Exchange, expected: Said
+    ) -> _Departure:
+        said = self._showing.said(exchange.answer, exchange.request)
+        return _Departure(kind, pointer, cause, title, said, expected)
+
+
+class _Node:
+    """One segment of the paths of a contract."""
+
+    def __init__(self) -> None:
+        self.literals: dict[str, _Node] = {}
+        self.template: _Node | None = None
+        self.operations: dict[str, Operation] = {}
+
+    def add(self, operation: Operation) -> None:
+        """Add an operation below this node, the root."""
+        node = self
+        for segment in operation.path.split("/")[1:]:
+            if segment.startswith("{"):
+                node.template = node = node.template or _Node()
+            else:
+                node = node.literals.setdefault(segment, _Node())
+        node.operations[operation.method] = operation
+
+    def find(self, segments: Sequence[str]) -> dict[str, Operation] | None:
+        """The operations of a path by method. A literal segment wins over a templated one."""
+        if not segments:
+            return self.operations or None
+        for child in (self.literals.get(segments[0]), self.template if segments[0] else None):
+            found = child.find(segments[1:]) if child is not None else None
+            if found is not None:
+                return found
+        return None
+
+
+def _is_missing(status: int, response: Response | None, body: Any, *, is_head: bool) -> bool:
+    """Whether an answer says that there is no such operation, and not that there is no such record."""
+    if status not in _ABSENT or (response is not None and (is_head or status != 404)):
+        return False
+    code = _code(body)
+    return status == 405 or code in _NO_ROUTE or (code is None and not (is_head and status == 404))
+
+
+def _code(body: Any) -> str | None:
+    code = body.get("code") if isinstance(body, dict) else None
+    return code if isinstance(code, str) else None
+
+
+def _read(answer: Answer) -> Any:
+    """The body as JSON, `_UNREAD` where it is none."""
+    try:
+        return orjson.loads(answer.body)
+    except ValueError:
+        return _UNREAD
+
+
+def _media(answer: Answer) -> str:
+    return (answer.header("content-type") or "").partition(";")[0].strip().lower()
+
+
+def _success(operation: Operation) -> Said:
+    statuses = [status for status in operation.responses if status < 300]
+    return Said(statuses[0] if statuses else 200, "an answer of the contract")
+
+
+def _wanted(kind: str, schema: Any) -> str | None:
+    """What a schema asks for by a keyword that `shape` has no words for."""
+    match kind:
+        case "Pattern":
+            return f"text like {schema.get('pattern')}"
+        case "MultipleOf":
+            return f"a multiple of {schema.get('multipleOf')}"
+        case "UniqueItems":
+            return "a list without repetitions"
+    return None
+
+
+def _like(status: int, operation: Operation) -> int:
+    """The documented status that is most like one."""
+    return min(operation.responses, key=lambda known: (known // 100 != status // 100, known), default=status)

@@ -19,6 +19,8 @@ class Fresh:
     def __init__(self, run: str, seed: int, journey: str) -> None:
         self.run = run
         self._random = Random(f"{run}/{seed}/{journey}")  # noqa: S311 - names, no secrets
+        self.tag = f"verify-{run}-{self.text(6)}"
+        """What the names of one journey begin with: lists are narrowed to its records by it."""
 
     def text(self, length: int) -> str:
         """Letters and digits."""
@@ -26,7 +28,7 @@ class Fresh:
 
     def name(self, most: int = 120) -> str:
         """A name that says where it comes from, if there is room."""
-        told = f"verify-{self.run}-{self.text(8)}"
+        told = f"{self.tag}-{self.text(6)}"
         return told if len(told) <= most else self.text(most)
 
     def document(self) -> str:
@@ -39,7 +41,7 @@ class Fresh:
             case "document":
                 return self.document()
             case "email":
-                return f"verify-{self.run}-{self.text(8)}@example.com"
+                return f"{self.tag}-{self.text(6)}@example.com"
             case "name" | "sku":
                 return self.name(64)
             case "url":

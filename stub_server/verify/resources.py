@@ -34,7 +34,7 @@ class Resource:
     @property
     def role(self) -> str:
         """What requests call the record: `the project`."""
-        return "the " + self.key.removesuffix("Id")
+        return role_of(self.key)
 
 
 def escaped(step: str) -> str:
@@ -45,6 +45,12 @@ def escaped(step: str) -> str:
 def pointer_of(operation: Operation, *steps: str) -> str:
     """Where an operation stands in the contract, or something in it."""
     return "/".join(("#/paths", escaped(operation.path), operation.method.lower(), *map(escaped, steps)))
+
+
+def role_of(parameter: str) -> str:
+    """`projectId` -> `the project`, `apiKeyId` -> `the api key`."""
+    stem = parameter.removesuffix("Id")
+    return "the " + "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in stem)
 
 
 class Catalogue:

@@ -108,7 +108,7 @@ def _rates(folder: Path, url: str, cores: tuple[int, int]) -> tuple[dict[str, li
         get, post = _shots()
         for port, own in targets:
             fire(post, port, own, 0.5, loading)
-        for shot, rates in ((post, posts), (get, reads)):
+        for shot, rates in ((get, reads), (post, posts)):  # after many changes a state is written beside the reads
             for _ in range(ROUNDS):
                 for kind, (port, own) in zip(KINDS, targets, strict=True):
                     rates[kind].append(fire(shot, port, own, SECONDS, loading).per_second)

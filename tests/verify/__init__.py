@@ -1,0 +1,1 @@
+"""`stub-server verify` and `proxy`: whether another backend is what the contract says."""

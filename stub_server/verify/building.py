@@ -1,0 +1,145 @@
+"""Requests of one journey: which records must be there first, and a body for each operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from ..contract.document import Operation
+from ..contract.source import Json
+from .fresh import Fresh
+from .probe import Probe
+from .resources import Catalogue, Resource, pointer_of, role_of
+from .variants import Variants
+
+SETUP = "setup"
+"""The group of probes that make what others need. They count for no row of the report."""
+
+
+class Builder:
+    """One per journey."""
+
+    def __init__(self, catalogue: Catalogue, variants: Variants, fresh: Fresh, *, charges: bool) -> None:
+        """Without `charges` nothing is sent that may cost money."""
+        self.catalogue, self.variants, self.fresh, self._charges = catalogue, variants, fresh, charges
+
+    def may(self, operation: Operation) -> bool:
+        """Whether an operation may be sent so that it succeeds."""
+        return self._charges or not costs(operation)
+
+    def resource_of(self, operation: Operation) -> Resource | None:
+        """The kind of record that an operation makes, or whose id is in its path."""
+        for resource in self.catalogue.resources.values():
+            if operation in resource.creates or f"{{{resource.key}}}" in operation.path:
+                return resource
+        return None
+
+    def path(self, operation: Operation, **others: str) -> str:
+        """The path with roles for ids; `others` are values of path parameters, percent-encoded."""
+        path = operation.path
+        for parameter in operation.parameters:
+            if parameter.place == "path":
+                value = others.get(parameter.name, "{" + role_of(parameter.name) + "}")
+                path = path.replace(f"{{{parameter.name}}}", value)
+        return path
+
+    def needs(self, operation: Operation, body: Any) -> list[Resource]:
+        """The records that a request names, those first that others need."""
+        named = [p.name for p in operation.parameters if p.place == "path"]
+        roles = [role_of(name) for name in named] + list(_roles(body))
+        found: list[Resource] = []
+        for resource in self.catalogue.resources.values():
+            if resource.role in roles:
+                for needed in (*self.needs(resource.creates[0], self.body(resource.creates[0])), resource):
+                    if needed not in found:
+                        found.append(needed)
+        return found
+
+    def body(self, operation: Operation) -> Any:
+        """The first body that the contract shows for an operation, with roles and new values; None without a body."""
+        schema = self.catalogue.body(operation)
+        if schema is None:
+            return None
+        shown = next(iter(self.catalogue.examples(operation)), {})
+        return self.fresh.renewed(self._with_roles(schema, shown))
+
+    def plain(self, operation: Operation) -> Any:
+        """A small body whose record others can use: in its first running state, with all methods, without bounds."""
+        schema = self.catalogue.body(operation) or {}
+        body = self.body(operation)
+        properties = {name: self.catalogue.document.resolve(s) for name, s in schema.get("properties", {}).items()}
+        small = {name: value for name, value in body.items() if name in schema.get("required", ())}
+        for name, node in properties.items():
+            items = self.catalogue.document.resolve(node.get("items", {}))
+            if name in self.catalogue.resources:
+                small[name] = "{" + role_of(name) + "}"
+            elif node.get("type") == "array" and "enum" in items and name not in small:
+                small[name] = items["enum"]
+            elif "active" in node.get("enum", ()):
+                small[name] = "active"
+            elif name == "is_active":
+                small[name] = False
+        return small
+
+    def make(self, resource: Resource, suffix: str = "", **changes: Any) -> Probe:
+        """Makes a record that plays the resource's role."""
+        operation = resource.creates[0]
+        body = {**self.plain(operation), **changes}
+        return Probe(
+            operation,
+            operation.method,
+            self.path(operation),
+            SETUP,
+            f"make {resource.role}",
+            pointer_of(operation),
+            body=body,
+            makes=resource.role + suffix,
+        )
+
+    def setup(self, needed: list[Resource]) -> Iterator[Probe]:
+        """Make records, each with what it needs."""
+        for resource in needed:
+            yield self.make(resource)
+
+    def _with_roles(self, schema: Json, value: Any) -> Any:
+        """References to records by roles; what hears events hears nobody."""
+        if isinstance(value, Mapping):
+            made = {name: self._role(name, inner) for name, inner in value.items()}
+            properties = schema.get("properties", {})
+            if "is_active" in properties and "url" in properties:
+                made["is_active"] = False
+                made["projectId"] = "{the project}"
+            return made
+        return value
+
+    def _role(self, name: str, value: Any) -> Any:
+        resources = self.catalogue.resources
+        if name in resources:
+            return "{" + role_of(name) + "}"
+        if name.removesuffix("s") in resources and isinstance(value, list):
+            return ["{" + role_of(name.removesuffix("s")) + "}"]
+        if isinstance(value, Mapping):
+            return {inner: self._role(inner, other) for inner, other in value.items()}
+        return value
+
+
+def costs(operation: Operation) -> bool:
+    """Whether an operation may cost money or reach somebody: orders, and deliveries that are sent."""
+    return operation.method == "POST" and (operation.tag == "Orders" or bool({"test", "retry"} & set(operation.path.split("/"))))
+
+
+def _roles(value: Any) -> Iterator[str]:
+    if isinstance(value, str) and value.startswith("{the "):
+        yield value[1:-1]
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _roles(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _roles(inner)
+
+
+def encoded(value: str) -> str:
+    """A value for a path."""
+    return quote(value, safe="")

@@ -1,0 +1,179 @@
+"""Which values of an answer mean something, and whether the target's are the same.
+
+A value is compared where both twins agree on it and it follows from something: from a request, a default, a state, or
+an earlier answer. What twins merely share is learned from the target, and must stay the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from .roles import Names, Roles, is_id
+
+TOLERANCE = 1.0  # seconds, beside the time that the request took
+Steps = tuple[str, ...]
+
+
+class Difference(NamedTuple):
+    """A value that is not as it should be. `at` has no numbers of entries; `kind` is one of the classes."""
+
+    at: Steps
+    expected: Any
+    got: Any
+    kind: str = "value"
+
+
+class Moment(NamedTuple):
+    """When an answer was given by each party, in seconds since 1970, and how long the target took."""
+
+    target: float
+    first: float
+    second: float
+    took: float
+
+
+class Comparing:
+    """One per journey."""
+
+    def __init__(
+        self, roles: Roles, constants: dict[Steps, tuple[Any, Any]], follows: Callable[[Steps], Collection[Any] | None]
+    ) -> None:
+        """`constants` are what all journeys have learned of the target: by place the twins' value and the target's.
+
+        `follows` gives the defaults and states of a member of a record by its place, None where it has neither.
+        """
+        self._roles, self._constants, self._follows = roles, constants, follows
+        self._sent: set[Any] = set()
+        self.skew: float | None = None
+
+    def sent(self, value: Any) -> None:
+        """What stands in a request may stand in answers."""
+        if isinstance(value, Mapping):
+            for inner in value.values():
+                self.sent(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                self.sent(inner)
+        elif isinstance(value, (str, int, float)):
+            self._sent.add(value)
+            if isinstance(value, str):
+                self._sent.add(value.casefold())
+
+    def differences(self, target: Any, first: Any, second: Any, moment: Moment) -> Iterator[Difference]:
+        """Where the target's answer departs."""
+        yield from self._walk((), target, first, second, moment)
+
+    def _walk(self, at: Steps, target: Any, first: Any, second: Any, moment: Moment) -> Iterator[Difference]:
+        if isinstance(first, dict) and isinstance(second, dict):
+            if not isinstance(target, dict):
+                return  # the schema tells
+            for name in first.keys() & second.keys():
+                if name in target:
+                    yield from self._walk((*at, name), target[name], first[name], second[name], moment)
+        elif isinstance(first, list) and isinstance(second, list):
+            if isinstance(target, list):
+                yield from self._list(at, target, first, second, moment)
+        else:
+            yield from self._leaf(at, target, first, second, moment)
+
+    def _list(
+        self, at: Steps, target: list[Any], first: list[Any], second: list[Any], moment: Moment
+    ) -> Iterator[Difference]:
+        if not all(isinstance(entry, dict) and "id" in entry for entry in (*first, *second, *target)):
+            if len(first) == len(second) == len(target):
+                for entries in zip(target, first, second, strict=True):
+                    yield from self._walk(at, *entries, moment)
+            elif len(first) == len(second):
+                yield Difference(at, f"{len(first)} entries", f"{len(target)} entries")
+            return
+        named: dict[str, tuple[Any, Any]] = {}
+        for own in first:
+            for other in second:
+                name = self._roles.meant(own["id"], other["id"])
+                if name is not None:
+                    named[name] = own, other
+        theirs = {entry["id"]: entry for entry in target}
+        are_own = all(self._roles.is_known(entry["id"]) for entry in first) and len(first) == len(second) == len(named)
+        for name, entries in named.items():
+            if name in theirs:
+                yield from self._walk(at, theirs[name], *entries, moment)
+            elif are_own:
+                yield Difference(at, "a record that it should list", "it is not there", "list")
+        if are_own and not theirs.keys() <= named.keys():
+            yield Difference(at, f"{len(first)} entries", "others beside them", "list")
+
+    def _leaf(self, at: Steps, target: Any, first: Any, second: Any, moment: Moment) -> Iterator[Difference]:
+        if is_id(first) and is_id(second):
+            yield from self._id(at, target, first, second)
+            return
+        instants = (_instant(first), _instant(second), _instant(target))
+        if instants[0] is not None and instants[1] is not None:
+            if first != second or first not in self._sent:
+                yield from self._instant(at, target, instants, moment)
+            elif instants[2] != instants[0]:
+                yield Difference(at, first, target)
+            return
+        if type(first) is not type(second) or first != second:
+            return
+        if target == first and isinstance(target, bool) is isinstance(first, bool):
+            return
+        if first is None or target is None or self._is_meant(at, first):
+            yield Difference(at, first, target)
+            return
+        known = self._constants.setdefault(at, (first, target))
+        if known[0] == first and known[1] != target:
+            yield Difference(at, known[1], target)
+
+    def _is_meant(self, at: Steps, value: Any) -> bool:
+        """Whether a value follows from something."""
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return True
+        if value in self._sent or (isinstance(value, str) and value.casefold() in self._sent):
+            return True
+        known = self._follows(at)
+        return known is not None and value in known
+
+    def _id(self, at: Steps, target: Any, first: str, second: str) -> Iterator[Difference]:
+        meant = self._roles.meant(first, second)
+        if meant is not None:
+            if target != meant:
+                yield Difference(at, "the id of the record that was named", target, "reference")
+        elif is_id(target) and not self._roles.is_known(first):
+            self._roles.pair(target, first, second)
+
+    def _instant(self, at: Steps, target: Any, instants: Collection[float | None], moment: Moment) -> Iterator[Difference]:
+        first, second, theirs = instants
+        assert first is not None and second is not None
+        away = first - moment.first
+        if abs(away - (second - moment.second)) > TOLERANCE:
+            return
+        if theirs is None:
+            if target is None:
+                yield Difference(at, "an instant", None)
+            return
+        if self.skew is None:
+            self.skew = theirs - moment.target - away
+            return
+        if abs(theirs - moment.target - self.skew - away) > 2 * TOLERANCE + moment.took:
+            yield Difference(at, f"{away:+.0f} s from the request", f"{theirs - moment.target - self.skew:+.0f} s")
+
+
+def _instant(value: Any) -> float | None:
+    if not isinstance(value, str) or not 20 <= len(value) <= 40 or value[10:11] not in ("T", "t"):
+        return None
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return found.timestamp() if found.tzinfo is not None else None
+
+
+def pairs(at: Steps, target: Any, first: Any, second: Any) -> Iterator[tuple[Steps, Names]]:
+    """The ids at the same places of three answers."""
+    if isinstance(target, dict) and isinstance(first, dict) and isinstance(second, dict):
+        for name in target.keys() & first.keys() & second.keys():
+            yield from pairs((*at, name), target[name], first[name], second[name])
+    elif is_id(target) and is_id(first) and is_id(second):
+        yield at, Names(target, first, second)

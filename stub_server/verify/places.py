@@ -1,0 +1,125 @@
+"""Where in the contract the schema of a value stands, member by member."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ..contract.document import Document
+from ..contract.source import Json
+
+_DEEPEST = 64  # levels: a schema may refer to itself
+
+
+class Place(NamedTuple):
+    """A schema that a value is held to. `pointer` leads to where it is named, `inner` to what a `$ref` there names."""
+
+    pointer: str
+    inner: str
+    schema: Json
+
+
+class Unnamed(NamedTuple):
+    """A member that no schema of its place names, of an object that is to have no others."""
+
+    pointer: str
+    path: str
+    value: Any
+
+
+def pointed(*steps: str | int) -> str:
+    """A JSON pointer as a fragment: `#/paths/~1v2~1orders/get`."""
+    return "#" + "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in steps)
+
+
+def below(pointer: str, *steps: str | int) -> str:
+    """The pointer to what is below another one."""
+    return pointer + pointed(*steps)[1:]
+
+
+class Places:
+    """The schemas of one contract. A value may be held to several: a choice, or all parts of `allOf`."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+
+    def of(self, pointer: str, node: Json, levels: int = _DEEPEST) -> list[Place]:
+        """The schemas behind a node that stands at a pointer."""
+        inner, schema = self.followed(pointer, node)
+        found = [Place(pointer, inner, schema)]
+        for key in ("allOf", "oneOf", "anyOf"):
+            for number, part in enumerate(schema.get(key, ()) if levels else ()):
+                found += self.of(below(inner, key, number), part, levels - 1)
+        return found
+
+    def followed(self, pointer: str, node: Json) -> tuple[str, Json]:
+        """A node and its pointer, or those of the component that it refers to."""
+        while isinstance(node, dict) and isinstance(node.get("$ref"), str):
+            pointer, node = node["$ref"], self._document.resolve({"$ref": node["$ref"]})
+        return pointer, node
+
+    def step(self, places: Sequence[Place], key: str | int) -> list[Place]:
+        """The schemas of a member or an entry; none where none is named."""
+        found: list[Place] = []
+        for _, inner, schema in places:
+            if isinstance(key, int):
+                steps: tuple[str, ...] = ("items",)
+            else:
+                steps = ("properties", key) if key in schema.get("properties", ()) else ("additionalProperties",)
+            node: Any = schema
+            for each in steps:
+                node = node.get(each) if isinstance(node, dict) else None
+            if isinstance(node, dict):
+                found += self.of(below(inner, *steps), node)
+        return found
+
+    def at(self, places: Sequence[Place], path: Sequence[str | int]) -> tuple[list[Place], str]:
+        """The schemas of what is at a path, and the path in words: `customers[].metadata.*`.
+
+        Where the contract names no further schema, the last ones that it has.
+        """
+        text = ""
+        for key in path:
+            inner = self.step(places, key)
+            text = _joined(text, key, places)
+            if not inner:
+                break
+            places = inner
+        return list(places), text
+
+    def named_only(self, value: Any, places: Sequence[Place], unnamed: list[Unnamed], path: str = "") -> Any:
+        """The value without the members that its schemas do not name and forbid. Each is added to `unnamed`."""
+        if isinstance(value, list):
+            inner = self.step(places, 0)
+            return [self.named_only(item, inner, unnamed, f"{path}[]") for item in value] if inner else value
+        if not isinstance(value, dict) or not places:
+            return value
+        objects = [place for place in places if place.schema.get("type") == "object" or "properties" in place.schema]
+        is_closed = bool(objects) and all(place.schema.get("additionalProperties") is False for place in objects)
+        kept = {}
+        for name, member in value.items():
+            inner = self.step(places, name)
+            where = _joined(path, name, places)
+            if inner or not is_closed:
+                kept[name] = self.named_only(member, inner, unnamed, where)
+            else:
+                unnamed.append(Unnamed(below(objects[0].inner, "properties", name), where, member))
+        return kept
+
+
+def _joined(path: str, key: str | int, places: Sequence[Place]) -> str:
+    """The path to a member. A key that is free is written `*`: it differs from record to record."""
+    if isinstance(key, int):
+        return f"{path}[]"
+    is_free = any(isinstance(place.schema.get("additionalProperties"), dict) for place in places)
+    name = "*" if is_free and not any(key in place.schema.get("properties", ()) for place in places) else key
+    return f"{path}.{name}" if path else name
+
+
+def distinct(unnamed: Sequence[Unnamed]) -> Iterator[Unnamed]:
+    """The first at each place of the contract."""
+    seen: set[str] = set()
+    for each in unnamed:
+        if each.pointer not in seen:
+            seen.add(each.pointer)
+            yield each

@@ -1,0 +1,37 @@
+"""Exchanges for tests: those of the sandbox itself, and any other made by hand."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+import orjson
+
+from stub_server.verify.exchange import Answer, Exchange, Request
+
+from ..support.contract import document
+
+TOKEN = "Bearer the-token-of-a-shop"
+HEADERS = {"Content-Type": "application/json", "X-Request-Id": "req_1"}
+
+
+def exchange_of(response: httpx2.Response, prefix: str = "") -> Exchange:
+    """What a client sent and got. `prefix` is that of the sandbox."""
+    asked = response.request
+    path, _, query = asked.url.raw_path.decode().removeprefix(prefix).partition("?")
+    request = Request(asked.method, path, query, tuple(asked.headers.items()), asked.content)
+    return Exchange(request, Answer(response.status_code, tuple(response.headers.items()), response.content))
+
+
+def exchange(
+    method: str, path: str, status: int, body: Any, headers: Mapping[str, str] = HEADERS, sent: bytes = b""
+) -> Exchange:
+    """An exchange; a body that is no bytes is JSON."""
+    content = body if isinstance(body, bytes) else orjson.dumps(body)
+    path, _, query = path.partition("?")
+    request = Request(method, path, query, (("Authorization", TOKEN),), sent)
+    return Exchange(request, Answer(status, tuple(headers.items()), content))
+
+
+def example(name: str) -> Any:
+    """The value of an example of the contract, to be changed."""
+    return orjson.loads(orjson.dumps(document().raw["components"]["examples"][name]["value"]))

@@ -1,0 +1,199 @@
+"""Conformity: the sandbox departs in nothing, and each departure is named with its class and its place."""
+
+from typing import Any
+
+import pytest
+
+from stub_server.verify.conformity import Conformity
+from stub_server.verify.exchange import Exchange
+from stub_server.verify.findings import CLASSES, Finding
+from stub_server.verify.showing import Showing
+
+from ..support.contract import document
+from ..support.estate import Estate
+from ..support.requests import OPERATIONS, UNKNOWN, ask
+from .exchanges import HEADERS, example, exchange, exchange_of
+
+LAST = ["suspendProject", "activateProject", "deleteProduct", "deleteWebhook", "deleteApiKey", "archiveProject"]
+CUSTOMERS, CUSTOMER = "/v2/customers", "/v2/customers/7"
+
+
+@pytest.fixture(scope="module")
+def conformity() -> Conformity:
+    return Conformity(document())
+
+
+def found(conformity: Conformity, exchange: Exchange) -> list[Finding]:
+    request = exchange.request
+    return conformity.findings(exchange, conformity.operation_of(request.method, request.path), "says_yes")
+
+
+def kinds(findings: list[Finding]) -> list[tuple[str, str]]:
+    return [(each.kind, each.pointer) for each in findings]
+
+
+def test_no_success_of_the_sandbox_departs(shop: Estate, conformity: Conformity) -> None:
+    prefix = f"/s/{shop.sandbox}"
+    ordinary = [name for name in OPERATIONS if name not in LAST and OPERATIONS[name].method != "DELETE"]
+    for name in (*ordinary, *LAST):
+        seen = exchange_of(ask(shop.api, OPERATIONS[name], shop.ids), prefix)
+        assert name == getattr(conformity.operation_of(seen.request.method, seen.request.path), "id", None)
+        assert [] == found(conformity, seen), name
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_no_refusal_of_the_sandbox_departs(home: Estate, conformity: Conformity, operation: str) -> None:
+    view, prefix = OPERATIONS[operation], f"/s/{home.sandbox}"
+    nobody = {"Authorization": "Bearer nobody"}
+    assert [] == found(conformity, exchange_of(ask(home.api, view, home.ids, headers=nobody), prefix))
+    other = next(scope for scope in ("plans:read", "customers:read") if scope not in view.scopes)
+    with home.with_scopes(other) as poor:
+        assert [] == found(conformity, exchange_of(ask(poor, view, home.ids), prefix))
+    if "{" in view.path:
+        assert [] == found(conformity, exchange_of(ask(home.api, view, {}), prefix))
+    if view.body is not None:
+        for wrong in (
+            {"content": b"{"},
+            {"json": {"nonsense": 1}},
+            {"content": b"x", "headers": {"Content-Type": "text/plain"}},
+        ):
+            assert [] == found(conformity, exchange_of(ask(home.api, view, home.ids, **wrong), prefix))
+
+
+def test_answers_of_the_server_itself_do_not_depart(conformity: Conformity) -> None:
+    limited = example("NotFound") | {"code": "rate_limited", "status": 429}
+    assert [] == found(conformity, exchange("GET", CUSTOMERS, 429, limited))
+    assert [] == found(conformity, exchange("GET", "/elsewhere", 404, b"<html>"))
+
+
+def test_head_has_the_headers_of_get_and_no_body(conformity: Conformity) -> None:
+    assert [] == found(conformity, exchange("HEAD", CUSTOMERS, 200, b""))
+    assert ["missing-header"] == [each.kind for each in found(conformity, exchange("HEAD", CUSTOMERS, 200, b"", {}))]
+
+
+def without(body: Any, name: str) -> Any:
+    return {key: value for key, value in body.items() if key != name}
+
+
+ERROR = "#/components/schemas/Error"
+DEPARTURES: dict[str, tuple[Exchange, list[tuple[str, str]]]] = {
+    "no answer": (exchange("GET", CUSTOMERS, 0, b""), [("transport", "#/paths/~1v2~1customers/get")]),
+    "a defect": (exchange("GET", CUSTOMERS, 500, b"<html>"), [("server-error", "#/paths/~1v2~1customers/get")]),
+    "a defect elsewhere": (exchange("GET", "/elsewhere", 503, b""), [("server-error", "#/paths")]),
+    "no such route": (
+        exchange("GET", CUSTOMER, 404, {"detail": "Not Found"}),
+        [("missing-operation", "#/paths/~1v2~1customers~1{customerId}/get")],
+    ),
+    "no such route, as the contract says it": (
+        exchange("GET", CUSTOMERS, 404, example("NotFound") | {"code": "route_not_found"}),
+        [("missing-operation", "#/paths/~1v2~1customers/get")],
+    ),
+    "no such method": (
+        exchange("POST", CUSTOMERS, 405, b""), [("missing-operation", "#/paths/~1v2~1customers/post")]
+    ),
+    "not built": (exchange("POST", CUSTOMERS, 501, b""), [("missing-operation", "#/paths/~1v2~1customers/post")]),
+    "another success": (
+        exchange("GET", CUSTOMERS, 202, {}), [("undocumented-status", "#/paths/~1v2~1customers/get/responses")]
+    ),
+    "a redirect": (
+        exchange("GET", CUSTOMERS, 302, b""), [("undocumented-status", "#/paths/~1v2~1customers/get/responses")]
+    ),
+    "another code": (
+        exchange("GET", CUSTOMER, 404, example("NotFound") | {"code": "customer_gone"}),
+        [("error-code", "#/components/responses/NotFound/x-codes")],
+    ),
+    "a refusal without code": (
+        exchange("GET", CUSTOMER, 403, without(example("InsufficientScope"), "code")),
+        [("schema", f"{ERROR}/properties/code")],
+    ),
+    "another shape of refusals": (
+        exchange("GET", CUSTOMERS, 422, {"detail": []}),
+        [("schema", f"{ERROR}/required"), ("undocumented-field", f"{ERROR}/properties/detail")],
+    ),
+    "another media type": (
+        exchange("GET", CUSTOMERS, 200, b"<p>", HEADERS | {"Content-Type": "text/html; charset=utf-8"}),
+        [("schema", "#/paths/~1v2~1customers/get/responses/200/content")],
+    ),
+    "broken JSON": (
+        exchange("GET", CUSTOMERS, 200, b'{"error": fal'),
+        [("schema", "#/paths/~1v2~1customers/get/responses/200/content")],
+    ),
+    "no body": (
+        exchange("GET", CUSTOMERS, 200, b""), [("schema", "#/paths/~1v2~1customers/get/responses/200/content")]
+    ),
+    "another type": (exchange("GET", CUSTOMERS, 200, []), [("schema", "#/components/schemas/CustomerPage")]),
+    "deep": (
+        exchange("GET", CUSTOMERS, 200, b"[" * 900 + b"]" * 900), [("schema", "#/components/schemas/CustomerPage")]
+    ),
+    "no request id": (
+        exchange("GET", CUSTOMERS, 200, example("CustomerPage"), {"Content-Type": "application/json"}),
+        [("missing-header", "#/components/headers/RequestId")],
+    ),
+    "no challenge": (
+        exchange("GET", CUSTOMERS, 401, example("InvalidToken")),
+        [("missing-header", "#/components/headers/WwwAuthenticate")],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DEPARTURES)
+def test_a_departure_is_named_with_its_class_and_place(conformity: Conformity, name: str) -> None:
+    seen, expected = DEPARTURES[name]
+    assert expected == kinds(found(conformity, seen))
+
+
+def test_members_of_records_are_found_once_each_whatever_else_is_wrong(conformity: Conformity) -> None:
+    page = example("CustomerPage")
+    first, second = page["customers"][:2]
+    for customer in page["customers"]:
+        customer["nickname"] = "Lena"
+    first["name"], second["createdAt"] = 12, "yesterday"
+    page["pagination"]["next"] = 2
+    del second["email"]
+    seen = found(conformity, exchange("GET", CUSTOMERS, 200, page))
+    records = "#/components/schemas/Customer/properties"
+    assert kinds(seen) == [
+        ("schema", f"{records}/email"),
+        ("schema", f"{records}/name"),
+        ("schema", f"{records}/createdAt"),
+        ("undocumented-field", f"{records}/nickname"),
+        ("undocumented-field", "#/components/schemas/Pagination/properties/next"),
+    ]
+    assert sorted(seen, key=lambda each: CLASSES.index(each.kind)) == seen
+    assert "customers[].nickname" in seen[3].title
+
+
+def test_causes_have_no_values(conformity: Conformity) -> None:
+    """So that findings of one cause are one divergence, in each run."""
+
+    def causes(value: Any, key: str) -> list[tuple[str, str, str]]:
+        page = example("CustomerPage")
+        page["customers"][0] |= {"name": value, "metadata": {key: value}}
+        return [
+            (each.pointer, each.cause, each.title) for each in found(conformity, exchange("GET", CUSTOMERS, 200, page))
+        ]
+
+    assert causes(12, "a") == causes(13, "b")
+    assert len(causes(12, "a")) == 2
+
+
+def test_secrets_are_shown_to_nobody(conformity: Conformity) -> None:
+    echo = {"token": "tok-hidden-1", "seen": "the-token-of-a-shop", "nested": {"private_key": "hidden-key-2"}}
+    sent = b'{"password": "hidden-3", "name": "Lena"}'
+    seen = exchange("POST", f"{CUSTOMERS}?token=hidden-4", 418, echo, sent=sent)
+    shown = repr(found(conformity, seen))
+    assert "hidden" not in shown
+    assert "the-token-of-a-shop" not in shown
+    assert '"Authorization: Bearer $TOKEN"' in shown
+    assert "Lena" in shown
+
+
+def test_values_of_others_are_shown_to_nobody() -> None:
+    conformity = Conformity(document(), Showing(document(), values=False))
+    page = example("CustomerPage")
+    page["customers"][0] |= {"name": 4711, "nickname": "Lena"}
+    seen = found(conformity, exchange("GET", f"{CUSTOMERS}?email=lena@example.com&limit=5", 200, page))
+    refused = found(conformity, exchange("GET", f"/v2/customers/{UNKNOWN}", 403, {"message": "Lena may not"}))
+    shown = repr(seen + refused)
+    assert not [word for word in ("4711", "Lena", "lena@", UNKNOWN) if word in shown]
+    assert "limit=5" in shown
