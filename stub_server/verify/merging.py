@@ -54,7 +54,7 @@ def _divergences(causes: dict[str, list[Finding]], document: Document, among: Co
     widest = max(causes.values(), key=lambda findings: len({finding.operation for finding in findings}))
     others = len(causes) - 1
     more = f" (and {others} other cause{'s'[: others > 1]})" if others else ""
-    title = f"{EVERYWHERE}: {widest[0].title}{more}"
+    title = f"{EVERYWHERE}: {_phrase(widest[0].title)}{more}"
     # Which cause is the widest may differ from run to run, so the fingerprint names none.
     yield _divergence(widest[0], everything, document, title, EVERYWHERE)
 
@@ -63,11 +63,11 @@ def _divergence(shown: Finding, findings: list[Finding], document: Document, tit
     found = {finding.operation for finding in findings}
     operations = [name for name in document.operations if name in found]
     return Divergence(
-        fingerprint=blake2b(f"{shown.kind}\n{cause}".encode(), digest_size=16).hexdigest(),
+        fingerprint=blake2b(f"{shown.kind}\n{cause}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest(),
         kind=shown.kind,
         operation=operations[0] if operations else shown.operation,
         operations=operations,
-        title=title,
+        title=_phrase(title),
         basis=basis_of(document, shown.pointer),
         pointer=shown.pointer,
         count=len(findings),
@@ -77,6 +77,11 @@ def _divergence(shown: Finding, findings: list[Finding], document: Document, tit
         overlay=next((finding.overlay for finding in [shown, *findings] if finding.overlay is not None), None),
         cases=list(dict.fromkeys((finding.operation, finding.group) for finding in findings)),
     )
+
+
+def _phrase(title: str) -> str:
+    """A title that other words can follow."""
+    return title.removesuffix(".")
 
 
 def basis_of(document: Document, pointer: str) -> str:

@@ -9,7 +9,7 @@ from stub_server.verify.findings import CLASSES, Said
 from stub_server.verify.merging import basis_of, merged
 
 from ..support.contract import document
-from .reports import NAME, OVERLAY, finding
+from .reports import HOSTILE, NAME, OVERLAY, finding
 
 EVERY = tuple(document().operations)
 
@@ -30,6 +30,17 @@ def test_findings_of_a_class_with_one_pointer_are_one() -> None:
 def test_without_a_pointer_the_cause_decides() -> None:
     found = [finding(pointer="", cause=cause) for cause in ("first", "second", "first")]
     assert [2, 1] == [each.count for each in merged(found, document(), EVERY)]
+
+
+def test_a_title_is_a_phrase_that_others_continue() -> None:
+    found = [finding("auth", name, f"#/{name}", title="No token is needed.") for name in EVERY]
+    [one] = merged(found, document(), EVERY)
+    assert f"everywhere: No token is needed (and {len(EVERY) - 1} other causes)" == one.title
+    assert "No token is needed" == merged(found[:1], document(), EVERY)[0].title
+
+
+def test_a_cause_may_be_any_text() -> None:
+    assert 1 == len(merged([finding(pointer="", cause=HOSTILE), finding(pointer="", cause=HOSTILE)], document(), EVERY))
 
 
 def test_another_class_or_pointer_is_another_divergence() -> None:

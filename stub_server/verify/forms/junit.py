@@ -55,7 +55,7 @@ def _text(divergence: Divergence, where: Where) -> str:
     line = where.line(divergence.pointer, divergence.operation)
     parts = (
         f"{divergence.kind}: {divergence.title} ({words.operations_of(divergence)})",
-        *divergence.request.curl.split("\n"),
+        *words.request_of(divergence).split("\n"),
         f"answered {words.said(divergence.target)}",
         f"expected {words.said(divergence.expected)}",
         f"{line.file}:{line.number} ({divergence.basis}): {line.text}",

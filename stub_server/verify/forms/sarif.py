@@ -59,7 +59,7 @@ def _result(divergence: Divergence, where: Where) -> dict[str, Any]:
         "properties": {
             "basis": divergence.basis,
             "pointer": divergence.pointer,
-            "curl": divergence.request.curl,
+            "request": words.request_of(divergence),
             "answered": words.said(divergence.target),
             "expected": words.said(divergence.expected),
         },

@@ -49,7 +49,7 @@ def _matrix(report: Report) -> Iterator[str]:
 def _divergence(number: int, divergence: Divergence, where: Where) -> Iterator[str]:
     line = where.line(divergence.pointer, divergence.operation)
     yield f"{number}. {divergence.kind}: {divergence.title} ({words.operations_of(divergence)})"
-    yield from f"   {divergence.request.curl}".split("\n")
+    yield from f"   {words.request_of(divergence)}".split("\n")
     yield f"   answered {_cut(words.said(divergence.target))}; expected {_cut(words.said(divergence.expected))}"
     yield f"   {line.file}:{line.number} ({divergence.basis}): {line.text}"
     yield f"   {words.advice(divergence)}"

@@ -76,6 +76,12 @@ def operations_of(divergence: Divergence) -> str:
     return f"{_listed(divergence.operations) or 'no operation'}; {_counted(divergence.count, 'probe')}"
 
 
+def request_of(divergence: Divergence) -> str:
+    """The request as a command, of several lines where its body has them. One that no shell takes has none."""
+    request = divergence.request
+    return request.curl or f"{request.method} {request.path}"
+
+
 def said(answer: Said) -> str:
     """An answer in one line."""
     return " ".join(f"{answer.status or 'no answer'} {answer.excerpt}".split())
