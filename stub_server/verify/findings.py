@@ -75,7 +75,11 @@ class Finding:
 
 @dataclass(slots=True)
 class Divergence:
-    """One thing in which the target departs. `basis` is `documented` or `assumed`, by the contract's `x-basis`."""
+    """One thing in which the target departs. `basis` is `documented` or `assumed`, by the contract's `x-basis`.
+
+    `operations` are in the contract's order, `operation` is the first of them. `cases` are the pairs of operation and
+    group that it was found in.
+    """
 
     fingerprint: str
     kind: str
@@ -89,6 +93,7 @@ class Divergence:
     target: Said
     expected: Said
     overlay: dict[str, Any] | None = None
+    cases: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,117 @@
+"""What the forms of a report say in the same words."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from ..findings import Divergence, Report, Said
+
+GROUPS = {
+    "says_yes": "says yes",
+    "says_no": "says no",
+    "remembers": "remembers",
+    "finds": "finds",
+    "moves": "moves",
+}
+"""The groups of probes, as columns are headed."""
+MARKS = {"ok": "✓", "diverges": "✗", "unreached": "\N{EN DASH}", "none": ""}
+LEGEND = f"{MARKS['ok']} as the contract says, {MARKS['diverges']} diverges, {MARKS['unreached']} out of reach"
+CLASS_MEANINGS = {
+    "transport": "The target gave no answer that HTTP allows.",
+    "server-error": "The target answered 5xx.",
+    "missing-operation": "The target does not have the operation.",
+    "auth": "The target accepts a credential that the contract refuses, or refuses one that it accepts.",
+    "scope": "The target asks for other scopes than the contract.",
+    "stricter": "The target refuses a request that the contract accepts.",
+    "laxer": "The target accepts a request that the contract refuses.",
+    "not-persisted": "A value that was written is not read again.",
+    "not-deleted": "A record that was deleted is still there.",
+    "filter": "A filter returns other records than it should.",
+    "sort": "A list is in another order than was asked for.",
+    "paging": "The pages of a list are not the whole list, each record once.",
+    "uniqueness": "Two records have a value that only one may have, or a free value is refused.",
+    "idempotency": "A repeated Idempotency-Key has another effect than the contract says.",
+    "lifecycle": "The target allows a move that the contract forbids, or forbids one that it allows.",
+    "reference": "A reference to a record that does not exist is accepted, or one that exists is refused.",
+    "figures": "A total or count does not follow from the records.",
+    "value": "A value in an answer is not the one that follows from the requests.",
+    "wrong-status": "The target answers with another documented status.",
+    "undocumented-status": "The target answers with a status that the operation does not document.",
+    "error-code": "A refusal has another code.",
+    "schema": "A body does not match its schema.",
+    "undocumented-field": "A body has a member that its schema does not name.",
+    "missing-header": "A documented header is missing.",
+}
+"""What each of `CLASSES` means."""
+_EXITS = {
+    0: "The target conforms",
+    1: "The target diverges",
+    2: "The run could not be made",
+    3: "The run reached less than was asked for",
+}
+_DEFECTS = frozenset(("transport", "server-error"))
+_MOST_NAMES = 5
+
+
+def advice(divergence: Divergence) -> str:
+    """What to do about a divergence."""
+    report = "Report it to the owners of the target"
+    if divergence.kind in _DEFECTS:
+        return f"{report}: no contract allows this."
+    if divergence.basis == "documented":
+        more = (
+            ""
+            if divergence.overlay is None
+            else ". With --write-overlay, a comment has the correction that follows the target"
+        )
+        return f"{report}: the source document shows the contract's side{more}."
+    if divergence.overlay is not None:
+        return "Correct the sandbox: --write-overlay FILE writes an overlay for this."
+    return "The contract assumes this, and no overlay can change it: have your code expect what the target does."
+
+
+def operations_of(divergence: Divergence) -> str:
+    """The operations of a divergence and how often it was found, such as `createOrder, getOrder; 4 probes`."""
+    return f"{_listed(divergence.operations) or 'no operation'}; {_counted(divergence.count, 'probe')}"
+
+
+def request_of(divergence: Divergence) -> str:
+    """The request as a command, of several lines where its body has them. One that no shell takes has none."""
+    request = divergence.request
+    return request.curl or f"{request.method} {request.path}"
+
+
+def said(answer: Said) -> str:
+    """An answer in one line."""
+    return " ".join(f"{answer.status or 'no answer'} {answer.excerpt}".split())
+
+
+def summary(report: Report) -> str:
+    """What came of a run, in a sentence or two."""
+    hidden = f", and {report.hidden} that the baseline knows" if report.hidden else ""
+    return (
+        f"{_EXITS[report.exit]}: {_counted(len(report.divergences), 'divergence')}{hidden}. "
+        f"{_counted(report.requests, 'request')} in {report.seconds:.1f} s reached {report.coverage:.1f} % "
+        f"of what the mode {report.mode!r} can reach (seed {report.seed})."
+    )
+
+
+def unreached(report: Report) -> dict[str, str]:
+    """What was not reached, such as `createOrder 201 409, getOrder 200`: by reason."""
+    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for each in report.unreached:
+        found[each.reason][each.operation].append(str(each.status))
+    return {
+        reason: ", ".join(" ".join((operation, *statuses)) for operation, statuses in operations.items())
+        for reason, operations in found.items()
+    }
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _counted(number: int, name: str) -> str:
+    return f"{number} {name}{'s'[: number != 1]}"

@@ -1,0 +1,63 @@
+"""Findings and a report made by hand, over the real contract."""
+
+from dataclasses import replace
+
+from stub_server.verify.findings import CLASSES, GROUPS, Finding, Report, Row, Said, Shown, Unreached
+from stub_server.verify.merging import merged
+from stub_server.verify.where import Where
+
+from ..support.contract import OPENAPI, document
+
+HOSTILE = (
+    "\x1b[2J\x00\u202e<script>alert(1)</script> ]]> &amp; {0} [link](https://evil.example) \ud800\ufffe\n2. forged"
+)
+"""What a target may answer to be more than text."""
+OVERLAY = {"target": "$.components.schemas.CustomerCreate", "update": {"properties": {"name": {"maxLength": 60}}}}
+NAME = "#/components/schemas/CustomerCreate/properties/name/maxLength"
+
+
+def finding(kind: str = "stricter", operation: str = "createCustomer", pointer: str = NAME, **other: object) -> Finding:
+    """A finding that is plain but for what is given."""
+    plain = Finding(
+        kind=kind,
+        operation=operation,
+        group="says_yes",
+        pointer=pointer,
+        cause="name: longest text",
+        title="a name of 120 characters is refused",
+        request=Shown("POST", "/v2/customers", "curl -X POST https://api.example.com/v2/customers --data-raw '{}'"),
+        target=Said(422, '{"error":true}'),
+        expected=Said(201, '{"error":false}'),
+    )
+    return replace(plain, **other)  # type: ignore[arg-type]
+
+
+def report(*findings: Finding) -> Report:
+    """The report of a run that found these, in two operations."""
+    rows = [Row(name, dict.fromkeys(GROUPS, "ok")) for name in ("createCustomer", "listOrders")]
+    rows[0].groups |= {"says_yes": "diverges", "remembers": "diverges", "moves": "none"}
+    rows[1].groups |= {"finds": "unreached"}
+    return Report(
+        target="https://api.example.com",
+        contract="2.0.0 (1f2e3d4c)",
+        mode="write",
+        seed=7,
+        seconds=12.25,
+        requests=321,
+        exit=1,
+        coverage=96.5,
+        rows=rows,
+        unreached=[Unreached("createOrder", 201, "needs --charges"), Unreached("createOrder", 409, "needs --charges")],
+        divergences=merged(findings, document(), [row.operation for row in rows]),
+        left_behind=["/v2/projects/7d2f0c1e"],
+    )
+
+
+def of_every_class() -> list[Finding]:
+    """One finding of each class."""
+    return [finding(kind, title=f"a {kind} divergence") for kind in CLASSES]
+
+
+def where() -> Where:
+    """The lines of the real contract."""
+    return Where(OPENAPI, document())

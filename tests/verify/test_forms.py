@@ -1,0 +1,259 @@
+"""The forms of a report: each says all that was found, and what a target said is text in all of them."""
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from stub_server.commands.options import Unusable
+from stub_server.verify.baseline import hide, known
+from stub_server.verify.findings import CLASSES, GROUPS, Finding, Said, Shown
+from stub_server.verify.forms import FORMS, render
+
+from ..support.contract import OPENAPI
+from .reports import HOSTILE, NAME, OVERLAY, finding, of_every_class, report, where
+
+HOSTILE_FINDING = finding(
+    title=HOSTILE,
+    cause=HOSTILE,
+    request=Shown("POST", HOSTILE, f"curl '{HOSTILE}'"),
+    target=Said(500, HOSTILE),
+    expected=Said(0, HOSTILE),
+    overlay={"target": "$", "update": {HOSTILE: HOSTILE}},
+)
+
+
+def rendered(form: str, *findings: Finding) -> str:
+    return render(form, report(*findings), where())
+
+
+def as_json(*findings: Finding) -> Any:
+    return json.loads(rendered("json", *findings))
+
+
+def as_sarif(*findings: Finding) -> Any:
+    return json.loads(rendered("sarif", *findings))["runs"][0]
+
+
+def as_junit(*findings: Finding) -> ElementTree.Element:
+    return ElementTree.fromstring(rendered("junit", *findings).encode())
+
+
+class Page(HTMLParser):
+    """The elements and the text of a page. Every element that is opened is closed."""
+
+    VOID = ("meta",)
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text = ""
+        self.links: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert [] == self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [str(value) for name, value in attrs if name in ("href", "src", "action") or name[:2] == "on"]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert tag == self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_form_shows_each_divergence_whole(form: str) -> None:
+    text = rendered(form, *of_every_class(), finding("laxer", "listOrders", ""))
+    for fact in ("https://api.example.com", "2.0.0 (1f2e3d4c)", "curl -X POST https://api.example.com/v2/customers"):
+        assert fact in text or fact.replace("'", "&#39;") in text
+    for kind in CLASSES:
+        assert f"a {kind} divergence" in text
+    if form != "json":
+        assert "openapi/components/schemas/CustomerCreate.yaml" in text
+        assert "openapi/paths/orders.yaml" in text
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_form_of_a_run_without_divergences(form: str) -> None:
+    assert "listOrders" in rendered(form) or form == "sarif"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_target_says_is_text(form: str) -> None:
+    text = rendered(form, HOSTILE_FINDING)
+    assert [] == [sign for sign in text if not sign.isprintable() and sign != "\n"]
+    assert "forged" in text
+    text.encode()
+
+
+def test_text_shows_the_matrix_first_and_five_lines_of_each() -> None:
+    text = rendered("text", finding(overlay=OVERLAY), finding("laxer", "listOrders", "", target=Said(0, "")))
+    head, first, second, reach, left, last = text.split("\n\n")[1:]
+    assert ["says", "yes", "says", "no", "remembers", "finds", "moves"] == head.splitlines()[0].split()
+    assert ["createCustomer", "✗", "✓", "✗", "✓"] == head.splitlines()[1].split()
+    assert ["listOrders", "✓", "✓", "✓", "\N{EN DASH}", "✓"] == head.splitlines()[2].split()
+    assert 5 == len(first.splitlines()) == len(second.splitlines())
+    for line, fact in zip(
+        first.splitlines(), ("createCustomer", "curl", "422", "CustomerCreate.yaml:", "--write-overlay"), strict=True
+    ):
+        assert fact in line
+    assert "documented" in first.splitlines()[3]
+    assert "no answer" in second
+    assert "createOrder 201 409" in reach
+    assert "/v2/projects/7d2f0c1e" in left
+    assert "2 divergences" in last
+
+
+def test_a_hostile_line_stays_one_line() -> None:
+    hostile = finding(title=HOSTILE, target=Said(200, HOSTILE))
+    assert 5 == len(rendered("text", hostile).split("\n\n")[2].splitlines())
+    [suite] = as_junit(hostile)
+    assert 6 == len(str(suite.findtext("testcase/failure")).splitlines())
+
+
+def test_json_has_its_shape() -> None:
+    found = as_json(finding(overlay=OVERLAY))
+    assert {
+        "target": "https://api.example.com",
+        "contract": "2.0.0 (1f2e3d4c)",
+        "mode": "write",
+        "seed": 7,
+        "seconds": 12.25,
+        "requests": 321,
+        "exit": 1,
+        "coverage": 96.5,
+        "operations": [
+            {
+                "operationId": "createCustomer",
+                "says_yes": "diverges",
+                "says_no": "ok",
+                "remembers": "diverges",
+                "finds": "ok",
+                "moves": "none",
+            },
+            {
+                "operationId": "listOrders",
+                "says_yes": "ok",
+                "says_no": "ok",
+                "remembers": "ok",
+                "finds": "unreached",
+                "moves": "ok",
+            },
+        ],
+        "unreached": [
+            {"operationId": "createOrder", "status": 201, "reason": "needs --charges"},
+            {"operationId": "createOrder", "status": 409, "reason": "needs --charges"},
+        ],
+        "divergences": [
+            {
+                "fingerprint": found["divergences"][0]["fingerprint"],
+                "class": "stricter",
+                "operationId": "createCustomer",
+                "operations": ["createCustomer"],
+                "title": "a name of 120 characters is refused",
+                "basis": "documented",
+                "pointer": NAME,
+                "count": 1,
+                "request": {
+                    "method": "POST",
+                    "path": "/v2/customers",
+                    "curl": "curl -X POST https://api.example.com/v2/customers --data-raw '{}'",
+                },
+                "target": {"status": 422, "excerpt": '{"error":true}'},
+                "expected": {"status": 201, "excerpt": '{"error":false}'},
+                "overlay": OVERLAY,
+            }
+        ],
+        "left_behind": ["/v2/projects/7d2f0c1e"],
+    } == found
+    assert HOSTILE == as_json(HOSTILE_FINDING)["divergences"][0]["title"]
+
+
+def test_html_is_one_page_without_script_and_without_other_files() -> None:
+    text = rendered("html", HOSTILE_FINDING, *of_every_class())
+    page = Page(text)
+    assert not {"script", "link", "img", "iframe"} & set(page.tags)
+    assert [] == page.links
+    assert "url(" not in text
+    assert "<script>alert(1)</script> ]]> &amp; {0}" in page.text  # once escaped, so the parser gives it back as it was
+    assert "prefers-color-scheme: dark" in text
+
+
+def test_junit_has_a_case_for_each_operation_and_group() -> None:
+    found = [finding(), finding("schema", "listOrders", group="moves"), finding("transport", "", "")]
+    [suite] = as_junit(*found)
+    cases = {(case.get("classname"), case.get("name")): case for case in suite.iter("testcase")}
+    assert 2 * len(GROUPS) + 1 == len(cases) == int(suite.get("tests", ""))
+    ends = {place: [each.tag for each in case] for place, case in cases.items()}
+    assert ["failure"] == ends["createCustomer", "says yes"]
+    assert [] == ends["createCustomer", "says no"]
+    assert ["skipped"] == ends["createCustomer", "moves"]
+    assert ["skipped"] == ends["listOrders", "finds"]
+    assert ["failure"] == ends["listOrders", "moves"]
+    assert ["failure"] == ends["the whole target", "says yes"]
+    assert (3, 3) == (int(suite.get("failures", "")), len(suite.findall("testcase/failure")))
+    assert int(suite.get("skipped", "")) == len(suite.findall("testcase/skipped"))
+    failure = cases["createCustomer", "says yes"][0]
+    assert "stricter" == failure.get("type")
+    assert NAME.rpartition("/")[2] in str(failure.text)
+
+
+def test_junit_skips_what_the_baseline_knows() -> None:
+    [suite] = as_junit()
+    case = suite.find("testcase[@classname='createCustomer'][@name='remembers']")
+    assert case is not None
+    assert ["skipped"] == [each.tag for each in case]
+
+
+def test_sarif_points_into_the_contract() -> None:
+    run = as_sarif(finding(), finding("schema", "listOrders", "#/components/schemas/Nobody"), *of_every_class())
+    rules = run["tool"]["driver"]["rules"]
+    assert list(CLASSES) == [rule["id"] for rule in rules]
+    for result in run["results"]:
+        assert result["ruleId"] == rules[result["ruleIndex"]]["id"]
+        [place] = result["locations"]
+        file = OPENAPI.parent / place["physicalLocation"]["artifactLocation"]["uri"]
+        assert 0 < place["physicalLocation"]["region"]["startLine"] <= len(file.read_text().splitlines())
+        assert result["level"] == {"documented": "error", "assumed": "warning"}[result["properties"]["basis"]]
+    assert len(run["results"]) == len({result["partialFingerprints"].popitem() for result in run["results"]})
+
+
+def test_sarif_messages_have_no_links_and_no_placeholders() -> None:
+    text = as_sarif(HOSTILE_FINDING)["results"][0]["message"]["text"]
+    assert "{{0}}" in text
+    assert "](" not in text
+
+
+def test_a_baseline_hides_what_an_earlier_report_has(tmp_path: Path) -> None:
+    file = tmp_path / "before.json"
+    file.write_text(rendered("json", finding()))
+    shown, hidden = hide(report(finding(), finding("laxer")).divergences, known(file))
+    assert (["laxer"], 1) == ([each.kind for each in shown], hidden)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", "null", "{", '{"divergences": 1}', '{"divergences": [1]}', '{"divergences": [{}]}',
+     '{"divergences": [{"fingerprint": []}]}', '{"divergences": [{"fingerprint": 1}]}', "[" * 100_000, "\xff"],
+)  # fmt: skip
+def test_a_baseline_that_is_no_report_is_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "before.json"
+    file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(Unusable) as refused:
+        known(file)
+    assert str(file) in str(refused.value)
+
+
+def test_a_baseline_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "none.json"):
+        with pytest.raises(Unusable):
+            known(path)

@@ -1,0 +1,126 @@
+"""Findings with one cause are one divergence."""
+
+import random
+from itertools import permutations
+
+import pytest
+
+from stub_server.verify.findings import CLASSES, Said
+from stub_server.verify.merging import basis_of, merged
+
+from ..support.contract import document
+from .reports import HOSTILE, NAME, OVERLAY, finding
+
+EVERY = tuple(document().operations)
+
+
+def test_findings_of_a_class_with_one_pointer_are_one() -> None:
+    found = [
+        finding(operation="updateCustomer", cause="another", group="remembers"),
+        finding(operation="createCustomer", target=Said(400, "a")),
+        finding(operation="createCustomer", target=Said(422, "b"), overlay=OVERLAY),
+    ]
+    [one] = merged(found, document(), EVERY)
+    assert ["createCustomer", "updateCustomer"] == one.operations
+    assert ("createCustomer", 3, "a") == (one.operation, one.count, one.target.excerpt)
+    assert OVERLAY == one.overlay
+    assert {("createCustomer", "says_yes"), ("updateCustomer", "remembers")} == set(one.cases)
+
+
+def test_without_a_pointer_the_cause_decides() -> None:
+    found = [finding(pointer="", cause=cause) for cause in ("first", "second", "first")]
+    assert [2, 1] == [each.count for each in merged(found, document(), EVERY)]
+
+
+def test_a_title_is_a_phrase_that_others_continue() -> None:
+    found = [finding("auth", name, f"#/{name}", title="No token is needed.") for name in EVERY]
+    [one] = merged(found, document(), EVERY)
+    assert f"everywhere: No token is needed (and {len(EVERY) - 1} other causes)" == one.title
+    assert "No token is needed" == merged(found[:1], document(), EVERY)[0].title
+
+
+def test_a_cause_may_be_any_text() -> None:
+    assert 1 == len(merged([finding(pointer="", cause=HOSTILE), finding(pointer="", cause=HOSTILE)], document(), EVERY))
+
+
+def test_another_class_or_pointer_is_another_divergence() -> None:
+    found = [finding(), finding("laxer"), finding(pointer=NAME.replace("name", "email"))]
+    assert 3 == len({each.fingerprint for each in merged(found, document(), EVERY)})
+
+
+def test_the_order_is_that_of_the_classes_and_then_of_the_contract() -> None:
+    found = [finding(kind, name, cause=name, pointer="") for kind in CLASSES for name in (EVERY[9], EVERY[2])]
+    random.Random(1).shuffle(found)
+    told = [(each.kind, each.operation) for each in merged(found, document(), EVERY)]
+    assert [(kind, name) for kind in CLASSES for name in (EVERY[2], EVERY[9])] == told
+
+
+def test_what_no_operation_has_comes_last_in_its_class() -> None:
+    told = merged([finding("transport", "", ""), finding("transport"), finding("schema")], document(), EVERY)
+    assert [("transport", ["createCustomer"]), ("transport", []), ("schema", ["createCustomer"])] == [
+        (each.kind, each.operations) for each in told
+    ]
+
+
+@pytest.mark.parametrize(("shown", "is_everywhere"), [(2, False), (3, True), (4, True)])
+def test_a_class_in_more_than_half_of_the_probed_operations_is_one(shown: int, is_everywhere: bool) -> None:
+    probed = EVERY[:5]
+    found = [finding("auth", name, f"#/paths/{number}") for number, name in enumerate(probed[:shown])]
+    told = merged([*found, finding("schema", EVERY[7])], document(), probed)
+    assert is_everywhere is (len(told) == 2)
+    assert is_everywhere is told[0].title.startswith("everywhere: ")
+    assert not told[-1].title.startswith("everywhere")
+    if is_everywhere:
+        assert (list(probed[:shown]), shown) == (told[0].operations, told[0].count)
+
+
+def test_a_run_of_two_operations_has_no_everywhere() -> None:
+    """The fingerprint is the one that a run of all operations gives."""
+    [alone] = merged([finding()], document(), ["createCustomer"])
+    [among] = merged([finding()], document(), EVERY)
+    assert among.fingerprint == alone.fingerprint
+
+
+def test_everywhere_shows_the_cause_that_most_operations_have() -> None:
+    found = [finding("auth", name, "", cause="wrong", title="a wrong one") for name in EVERY[:3]]
+    found += [finding("auth", name, "", cause="none", title="none at all") for name in EVERY[:40]]
+    [one] = merged(found, document(), EVERY)
+    assert "everywhere: none at all (and 1 other cause)" == one.title
+    [fewer] = merged(found[3:], document(), EVERY)
+    assert one.fingerprint == fewer.fingerprint
+
+
+def test_fingerprints_are_of_no_value_and_no_order() -> None:
+    found = [finding(), finding("laxer", pointer="", target=Said(1, "x")), finding("schema", "listOrders")]
+    others = [finding(target=Said(400, "y")), finding("laxer", pointer="", title="z"), finding("schema", "listOrders")]
+    first = [each.fingerprint for each in merged(found, document(), EVERY)]
+    assert all(len(fingerprint) == 32 for fingerprint in first)
+    for order in permutations(others):
+        assert first == [each.fingerprint for each in merged(order, document(), EVERY)]
+
+
+@pytest.mark.parametrize(
+    ("pointer", "basis"),
+    [
+        ("", "assumed"),
+        ("#/paths/~1v2~1customers~1{customerId}/put", "documented"),
+        ("#/paths/~1v2~1customers~1{customerId}/put/responses/200", "documented"),
+        ("#/paths/~1v2~1customers~1{customerId}/get", "assumed"),
+        ("#/paths/~1v2~1customers~1{customerId}/get/responses/404", "assumed"),
+        ("#/paths/~1v2~1customers/post/x-scopes", "assumed"),
+        ("#/components/schemas/Order/properties/status", "documented"),
+        ("#/components/schemas/Order/properties/status/enum/0", "documented"),
+        ("#/components/schemas/Order/properties/last_transaction", "documented"),
+        ("#/components/schemas/Order/properties/last_transaction/properties/txid/type", "assumed"),
+        ("#/components/schemas/CustomerCreate/allOf/0/anyOf/1/properties/document", "assumed"),
+        ("#/components/parameters/Page/schema/minimum", "assumed"),
+        ("#/components/schemas/Nobody/properties/x", "assumed"),
+        # Through a reference, as a walk from the operation gives it.
+        (
+            "#/paths/~1v2~1customers/post/requestBody/content/application~1json/schema/properties/name/maxLength",
+            "documented",
+        ),
+    ],
+)
+def test_the_basis_is_that_of_the_nearest_place(pointer: str, basis: str) -> None:
+    assert basis == basis_of(document(), pointer)

@@ -1,0 +1,82 @@
+"""A pointer into the bundled contract is a line of its files."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stub_server.contract import bundle
+from stub_server.contract.document import Document
+from stub_server.verify.resources import escaped
+from stub_server.verify.where import Where
+
+from ..support.contract import OPENAPI, document
+from .reports import where
+
+GENERATED = {"enum", "x-emitted-by", "parameters"}
+"""What bundling writes, or puts together of two lists."""
+
+
+def places(node: Any, pointer: str, name: str) -> Iterator[tuple[str, str]]:
+    """The pointer and the name of every member below a node, but for those that `x-counts-of` generates."""
+    if isinstance(node, dict):
+        if "x-counts-of" in node:
+            return
+        for key, value in node.items():
+            yield f"{pointer}/{escaped(key)}", key
+            yield from places(value, f"{pointer}/{escaped(key)}", key)
+    elif isinstance(node, list):
+        for number, value in enumerate(node):
+            yield from places(value, f"{pointer}/{number}", name)
+
+
+def test_the_line_of_every_member_has_its_name() -> None:
+    found, raw = where(), document().raw
+    every = [*places(raw["paths"], "#/paths", "paths")]
+    for name, schema in raw["components"]["schemas"].items():
+        if name != "WebhookPayload":  # generated from x-webhooks
+            every += places(schema, f"#/components/schemas/{name}", name)
+    told = {pointer: found.line(pointer) for pointer, _ in every}
+    wrong = [pointer for pointer, name in every if name not in told[pointer].text and name not in GENERATED]
+    assert [] == wrong
+    assert len(every) > 5_000
+
+
+@pytest.mark.parametrize(
+    ("pointer", "file", "text"),
+    [
+        ("#/paths/~1v2~1orders/get", "paths/orders.yaml", "operationId: listOrders"),
+        ("#/paths/~1v2~1orders~1{orderId}/get/parameters/0", "paths/orders.yaml", "OrderId.yaml"),
+        ("#/paths/~1v2~1customers/get/parameters/4/name", "paths/customers.yaml", "name: sort"),
+        ("#/paths/~1v2~1customers/get/parameters/0/schema/minimum", "components/parameters/Page.yaml", "minimum: 1"),
+        ("#/components/schemas/Order", "components/schemas/Order.yaml", "type: object"),
+        ("#/components/schemas/Order/properties/status/enum/3", "components/schemas/Order.yaml", "status:"),
+        ("#/nowhere", "openapi.yaml", "openapi: 3.0.3"),
+    ],
+)
+def test_a_pointer_leads_to_its_file(pointer: str, file: str, text: str) -> None:
+    line = where().line(pointer)
+    assert f"openapi/{file}" == line.file
+    assert text in line.text
+    assert text.partition(" ")[0] in (OPENAPI.parent / line.file).read_text().splitlines()[line.number - 1] + line.text
+
+
+def test_without_a_pointer_it_is_the_operation() -> None:
+    assert "createOrder" in where().line("", "createOrder").text
+    assert "openapi/openapi.yaml" == where().line("").file
+
+
+def test_what_an_overlay_changed_is_a_line_of_the_overlay(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "overlay: 1.0.0\ninfo: { title: t, version: '1' }\nactions:\n"
+        "  - target: $.components.schemas.CustomerCreate.properties.name\n    update: { maxLength: 60 }\n"
+    )
+    overlaid = Where(OPENAPI, Document(bundle.load(OPENAPI / "openapi.yaml", [file])), [file])
+    line = overlaid.line("#/components/schemas/CustomerCreate/properties/name/maxLength")
+    assert (str(file), 4) == (line.file, line.number)
+    assert (
+        "openapi/components/schemas/CustomerCreate.yaml"
+        == overlaid.line("#/components/schemas/CustomerCreate/properties/email").file
+    )
