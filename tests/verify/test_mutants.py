@@ -259,14 +259,20 @@ def test_a_slow_server_with_shuffled_headers_says_the_same(plain: httpx2.Client)
             api.head("/v2/customers"),
             api.delete("/v2/customers"),
             api.get("/v2/nowhere"),
+            api.options("/v2/customers"),
+            api.request("BREW", "/v2/customers"),
+            api.post("/v2/customers", content=b" " * 2_000_000, headers={"Content-Type": "application/json"}),
         ]
-        return [(answer.status_code, answer.content, sorted(answer.headers)) for answer in answers]
+        return [
+            (answer.status_code, answer.text.replace(answer.headers["x-request-id"], ""), sorted(answer.headers))
+            for answer in answers
+        ]
 
     plain.post("/_sandbox/reset").raise_for_status()
     with serve(delay=0.05, shuffle=True) as api:
         api.post("/_sandbox/reset").raise_for_status()
         started = time.monotonic()
         assert told(api) == told(plain)
-        assert time.monotonic() - started >= 7 * 0.05
+        assert time.monotonic() - started >= 10 * 0.04  # timers of an event loop may ring early
         orders = {tuple(api.get("/v2/customers").headers) for _ in range(5)}
         assert len(orders) > 1
