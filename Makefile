@@ -16,10 +16,10 @@ STAMP := $(VENV)/.installed
 export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint bench contract crash explain judges pictures soak mutants model
+.PHONY: help setup run test check lint bench contract crash explain judges pictures soak mutants model verify-mutants
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  PORT=4700 chooses the port of run; STORE=postgresql the store of the journeys of check; ARGS='…' passes arguments through; PYTHON=python3.12 the interpreter."
 
@@ -83,3 +83,6 @@ model: $(STAMP) ## play three hundred random lives against the model, and plant 
 
 mutants: $(STAMP) ## plant two hundred defects, one at a time, and see whether a test notices (ARGS=--short)
 	@$(BIN)/python -m tests.mutants $(ARGS)
+
+verify-mutants: $(STAMP) ## let verify judge our own server and find twenty mutants of it: forty minutes (ARGS=filter-ignored)
+	@$(BIN)/python -m tests.verify $(ARGS)

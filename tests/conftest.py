@@ -30,6 +30,7 @@ from .support.watched import Watched, watching
 
 # Files that take longest, longest first: a core that began one of them last would be alone with it at the end.
 LONG = (
+    "verify/test_verify.py",
     "surfaces/test_docs_schemathesis.py",
     "properties/test_model.py",
     "surfaces/test_store.py",
@@ -56,6 +57,7 @@ LONG = (
     "engine/test_faults.py",
     "surfaces/test_user_files.py",
     "contract/test_planted.py",
+    "verify/test_mutants.py",
 )
 TESTS = Path(__file__).parent
 Serve = Callable[..., Live]

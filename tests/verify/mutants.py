@@ -1,0 +1,283 @@
+"""Twenty mutants of the sandbox, each of which departs in one way, as a foreign backend would."""
+
+import re
+from collections.abc import Callable
+from itertools import count
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlencode
+from uuid import uuid4
+
+from orjson import dumps
+
+from stub_server.verify.exchange import Answer, Request
+
+from .backend import (
+    Act,
+    Ask,
+    as_owner,
+    is_for,
+    json_of,
+    own,
+    rewritten,
+    with_body,
+    with_header,
+    with_json,
+    without_effect,
+)
+
+_UNKNOWN = "ffffffff-ffff-4fff-8fff-ffffffffffff"
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+_MARK = "\N{INVISIBLE SEPARATOR}"
+_serial = count(1)
+_dangling: dict[str, list[str]] = {}  # the planIds that were sent, of products whose plans do not exist
+
+
+class Mutant(NamedTuple):
+    """A way to depart. It must be found as one of `kinds`, for some of `operations` and no other.
+
+    Without operations it is everywhere.
+    """
+
+    name: str
+    kinds: frozenset[str]
+    operations: frozenset[str]
+    act: Act
+
+
+MUTANTS: dict[str, Mutant] = {}
+
+
+def mutant(kinds: str, *operations: str) -> Callable[[Act], Act]:
+    """Adds a mutant that is called as its function is."""
+
+    def add(act: Act) -> Act:
+        name = act.__name__.replace("_", "-")
+        MUTANTS[name] = Mutant(name, frozenset(kinds.split()), frozenset(operations), act)
+        return act
+
+    return add
+
+
+def pairs() -> list[tuple[str, str]]:
+    """Ten pairs, in which each mutant is once."""
+    names = [*MUTANTS]
+    return [*zip(names[:10], names[10:], strict=True)]
+
+
+def _code(answer: Answer) -> str:
+    return str(json_of(answer).get("code", ""))
+
+
+def _without(request: Request, name: str, *more: tuple[str, str]) -> Request:
+    """A request without a query parameter, and with others."""
+    kept = [pair for pair in parse_qsl(request.query, keep_blank_values=True) if pair[0] != name]
+    return request._replace(query=urlencode([*kept, *more]))
+
+
+@mutant("auth")
+async def auth_ignored(request: Request, ask: Ask) -> Answer:
+    """Whoever has no valid credential is the merchant."""
+    answer = await ask(request)
+    return await ask(await as_owner(request, ask)) if answer.status == 401 else answer
+
+
+@mutant("scope", "listOrders")
+async def scope_not_needed(request: Request, ask: Ask) -> Answer:
+    """Orders are listed without orders:read."""
+    answer = await ask(request)
+    if is_for(request, "GET", "/v2/orders") and _code(answer) == "insufficient_scope":
+        return await ask(await as_owner(request, ask))
+    return answer
+
+
+@mutant("not-persisted", "createProduct")
+async def create_not_kept(request: Request, ask: Ask) -> Answer:
+    """A new product is gone at once."""
+    answer = await ask(request)
+    if is_for(request, "POST", "/v2/products") and answer.status == 201:
+        path = f"/v2/products/{json_of(answer)['product']['id']}"
+        await ask(await as_owner(own("DELETE", path), ask))
+    return answer
+
+
+@mutant("not-persisted", "updateCustomer")
+async def update_not_kept(request: Request, ask: Ask) -> Answer:
+    """The customer is answered as it would be, and stays as it was."""
+    return await _only_said(request, ask, "PUT", "/v2/customers/")
+
+
+@mutant("not-deleted", "deletePlan")
+async def delete_does_nothing(request: Request, ask: Ask) -> Answer:
+    """The plan is said to be deleted, and stays."""
+    return await _only_said(request, ask, "DELETE", "/v2/plans/")
+
+
+async def _only_said(request: Request, ask: Ask, method: str, folder: str) -> Answer:
+    """Refuse as ever; a request that would succeed has no effect."""
+    if not is_for(request, method, f"{folder}{{id}}"):
+        return await ask(request)
+    refused = await ask(request._replace(path=f"{folder}{_UNKNOWN}"))
+    return await without_effect(request, ask) if refused.status == 404 else refused
+
+
+@mutant("reference", "createProduct")
+async def foreign_key_not_enforced(request: Request, ask: Ask) -> Answer:
+    """A new product may be unlocked by plans that do not exist."""
+    answer = await ask(request)
+    if is_for(request, "POST", "/v2/products") and _code(answer) == "reference_not_found":
+        sent = json_of(request)
+        if any(detail["field"].startswith("planIds") for detail in json_of(answer)["details"]):
+            answer = await ask(with_json(request, sent | {"planIds": []}))
+            if answer.status == 201:
+                _dangling[json_of(answer)["product"]["id"]] = sent["planIds"]
+    elif request.method == "PUT" and answer.status == 200 and "planIds" in json_of(request):
+        _dangling.pop(request.path.removeprefix("/v2/products/"), None)
+    if not _dangling or not request.path.startswith("/v2/products"):
+        return answer
+    return rewritten(answer, lambda it: it | {"planIds": _dangling[it["id"]]} if it.get("id") in _dangling else it)
+
+
+@mutant("lifecycle", "suspendProject")
+async def forbidden_move_allowed(request: Request, ask: Ask) -> Answer:
+    """A draft can be suspended."""
+    answer = await ask(request)
+    if is_for(request, "POST", "/v2/projects/{id}/suspend") and _code(answer) == "invalid_state_transition":
+        path = request.path.replace("/suspend", "/activate")
+        await ask(await as_owner(own("POST", path), ask))
+        return await ask(request)
+    return answer
+
+
+@mutant("filter", "listCustomers")
+async def filter_ignored(request: Request, ask: Ask) -> Answer:
+    """`type` finds people and companies alike."""
+    answer = await ask(request)
+    if is_for(request, "GET", "/v2/customers") and answer.status == 200:
+        return await ask(_without(request, "type"))
+    return answer
+
+
+@mutant("sort", "listProjects")
+async def sort_ignored(request: Request, ask: Ask) -> Answer:
+    """The newest project is always first."""
+    answer = await ask(request)
+    if is_for(request, "GET", "/v2/projects") and answer.status == 200:
+        return await ask(_without(request, "sort"))
+    return answer
+
+
+@mutant("paging", "listPlans")
+async def pages_off_by_one(request: Request, ask: Ask) -> Answer:
+    """Every page but the first begins with its second plan."""
+    answer = await ask(request)
+    if not is_for(request, "GET", "/v2/plans") or answer.status != 200:
+        return answer
+    found = json_of(answer)
+    page = found["pagination"]["page"]
+    if page == 1:
+        return answer
+    following = json_of(await ask(_without(request, "page", ("page", str(page + 1)))))
+    plans = [*found["plans"][1:], *following["plans"][:1]]
+    return with_body(answer, dumps(found | {"plans": plans}))
+
+
+@mutant("uniqueness", "createPlan")
+async def uniqueness_dropped(request: Request, ask: Ask) -> Answer:
+    """A new plan may have the name of another: it is stored with a mark that is never shown."""
+    answer = await ask(request)
+    if is_for(request, "POST", "/v2/plans") and _code(answer) == "duplicate_name":
+        sent = json_of(request)
+        name = f"{sent['name'][:110]}{_MARK}{next(_serial)}"
+        answer = await ask(with_json(request, sent | {"name": name}))
+    if _MARK.encode() not in answer.body:
+        return answer
+    return with_body(answer, re.sub(f"{_MARK}[0-9]+".encode(), b"", answer.body))
+
+
+@mutant("idempotency")
+async def idempotency_key_ignored(request: Request, ask: Ask) -> Answer:
+    """Every valid Idempotency-Key is a new one."""
+    key = next((value for name, value in request.headers if name == "idempotency-key"), "")
+    return await ask(with_header(request, "idempotency-key", uuid4().hex) if _KEY.fullmatch(key) else request)
+
+
+@mutant("schema", "createCustomer", "getCustomer", "listCustomers", "updateCustomer")
+async def member_renamed(request: Request, ask: Ask) -> Answer:
+    """A customer has documentType in place of document_type."""
+
+    def change(it: dict[str, Any]) -> dict[str, Any]:
+        return {"documentType" if name == "document_type" else name: value for name, value in it.items()}
+
+    answer = await ask(request)
+    return rewritten(answer, change) if request.path.startswith("/v2/customers") and answer.status < 300 else answer
+
+
+@mutant("schema", "createOrder", "createPixOrder", "getOrder", "listOrders")
+async def member_of_another_type(request: Request, ask: Ask) -> Answer:
+    """The total of an order is text, such as "49.90"."""
+
+    def change(it: dict[str, Any]) -> dict[str, Any]:
+        return it | {"totalAmount": f"{it['totalAmount']:.2f}"} if "totalAmount" in it else it
+
+    answer = await ask(request)
+    return rewritten(answer, change) if request.path.startswith("/v2/orders") and answer.status < 300 else answer
+
+
+@mutant("wrong-status undocumented-status", "createWebhook")
+async def other_success_status(request: Request, ask: Ask) -> Answer:
+    """A new webhook is answered with 200."""
+    answer = await ask(request)
+    if is_for(request, "POST", "/v2/webhooks") and answer.status == 201:
+        return answer._replace(status=200)
+    return answer
+
+
+@mutant("missing-header", "createCustomer")
+async def header_missing(request: Request, ask: Ask) -> Answer:
+    """A new customer has no Location."""
+    answer = await ask(request)
+    if is_for(request, "POST", "/v2/customers"):
+        return answer._replace(headers=tuple(pair for pair in answer.headers if pair[0] != "location"))
+    return answer
+
+
+@mutant("stricter", "createApiKey")
+async def bound_stricter(request: Request, ask: Ask) -> Answer:
+    """The name of a new API key has at most 50 characters in place of 100."""
+    name = _sent(request, "/api-keys", "name")
+    if len(name) > 50:
+        return await ask(with_json(request, json_of(request) | {"name": name.ljust(101, "x")}))
+    return await ask(request)
+
+
+@mutant("laxer", "createProject")
+async def bound_laxer(request: Request, ask: Ask) -> Answer:
+    """The long description of a new project, which is never shown, may have any length."""
+    text = _sent(request, "/v2/projects", "long_description")
+    if len(text) > 20_000:
+        return await ask(with_json(request, json_of(request) | {"long_description": text[:20_000]}))
+    return await ask(request)
+
+
+def _sent(request: Request, path: str, member: str) -> str:
+    """A text in the body of a creation; empty where there is none."""
+    body = json_of(request) if is_for(request, "POST", path) else {}
+    text = body.get(member) if isinstance(body, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+@mutant("error-code", "getWebhook")
+async def other_error_code(request: Request, ask: Ask) -> Answer:
+    """An unknown webhook is webhook_not_found."""
+    answer = await ask(request)
+    if is_for(request, "GET", "/v2/webhooks/{id}") and answer.status == 404:
+        return with_body(answer, dumps(json_of(answer) | {"code": "webhook_not_found"}))
+    return answer
+
+
+@mutant("missing-operation", "getProjectStats")
+async def operation_missing(request: Request, ask: Ask) -> Answer:
+    """Projects have no statistics."""
+    if is_for(request, "GET", "/v2/projects/{id}/stats"):
+        return await ask(request._replace(path="/v2/nowhere"))
+    return await ask(request)

@@ -1,0 +1,119 @@
+"""Runs of `stub-server verify` against a mutated sandbox, each in processes of its own, and what they must find."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx2
+
+from ..support.live import NO_TLS
+from ..support.make import Json
+from .mutants import Mutant
+
+ROOT = Path(__file__).parents[2]
+LONGEST = 120.0  # seconds that a run may take
+COVERAGE = 95.0  # per cent of what can be reached that a run against our own server must reach
+LIKE_A_PROXY = ("--delay", "0.05", "--shuffle")
+"""Flags of a server that is slow and puts headers into another order."""
+_PATIENCE = 60.0
+
+
+class Outcome(NamedTuple):
+    """How a run ended. `report` is the JSON report, empty where none was written; `output` is what was printed."""
+
+    exit: int
+    seconds: float
+    report: Json
+    output: str
+
+    @property
+    def divergences(self) -> list[Json]:
+        """Those of the report."""
+        found: list[Json] = self.report.get("divergences", [])
+        return found
+
+
+@contextmanager
+def backend(*flags: str, mutants: Collection[str] = ()) -> Iterator[str]:
+    """A mutated sandbox until the block ends; answers its address."""
+    chosen = [part for name in mutants for part in ("--mutant", name)]
+    command = [sys.executable, "-m", "tests.verify.server", *chosen, *flags]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            first = process.stdout.readline()
+            assert first.startswith("ready "), f"The server did not start: {' '.join(command)}"
+            yield first.split()[1]
+        finally:
+            process.terminate()
+            process.communicate(timeout=_PATIENCE)
+
+
+def verify(url: str, *flags: str) -> Outcome:
+    """Judge a server with all that the command may do."""
+    credentials = httpx2.get(f"{url}/_sandbox/credentials", timeout=_PATIENCE, verify=NO_TLS).raise_for_status().json()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "report.json"
+        command = [sys.executable, "-m", "stub_server", "verify", url, "--token", credentials["jwt"], "--write"]
+        command += ["--charges", "--yes", httpx2.URL(url).host, "--report", f"json={file}", *flags]
+        started = time.monotonic()
+        try:
+            ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LONGEST + _PATIENCE)
+        except subprocess.TimeoutExpired:
+            return Outcome(-1, time.monotonic() - started, {}, "It never ended.")
+        seconds = time.monotonic() - started
+        report = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return Outcome(ended.returncode, seconds, report, ended.stdout + ended.stderr)
+
+
+def finds(mutant: Mutant, divergence: Json) -> bool:
+    """Whether a divergence names a mutant: its class, and its operations and no other, or everywhere."""
+    if divergence["class"] not in mutant.kinds:
+        return False
+    if mutant.operations:
+        return {*divergence["operations"]} <= mutant.operations and bool(divergence["operations"])
+    return "everywhere" in divergence["title"].lower()
+
+
+def missed(outcome: Outcome, mutants: Collection[Mutant], beside: int | None) -> list[str]:
+    """What a run against these mutants should have done otherwise. At most `beside` more divergences are allowed."""
+    wrong = [] if outcome.exit == 1 else [f"exit {outcome.exit} in place of 1: {_last(outcome.output)}"]
+    named = [found for found in outcome.divergences if any(finds(mutant, found) for mutant in mutants)]
+    for mutant in mutants:
+        if not any(finds(mutant, found) for found in named):
+            wrong.append(f"{mutant.name} is not named")
+    others = [shown(found) for found in outcome.divergences if found not in named]
+    if beside is not None and len(outcome.divergences) > len(mutants) + beside:
+        wrong.append(f"too many beside: {'; '.join(others) or 'the same again'}")
+    return [*wrong, *_slow(outcome)]
+
+
+def departed(outcome: Outcome) -> list[str]:
+    """What a run against a sandbox without mutants should have done otherwise."""
+    wrong = [] if outcome.exit == 0 else [f"exit {outcome.exit} in place of 0: {_last(outcome.output)}"]
+    wrong += [shown(found) for found in outcome.divergences]
+    coverage = outcome.report.get("coverage", 0.0)
+    if coverage < COVERAGE:
+        wrong.append(f"reached {coverage:.1f} % of {COVERAGE:.0f} %")
+    return [*wrong, *_slow(outcome)]
+
+
+def shown(divergence: Json) -> str:
+    """Class and operations of a divergence."""
+    operations = divergence["operations"]
+    named = ", ".join(operations[:3]) + (f" and {len(operations) - 3} more" if len(operations) > 3 else "")
+    return f"{divergence['class']} {'everywhere' if 'everywhere' in divergence['title'].lower() else named}"
+
+
+def _slow(outcome: Outcome) -> list[str]:
+    return [f"took {outcome.seconds:.0f} s of {LONGEST:.0f} s"] if outcome.seconds > LONGEST else []
+
+
+def _last(output: str) -> str:
+    return next((line for line in reversed(output.splitlines()) if line.strip()), "nothing was printed")

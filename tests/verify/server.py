@@ -1,0 +1,34 @@
+"""`python -m tests.verify.server --mutant NAME`: a mutated sandbox, served as `stub-server serve` serves its own."""
+
+from functools import partial
+
+import click
+
+from stub_server import serving
+from stub_server.settings import Settings
+
+from .backend import Backend
+from .mutants import MUTANTS
+
+
+@click.command(context_settings={"show_default": True})
+@click.option("--port", type=int, default=0, help="Port to listen on; 0 picks a free one.")
+@click.option("--mutant", "mutants", type=click.Choice([*MUTANTS]), multiple=True, help="How it departs; repeatable.")
+@click.option("--scenario", default="default", help="The data to begin with, by name or file.")
+@click.option("--seed", type=int, default=42, help="The same seed gives the same data.")
+@click.option("--delay", type=float, default=0.0, help="Seconds that each answer takes more.")
+@click.option("--shuffle", is_flag=True, help="Put the headers of answers into another order.")
+def main(port: int, mutants: tuple[str, ...], scenario: str, seed: int, delay: float, shuffle: bool) -> None:
+    """Serve until interrupted. The line `ready URL` says that requests are answered."""
+    settings = Settings(port=port, scenario=scenario, seed=seed, log="quiet")
+    with serving.listen(settings) as listener:
+        settings = serving.with_port(settings, listener)
+        app = serving.build(settings)
+        acts = [MUTANTS[name].act for name in mutants]
+        app.middlewares.insert(0, partial(Backend, acts=acts, delay=delay, shuffle=shuffle))
+        print(f"ready {settings.url}", flush=True)
+        serving.run(app, settings, listener)
+
+
+if __name__ == "__main__":
+    main()

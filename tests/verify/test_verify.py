@@ -1,0 +1,49 @@
+"""`stub-server verify` over real HTTP: our own server does not depart, and a mutant is found and named."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+import yaml
+
+from ..support.live import NO_TLS
+from .mutants import MUTANTS
+from .runs import LIKE_A_PROXY, ROOT, backend, departed, missed, verify
+
+pytestmark = pytest.mark.check
+WORKFLOW = ROOT / "docs" / "verify-workflow.yml"
+
+
+def test_our_own_server_does_not_depart_even_when_it_is_slow_and_shuffles_headers() -> None:
+    with backend(*LIKE_A_PROXY) as url:
+        outcome = verify(url)
+    assert [] == departed(outcome), outcome.output
+
+
+@pytest.mark.parametrize("name", ["create-not-kept", "filter-ignored", "other-error-code"])
+def test_a_mutant_is_found_and_named(name: str) -> None:
+    mutant = MUTANTS[name]
+    only = [part for operation in sorted(mutant.operations) for part in ("--only", operation)]
+    with backend(mutants=[name]) as url:
+        outcome = verify(url, *only)
+    assert [] == missed(outcome, [mutant], beside=1), outcome.output
+
+
+def test_the_workflow_of_the_docs_leaves_the_files_that_it_uploads(tmp_path: Path) -> None:
+    steps = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"]["verify"]["steps"]
+    installs, verifies = [step["run"] for step in steps if "run" in step]
+    assert installs.startswith("pip install ")
+    with backend() as url:
+        credentials = httpx2.get(f"{url}/_sandbox/credentials", timeout=30, verify=NO_TLS).json()
+        env = os.environ | {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "BACKEND_URL": url,
+            "STUB_VERIFY_TOKEN": credentials["jwt"],
+        }
+        ran = subprocess.run(["bash", "-euc", verifies], cwd=tmp_path, env=env, capture_output=True, timeout=180)
+    assert ran.returncode == 0, ran.stderr
+    uploaded = {step["with"].get("sarif_file", step["with"].get("path")) for step in steps if "if" in step}
+    assert uploaded == {file.name for file in tmp_path.iterdir()} == {"verify.sarif", "verify.html"}
