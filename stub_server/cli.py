@@ -21,6 +21,7 @@ from .commands.request_verbs import requests
 from .commands.token import token
 from .commands.travel_verbs import fork, rewind, snapshot, worlds
 from .commands.verbs import certify, listen
+from .commands.verify import verify
 from .kernel.clock import EARLIEST_START, LATEST_START, parse_iso
 from .settings import Settings
 from .version import __version__
@@ -313,6 +314,7 @@ for verb in (
     import_,
     record,
     replay,
+    verify,
     *VERBS,
 ):
     main.add_command(verb)

@@ -145,7 +145,9 @@ class Builder:
 
 def costs(operation: Operation) -> bool:
     """Whether an operation may cost money or reach somebody: orders, and deliveries that are sent."""
-    return operation.method == "POST" and (operation.tag == "Orders" or bool({"test", "retry"} & set(operation.path.split("/"))))
+    return operation.method == "POST" and (
+        operation.tag == "Orders" or bool({"test", "retry"} & set(operation.path.split("/")))
+    )
 
 
 def _roles(value: Any) -> Iterator[str]:

@@ -158,7 +158,9 @@ class Comparing:
         elif is_id(target) and not self._roles.is_known(first):
             self._roles.pair(target, first, second)
 
-    def _instant(self, place: Steps, target: Any, instants: Collection[float | None], moment: Moment) -> Iterator[Difference]:
+    def _instant(
+        self, place: Steps, target: Any, instants: Collection[float | None], moment: Moment
+    ) -> Iterator[Difference]:
         first, second, theirs = instants
         assert first is not None and second is not None
         away = first - moment.first

@@ -40,12 +40,24 @@ def accepts(builder: Builder, operation: Operation) -> Steps:
         group = _SAYS_YES if variant.is_accepted else _SAYS_NO
         makes = "" if resource is None or changes else f"{resource.role} more"
         seen = yield Probe(
-            operation, operation.method, path, group, variant.tries, variant.pointer, body=value, makes=makes, keeps=False
+            operation,
+            operation.method,
+            path,
+            group,
+            variant.tries,
+            variant.pointer,
+            body=value,
+            makes=makes,
+            keeps=False,
         )
         if changes and not seen.is_alike:
             yield from _ready(builder, operation)
         elif resource is not None and makes and resource.delete is not None and 200 <= seen.twin.status < 300:
             yield _away(builder, resource, makes)
+    for role in sorted(set(_named(body))):
+        learns = f"{role[1:-1]} that is nowhere"
+        other = _replaced(body, role, NOWHERE_ID)
+        yield Probe(operation, operation.method, path, _SAYS_NO, learns, pointer, body=other, keeps=False)
     for media, sent, tries in (
         ("text/plain", b"verify", "a body that is no JSON"),
         ("application/json", b'{"name": ', "JSON that breaks off"),
@@ -137,6 +149,79 @@ def strangers(builder: Builder) -> Steps:
             yield Probe(None, free[0], path, _SAYS_NO, "a method that is unknown", pointer_of(operation))
 
 
+def repeats(builder: Builder, operation: Operation) -> Steps:
+    """An operation with a key for idempotency, sent again alike and with another body."""
+    if not operation.takes_key or not builder.may(operation):
+        return
+    yield from _ready(builder, operation)
+    body, key = builder.body(operation), {"Idempotency-Key": builder.fresh.tag}
+    pointer = _parameter_at(operation, "idempotency-key")
+
+    def probe(learns: str, sent: Any) -> Probe:
+        path = builder.path(operation)
+        return Probe(
+            operation, operation.method, path, "remembers", learns, pointer, body=sent, headers=key,
+            suspect="idempotency", keeps=False,
+        )  # fmt: skip
+
+    yield probe("with a key", body)
+    yield probe("the same again", body)
+    other = builder.fresh.renewed({**(body or {}), **_another(builder, operation)})
+    yield probe("another body with the same key", other)
+
+
+def _another(builder: Builder, operation: Operation) -> dict[str, Any]:
+    """A member that makes a body another one."""
+    properties = (builder.catalogue.body(operation) or {}).get("properties", {})
+    for name, node in properties.items():
+        schema = builder.catalogue.document.resolve(node)
+        if schema.get("type") == "string" and "enum" not in schema and "format" not in schema:
+            return {name: "verify otherwise"}
+    return {name: builder.variants.sample(builder.catalogue.document.resolve(n)) for name, n in properties.items()}
+
+
+def depends(builder: Builder, resource: Resource) -> Steps:
+    """What may be done to a record with others below it, and to those in each of its states."""
+    below = [
+        child
+        for child in builder.catalogue.resources.values()
+        if child is not resource and resource in builder.needs(child.creates[0], builder.body(child.creates[0]))
+    ]
+    for child in below:
+        create = child.creates[0]
+        if not builder.may(create):
+            continue
+        yield from builder.setup(builder.needs(create, builder.body(create)))
+        yield builder.make(child)
+        if resource.update is not None:
+            body = {**builder.body(resource.update)}
+            yield _about(builder, resource.update, f"change {resource.role} with {child.role}", body)
+        if resource.delete is not None:
+            yield _about(builder, resource.delete, f"delete {resource.role} with {child.role}", None)
+    if resource.lifecycle is None:
+        return
+    roads = _roads(resource, list(_ways(builder, resource)))
+    for state, (_, steps) in roads.items():
+        for child in below:
+            create = child.creates[0]
+            if not builder.may(create) or not steps:
+                continue
+            needed = builder.needs(create, builder.body(create))
+            yield from builder.setup(needed)
+            yield builder.make(child)
+            for by, sent in steps:
+                yield _move(builder, by, sent, f"to {state}")
+            for operation in (create, child.update, child.delete):
+                if operation is not None:
+                    learns = f"{operation.id} below {resource.role} that is {state}"
+                    yield _about(builder, operation, learns, builder.body(operation))
+
+
+def _about(builder: Builder, operation: Operation, learns: str, body: Any) -> Probe:
+    path, where = builder.path(operation), pointer_of(operation)
+    return Probe(operation, operation.method, path, "moves", learns, where, body=body, suspect="lifecycle", keeps=False)
+
+
 def remembers(builder: Builder, resource: Resource) -> Steps:
     """What is created, changed and deleted is so when it is read again."""
     create = resource.creates[0]
@@ -158,7 +243,14 @@ def remembers(builder: Builder, resource: Resource) -> Steps:
         if resource.list is not None:
             narrowed = narrowing(builder, resource, resource.list)
             if narrowed:
-                yield probe(resource.list, f"{learns}, in the list", suspect=suspect, query=narrowed, pointer=pointer, narrowed=True)
+                yield probe(
+                    resource.list,
+                    f"{learns}, in the list",
+                    suspect=suspect,
+                    query=narrowed,
+                    pointer=pointer,
+                    narrowed=True,
+                )
 
     yield probe(create, "create", body=body, makes=role, headers=key)
     yield from read("what was created", "not-persisted", where)
@@ -167,7 +259,12 @@ def remembers(builder: Builder, resource: Resource) -> Steps:
         yield probe(create, "the same again", body=body, headers=key, suspect="idempotency", pointer=idempotency)
         other = builder.body(create)
         yield probe(
-            create, "another body with the same key", body=other, headers=key, suspect="idempotency", pointer=idempotency
+            create,
+            "another body with the same key",
+            body=other,
+            headers=key,
+            suspect="idempotency",
+            pointer=idempotency,
         )
     for member, again in again_taken(body):
         pointer = f"{schema}/properties/{member}"
@@ -189,7 +286,9 @@ def remembers(builder: Builder, resource: Resource) -> Steps:
             yield probe(resource.read, "what was deleted", suspect="not-deleted", pointer=gone)
         yield probe(delete, "delete again", suspect="not-deleted", pointer=gone)
         if resource.list is not None and (narrowed := narrowing(builder, resource, resource.list)):
-            yield probe(resource.list, "the list without it", suspect="not-deleted", query=narrowed, pointer=gone, narrowed=True)
+            yield probe(
+                resource.list, "the list without it", suspect="not-deleted", query=narrowed, pointer=gone, narrowed=True
+            )
 
 
 def _updates(builder: Builder, resource: Resource, probe: Any, read: Any) -> Steps:
@@ -276,9 +375,7 @@ def finds(builder: Builder, resource: Resource) -> Steps:
     yield asked("a page past the end", "paging", page="1000")
 
 
-def _filters(
-    builder: Builder, name: str, schema: Any, seen: Seen, body: Any, resource: Resource
-) -> Iterator[str]:
+def _filters(builder: Builder, name: str, schema: Any, seen: Seen, body: Any, resource: Resource) -> Iterator[str]:
     """Values of a filter: those that match and one that does not, as far as the schema tells."""
     schema = builder.catalogue.document.resolve(schema)
     if "enum" in schema:
@@ -286,7 +383,11 @@ def _filters(
     elif schema.get("type") == "boolean":
         yield from ("true", "false")
     elif schema.get("format") == "uuid":
-        yield "{" + role_of(name) + "}" if name in builder.catalogue.resources and name != "subscriptionId" else NOWHERE_ID
+        yield (
+            "{" + role_of(name) + "}"
+            if name in builder.catalogue.resources and name != "subscriptionId"
+            else NOWHERE_ID
+        )
         yield NOWHERE_ID
     elif schema.get("format") == "date-time":
         yield "2000-01-01T00:00:00Z"
@@ -399,7 +500,9 @@ def keyholders(builder: Builder) -> Generator[Probe, Seen, dict[str, str]]:
         role = f"the key {number}"
         body = {"name": builder.fresh.name(), "scopes": [other for other in assignable if other != scope]}
         path = builder.path(create)
-        yield Probe(create, create.method, path, "setup", f"a key without {scope}", pointer_of(create), body=body, makes=role)
+        yield Probe(
+            create, create.method, path, "setup", f"a key without {scope}", pointer_of(create), body=body, makes=role
+        )
         roles[scope] = f"{role} secret"
     return roles
 

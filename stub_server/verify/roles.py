@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-_ROLE = re.compile(r"\{(the [a-z ]+[0-9]*)\}")
+_ROLE = re.compile(r"\{(the [a-zA-Z0-9 ]+)\}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
 
 

@@ -31,6 +31,10 @@ from .walking import Run, Walk
 TIDYING = 20.0  # seconds beside the budget for cleaning up
 
 
+Made = tuple[Resource, str]
+"""A record that the target has made: its kind and its id."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a run is to do. `only` and `skip` are operationIds, tags or classes."""
@@ -76,7 +80,8 @@ class Runner:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")  # noqa: DTZ
         self._variants = Variants(self.document, formats(is_document_here, is_document_unchecked), now)
         self._run_id = secrets.token_hex(3)
-        self._made: list[tuple[Resource, str]] = []
+        self._made: list[list[Made]] = []
+        self._kept: set[str] = set()  # ids of what cannot be deleted
 
     async def run(self) -> Learned:
         """Send everything. Raises nothing for what the target does."""
@@ -93,7 +98,6 @@ class Runner:
             _unique(self.document.raw),
             journeys.nowhere(self._run_id),
             options.settle,
-            self._note,
             self.learned.findings.append,
             self._answered,
         )
@@ -107,10 +111,11 @@ class Runner:
         finally:
             try:
                 async with asyncio.timeout(TIDYING):
-                    await self._tidy(target)
+                    for made in self._made:
+                        await self._tidy(target, made)
             except (TimeoutError, Away):
                 pass
-            self.learned.left_behind += [f"{resource.role} {ident}" for resource, ident in self._made]
+            self.learned.left_behind += [f"{made[0].role} {made[1]}" for each in self._made for made in each]
             await target.close()
             self.learned.requests, self.learned.seconds = target.requests, monotonic() - began
         return self.learned
@@ -134,8 +139,17 @@ class Runner:
                 group.create_task(_quietly(worker(), self.learned))
 
     async def _walk(self, run: Run, journey: Journey) -> None:
+        made: list[Made] = []
+        self._made.append(made)
+
+        def note(operation: Operation, ident: str) -> None:
+            resource = next((r for r in self.catalogue.resources.values() if operation in r.creates), None)
+            if resource is not None and (resource, ident) not in made:
+                made.append((resource, ident))
+
         async with self.twins[0].fork() as first, self.twins[1].fork() as second:
-            await Walk(run, self.options.token, (first, second)).go(journey)
+            await Walk(run, self.options.token, (first, second), note).go(journey)
+        await self._tidy(run.target, made)  # some kinds of records are limited in number
 
     def _journeys(self) -> Iterator[Journey]:
         if not self.options.write:
@@ -149,9 +163,15 @@ class Runner:
 
         for operation in sorted(operations, key=lambda o: -len(str(o.body))):
             yield Journey(f"accepts {operation.id}", journeys.accepts(builder(operation.id), operation), names)
+        for operation in operations:
+            if operation.takes_key:
+                own = builder(f"repeats {operation.id}")
+                yield Journey(f"repeats {operation.id}", journeys.repeats(own, operation), names)
         for resource in self.catalogue.resources.values():
-            about = [o for o in (*resource.creates, resource.read, resource.list, resource.update, resource.delete) if o]
-            for name in ("moves", "finds", "remembers"):
+            about = [
+                o for o in (*resource.creates, resource.read, resource.list, resource.update, resource.delete) if o
+            ]
+            for name in ("moves", "depends", "finds", "remembers"):
                 if any(o.id in names for o in about):
                     own = builder(f"{name} {resource.key}")
                     yield Journey(name, getattr(journeys, name)(own, resource), names)
@@ -162,9 +182,11 @@ class Runner:
 
     def _is_meant(self, operation: Operation) -> bool:
         named = {operation.id, operation.tag}
-        classes = set(self.options.only) - {o.id for o in self.document.operations.values()} - {
-            o.tag for o in self.document.operations.values()
-        }
+        classes = (
+            set(self.options.only)
+            - {o.id for o in self.document.operations.values()}
+            - {o.tag for o in self.document.operations.values()}
+        )
         return (not set(self.options.only) - classes or bool(named & set(self.options.only))) and not (
             named & set(self.options.skip)
         )
@@ -180,36 +202,23 @@ class Runner:
         if group in GROUPS:
             self.learned.groups[operation.id].add(group)
 
-    def _note(self, operation: Operation, ident: str) -> None:
-        for resource in self.catalogue.resources.values():
-            if operation in resource.creates:
-                self._made.append((resource, ident))
-
     # -- afterwards
 
-    async def _tidy(self, target: Target) -> None:
-        """Delete what the run has made, else archive it."""
-        order = {resource.key: number for number, resource in enumerate(self.catalogue.resources.values())}
-        waiting = sorted(self._made, key=lambda made: -order[made[0].key])
-        projects = [made for made in waiting if made[0].key == "projectId"]
-        waiting = [made for made in waiting if made[0].key != "projectId"] + projects
-        self._made = []
-        done: set[int] = set()
-
-        async def worker(numbers: Iterator[int]) -> None:
-            for number in numbers:
-                if await self._removed(target, *waiting[number]):
-                    done.add(number)
-
-        try:
-            for part in (range(len(waiting) - len(projects)), range(len(waiting) - len(projects), len(waiting))):
-                numbers = iter(part)
-                await asyncio.gather(*(worker(numbers) for _ in range(AT_ONCE)))
-        finally:
-            self._made = [made for number, made in enumerate(waiting) if number not in done]
+    async def _tidy(self, target: Target, made: list[Made]) -> None:
+        """Delete records, else archive them, those last that others are below of; what cannot be stays in the list."""
+        keys = [*self.catalogue.resources]
+        for resource, ident in sorted(made, key=lambda each: (each[0].key == "projectId", -keys.index(each[0].key))):
+            if ident in self._kept:
+                continue
+            if await self._removed(target, resource, ident):
+                made.remove((resource, ident))
+            else:
+                self._kept.add(ident)
 
     async def _removed(self, target: Target, resource: Resource, ident: str) -> bool:
         headers = (("Authorization", f"Bearer {self.options.token}"),)
+        if resource.delete is None and resource.lifecycle is None:
+            return False
         if resource.delete is not None:
             path = resource.delete.path.replace(f"{{{resource.key}}}", ident)
             answer = await target.send(Request("DELETE", path, "", headers))

@@ -31,7 +31,11 @@ class Target:
         context = True if trusted is None else ssl.create_default_context(cafile=trusted)
         self._base, self._headers, self._told = url.removesuffix("/").removesuffix("/v2"), headers, told
         self._client = httpx2.AsyncClient(
-            timeout=_TIMEOUT, follow_redirects=False, verify=context, trust_env=False, limits=httpx2.Limits(max_connections=AT_ONCE)
+            timeout=_TIMEOUT,
+            follow_redirects=False,
+            verify=context,
+            trust_env=False,
+            limits=httpx2.Limits(max_connections=AT_ONCE),
         )
         self._places = asyncio.Semaphore(AT_ONCE)
         self.requests, self._failures = 0, 0

@@ -56,7 +56,9 @@ class Twin:
         headers: tuple[tuple[str, str], ...] = (("x-sandbox-admin-key", _KEY),)
         if body is not None:
             headers += (("content-type", "application/json"),)
-        answer = await called(self._app, Request(method, path, "", headers, b"" if body is None else orjson.dumps(body)))
+        answer = await called(
+            self._app, Request(method, path, "", headers, b"" if body is None else orjson.dumps(body))
+        )
         assert answer.status < 300, answer
         return orjson.loads(answer.body) if answer.body else None
 

@@ -91,7 +91,7 @@ class Variants:
         fullest = dict(base)
         for name, inner in root.get("properties", {}).items():
             if name not in fullest:
-                value = self._sample(self._document.resolve(inner))
+                value = self.sample(self._document.resolve(inner))
                 if value is not None:
                     fullest[name] = value
         yield Variant(fullest, True, "all members", pointer, none)
@@ -135,6 +135,9 @@ class Variants:
             yield from self._numbers(node)
         elif kind == "array":
             yield from self._lists(node, value)
+        elif isinstance(node.get("additionalProperties"), dict):
+            yield {}, True, "no entries"
+            yield {"": "verify"}, True, "an entry without a name"
 
     def _of_enum(self, node: Json) -> Iterator[tuple[Any, bool, str]]:
         options = node.get("enum") or [
@@ -194,16 +197,16 @@ class Variants:
         if most is not None and several and not node.get("uniqueItems") and most <= 200:
             yield [several[0]] * (most + 1), False, f"{most + 1} entries"
 
-    def _sample(self, node: Json) -> Any:
+    def sample(self, node: Json) -> Any:
         """A value that a schema accepts, or None. References to records are left out."""
         if node.get("format") == "uuid":
             return None
         if node.get("type") == "object":
-            made = {name: self._sample(self._document.resolve(s)) for name, s in node.get("properties", {}).items()}
+            made = {name: self.sample(self._document.resolve(s)) for name, s in node.get("properties", {}).items()}
             value: Any = {name: inner for name, inner in made.items() if inner is not None}
             return value if self.accepts(node, value) else None
         if node.get("type") == "array":
-            inner = self._sample(self._document.resolve(node.get("items", {})))
+            inner = self.sample(self._document.resolve(node.get("items", {})))
             return [] if inner is None else [inner]
         nodes = [node, *(self._document.resolve(part) for part in node.get("oneOf", ()))]
         return next((v for n in nodes for v in samples(n, self._now) if v is not None and self.accepts(node, v)), None)

@@ -39,8 +39,6 @@ class Run(NamedTuple):
     unique: frozenset[str]
     unknown_id: str
     settle: float
-    made: Callable[[Operation, str], None]
-    """Told of each record that the target has made: the operation and the id."""
     kept: Callable[[Finding], None]
     answered: Callable[[Operation, int, str], None]
     """Told of each answer that was judged: its status, and the group of the probe."""
@@ -49,9 +47,11 @@ class Run(NamedTuple):
 class Walk:
     """One journey."""
 
-    def __init__(self, run: Run, token: str, forks: tuple[Fork, Fork]) -> None:
-        """`token` is the target's credential."""
-        self._run, self._token, self._forks, self.roles = run, token, forks, Roles()
+    def __init__(
+        self, run: Run, token: str, forks: tuple[Fork, Fork], made: Callable[[Operation, str], None]
+    ) -> None:
+        """`token` is the target's credential; `made` is told of each record that the target has made, by its id."""
+        self._run, self._token, self._forks, self._made, self.roles = run, token, forks, made, Roles()
         self._comparing = Comparing(self.roles, run.constants, self._follows)
         self.roles.play("the unknown id", Names(run.unknown_id, run.unknown_id, run.unknown_id))
 
@@ -82,7 +82,9 @@ class Walk:
         first, second = await asyncio.gather(*(f.send(r) for f, r in zip(self._forks, requests[1:], strict=True)))
         told = time()
         seen = await self._ask(requests[0], first, second)
-        findings = self._judged(probe, requests, seen, second, Moment(told, began, began, seen.target.seconds + told - began))
+        findings = self._judged(
+            probe, requests, seen, second, Moment(told, began, began, seen.target.seconds + told - began)
+        )
         if findings and probe.method == "GET" and probe.credential == GIVEN:
             until = monotonic() + self._run.settle
             for pause in _PAUSES:
@@ -133,7 +135,9 @@ class Walk:
         exchange = Exchange(requests[0], seen.target)
         operation = probe.operation
         found = self._run.conformity.findings(exchange, operation, probe.group)
-        own = self._status(probe, exchange, seen) or next(iter(self._values(probe, exchange, seen, second, moment)), None)
+        own = self._status(probe, exchange, seen) or next(
+            iter(self._values(probe, exchange, seen, second, moment)), None
+        )
         if own is not None:
             found.append(own)
         found.sort(key=lambda finding: _RANK[finding.kind])
@@ -197,14 +201,18 @@ class Walk:
     def _differs(self, probe: Probe, exchange: Exchange, difference: Difference) -> Finding:
         member = ".".join(difference.at) or "the body"
         kind = difference.kind
-        if probe.suspect and (kind != "value" or probe.suspect in ("not-persisted", "idempotency", "figures", "paging")):
+        if probe.suspect and (
+            kind != "value" or probe.suspect in ("not-persisted", "idempotency", "figures", "paging")
+        ):
             kind = probe.suspect
         elif kind == "list":
             kind = "value"
         expected = Said(exchange.answer.status, f"{member}: {self._run.showing.value(difference.expected)}")
         cause = f"{member} {probe.learns}" if kind == "value" else member
         title = f"{probe.learns}: {member} is {self._run.showing.value(difference.got)}."
-        return self._made(kind, probe, exchange, expected, cause, title, got=f"{member}: {self._run.showing.value(difference.got)}")
+        return self._made(
+            kind, probe, exchange, expected, cause, title, got=f"{member}: {self._run.showing.value(difference.got)}"
+        )
 
     def _sorted(self, probe: Probe, exchange: Exchange, seen: Seen) -> Iterator[Finding]:
         assert probe.operation is not None
@@ -214,18 +222,23 @@ class Walk:
         key = option.removeprefix("-")
         values = [entry.get(key) for entry in entries or () if isinstance(entry, dict)]
         values = [value.casefold() if isinstance(value, str) else value for value in values]
-        if any(value is None or isinstance(value, (dict, list)) for value in values) or len({type(v) for v in values}) > 1:
+        if (
+            any(value is None or isinstance(value, (dict, list)) for value in values)
+            or len({type(v) for v in values}) > 1
+        ):
             return
         if values != sorted(values, reverse=option.startswith("-")):
             expected = Said(200, f"entries by {option}")
-            yield self._made("sort", probe, exchange, expected, option, f"The entries are not in the order of {option}.")
+            yield self._told(
+                "sort", probe, exchange, expected, option, f"The entries are not in the order of {option}."
+            )
 
     def _finding(self, kind: str, probe: Probe, exchange: Exchange, twin: Answer, cause: str) -> Finding:
         expected = self._run.showing.said(twin)
         title = f"{probe.learns}: {exchange.answer.status} and not {twin.status}."
-        return self._made(kind, probe, exchange, expected, cause, title)
+        return self._told(kind, probe, exchange, expected, cause, title)
 
-    def _made(
+    def _told(
         self, kind: str, probe: Probe, exchange: Exchange, expected: Said, cause: str, title: str, got: str = ""
     ) -> Finding:
         said = self._run.showing.said(exchange.answer, exchange.request)
@@ -254,7 +267,7 @@ class Walk:
         record = at(seen.body, place[0])
         ident = record.get("id") if isinstance(record, dict) else None
         if isinstance(ident, str) and operation.method == "POST" and self._run.catalogue.success(operation) == 201:
-            self._run.made(operation, ident)
+            self._made(operation, ident)
         twins = at(seen.twin_body, place[0]), at(_json(second.body), place[0])
         if not probe.makes or not isinstance(record, dict) or not all(isinstance(twin, dict) for twin in twins):
             return

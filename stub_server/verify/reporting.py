@@ -1,0 +1,125 @@
+"""Makes the report of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from hashlib import blake2b
+from pathlib import Path
+
+import orjson
+
+from ..commands.options import Unusable
+from ..contract.document import Document
+from .baseline import hide
+from .building import costs
+from .findings import GROUPS, Divergence, Report, Row, Unreached
+from .forms import FORMS, render
+from .merging import merged
+from .run import Learned, Options
+from .where import Where
+
+CONFORMS, DIVERGES, FAILED, TOO_LITTLE = range(4)
+_TOO_LARGE = "how large a body may be is not in the contract"
+_BUSY = "only a server that is busy or broken answers so"
+_ELSEWHERE = {413: _TOO_LARGE, 408: _BUSY, 429: _BUSY, 500: _BUSY, 502: _BUSY, 503: _BUSY, 504: _BUSY}
+
+
+def report_of(learned: Learned, document: Document, options: Options, known: Collection[str], least: float) -> Report:
+    """The report. `known` are fingerprints that are hidden, `least` is the coverage in per cent below which it fails."""
+    wanted = set(options.only)
+    divergences = merged(learned.findings, document, set(learned.groups))
+    classes = wanted - set(document.operations) - {o.tag for o in document.operations.values()}
+    divergences = [d for d in divergences if (not classes or d.kind in classes) and d.kind not in options.skip]
+    shown, hidden = hide(divergences, known)
+    unreached = [*_unreached(learned, document, options)]
+    coverage = _coverage(learned, document, unreached)
+    mode = "write" if options.write else "read"
+    ended = CONFORMS
+    if shown:
+        ended = DIVERGES
+    elif learned.away and not learned.groups:
+        ended = FAILED
+    elif coverage < least:
+        ended = TOO_LITTLE
+    return Report(
+        options.url,
+        contract_of(document),
+        mode,
+        options.seed,
+        round(learned.seconds, 1),
+        learned.requests,
+        ended,
+        coverage,
+        [*_rows(learned, document, divergences)],
+        unreached,
+        shown,
+        learned.left_behind,
+        hidden,
+    )
+
+
+def contract_of(document: Document) -> str:
+    """Version and digest of a contract."""
+    digest = blake2b(orjson.dumps(document.raw, option=orjson.OPT_NON_STR_KEYS), digest_size=6).hexdigest()
+    return f"{document.raw['info']['version']} {digest}"
+
+
+def _rows(learned: Learned, document: Document, divergences: list[Divergence]) -> Iterator[Row]:
+    diverging = {case for divergence in divergences for case in divergence.cases}
+    for name in document.operations:
+        groups = {}
+        for group in GROUPS:
+            if (name, group) in diverging:
+                groups[group] = "diverges"
+            elif group in learned.groups.get(name, ()):
+                groups[group] = "ok"
+            else:
+                groups[group] = "none" if group in ("remembers", "finds", "moves") else "unreached"
+        yield Row(name, groups)
+
+
+def _unreached(learned: Learned, document: Document, options: Options) -> Iterator[Unreached]:
+    """What no probe can have been answered, with the reason."""
+    for operation in document.operations.values():
+        for status in operation.responses:
+            if status in learned.statuses.get(operation.id, ()):
+                continue
+            if status in _ELSEWHERE:
+                yield Unreached(operation.id, status, _ELSEWHERE[status])
+            elif operation.method != "GET" and not options.write:
+                yield Unreached(operation.id, status, "needs --write")
+            elif costs(operation) and not options.charges and (status < 300 or status == 409):
+                yield Unreached(operation.id, status, "needs --charges")
+
+
+def _coverage(learned: Learned, document: Document, unreached: list[Unreached]) -> float:
+    """Per cent of the documented statuses within reach that were answered."""
+    away = {(each.operation, each.status) for each in unreached}
+    names = [name for name in document.operations if name in learned.groups]
+    within = {(name, status) for name in names for status in document.operations[name].responses} - away
+    reached = {(name, status) for name, status in within if status in learned.statuses[name]}
+    return round(100 * len(reached) / len(within), 1) if within else 0.0
+
+
+def forms_of(told: Collection[str]) -> list[tuple[str, Path | None]]:
+    """`FORM` or `FORM=FILE` of each `--report`. Raises Unusable."""
+    found = []
+    for each in told:
+        form, _, file = each.partition("=")
+        if form not in FORMS:
+            raise Unusable(f"{each}: the forms of a report are {', '.join(FORMS)}.")
+        found.append((form, Path(file) if file else None))
+    return found
+
+
+def written(report: Report, where: Where, forms: list[tuple[str, Path | None]]) -> Iterator[str]:
+    """Write a report to files; answers those that go to the terminal. Raises Unusable."""
+    for form, file in forms:
+        text = render(form, report, where)
+        if file is None:
+            yield text
+            continue
+        try:
+            file.write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            raise Unusable(f"{file}: {error.strerror}.") from None
