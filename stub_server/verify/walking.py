@@ -16,7 +16,7 @@ from .conformity import Conformity
 from .exchange import Answer, Exchange, Request
 from .findings import BESIDE, CLASSES, Finding, Said
 from .probe import GIVEN, NONE, WRONG, Journey, Probe, Seen
-from .resources import Catalogue, at
+from .resources import Catalogue, at, pointer_of
 from .roles import Names, Roles, is_id
 from .showing import Showing
 from .target import Target
@@ -210,7 +210,7 @@ class Walk:
         expected = Said(exchange.answer.status, f"{member}: {self._run.showing.value(difference.expected)}")
         cause = f"{member} {probe.learns}" if kind == "value" else member
         title = f"{probe.learns}: {member} is {self._run.showing.value(difference.got)}."
-        return self._made(
+        return self._told(
             kind, probe, exchange, expected, cause, title, got=f"{member}: {self._run.showing.value(difference.got)}"
         )
 
@@ -242,12 +242,16 @@ class Walk:
         self, kind: str, probe: Probe, exchange: Exchange, expected: Said, cause: str, title: str, got: str = ""
     ) -> Finding:
         said = self._run.showing.said(exchange.answer, exchange.request)
-        name = "" if probe.operation is None else probe.operation.id
+        about = probe.about or probe.operation
+        name = "" if about is None else about.id
+        pointer = probe.pointer
+        if about is not None and kind in ("wrong-status", "error-code"):
+            pointer = pointer_of(about, "responses")
         return Finding(
             kind,
             name,
             probe.group,
-            probe.pointer,
+            pointer,
             cause,
             f"{name or probe.path} · {title}",
             self._run.showing.shown(exchange.request, probe.operation),
