@@ -268,10 +268,6 @@ def remembers(builder: Builder, resource: Resource) -> Steps:
             suspect="idempotency",
             pointer=idempotency,
         )
-    for member, again in again_taken(body):
-        pointer = f"{schema}/properties/{member}"
-        copied = {**builder.body(create), member: again}
-        yield probe(create, f"{member} once more", body=copied, suspect="", pointer=pointer, keeps=False)
     for parent in builder.needs(create, body):
         if parent.read is not None:
             yield probe(parent.read, f"{parent.role} with it", suspect="figures")
@@ -304,6 +300,24 @@ def _updates(builder: Builder, resource: Resource, probe: Any, read: Any) -> Ste
             continue
         yield probe(update, f"change {member} alone", body={member: body[member]}, suspect="not-persisted")
         yield from read("what was changed", "not-persisted", update)
+
+
+def unique(builder: Builder, resource: Resource) -> Steps:
+    """What no second record may have, in another spelling too."""
+    create = resource.creates[0]
+    if not builder.may(create):
+        return
+    yield from builder.setup(builder.needs(create, builder.body(create)))
+    path, schema = builder.path(create), f"{pointer_of(create)}/requestBody/content/application~1json/schema"
+    body = builder.body(create)
+    yield Probe(create, create.method, path, "setup", "create", pointer_of(create), body=body, makes=resource.role)
+    for member, again in again_taken(body):
+        pointer = f"{schema}/properties/{member}"
+        copied = {**builder.body(create), member: again}
+        yield Probe(
+            create, create.method, path, "remembers", f"{member} once more", pointer, body=copied, keeps=False,
+            is_checked=False,
+        )  # fmt: skip
 
 
 def again_taken(body: Any) -> Iterator[tuple[str, str]]:
