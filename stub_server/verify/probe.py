@@ -25,6 +25,7 @@ class Probe:
     target's status departs, as its records are no longer what the twins' are. A list that is `narrowed` has no other
     records than the journey's. What departs is told of `about`, such as the creation that a read shows, if it is given.
     What it makes or changes is read again, if it `is_checked`.
+    One that `is_alone` is sent to the target and to no twin: its answer is held to the contract alone.
     """
 
     operation: Operation | None
@@ -44,6 +45,15 @@ class Probe:
     narrowed: bool = False
     about: Operation | None = None
     is_checked: bool = True
+    is_alone: bool = False
+
+
+class Flaw(NamedTuple):
+    """What a journey itself found in the answer to its last probe: the class, a sentence, and what was expected."""
+
+    kind: str
+    title: str
+    expected: str
 
 
 class Seen(NamedTuple):
@@ -63,7 +73,7 @@ class Seen(NamedTuple):
         return (200 <= self.target.status < 300) is (200 <= self.twin.status < 300)
 
 
-Steps = Generator[Probe, Seen, None]
+Steps = Generator["Probe | Flaw", Seen, None]
 
 
 @dataclass(slots=True)

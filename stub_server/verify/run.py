@@ -14,7 +14,7 @@ from time import monotonic
 from ..contract.document import Operation
 from ..contract.formats import formats
 from ..domain.documents import is_document_here, is_document_unchecked
-from . import journeys
+from . import journeys, relations
 from .building import Builder, costs
 from .conformity import Conformity
 from .exchange import Exchange, Request
@@ -153,8 +153,6 @@ class Runner:
         await self._tidy(run.target, made)  # some kinds of records are limited in number
 
     def _journeys(self) -> Iterator[Journey]:
-        if not self.options.write:
-            return
         operations = [o for o in self.document.operations.values() if self._is_meant(o)]
         names = frozenset(o.id for o in operations)
 
@@ -162,6 +160,14 @@ class Runner:
             fresh = Fresh(self._run_id, self.options.seed, name)
             return Builder(self.catalogue, self._variants, fresh, charges=self.options.charges)
 
+        if not self.options.write:
+            for operation in operations:
+                if operation.method == "GET":
+                    own = builder(f"reads {operation.id}")
+                    resource = next((r for r in self.catalogue.resources.values() if r.list == operation), None)
+                    yield Journey(f"reads {operation.id}", relations.others(own, operation), names)
+                    yield Journey(f"lists {operation.id}", relations.lists(own, resource, operation), names)
+            return
         for operation in sorted(operations, key=lambda o: -len(str(o.body))):
             yield Journey(f"accepts {operation.id}", journeys.accepts(builder(operation.id), operation), names)
         for operation in operations:

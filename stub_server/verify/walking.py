@@ -15,7 +15,7 @@ from .comparing import Comparing, Difference, Moment, Steps
 from .conformity import Conformity
 from .exchange import Answer, Exchange, Request
 from .findings import BESIDE, CLASSES, Finding, Said
-from .probe import GIVEN, NONE, WRONG, Journey, Probe, Seen
+from .probe import GIVEN, NONE, WRONG, Flaw, Journey, Probe, Seen
 from .resources import Catalogue, at, pointer_of
 from .roles import Names, Roles, is_id
 from .showing import Showing
@@ -61,13 +61,19 @@ class Walk:
     async def go(self, journey: Journey) -> None:
         """Send the probes in order, until the target's records are no longer what the twins' are."""
         seen: Seen | None = None
+        last: tuple[Probe, Exchange] | None = None
         while True:
             try:
                 probe = next(journey.steps) if seen is None else journey.steps.send(seen)
             except StopIteration:
                 return
+            if isinstance(probe, Flaw):
+                assert last is not None
+                self._run.kept(self._flaw(probe, *last))
+                continue
             try:
                 seen = await self._probe(probe)
+                last = probe, Exchange(self._request(probe, 0), seen.target)
             except KeyError:  # a role that nothing plays: what makes it was refused
                 return
             if probe.keeps and not seen.is_alike:
@@ -99,7 +105,13 @@ class Walk:
             )  # fmt: skip
         return None
 
+    def _flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> Finding:
+        expected = Said(exchange.answer.status, flaw.expected)
+        return self._told(flaw.kind, probe, exchange, expected, flaw.title, f"{flaw.title}.")
+
     async def _probe(self, probe: Probe) -> Seen:
+        if probe.is_alone:
+            return await self._probe_alone(probe)
         requests = [self._request(probe, party) for party in range(3)]
         self._comparing.sent(probe.body)
         self._comparing.sent(dict(probe.query))
@@ -125,6 +137,21 @@ class Walk:
         if probe.operation is not None:
             self._run.answered(probe, seen.target.status)
         self._learn(probe, seen, second)
+        return seen
+
+    async def _probe_alone(self, probe: Probe) -> Seen:
+        request = self._request(probe, 0)
+        answer = await self._run.target.send(request)
+        exchange = Exchange(request, answer)
+        found = self._run.conformity.findings(exchange, probe.operation, probe.group)
+        seen = Seen(answer, answer, _json(answer.body), None)
+        if not found and answer.status < 300 and probe.suspect == "sort":
+            found = [*self._sorted(probe, exchange, seen)]
+        if not found and 300 <= answer.status < 500:
+            found = [self._finding("stricter", probe, exchange, Answer(200, (), b"an answer"), "refused")]
+        for finding in found:
+            self._run.kept(finding)
+        self._run.answered(probe, answer.status)
         return seen
 
     async def _ask(self, request: Request, first: Answer, second: Answer) -> Seen:
