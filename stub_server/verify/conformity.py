@@ -99,7 +99,7 @@ class Conformity:
         request, answer = exchange
         status = answer.status
         if status == 0:
-            title = f"{request.method} {self._showing.shown(request, operation).path} has no answer."
+            title = f"{request.method} {self._showing.shown(request, operation).path} has no whole answer."
             at = "#/paths" if operation is None else pointer_of(operation)
             expected = Said(0, "an answer") if operation is None else _success(operation)
             yield self._departure("transport", at, "no answer", title, exchange, expected)

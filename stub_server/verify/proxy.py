@@ -130,6 +130,8 @@ class Proxy:
         target: Side | None = None
         try:
             while (asked := await self._next(client)) is not None:
+                if asked.method == "CONNECT":
+                    raise HttpParserError("a tunnel is not made here")
                 if asked.target.startswith(OWN):
                     await self._tell(client, asked)
                     return
@@ -373,6 +375,7 @@ class Side:
 class Passage:
     """One request on its way to the target, and its answer on the way back."""
 
+    _is_early = False  # the answer came before the request was whole
     may_stay = False
     """Whether both connections can have another request."""
 
@@ -417,12 +420,12 @@ class Passage:
         try:
             await self._pass_back(target, upload)
         finally:
-            is_early = not upload.done()
+            self._is_early = not upload.done()
             upload.cancel()
             with suppress(asyncio.CancelledError):
                 await upload
-            if is_early and self._has_client:
-                await self._client.linger()
+        if self._is_early:
+            await self._client.linger()
         target.rested = monotonic()
         return target
 
@@ -492,6 +495,8 @@ class Passage:
             return
         message = f"The target did not answer: {self._failure}. Is it running, and is the address right?"
         await self._client.refuse(502, message, "target_unreachable")
+        if self._is_early:
+            await self._client.linger()
 
     def done(self) -> Passed | None:
         """What there is to judge; None if the client has left."""

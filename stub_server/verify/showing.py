@@ -70,7 +70,7 @@ class Showing:
         if not self._values:
             path = operation.path if operation is not None else _outlined_path(path)
             query = "&".join(self._member(member, operation) for member in query.split("&") if member)
-            body = self._outlined(body).encode()
+            body = self._outlined(request.body).encode()
         rest = ""
         if len(body) > _LARGEST_SENT:
             body, rest = b"", f"  # and a body of {len(request.body):,} bytes"
@@ -87,10 +87,10 @@ class Showing:
 
     def said(self, answer: Answer, request: Request | None = None) -> Said:
         """The answer for people. The credentials of `request` are left out where the answer repeats them."""
+        if not self._values and answer.status:  # without an answer the body says why, in words of this process
+            return Said(answer.status, cut(self._outlined(answer.body)))
         redacted = self.redacted(Exchange(request or Request("GET", "/"), answer)).answer
-        body = redacted.body
-        text = body.decode("utf-8", "replace") if self._values else self._outlined(body)
-        return Said(answer.status, cut(text))
+        return Said(answer.status, cut(redacted.body.decode("utf-8", "replace")))
 
     def value(self, value: Any) -> str:
         """A part of a body for people: as JSON, or its types."""

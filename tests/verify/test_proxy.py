@@ -181,6 +181,25 @@ def test_a_target_that_is_away_is_said_to_be_so() -> None:
     assert ["transport"] == [each.kind for each in proxied.watching.report().divergences]
 
 
+def test_a_connection_that_the_target_closes_is_made_anew() -> None:
+    def play(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(sized(PAGE))
+
+    with playing(play, play) as target, proxying(target) as proxied, connected(proxied) as client:
+        for _ in range(2):
+            client.sendall(ASKED)
+            assert PAGE == answer_on(client).body
+
+
+@pytest.mark.parametrize(
+    "request_", [b"GET /v2/customers\r\n\r\n", b"nonsense\r\n\r\n", b"CONNECT a:1 HTTP/1.1\r\n\r\n"]
+)
+def test_what_is_no_http_is_refused_and_not_sent_on(line: bytes) -> None:
+    with proxying(f"http://127.0.0.1:{free_port()}") as proxied:
+        assert 400 == asked(proxied, line + b"\r\n\r\n").status
+
+
 @pytest.mark.parametrize("rest", [b"Content-Length: 99\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n5\r\nab"])
 def test_an_answer_that_breaks_off_breaks_off_for_the_client_too(rest: bytes) -> None:
     def play(connection: socket.socket) -> None:
@@ -190,12 +209,6 @@ def test_an_answer_that_breaks_off_breaks_off_for_the_client_too(rest: bytes) ->
     with playing(play) as target, proxying(target) as proxied, pytest.raises((IncompleteRead, ConnectionError)):
         asked(proxied, ASKED)
     assert ["transport"] == [each.kind for each in proxied.watching.report().divergences]
-
-
-def test_what_is_no_http_is_refused_and_not_sent_on() -> None:
-    with proxying(f"http://127.0.0.1:{free_port()}") as proxied, connected(proxied) as client:
-        client.sendall(b"GET /v2/customers\r\n\r\n")
-        assert 400 == answer_on(client).status
 
 
 def test_what_was_seen_is_for_this_machine_and_without_secrets() -> None:
