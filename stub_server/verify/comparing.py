@@ -130,7 +130,7 @@ class Comparing:
             elif instants[2] != instants[0]:
                 yield Difference(place, first, target)
             return
-        if type(first) is not type(second) or first != second:
+        if type(first) is not type(second) or first != second or _is_other(first, target):
             return
         if target == first and isinstance(target, bool) is isinstance(first, bool):
             return
@@ -175,6 +175,15 @@ class Comparing:
             return
         if abs(theirs - moment.target - self.skew - away) > 2 * TOLERANCE + moment.took:
             yield Difference(place, f"{away:+.0f} s from the request", f"{theirs - moment.target - self.skew:+.0f} s")
+
+
+def _is_other(first: Any, target: Any) -> bool:
+    """Whether a value is of another type, which the schema tells."""
+    kinds = [
+        float if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value)
+        for value in (first, target)
+    ]
+    return kinds[0] is not kinds[1] and first is not None and target is not None
 
 
 def _instant(value: Any) -> float | None:

@@ -118,7 +118,7 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Ste
     scopes = sorted(operation.scopes)
 
     def probe(learns: str, pointer: str, at_path: str = path, **more: Any) -> Probe:
-        return Probe(operation, operation.method, at_path, _SAYS_NO, learns, pointer, body=body, **more)
+        return Probe(operation, operation.method, at_path, _SAYS_NO, learns, pointer, body=body, keeps=False, **more)
 
     if operation.scheme is not None:
         yield probe("no credential", f"{where}/security", credential=NONE, suspect="auth")
@@ -136,7 +136,7 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Ste
 
 def strangers(builder: Builder) -> Steps:
     """Paths and methods that the contract does not have."""
-    yield Probe(None, "GET", "/v2/verify-unknown", _SAYS_NO, "a path that is unknown", "#/paths")
+    yield Probe(None, "GET", "/v2/verify-unknown", _SAYS_NO, "a path that is unknown", "#/paths", keeps=False)
     paths: dict[str, set[str]] = {}
     for operation in builder.catalogue.document.operations.values():
         paths.setdefault(operation.path, set()).add(operation.method)
@@ -146,7 +146,7 @@ def strangers(builder: Builder) -> Steps:
         if free and names:
             path = builder.path(operation, **names)
             paths[operation.path].update(free)
-            yield Probe(None, free[0], path, _SAYS_NO, "a method that is unknown", pointer_of(operation))
+            yield Probe(None, free[0], path, _SAYS_NO, "a method that is unknown", pointer_of(operation), keeps=False)
 
 
 def repeats(builder: Builder, operation: Operation) -> Steps:
@@ -237,9 +237,10 @@ def remembers(builder: Builder, resource: Resource) -> Steps:
         made = {"group": "remembers", "pointer": pointer_of(operation), "path": builder.path(operation), **more}
         return Probe(operation, operation.method, learns=learns, **made)
 
-    def read(learns: str, suspect: str, pointer: str) -> Steps:
+    def read(learns: str, suspect: str, about: Operation) -> Steps:
+        pointer = pointer_of(about)
         if resource.read is not None:
-            yield probe(resource.read, learns, suspect=suspect, pointer=pointer)
+            yield probe(resource.read, learns, suspect=suspect, pointer=pointer, about=about)
         if resource.list is not None:
             narrowed = narrowing(builder, resource, resource.list)
             if narrowed:
@@ -250,10 +251,11 @@ def remembers(builder: Builder, resource: Resource) -> Steps:
                     query=narrowed,
                     pointer=pointer,
                     narrowed=True,
+                    about=about,
                 )
 
     yield probe(create, "create", body=body, makes=role, headers=key)
-    yield from read("what was created", "not-persisted", where)
+    yield from read("what was created", "not-persisted", create)
     if key:
         idempotency = _parameter_at(create, "idempotency-key")
         yield probe(create, "the same again", body=body, headers=key, suspect="idempotency", pointer=idempotency)
@@ -266,10 +268,6 @@ def remembers(builder: Builder, resource: Resource) -> Steps:
             suspect="idempotency",
             pointer=idempotency,
         )
-    for member, again in again_taken(body):
-        pointer = f"{schema}/properties/{member}"
-        copied = {**builder.body(create), member: again}
-        yield probe(create, f"{member} once more", body=copied, suspect="", pointer=pointer, keeps=False)
     for parent in builder.needs(create, body):
         if parent.read is not None:
             yield probe(parent.read, f"{parent.role} with it", suspect="figures")
@@ -283,12 +281,13 @@ def remembers(builder: Builder, resource: Resource) -> Steps:
         yield probe(delete, "delete", suspect="not-deleted")
         gone = pointer_of(delete)
         if resource.read is not None:
-            yield probe(resource.read, "what was deleted", suspect="not-deleted", pointer=gone)
+            yield probe(resource.read, "what was deleted", suspect="not-deleted", pointer=gone, about=delete)
         yield probe(delete, "delete again", suspect="not-deleted", pointer=gone)
         if resource.list is not None and (narrowed := narrowing(builder, resource, resource.list)):
             yield probe(
-                resource.list, "the list without it", suspect="not-deleted", query=narrowed, pointer=gone, narrowed=True
-            )
+                resource.list, "the list without it", suspect="not-deleted", query=narrowed, pointer=gone,
+                narrowed=True, about=delete,
+            )  # fmt: skip
 
 
 def _updates(builder: Builder, resource: Resource, probe: Any, read: Any) -> Steps:
@@ -300,7 +299,25 @@ def _updates(builder: Builder, resource: Resource, probe: Any, read: Any) -> Ste
         if resource.lifecycle is not None and member == resource.lifecycle.field:
             continue
         yield probe(update, f"change {member} alone", body={member: body[member]}, suspect="not-persisted")
-        yield from read("what was changed", "not-persisted", where)
+        yield from read("what was changed", "not-persisted", update)
+
+
+def unique(builder: Builder, resource: Resource) -> Steps:
+    """What no second record may have, in another spelling too."""
+    create = resource.creates[0]
+    if not builder.may(create):
+        return
+    yield from builder.setup(builder.needs(create, builder.body(create)))
+    path, schema = builder.path(create), f"{pointer_of(create)}/requestBody/content/application~1json/schema"
+    body = builder.body(create)
+    yield Probe(create, create.method, path, "setup", "create", pointer_of(create), body=body, makes=resource.role)
+    for member, again in again_taken(body):
+        pointer = f"{schema}/properties/{member}"
+        copied = {**builder.body(create), member: again}
+        yield Probe(
+            create, create.method, path, "remembers", f"{member} once more", pointer, body=copied, keeps=False,
+            is_checked=False,
+        )  # fmt: skip
 
 
 def again_taken(body: Any) -> Iterator[tuple[str, str]]:

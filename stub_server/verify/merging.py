@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import blake2b
+from types import MappingProxyType
 
 from ..contract.document import Document
 from .findings import CLASSES, Divergence, Finding
@@ -21,11 +22,17 @@ _PARTS = {
 _WHOLE = ("method", "path")
 
 
-def merged(findings: Iterable[Finding], document: Document, probed: Collection[str]) -> list[Divergence]:
+def merged(
+    findings: Iterable[Finding],
+    document: Document,
+    probed: Collection[str],
+    of_class: Mapping[str, Collection[str]] = MappingProxyType({}),
+) -> list[Divergence]:
     """The divergences of a run, in the order of `CLASSES`, then of the contract's operations.
 
     Findings of one class with the same contract pointer are one; without a pointer, those with the same cause. A class
-    that shows in more than half of the operations that were `probed` (operationIds) is one.
+    that shows in more than half of its operations is one: those that probes have tried for it, `of_class`, else all
+    that were `probed` (operationIds).
     """
     order = {name: number for number, name in enumerate(document.operations)}
     among = order.keys() & set(probed)
@@ -36,7 +43,11 @@ def merged(findings: Iterable[Finding], document: Document, probed: Collection[s
     classes: dict[str, dict[str, list[Finding]]] = {}
     for finding in sorted(findings, key=rank):
         classes.setdefault(finding.kind, {}).setdefault(_cause(finding), []).append(finding)
-    return [each for causes in classes.values() for each in _divergences(causes, document, among)]
+    return [
+        each
+        for kind, causes in classes.items()
+        for each in _divergences(causes, document, among.intersection(of_class.get(kind, among)))
+    ]
 
 
 def _cause(finding: Finding) -> str:

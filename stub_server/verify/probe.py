@@ -23,7 +23,8 @@ class Probe:
     contract that says what must come. `suspect` is the class of a status that departs, where the probe knows it.
     `makes` is the role that the record of the answer plays from then on. With `keeps` the journey ends where the
     target's status departs, as its records are no longer what the twins' are. A list that is `narrowed` has no other
-    records than the journey's.
+    records than the journey's. What departs is told of `about`, such as the creation that a read shows, if it is given.
+    What it makes or changes is read again, if it `is_checked`.
     """
 
     operation: Operation | None
@@ -41,6 +42,8 @@ class Probe:
     makes: str = ""
     keeps: bool = True
     narrowed: bool = False
+    about: Operation | None = None
+    is_checked: bool = True
 
 
 class Seen(NamedTuple):

@@ -27,7 +27,7 @@ _ELSEWHERE = {413: _TOO_LARGE, 408: _BUSY, 429: _BUSY, 500: _BUSY, 502: _BUSY, 5
 def report_of(learned: Learned, document: Document, options: Options, known: Collection[str], least: float) -> Report:
     """The report. `known` are fingerprints that are hidden, `least` is the coverage in per cent below which it fails."""
     wanted = set(options.only)
-    divergences = merged(learned.findings, document, set(learned.groups))
+    divergences = merged(learned.findings, document, set(learned.groups), learned.suspected)
     classes = wanted - set(document.operations) - {o.tag for o in document.operations.values()}
     divergences = [d for d in divergences if (not classes or d.kind in classes) and d.kind not in options.skip]
     shown, hidden = hide(divergences, known)

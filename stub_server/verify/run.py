@@ -55,11 +55,12 @@ class Options:
 
 @dataclass(slots=True)
 class Learned:
-    """What a run has learned. `statuses` and `groups` are by operationId."""
+    """What a run has learned. `statuses` and `groups` are by operationId, `suspected` are operationIds by class."""
 
     findings: list[Finding] = field(default_factory=list)
     statuses: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     groups: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    suspected: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     requests: int = 0
     seconds: float = 0.0
     away: str = ""
@@ -171,7 +172,7 @@ class Runner:
             about = [
                 o for o in (*resource.creates, resource.read, resource.list, resource.update, resource.delete) if o
             ]
-            for name in ("moves", "depends", "finds", "remembers"):
+            for name in ("moves", "depends", "finds", "remembers", "unique"):
                 if any(o.id in names for o in about):
                     own = builder(f"{name} {resource.key}")
                     yield Journey(name, getattr(journeys, name)(own, resource), names)
@@ -197,10 +198,15 @@ class Runner:
         if self._keeps:
             self.learned.exchanges.append(exchange)
 
-    def _answered(self, operation: Operation, status: int, group: str) -> None:
-        self.learned.statuses[operation.id].add(status)
-        if group in GROUPS:
-            self.learned.groups[operation.id].add(group)
+    def _answered(self, probe: Probe, status: int) -> None:
+        assert probe.operation is not None
+        about = probe.about or probe.operation
+        self.learned.statuses[probe.operation.id].add(status)
+        if probe.group in GROUPS:
+            self.learned.groups[probe.operation.id].add(probe.group)
+            self.learned.groups[about.id].add(probe.group)
+        if probe.suspect:
+            self.learned.suspected[probe.suspect].add(about.id)
 
     # -- afterwards
 
@@ -250,7 +256,9 @@ async def _quietly(work: object, learned: Learned) -> None:
 def _unique(raw: dict[str, object]) -> frozenset[str]:
     """The codes that refuse a second record of a unique key."""
     schemas = raw["components"]["schemas"]  # type: ignore[index]
-    return frozenset(key["code"] for schema in schemas.values() for key in schema.get("x-unique", ()))
+    return frozenset(key["code"] for schema in schemas.values() for key in schema.get("x-unique", ())) | {
+        "duplicate_name", "duplicate_document", "duplicate_sku", "duplicate_url"
+    }  # fmt: skip
 
 
 __all__ = ["Learned", "Options", "Probe", "Row", "Runner", "Seen", "Unreached", "at", "costs"]

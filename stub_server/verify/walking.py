@@ -16,7 +16,7 @@ from .conformity import Conformity
 from .exchange import Answer, Exchange, Request
 from .findings import BESIDE, CLASSES, Finding, Said
 from .probe import GIVEN, NONE, WRONG, Journey, Probe, Seen
-from .resources import Catalogue, at
+from .resources import Catalogue, at, pointer_of
 from .roles import Names, Roles, is_id
 from .showing import Showing
 from .target import Target
@@ -40,18 +40,17 @@ class Run(NamedTuple):
     unknown_id: str
     settle: float
     kept: Callable[[Finding], None]
-    answered: Callable[[Operation, int, str], None]
-    """Told of each answer that was judged: its status, and the group of the probe."""
+    answered: Callable[[Probe, int], None]
+    """Told of each answer that was judged, by its status."""
 
 
 class Walk:
     """One journey."""
 
-    def __init__(
-        self, run: Run, token: str, forks: tuple[Fork, Fork], made: Callable[[Operation, str], None]
-    ) -> None:
+    def __init__(self, run: Run, token: str, forks: tuple[Fork, Fork], made: Callable[[Operation, str], None]) -> None:
         """`token` is the target's credential; `made` is told of each record that the target has made, by its id."""
         self._run, self._token, self._forks, self._made, self.roles = run, token, forks, made, Roles()
+        self._has_departed = False
         self._comparing = Comparing(self.roles, run.constants, self._follows)
         self.roles.play("the unknown id", Names(run.unknown_id, run.unknown_id, run.unknown_id))
 
@@ -73,6 +72,32 @@ class Walk:
                 return
             if probe.keeps and not seen.is_alike:
                 return
+            check = self._check(probe, seen)
+            if check is not None:
+                await self._probe(check)
+                if self._has_departed:
+                    return
+
+    def _check(self, probe: Probe, seen: Seen) -> Probe | None:
+        """A read that shows whether what was just made or changed is so; None where nothing reads it by its id."""
+        operation = probe.operation
+        if operation is None or not probe.is_checked or not 200 <= seen.twin.status < 300 or not seen.is_alike:
+            return None
+        for resource in self._run.catalogue.resources.values():
+            key = f"{{{resource.key}}}"
+            if resource.read is None:
+                continue
+            if operation in resource.creates and probe.makes:
+                path = resource.read.path.replace(key, "{" + probe.makes + "}")
+            elif operation == resource.update:
+                path = probe.path
+            else:
+                continue
+            return Probe(
+                resource.read, "GET", path, "remembers", f"what {operation.id} said", pointer_of(operation),
+                suspect="not-persisted", about=operation,
+            )  # fmt: skip
+        return None
 
     async def _probe(self, probe: Probe) -> Seen:
         requests = [self._request(probe, party) for party in range(3)]
@@ -96,8 +121,9 @@ class Walk:
                 findings = self._judged(probe, requests, seen, second, moment)
         for finding in findings:
             self._run.kept(finding)
+        self._has_departed = any(finding.kind == probe.suspect for finding in findings)
         if probe.operation is not None:
-            self._run.answered(probe.operation, seen.target.status, probe.group)
+            self._run.answered(probe, seen.target.status)
         self._learn(probe, seen, second)
         return seen
 
@@ -172,13 +198,7 @@ class Walk:
         """The class of a success where the twin refuses with a code."""
         if code in self._run.unique:
             return "uniqueness"
-        if code == "idempotency_key_reused":
-            return "idempotency"
-        if code in ("reference_not_found", "not_found"):
-            return "reference"
-        if code in ("validation_error", "malformed_json", "unsupported_media_type", None):
-            return "laxer"
-        return "lifecycle"
+        return {"idempotency_key_reused": "idempotency", "reference_not_found": "reference"}.get(code or "", "laxer")
 
     def _values(
         self, probe: Probe, exchange: Exchange, seen: Seen, second: Answer, moment: Moment
@@ -210,7 +230,7 @@ class Walk:
         expected = Said(exchange.answer.status, f"{member}: {self._run.showing.value(difference.expected)}")
         cause = f"{member} {probe.learns}" if kind == "value" else member
         title = f"{probe.learns}: {member} is {self._run.showing.value(difference.got)}."
-        return self._made(
+        return self._told(
             kind, probe, exchange, expected, cause, title, got=f"{member}: {self._run.showing.value(difference.got)}"
         )
 
@@ -242,12 +262,16 @@ class Walk:
         self, kind: str, probe: Probe, exchange: Exchange, expected: Said, cause: str, title: str, got: str = ""
     ) -> Finding:
         said = self._run.showing.said(exchange.answer, exchange.request)
-        name = "" if probe.operation is None else probe.operation.id
+        about = probe.about or probe.operation
+        name = "" if about is None else about.id
+        pointer = probe.pointer
+        if about is not None and kind in ("wrong-status", "error-code"):
+            pointer = pointer_of(about, "responses")
         return Finding(
             kind,
             name,
             probe.group,
-            probe.pointer,
+            pointer,
             cause,
             f"{name or probe.path} · {title}",
             self._run.showing.shown(exchange.request, probe.operation),

@@ -174,7 +174,7 @@ async def pages_off_by_one(request: Request, ask: Ask) -> Answer:
         return answer
     found = json_of(answer)
     page = found["pagination"]["page"]
-    if page == 1:
+    if page == 1 or not found["plans"]:
         return answer
     following = json_of(await ask(_without(request, "page", ("page", str(page + 1)))))
     plans = [*found["plans"][1:], *following["plans"][:1]]
