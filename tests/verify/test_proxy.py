@@ -192,9 +192,7 @@ def test_a_connection_that_the_target_closes_is_made_anew() -> None:
             assert PAGE == answer_on(client).body
 
 
-@pytest.mark.parametrize(
-    "request_", [b"GET /v2/customers\r\n\r\n", b"nonsense\r\n\r\n", b"CONNECT a:1 HTTP/1.1\r\n\r\n"]
-)
+@pytest.mark.parametrize("line", [b"GET /v2/customers", b"nonsense", b"CONNECT a:1 HTTP/1.1"])
 def test_what_is_no_http_is_refused_and_not_sent_on(line: bytes) -> None:
     with proxying(f"http://127.0.0.1:{free_port()}") as proxied:
         assert 400 == asked(proxied, line + b"\r\n\r\n").status
