@@ -16,6 +16,7 @@ from .commands.faults import faults
 from .commands.file_verbs import export, import_
 from .commands.init import init
 from .commands.options import BaseUrl, Number, Unusable, of_overlays
+from .commands.proxy import proxy
 from .commands.record_verbs import record, replay
 from .commands.request_verbs import requests
 from .commands.token import token
@@ -305,6 +306,7 @@ for verb in (
     faults,
     requests,
     listen,
+    proxy,
     worlds,
     fork,
     snapshot,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from collections.abc import AsyncGenerator, Sequence
 from http import HTTPStatus
 from time import perf_counter
@@ -17,6 +18,8 @@ from ..kernel.slices import SLICE
 from .showing import plain
 
 CHUNK = 64 * 1024  # bytes
+
+Headers = Sequence[tuple[str, str]]
 
 
 async def archive(traces: list[Trace], base_url: str, version: str) -> AsyncGenerator[bytes, None]:
@@ -42,44 +45,15 @@ async def archive(traces: list[Trace], base_url: str, version: str) -> AsyncGene
 
 
 def _entry(trace: Trace, base_url: str) -> dict[str, Any]:
-    took = trace.micros / 1000
     query = trace.query.decode("latin-1")
-    sent, answered = trace.headers, trace.answer_headers
+    path = quote(plain(trace.path), safe="/:@!$&'()*+,;=~-._")
     return {
-        "startedDateTime": iso(trace.received),
-        "time": took,
-        "request": {
-            "method": plain(trace.method),
-            "url": base_url + quote(plain(trace.path), safe="/:@!$&'()*+,;=~-._") + (f"?{query}" if query else ""),
-            "httpVersion": "HTTP/1.1",
-            "cookies": [],
-            "headers": _pairs(sent),
-            "queryString": _pairs(parse_qsl(query, keep_blank_values=True, errors="replace")),
-            **(
-                {"postData": {"mimeType": dict(sent).get("content-type", ""), "text": _text(trace.body)}}
-                if trace.body
-                else {}
-            ),
-            "headersSize": -1,
-            "bodySize": len(trace.body or b""),
-        },
-        "response": {
-            "status": trace.status,
-            "statusText": HTTPStatus(trace.status).phrase if trace.status in _STATUSES else "",
-            "httpVersion": "HTTP/1.1",
-            "cookies": [],
-            "headers": _pairs(answered),
-            "content": {
-                "size": len(trace.answer or b""),
-                "mimeType": dict(answered).get("content-type", ""),
-                "text": _text(trace.answer),
-            },
-            "redirectURL": dict(answered).get("location", "") if 300 <= trace.status < 400 else "",
-            "headersSize": -1,
-            "bodySize": len(trace.answer or b""),
-        },
-        "cache": {},
-        "timings": {"send": 0, "wait": took, "receive": 0},
+        **entry(
+            (trace.method, base_url + path, query, trace.headers, trace.body or b""),
+            (trace.status, trace.answer_headers, trace.answer or b""),
+            iso(trace.received),
+            trace.micros / 1000,
+        ),
         "_requestId": trace.id,
         "_operationId": trace.operation,
         "_sandboxTime": iso(trace.at),
@@ -87,12 +61,63 @@ def _entry(trace: Trace, base_url: str) -> dict[str, Any]:
     }
 
 
+def entry(
+    request: tuple[str, str, str, Headers, bytes], answer: tuple[int, Headers, bytes], started: str, took: float
+) -> dict[str, Any]:
+    """An entry of an archive, in milliseconds.
+
+    A request is method, URL, query, headers and body; an answer status, headers and body. A body of an answer that is
+    no text is encoded as HAR says it; one of a request cannot be.
+    """
+    method, url, query, sent, body = request
+    status, answered, said = answer
+    return {
+        "startedDateTime": started,
+        "time": took,
+        "request": {
+            "method": plain(method),
+            "url": url + (f"?{query}" if query else ""),
+            "httpVersion": "HTTP/1.1",
+            "cookies": [],
+            "headers": _pairs(sent),
+            "queryString": _pairs(parse_qsl(query, keep_blank_values=True, errors="replace")),
+            **({"postData": {"mimeType": _named(sent, "content-type"), "text": _text(body)}} if body else {}),
+            "headersSize": -1,
+            "bodySize": len(body),
+        },
+        "response": {
+            "status": status,
+            "statusText": HTTPStatus(status).phrase if status in _STATUSES else "",
+            "httpVersion": "HTTP/1.1",
+            "cookies": [],
+            "headers": _pairs(answered),
+            "content": {"size": len(said), "mimeType": _named(answered, "content-type"), **_content(said)},
+            "redirectURL": _named(answered, "location") if 300 <= status < 400 else "",
+            "headersSize": -1,
+            "bodySize": len(said),
+        },
+        "cache": {},
+        "timings": {"send": 0, "wait": took, "receive": 0},
+    }
+
+
 _STATUSES = frozenset(int(status) for status in HTTPStatus)
 
 
-def _pairs(headers: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+def _pairs(headers: Headers) -> list[dict[str, str]]:
     return [{"name": plain(name), "value": plain(value)} for name, value in headers]
 
 
-def _text(body: bytes | None) -> str:
-    return (body or b"").decode("utf-8", "replace")
+def _named(headers: Headers, name: str) -> str:
+    return next((plain(value) for key, value in headers if key.lower() == name), "")
+
+
+def _content(body: bytes) -> dict[str, str]:
+    try:
+        return {"text": body.decode()}
+    except UnicodeDecodeError:
+        return {"text": b64encode(body).decode(), "encoding": "base64"}
+
+
+def _text(body: bytes) -> str:
+    return body.decode("utf-8", "replace")

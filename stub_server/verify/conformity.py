@@ -17,7 +17,8 @@ from ..domain.documents import is_document_unchecked
 from ..kernel.sizes import has_more_values, is_deeper_than
 from .exchange import Answer, Exchange
 from .findings import Finding, Said
-from .places import Place, Places, Unnamed, below, distinct, pointed
+from .places import Place, Places, Unnamed, below, distinct
+from .resources import pointer_of
 from .showing import Showing, kind_of
 
 MOST = 20  # findings of one kind in one exchange
@@ -98,8 +99,8 @@ class Conformity:
         request, answer = exchange
         status = answer.status
         if status == 0:
-            title = f"{request.method} {self._showing.shown(request, operation).path} has no answer."
-            at = "#/paths" if operation is None else pointed("paths", operation.path, operation.method.lower())
+            title = f"{request.method} {self._showing.shown(request, operation).path} has no whole answer."
+            at = "#/paths" if operation is None else pointer_of(operation)
             expected = Said(0, "an answer") if operation is None else _success(operation)
             yield self._departure("transport", at, "no answer", title, exchange, expected)
             return
@@ -110,7 +111,7 @@ class Conformity:
                     Said(404, "route_not_found"),
                 )  # fmt: skip
             return
-        at = pointed("paths", operation.path, operation.method.lower())
+        at = pointer_of(operation)
         body = _UNREAD if request.method == "HEAD" else _read(answer)
         response = operation.responses.get(status)
         if _is_missing(status, response, body, is_head=request.method == "HEAD"):

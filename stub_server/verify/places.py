@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ..contract.document import Document
 from ..contract.source import Json
+from .resources import escaped
 
 _DEEPEST = 64  # levels: a schema may refer to itself
 
@@ -27,14 +28,9 @@ class Unnamed(NamedTuple):
     value: Any
 
 
-def pointed(*steps: str | int) -> str:
-    """A JSON pointer as a fragment: `#/paths/~1v2~1orders/get`."""
-    return "#" + "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in steps)
-
-
 def below(pointer: str, *steps: str | int) -> str:
     """The pointer to what is below another one."""
-    return pointer + pointed(*steps)[1:]
+    return "/".join((pointer, *(escaped(str(step)) for step in steps)))
 
 
 class Places:

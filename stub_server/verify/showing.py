@@ -44,18 +44,24 @@ class Showing:
         """The exchange without secrets, and without the credentials of its request wherever they are repeated."""
         request, answer = exchange
         own = _credentials(request.headers)
+        path, query = self._address(request, own)
         sent, said = request.body, answer.body
         if any(self._secrets.suspects("", b"", body) for body in (sent, said) if body):
             sent, said = (body or b"" for body in self._secrets.without(sent, said))
         return Exchange(
             request._replace(
-                path=_without(self._line(request.path), own),
-                query=_without(self._secrets.query(request.query), own),
+                path=path,
+                query=query,
                 headers=self._headers(request.headers, own),
                 body=_without_bytes(sent, own),
             ),
             answer._replace(headers=self._headers(answer.headers, own), body=_without_bytes(said, own)),
         )
+
+    def line(self, request: Request) -> str:
+        """Path and query on one line."""
+        path, query = self._address(request, _credentials(request.headers))
+        return cut(path + (f"?{query}" if query else ""))
 
     def shown(self, request: Request, operation: Operation | None = None) -> Shown:
         """The request for people, with a command that sends it again where values may be shown."""
@@ -64,7 +70,7 @@ class Showing:
         if not self._values:
             path = operation.path if operation is not None else _outlined_path(path)
             query = "&".join(self._member(member, operation) for member in query.split("&") if member)
-            body = self._outlined(body).encode()
+            body = self._outlined(request.body).encode()
         rest = ""
         if len(body) > _LARGEST_SENT:
             body, rest = b"", f"  # and a body of {len(request.body):,} bytes"
@@ -81,10 +87,10 @@ class Showing:
 
     def said(self, answer: Answer, request: Request | None = None) -> Said:
         """The answer for people. The credentials of `request` are left out where the answer repeats them."""
+        if not self._values and answer.status:  # without an answer the body says why, in words of this process
+            return Said(answer.status, cut(self._outlined(answer.body)))
         redacted = self.redacted(Exchange(request or Request("GET", "/"), answer)).answer
-        body = redacted.body
-        text = body.decode("utf-8", "replace") if self._values else self._outlined(body)
-        return Said(answer.status, cut(text))
+        return Said(answer.status, cut(redacted.body.decode("utf-8", "replace")))
 
     def value(self, value: Any) -> str:
         """A part of a body for people: as JSON, or its types."""
@@ -99,6 +105,9 @@ class Showing:
     def name(self, name: str) -> str:
         """A name that a target chose, for a sentence."""
         return cut(self._secrets.text(name), 60)
+
+    def _address(self, request: Request, own: Iterable[str]) -> tuple[str, str]:
+        return _without(self._line(request.path), own), _without(self._secrets.query(request.query), own)
 
     def _outlined(self, body: bytes) -> str:
         if not body:

@@ -35,6 +35,7 @@ TAKES = {
     "listen": f"--forward-to --events --print {SANDBOX}",
     "orders": f"--status {SANDBOX}",
     "pay": f"ORDER {SANDBOX}",
+    "proxy": "URL --port --overlay --report --fail",
     "record": f"--output --no-secrets {SANDBOX}",
     "refund": f"ORDER --amount {SANDBOX}",
     "replay": "FILE --overlay --scenario --list --show --until --serve --port --json",

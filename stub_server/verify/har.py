@@ -1,0 +1,150 @@
+"""HTTP archives (HAR 1.2) of other tools: read to exchanges, and exchanges written as one."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from time import time
+from typing import Any, NamedTuple
+from urllib.parse import SplitResult, urlsplit
+
+import orjson
+
+from ..contract.document import Document
+from ..journal.har import entry
+from ..kernel.clock import iso
+from ..version import __version__
+from .exchange import Answer, Exchange, Headers, Request
+from .findings import Report
+from .observed import Observed
+
+LARGEST = 64 * 1024 * 1024  # bytes of a file
+_PORTS = {"http": 80, "https": 443}
+# An archive has bodies as they are once decoded.
+_OF_THE_TRANSFER = frozenset(("content-encoding", "content-length", "transfer-encoding"))
+_BODILESS = frozenset((204, 304))
+
+
+class BadHar(Exception):
+    """A file that is no archive. The message is one line, and says what to do."""
+
+
+class Archive(NamedTuple):
+    """What an archive has of a backend. `left_out` says how many entries were not read, by reason."""
+
+    exchanges: list[Exchange]
+    left_out: dict[str, int]
+    base_url: str | None
+
+
+def read(file: Path, base_url: str | None = None) -> Archive:
+    """Read an archive: the requests below `base_url`, the parent of `/v2`; without it all. Raises BadHar."""
+    try:
+        with file.open("rb") as source:
+            data = source.read(LARGEST + 1)
+    except OSError as error:
+        raise BadHar(f"{file}: {error.strerror or error}.") from None
+    if len(data) > LARGEST:
+        raise BadHar(f"{file}: it has more than {LARGEST // 1024 // 1024} MB. Record less, or split it.")
+    try:
+        whole = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))
+    except ValueError as error:
+        raise BadHar(f"{file}: it is not JSON: {str(error)[:200]}. Export the traffic as HAR 1.2.") from None
+    entries = _member(_member(whole, "log"), "entries")
+    if not isinstance(entries, list):
+        raise BadHar(f"{file}: it has no log.entries, as an HTTP archive has. Export the traffic as HAR 1.2.")
+    base = None if base_url is None else urlsplit(base_url.rstrip("/").removesuffix("/v2"))
+    exchanges: list[Exchange] = []
+    left_out: Counter[str] = Counter()
+    for each in entries:
+        found = _exchange(each, base)
+        if isinstance(found, str):
+            left_out[found] += 1
+        else:
+            exchanges.append(found)
+    return Archive(exchanges, dict(left_out), base_url)
+
+
+def archive(exchanges: Iterable[tuple[Exchange, float]], base_url: str) -> bytes:
+    """Exchanges as an archive, each with its moment in seconds since 1970. Secrets are the caller's to leave out."""
+    entries = [
+        entry(
+            (request.method, base_url + request.path, request.query, request.headers, request.body),
+            (answer.status, answer.headers, answer.body),
+            iso(int(at * 1000)),
+            answer.seconds * 1000,
+        )
+        for (request, answer), at in exchanges
+    ]
+    head = {"version": "1.2", "creator": {"name": "stub-server", "version": __version__}}
+    return orjson.dumps({"log": {**head, "entries": entries}})
+
+
+def judged(har: Archive, document: Document) -> Report:
+    """What recorded traffic says of the backend that answered it."""
+    began = time()
+    observed = Observed(document, har.base_url or "recorded traffic", "har")
+    for exchange in har.exchanges:
+        observed.judge(exchange)
+    return observed.report(time() - began)
+
+
+def _exchange(found: Any, base: SplitResult | None) -> Exchange | str:
+    """An entry as an exchange, or why it is none."""
+    request, response = _member(found, "request"), _member(found, "response")
+    method, url, status = _member(request, "method"), _member(request, "url"), _member(response, "status")
+    if not isinstance(method, str) or not isinstance(url, str):
+        return "without request"
+    if not isinstance(status, int) or not 100 <= status <= 999:
+        return "without response"
+    try:
+        parts = urlsplit(url)
+        path = parts.path if base is None else _path_below(parts, base)
+        body = _body(_member(response, "content"), is_expected=method != "HEAD" and status not in _BODILESS)
+    except ValueError:
+        return "unreadable"
+    if path is None:
+        return "of another address"
+    if body is None:
+        return "without the body of the response"
+    sent = _member(_member(request, "postData"), "text")
+    took = _member(found, "time")
+    return Exchange(
+        Request(method, path or "/", parts.query, _headers(request), sent.encode() if isinstance(sent, str) else b""),
+        Answer(status, _headers(response), body, took / 1000 if isinstance(took, int | float) else 0.0),
+    )
+
+
+def _path_below(parts: SplitResult, base: SplitResult) -> str | None:
+    """The path of an address below a base address, None if it is not below it. Raises ValueError."""
+    if _origin(parts) != _origin(base) or not parts.path.startswith(f"{base.path}/"):
+        return None
+    return parts.path[len(base.path) :]
+
+
+def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
+    return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
+
+
+def _body(content: Any, *, is_expected: bool) -> bytes | None:
+    """The body of a response, None where the archive has only its size. Raises ValueError."""
+    text, size = _member(content, "text"), _member(content, "size")
+    if not isinstance(text, str):
+        return None if is_expected and isinstance(size, int | float) and size > 0 else b""
+    return b64decode(text) if _member(content, "encoding") == "base64" else text.encode()
+
+
+def _headers(message: Any) -> Headers:
+    found = _member(message, "headers")
+    pairs = [(_member(each, "name"), _member(each, "value")) for each in (found if isinstance(found, list) else ())]
+    return tuple(
+        (name, value)
+        for name, value in pairs
+        if isinstance(name, str) and isinstance(value, str) and name[:1] != ":" and name.lower() not in _OF_THE_TRANSFER
+    )
+
+
+def _member(node: Any, name: str) -> Any:
+    return node.get(name) if isinstance(node, Mapping) else None

@@ -1,0 +1,92 @@
+"""A target whose every byte a test chooses, and a proxy in front of a target, in a thread of its own."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+from stub_server.verify.proxy import Proxy
+from stub_server.verify.watching import Watching
+
+from ..support.contract import document
+
+Play = Callable[[socket.socket], None]
+"""What a target does with a connection."""
+
+
+@contextmanager
+def playing(*plays: Play) -> Iterator[str]:
+    """A target that treats its first connection as the first of `plays` says, and so on; answers its address."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            for play in plays:
+                with suppress(OSError):
+                    connection, _ = listener.accept()
+                    connection.settimeout(10)
+                    with connection:
+                        play(connection)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+        thread.join(10)
+
+
+def received(connection: socket.socket, end: bytes = b"\r\n\r\n") -> bytes:
+    """What comes until certain bytes have come."""
+    data = b""
+    while end not in data:
+        piece = connection.recv(65_536)
+        if not piece:
+            break
+        data += piece
+    return data
+
+
+class Proxied(NamedTuple):
+    """A proxy that runs. `lines` are those of the terminal."""
+
+    port: int
+    watching: Watching
+    lines: list[str]
+
+
+@contextmanager
+def proxying(target: str) -> Iterator[Proxied]:
+    """A proxy in front of a target until the block ends. Then `watching.report()` has everything."""
+    lines: list[str] = []
+    watching = Watching(document(), target, lines.append)
+    ports: list[int] = []
+    started = threading.Event()
+    loop = asyncio.new_event_loop()
+    ended = asyncio.Event()
+
+    async def own(path: str, query: str) -> tuple[int, bytes]:
+        return watching.own(path, query)
+
+    async def run() -> None:
+        proxy = Proxy(target, watching.passed, own)
+        ports.append(await proxy.start("127.0.0.1", 0))
+        started.set()
+        await ended.wait()
+        await proxy.stop()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(run(),), daemon=True)
+    thread.start()
+    assert started.wait(10)
+    try:
+        yield Proxied(ports[0], watching, lines)
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join(10)
+        loop.close()
+
+
+def connected(proxied: Proxied) -> socket.socket:
+    """A connection to a proxy."""
+    return socket.create_connection(("127.0.0.1", proxied.port), timeout=10)

@@ -1,0 +1,97 @@
+"""Archives of other tools are read and judged; what is none is refused in one line."""
+
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from stub_server.verify.har import LARGEST, BadHar, archive, judged, read
+
+from ..support.contract import document
+from .exchanges import example, exchange
+
+BASE = "https://api.example.com/shop"
+
+
+def entry(url: str = f"{BASE}/v2/customers", status: int = 200, **content: Any) -> dict[str, Any]:
+    headers = [{"name": "content-type", "value": "application/json"}, {"name": "x-request-id", "value": "r"}]
+    return {
+        "time": 12,
+        "request": {"method": "GET", "url": url, "headers": [{"name": ":method", "value": "GET"}]},
+        "response": {"status": status, "headers": headers, "content": content},
+    }
+
+
+def written(tmp_path: Path, *entries: Any) -> Path:
+    file = tmp_path / "seen.har"
+    file.write_bytes(orjson.dumps({"log": {"entries": entries}}))
+    return file
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    seen = [
+        exchange("GET", "/v2/customers?limit=2", 200, example("CustomerPage")),
+        exchange("POST", "/v2/customers", 422, b"\xff\x00", sent=b'{"name": "Jo\xc3\xa3o"}'),
+        exchange("HEAD", "/v2/customers", 200, b""),
+    ]
+    file = tmp_path / "seen.har"
+    file.write_bytes(archive([(each, 1_700_000_000.0) for each in seen], BASE))
+    assert seen == read(file, f"{BASE}/v2/").exchanges
+    assert {"of another address": 3} == read(file, "https://api.example.com/other").left_out
+
+
+def test_what_cannot_be_judged_is_left_out_and_counted(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        entry(text="{}", size=2),
+        entry(text=b64encode(b"{}").decode(), encoding="base64"),
+        entry(text="abc", encoding="base64"),
+        entry(size=99),
+        entry(status=0),
+        entry("http://[", text="{}"),
+        entry("https://cdn.example.com/v2/customers", text="{}"),
+        entry("https://API.example.com:443/shop/v2/customers", text="{}"),
+        {"request": {}},
+        None,
+    )
+    found = read(file, BASE)
+    assert [b"{}"] * 3 == [each.answer.body for each in found.exchanges]
+    assert found.left_out == {
+        "unreadable": 2,
+        "without the body of the response": 1,
+        "without response": 1,
+        "of another address": 1,
+        "without request": 2,
+    }
+
+
+def test_recorded_traffic_is_judged(tmp_path: Path) -> None:
+    page = orjson.dumps(example("CustomerPage") | {"extra": 1}).decode()
+    file = written(tmp_path, entry(text=page), entry(text=page), entry(f"{BASE}/logo.svg", text="<svg>"))
+    report = judged(read(file, BASE), document())
+    assert ("har", 2, 1) == (report.mode, report.requests, report.exit)
+    assert [("undocumented-field", ["listCustomers"], 2)] == [
+        (each.kind, each.operations, each.count) for each in report.divergences
+    ]
+    assert ["listCustomers"] == [row.operation for row in report.rows]
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"log": 1}', b'{"log": {"entries": {}}}', b"\xff"])
+def test_a_file_that_is_no_archive_is_refused(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "seen.har"
+    file.write_bytes(data)
+    with pytest.raises(BadHar, match=r"seen\.har: .*HAR 1\.2"):
+        read(file)
+
+
+def test_a_file_that_is_too_large_or_not_there_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "seen.har"
+    with file.open("wb") as large:
+        large.truncate(LARGEST + 1)
+    with pytest.raises(BadHar, match="64 MB"):
+        read(file)
+    for other in (tmp_path / "none.har", tmp_path):
+        with pytest.raises(BadHar):
+            read(other)

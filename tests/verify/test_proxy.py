@@ -1,0 +1,267 @@
+"""The proxy passes on what comes, byte for byte, and judges it afterwards."""
+
+import gzip
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from http.client import IncompleteRead
+from pathlib import Path
+
+import httpx2
+import orjson
+import pytest
+
+from stub_server.verify.har import judged, read
+
+from ..support.contract import document
+from ..support.estate import Estate
+from ..support.live import NO_TLS
+from ..support.processes import free_port
+from ..support.requests import OPERATIONS, ask, path_of
+from ..support.wire import Answer, answer_on, rest_of
+from .exchanges import example
+from .scripted import Proxied, connected, playing, proxying, received
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Request-Id: r1\r\n"
+PAGE = orjson.dumps(example("CustomerPage"))
+ASKED = b"GET /v2/customers HTTP/1.1\r\nHost: proxy\r\n\r\n"
+
+
+def sized(body: bytes, head: bytes = OK) -> bytes:
+    return head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def own(proxied: Proxied, path: str, host: str = "localhost", more: str = "") -> Answer:
+    """What the proxy itself answers."""
+    head = f"GET /_proxy/{path} HTTP/1.1\r\nHost: {host}\r\n{more}\r\n"
+    return asked(proxied, head.encode())
+
+
+def classes(proxied: Proxied, last: str = "/") -> list[tuple[str, list[str]]]:
+    """What was judged, once the newest path begins so."""
+    deadline = time.monotonic() + 10
+    while True:
+        rows = own(proxied, "exchanges").json()["exchanges"]
+        if (rows and rows[-1]["path"].startswith(last)) or time.monotonic() > deadline:
+            return [(row["path"], row["classes"]) for row in rows]
+        time.sleep(0.01)
+
+
+def asked(proxied: Proxied, data: bytes) -> Answer:
+    """The answer to bytes."""
+    with connected(proxied) as client:
+        client.sendall(data)
+        return answer_on(client)
+
+
+def test_a_message_is_passed_on_as_it_is_in_both_directions() -> None:
+    """Names in their case, repeated fields, chunks with extensions, trailers; without what is of the connection."""
+    body = b"4;x=1\r\nabcd\r\n0\r\nX-Sum: 9\r\nX-Sum: 10\r\n\r\n"
+    answer = b"HTTP/1.1 201 Made So\r\nSET-Cookie: a=1\r\nSET-Cookie: b=2\r\n"
+    answer += b"Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
+    seen: list[bytes] = []
+
+    def play(connection: socket.socket) -> None:
+        seen.append(received(connection, b"X-Sum: 10\r\n\r\n"))
+        connection.sendall(answer + body)
+
+    with playing(play) as target, proxying(target) as proxied, connected(proxied) as client:
+        client.sendall(
+            b"POST /v2/customers?a=%20b HTTP/1.1\r\nHost: proxy\r\nX-CASE: One\r\nX-Case: two\r\nTE: trailers\r\n"
+            b"Connection: keep-alive, X-Hop\r\nX-Hop: 1\r\nTransfer-Encoding: chunked\r\n\r\n" + body
+        )
+        assert answer + body == received(client, b"X-Sum: 10\r\n\r\n")
+    host = target.removeprefix("http://").encode()
+    assert seen == [
+        b"POST /v2/customers?a=%20b HTTP/1.1\r\nHost: "
+        + host
+        + b"\r\nX-CASE: One\r\nX-Case: two\r\nTE: trailers\r\nTransfer-Encoding: chunked\r\n\r\n"
+        + body
+    ]
+
+
+def test_a_compressed_answer_is_passed_on_compressed_and_judged_as_it_reads() -> None:
+    packed = gzip.compress(orjson.dumps(example("CustomerPage") | {"extra": 1}))
+
+    def play(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(sized(packed, OK + b"Content-Encoding: gzip\r\n"))
+
+    with playing(play) as target, proxying(target) as proxied:
+        with connected(proxied) as client:
+            client.sendall(ASKED)
+            assert packed == answer_on(client).body
+        assert [("/v2/customers", ["undocumented-field"])] == classes(proxied)
+
+
+def test_head_and_a_redirect_are_passed_on_and_nothing_is_followed() -> None:
+    def play(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(OK + b"Content-Length: 4711\r\n\r\n")
+        received(connection)
+        connection.sendall(b"HTTP/1.1 302 Found\r\nLocation: /v2/plans\r\nContent-Length: 0\r\n\r\n")
+
+    with playing(play) as target, proxying(target) as proxied, connected(proxied) as client:
+        client.sendall(b"HEAD /v2/customers HTTP/1.1\r\nHost: proxy\r\n\r\n")
+        assert OK + b"Content-Length: 4711\r\n\r\n" == received(client)
+        client.sendall(ASKED)
+        assert ("/v2/plans", 302) == ((found := answer_on(client)).header("location"), found.status)
+    divergences = proxied.watching.report().divergences
+    assert [("undocumented-status", "listCustomers")] == [(each.kind, each.operation) for each in divergences]
+
+
+def test_the_body_is_asked_for_by_the_target_alone() -> None:
+    """`100 Continue` is the target's to say; a client that is refused sends no body."""
+    seen: list[bytes] = []
+
+    def play(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        seen.append(received(connection, b"}"))
+        connection.sendall(sized(PAGE))
+
+    with playing(play) as target, proxying(target) as proxied, connected(proxied) as client:
+        client.sendall(
+            b"POST /v2/customers HTTP/1.1\r\nHost: proxy\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+        )
+        assert b"HTTP/1.1 100 Continue\r\n\r\n" == received(client)
+        client.sendall(b"{}")
+        assert PAGE == answer_on(client).body
+    assert [b"{}"] == seen
+
+
+def test_a_stream_comes_as_it_is_sent() -> None:
+    """The first event is there before the second is sent."""
+
+    def play(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n")
+        received(connection, b"go on")
+        connection.sendall(b"data: 2\n\n")
+
+    with playing(play) as target, proxying(target) as proxied, connected(proxied) as client:
+        client.sendall(b"POST /stream HTTP/1.1\r\nHost: proxy\r\nContent-Length: 5\r\n\r\n")
+        assert received(client, b"data: 1\n\n").endswith(b"data: 1\n\n")
+        client.sendall(b"go on")
+        assert b"data: 2\n\n" == rest_of(client)
+
+
+def test_an_early_refusal_reaches_a_client_that_still_sends() -> None:
+    def play(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(sized(b"{}", b"HTTP/1.1 413 Too Large\r\n"))
+
+    with playing(play) as target, proxying(target) as proxied, connected(proxied) as client:
+        client.sendall(b"POST /v2/customers HTTP/1.1\r\nHost: proxy\r\nContent-Length: 9999999\r\n\r\nabc")
+        assert 413 == answer_on(client).status
+
+
+def test_a_large_body_is_passed_on_and_not_judged() -> None:
+    large = b" " * 3_000_000 + PAGE
+
+    def play(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(sized(large))
+
+    with playing(play) as target, proxying(target) as proxied, connected(proxied) as client:
+        client.sendall(ASKED)
+        assert large == answer_on(client).body
+    report = proxied.watching.report()
+    assert ([], 0, 1) == (report.divergences, report.requests, sum(proxied.watching.unjudged.values()))
+    assert "not judged" in proxied.lines[0]
+
+
+def test_a_target_that_is_away_is_said_to_be_so() -> None:
+    with proxying(f"http://127.0.0.1:{free_port()}") as proxied:
+        found = asked(proxied, ASKED)
+        assert (502, True) == (found.status, found.json()["error"])
+    assert ["transport"] == [each.kind for each in proxied.watching.report().divergences]
+
+
+def test_a_connection_that_the_target_closes_is_made_anew() -> None:
+    def play(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(sized(PAGE))
+
+    with playing(play, play) as target, proxying(target) as proxied, connected(proxied) as client:
+        for _ in range(2):
+            client.sendall(ASKED)
+            assert PAGE == answer_on(client).body
+
+
+@pytest.mark.parametrize("line", [b"GET /v2/customers", b"nonsense", b"CONNECT a:1 HTTP/1.1"])
+def test_what_is_no_http_is_refused_and_not_sent_on(line: bytes) -> None:
+    with proxying(f"http://127.0.0.1:{free_port()}") as proxied:
+        assert 400 == asked(proxied, line + b"\r\n\r\n").status
+
+
+@pytest.mark.parametrize("rest", [b"Content-Length: 99\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n5\r\nab"])
+def test_an_answer_that_breaks_off_breaks_off_for_the_client_too(rest: bytes) -> None:
+    def play(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(OK + rest)
+
+    with playing(play) as target, proxying(target) as proxied, pytest.raises((IncompleteRead, ConnectionError)):
+        asked(proxied, ASKED)
+    assert ["transport"] == [each.kind for each in proxied.watching.report().divergences]
+
+
+def test_what_was_seen_is_for_this_machine_and_without_secrets() -> None:
+    def play(connection: socket.socket) -> None:
+        received(connection, b"}")
+        connection.sendall(sized(b'{"seen": "hidden-1", "private_key": "hidden-2", "name": "Lena"}'))
+
+    with playing(play) as target, proxying(target) as proxied:
+        sent = b'{"password": "hidden-4"}'
+        head = b"POST /api-keys?token=hidden-3 HTTP/1.1\r\nHost: proxy\r\nAuthorization: Bearer hidden-1\r\n"
+        asked(proxied, sized(sent, head))
+        assert ["/api-keys"] == [path for path, _ in classes(proxied)]
+        for query in ("", "?format=har"):
+            shown = own(proxied, f"exchanges{query}").body
+            assert b"hidden" not in shown
+            assert b"Lena" in shown
+        assert 403 == own(proxied, "exchanges", host="evil.example").status
+        assert 403 == own(proxied, "exchanges", more="Origin: http://evil.example\r\n").status
+        assert 404 == own(proxied, "other").status
+        assert "hidden" not in "".join(proxied.lines)
+
+
+def test_the_sandbox_does_not_diverge_and_its_archive_says_the_same(home: Estate, tmp_path: Path) -> None:
+    """The sandbox behind the proxy, one request of each read; then the archive of the same traffic is judged."""
+    reads = [operation for operation in OPERATIONS.values() if operation.method == "GET"]
+    with proxying(address_of(home)) as proxied:
+        address = f"http://127.0.0.1:{proxied.port}"
+        with httpx2.Client(base_url=address, headers=home.api.headers, verify=NO_TLS) as api:
+            for operation in reads:
+                ask(api, operation, home.ids)
+        assert len(reads) <= len(classes(proxied, last=path_of(reads[-1], home.ids)))
+        archive = tmp_path / "seen.har"
+        archive.write_bytes(own(proxied, "exchanges?format=har").body)
+    report = proxied.watching.report()
+    assert [] == report.divergences
+    again = judged(read(archive, address_of(home)), document())
+    assert (report.requests, report.rows, report.divergences) == (again.requests, again.rows, again.divergences)
+
+
+def address_of(home: Estate) -> str:
+    return f"{home.live.url}/s/{home.sandbox}"
+
+
+@pytest.mark.check
+def test_the_command_serves_until_it_is_interrupted_and_reports(home: Estate, tmp_path: Path) -> None:
+    report, port = tmp_path / "report.json", free_port()
+    command = [sys.executable, "-m", "stub_server", "proxy", home.live.url, "--port", str(port), "--fail"]
+    with subprocess.Popen([*command, "--report", f"json={report}"], stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert str(port) in running.stdout.readline()
+        with httpx2.Client(verify=NO_TLS) as client:
+            assert 401 == client.get(f"http://127.0.0.1:{port}/v2/customers").status_code
+        running.send_signal(signal.SIGINT)
+        said, _ = running.communicate(timeout=30)
+    assert 0 == running.returncode, said
+    assert "/v2/customers" in said
+    found = json.loads(report.read_text())
+    assert ("proxy", 1, []) == (found["mode"], found["requests"], found["divergences"])
