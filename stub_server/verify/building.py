@@ -80,7 +80,7 @@ class Builder:
         schema = self.catalogue.body(operation)
         if schema is None:
             return None
-        shown = next(iter(self.catalogue.examples(operation)), {})
+        shown: Any = next(iter(self.catalogue.examples(operation)), {})
         return self.fresh.renewed(self._with_roles(schema, shown))
 
     def plain(self, operation: Operation) -> Any:

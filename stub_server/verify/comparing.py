@@ -69,9 +69,9 @@ class Comparing:
         if entries is None:
             yield from self._walk((), target, first, second, moment)
             return
-        lists = [at(answer, entries) for answer in (target, first, second)]
-        if all(isinstance(each, list) for each in lists):
-            yield from self._list(entries, *lists, moment, is_whole=False)
+        theirs, own, other = (at(answer, entries) for answer in (target, first, second))
+        if isinstance(theirs, list) and isinstance(own, list) and isinstance(other, list):
+            yield from self._list(entries, theirs, own, other, moment, is_whole=False)
 
     def _walk(self, place: Steps, target: Any, first: Any, second: Any, moment: Moment) -> Iterator[Difference]:
         if isinstance(first, dict) and isinstance(second, dict):
@@ -98,8 +98,8 @@ class Comparing:
     ) -> Iterator[Difference]:
         if not all(isinstance(entry, dict) and "id" in entry for entry in (*first, *second, *target)):
             if len(first) == len(second) == len(target):
-                for entries in zip(target, first, second, strict=True):
-                    yield from self._walk(place, *entries, moment)
+                for theirs, one, two in zip(target, first, second, strict=True):
+                    yield from self._walk(place, theirs, one, two, moment)
             elif is_whole and len(first) == len(second):
                 yield Difference(place, f"{len(first)} entries", f"{len(target)} entries")
             return
@@ -109,21 +109,21 @@ class Comparing:
                 name = self._roles.meant(own["id"], other["id"])
                 if name is not None:
                     named[name] = own, other
-        theirs = {entry["id"]: entry for entry in target}
+        listed = {entry["id"]: entry for entry in target}
         are_own = is_whole and len(first) == len(second) == len(named)
         for name, entries in named.items():
-            if name in theirs:
-                yield from self._walk(place, theirs[name], *entries, moment)
+            if name in listed:
+                yield from self._walk(place, listed[name], *entries, moment)
             elif are_own:
                 yield Difference(place, "a record that it should list", "it is not there", "list")
-        if are_own and not theirs.keys() <= named.keys():
+        if are_own and not listed.keys() <= named.keys():
             yield Difference(place, f"{len(first)} entries", "others beside them", "list")
 
     def _leaf(self, place: Steps, target: Any, first: Any, second: Any, moment: Moment) -> Iterator[Difference]:
         if is_id(first) and is_id(second):
             yield from self._id(place, target, first, second)
             return
-        instants = (_instant(first), _instant(second), _instant(target))
+        instants = (instant_of(first), instant_of(second), instant_of(target))
         if instants[0] is not None and instants[1] is not None:
             if first != second or first not in self._sent:
                 yield from self._instant(place, target, instants, moment)
@@ -162,7 +162,8 @@ class Comparing:
         self, place: Steps, target: Any, instants: Collection[float | None], moment: Moment
     ) -> Iterator[Difference]:
         first, second, theirs = instants
-        assert first is not None and second is not None
+        assert first is not None
+        assert second is not None
         away = first - moment.first
         if abs(away - (second - moment.second)) > TOLERANCE:
             return
@@ -186,7 +187,8 @@ def _is_other(first: Any, target: Any) -> bool:
     return kinds[0] is not kinds[1] and first is not None and target is not None
 
 
-def _instant(value: Any) -> float | None:
+def instant_of(value: Any) -> float | None:
+    """Seconds since 1970 of a text that is an instant; None for anything else."""
     if not isinstance(value, str) or not 20 <= len(value) <= 40 or value[10:11] not in ("T", "t"):
         return None
     try:

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from ..contract.document import Operation
 from .building import Builder, encoded
-from .probe import GIVEN, NONE, WRONG, Journey, Probe, Seen, Steps
-from .resources import Resource, at, pointer_of, role_of
+from .probe import NONE, WRONG, Probe, Seen, Steps
+from .resources import Resource, pointer_of, role_of
 
 NOWHERE_ID = "{the unknown id}"
 _SAYS_YES, _SAYS_NO = "says_yes", "says_no"
@@ -228,8 +228,7 @@ def remembers(builder: Builder, resource: Resource) -> Steps:
     if not builder.may(create):
         return
     yield from builder.setup(builder.needs(create, builder.body(create)))
-    where, role = pointer_of(create), resource.role
-    schema = f"{where}/requestBody/content/application~1json/schema"
+    role = resource.role
     body = builder.body(create)
     key = {"Idempotency-Key": builder.fresh.tag} if create.takes_key else {}
 
@@ -294,7 +293,6 @@ def _updates(builder: Builder, resource: Resource, probe: Any, read: Any) -> Ste
     update = resource.update
     assert update is not None
     body = builder.body(update)
-    where = pointer_of(update)
     for member in list(body)[:4]:
         if resource.lifecycle is not None and member == resource.lifecycle.field:
             continue
@@ -563,6 +561,3 @@ def _found(value: Any, name: str) -> Any:
 def nowhere(text: str) -> str:
     """An id that nothing has, drawn from a text."""
     return str(UUID(bytes=text.encode().ljust(16, b"v")[:16], version=4))
-
-
-__all__ = ["GIVEN", "Journey", "accepts", "at", "finds", "keyholders", "moves", "refuses", "remembers", "strangers"]

@@ -25,7 +25,7 @@ _ELSEWHERE = {413: _TOO_LARGE, 408: _BUSY, 429: _BUSY, 500: _BUSY, 502: _BUSY, 5
 
 
 def report_of(learned: Learned, document: Document, options: Options, known: Collection[str], least: float) -> Report:
-    """The report. `known` are fingerprints that are hidden, `least` is the coverage in per cent below which it fails."""
+    """The report. `known` are fingerprints that are hidden; with less than `least` per cent reached it fails."""
     wanted = set(options.only)
     divergences = merged(learned.findings, document, set(learned.groups), learned.suspected)
     classes = wanted - set(document.operations) - {o.tag for o in document.operations.values()}

@@ -15,18 +15,18 @@ from ..contract.document import Operation
 from ..contract.formats import formats
 from ..domain.documents import is_document_here, is_document_unchecked
 from . import journeys, relations
-from .building import Builder, costs
+from .building import Builder
 from .conformity import Conformity
 from .exchange import Exchange, Request
-from .findings import GROUPS, Finding, Row, Unreached
+from .findings import GROUPS, Finding
 from .fresh import Fresh
-from .probe import Journey, Probe, Seen, Steps
-from .resources import Catalogue, Resource, at
+from .probe import Journey, Probe, Steps
+from .resources import Catalogue, Resource
 from .showing import Showing
 from .target import AT_ONCE, Away, Target
 from .twin import Twin
 from .variants import Variants
-from .walking import Run, Walk
+from .walking import Run, Walk, defaults_of
 
 TIDYING = 20.0  # seconds beside the budget for cleaning up
 
@@ -78,7 +78,7 @@ class Runner:
         self.twins = Twin(options.seed + 1, options.overlays), Twin(options.seed + 2, options.overlays)
         self.document = self.twins[0].document
         self.catalogue, self.learned = Catalogue(self.document), Learned()
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")  # noqa: DTZ
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
         self._variants = Variants(self.document, formats(is_document_here, is_document_unchecked), now)
         self._run_id = secrets.token_hex(3)
         self._made: list[list[Made]] = []
@@ -88,7 +88,7 @@ class Runner:
         """Send everything. Raises nothing for what the target does."""
         began, options = monotonic(), self.options
         target = Target(options.url, options.headers, options.trusted, self._told)
-        showing = Showing(self.document, options.url.rstrip("/").removesuffix("/v2"))
+        showing = Showing(self.document, options.url.rstrip("/").removesuffix("/v2"), values=options.write)
         run = Run(
             self.document,
             self.catalogue,
@@ -96,6 +96,7 @@ class Runner:
             showing,
             target,
             {},
+            defaults_of(self.document),
             _unique(self.document.raw),
             journeys.nowhere(self._run_id),
             options.settle,
@@ -265,6 +266,3 @@ def _unique(raw: dict[str, object]) -> frozenset[str]:
     return frozenset(key["code"] for schema in schemas.values() for key in schema.get("x-unique", ())) | {
         "duplicate_name", "duplicate_document", "duplicate_sku", "duplicate_url"
     }  # fmt: skip
-
-
-__all__ = ["Learned", "Options", "Probe", "Row", "Runner", "Seen", "Unreached", "at", "costs"]

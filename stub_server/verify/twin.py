@@ -16,7 +16,7 @@ from ..app import create_app
 from ..explain.rehearsal import silent
 from ..http.application import Application
 from ..settings import Settings
-from .exchange import Answer, Request
+from .exchange import Answer, Headers, Request
 
 _KEY = "of the twins"
 
@@ -65,7 +65,9 @@ class Twin:
 
 async def called(app: Application, request: Request) -> Answer:
     """What an application of this process answers."""
-    status, headers, parts = 0, (), []
+    status = 0
+    headers: Headers = ()
+    parts: list[bytes] = []
     body = request.body
 
     async def receive() -> dict[str, Any]:

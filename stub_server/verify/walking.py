@@ -11,13 +11,13 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from ..contract.document import Document, Operation
-from .comparing import Comparing, Difference, Moment, Steps
+from .comparing import Comparing, Difference, Moment, Steps, instant_of
 from .conformity import Conformity
 from .exchange import Answer, Exchange, Request
 from .findings import BESIDE, CLASSES, Finding, Said
 from .probe import GIVEN, NONE, WRONG, Flaw, Journey, Probe, Seen
 from .resources import Catalogue, at, pointer_of
-from .roles import Names, Roles, is_id
+from .roles import Names, Roles
 from .showing import Showing
 from .target import Target
 from .twin import Fork
@@ -36,6 +36,7 @@ class Run(NamedTuple):
     showing: Showing
     target: Target
     constants: dict[Steps, tuple[Any, Any]]
+    defaults: Mapping[str, set[Any]]
     unique: frozenset[str]
     unknown_id: str
     settle: float
@@ -56,7 +57,7 @@ class Walk:
 
     def _follows(self, steps: Steps) -> Any:
         """The states that a member of a record may have; what defaults say."""
-        return _defaults(self._run.document).get(steps[-1] if steps else "")
+        return self._run.defaults.get(steps[-1] if steps else "")
 
     async def go(self, journey: Journey) -> None:
         """Send the probes in order, until the target's records are no longer what the twins' are."""
@@ -267,13 +268,13 @@ class Walk:
         entries = at(seen.body, steps) if steps else None
         option = str(probe.query.get("sort", ""))
         key = option.removeprefix("-")
-        values = [entry.get(key) for entry in entries or () if isinstance(entry, dict)]
-        values = [value.casefold() if isinstance(value, str) else value for value in values]
-        if (
-            any(value is None or isinstance(value, (dict, list)) for value in values)
-            or len({type(v) for v in values}) > 1
-        ):
+        values: list[Any] = [entry.get(key) for entry in entries or () if isinstance(entry, dict)]
+        kinds = {type(value) for value in values}
+        if len(kinds) != 1 or not kinds <= {str, int, float}:
             return
+        if kinds == {str} and not probe.narrowed and any(instant_of(value) is None for value in values):
+            return  # how a target orders letters and accents is not in the contract
+        values = [value.casefold() if isinstance(value, str) else value for value in values]
         if values != sorted(values, reverse=option.startswith("-")):
             expected = Said(200, f"entries by {option}")
             yield self._told(
@@ -338,25 +339,20 @@ class Walk:
 
 _KEYS = ("api_key", "key", "private_key", "secret", "token")
 _SETTLING = frozenset(("not-persisted", "not-deleted", "figures", "filter", "value", "stricter"))
-_known: dict[int, Mapping[str, set[Any]]] = {}
 
 
-def _defaults(document: Document) -> Mapping[str, set[Any]]:
+def defaults_of(document: Document) -> Mapping[str, set[Any]]:
     """By the name of a member: its defaults in requests, and the states of records."""
-    found = _known.get(id(document))
-    if found is None:
-        made: dict[str, set[Any]] = {}
-        for schema in document.raw["components"]["schemas"].values():
-            for name, node in schema.get("properties", {}).items():
-                default = node.get("default") if isinstance(node, dict) else None
-                if isinstance(default, (str, bool)):
-                    made.setdefault(name, set()).add(default)
-        for lifecycle in document.lifecycles.values():
-            states: set[Any] = {True, False} if lifecycle.field.startswith("is_") else set(lifecycle.states)
-            made.setdefault(lifecycle.field, set()).update(states)
-        made.setdefault("error", set()).update((True, False))
-        found = _known[id(document)] = made
-    return found
+    made: dict[str, set[Any]] = {"error": {True, False}}
+    for schema in document.raw["components"]["schemas"].values():
+        for name, node in schema.get("properties", {}).items():
+            default = node.get("default") if isinstance(node, dict) else None
+            if isinstance(default, (str, bool)):
+                made.setdefault(name, set()).add(default)
+    for lifecycle in document.lifecycles.values():
+        states: set[Any] = {True, False} if lifecycle.field.startswith("is_") else set(lifecycle.states)
+        made.setdefault(lifecycle.field, set()).update(states)
+    return made
 
 
 def _json(body: bytes) -> Any:
@@ -369,6 +365,3 @@ def _json(body: bytes) -> Any:
 def _code(body: Any) -> str | None:
     code = body.get("code") if isinstance(body, dict) else None
     return code if isinstance(code, str) else None
-
-
-__all__ = ["Run", "Walk", "is_id"]
