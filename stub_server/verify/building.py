@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -20,13 +20,24 @@ SETUP = "setup"
 class Builder:
     """One per journey."""
 
-    def __init__(self, catalogue: Catalogue, variants: Variants, fresh: Fresh, *, charges: bool) -> None:
-        """Without `charges` nothing is sent that may cost money."""
-        self.catalogue, self.variants, self.fresh, self._charges = catalogue, variants, fresh, charges
+    def __init__(
+        self, catalogue: Catalogue, variants: Variants, fresh: Fresh, *, charges: bool, closed: Container[str] = ()
+    ) -> None:
+        """Without `charges` nothing is sent that may cost money; `closed` are the operationIds out of reach."""
+        self.catalogue, self.variants, self.fresh = catalogue, variants, fresh
+        self._charges, self._closed = charges, closed
 
     def may(self, operation: Operation) -> bool:
         """Whether an operation may be sent so that it succeeds."""
-        return self._charges or not costs(operation)
+        return (self._charges or not costs(operation)) and operation.id not in self._closed
+
+    def can(self, operation: Operation) -> bool:
+        """Whether what an operation needs may be made."""
+        return all(self.may(resource.creates[0]) for resource in self.needs(operation, self.body(operation)))
+
+    def may_make(self, operation: Operation) -> bool:
+        """Whether an operation may be sent, with what it needs."""
+        return self.may(operation) and self.can(operation)
 
     def resource_of(self, operation: Operation) -> Resource | None:
         """The kind of record that an operation makes, or whose id is in its path."""

@@ -20,6 +20,8 @@ def accepts(builder: Builder, operation: Operation) -> Steps:
     """What an operation accepts and refuses: its parameters and its body, one limit at a time."""
     resource = builder.resource_of(operation)
     may = builder.may(operation)
+    if not builder.can(operation):
+        return
     yield from _ready(builder, operation)
     body = builder.body(operation)
     path = builder.path(operation)
@@ -151,7 +153,7 @@ def strangers(builder: Builder) -> Steps:
 
 def repeats(builder: Builder, operation: Operation) -> Steps:
     """An operation with a key for idempotency, sent again alike and with another body."""
-    if not operation.takes_key or not builder.may(operation):
+    if not operation.takes_key or not builder.may_make(operation):
         return
     yield from _ready(builder, operation)
     body, key = builder.body(operation), {"Idempotency-Key": builder.fresh.tag}
@@ -189,7 +191,7 @@ def depends(builder: Builder, resource: Resource) -> Steps:
     ]
     for child in below:
         create = child.creates[0]
-        if not builder.may(create):
+        if not builder.may_make(create):
             continue
         yield from builder.setup(builder.needs(create, builder.body(create)))
         yield builder.make(child)
@@ -204,7 +206,7 @@ def depends(builder: Builder, resource: Resource) -> Steps:
     for state, (_, steps) in roads.items():
         for child in below:
             create = child.creates[0]
-            if not builder.may(create) or not steps:
+            if not builder.may_make(create) or not steps:
                 continue
             needed = builder.needs(create, builder.body(create))
             yield from builder.setup(needed)
@@ -225,7 +227,7 @@ def _about(builder: Builder, operation: Operation, learns: str, body: Any) -> Pr
 def remembers(builder: Builder, resource: Resource) -> Steps:
     """What is created, changed and deleted is so when it is read again."""
     create = resource.creates[0]
-    if not builder.may(create):
+    if not builder.may_make(create):
         return
     yield from builder.setup(builder.needs(create, builder.body(create)))
     role = resource.role
@@ -303,7 +305,7 @@ def _updates(builder: Builder, resource: Resource, probe: Any, read: Any) -> Ste
 def unique(builder: Builder, resource: Resource) -> Steps:
     """What no second record may have, in another spelling too."""
     create = resource.creates[0]
-    if not builder.may(create):
+    if not builder.may_make(create):
         return
     yield from builder.setup(builder.needs(create, builder.body(create)))
     path, schema = builder.path(create), f"{pointer_of(create)}/requestBody/content/application~1json/schema"
@@ -347,7 +349,7 @@ _MOST = 3
 def finds(builder: Builder, resource: Resource) -> Steps:
     """Every filter, every order, and pages that together are the whole."""
     listing, create = resource.list, resource.creates[0]
-    if listing is None or not builder.may(create):
+    if listing is None or not builder.may_make(create):
         return
     narrowed = narrowing(builder, resource, listing)
     if not narrowed:
@@ -421,7 +423,7 @@ def _filters(builder: Builder, name: str, schema: Any, seen: Seen, body: Any, re
 def moves(builder: Builder, resource: Resource) -> Steps:
     """From every state that operations reach, every move that they could make."""
     lifecycle, create = resource.lifecycle, resource.creates[0]
-    if lifecycle is None or not builder.may(create):
+    if lifecycle is None or not builder.may_make(create):
         return
     ways = list(_ways(builder, resource))
     roads = _roads(resource, ways)

@@ -37,7 +37,7 @@ def report_of(learned: Learned, document: Document, options: Options, known: Col
     ended = CONFORMS
     if shown:
         ended = DIVERGES
-    elif learned.away and not learned.groups:
+    elif not learned.groups:
         ended = FAILED
     elif coverage < least:
         ended = TOO_LITTLE
@@ -84,10 +84,14 @@ def _unreached(learned: Learned, document: Document, options: Options) -> Iterat
         for status in operation.responses:
             if status in learned.statuses.get(operation.id, ()):
                 continue
-            if status in _ELSEWHERE:
+            if operation.id in learned.reach.closed:
+                yield Unreached(operation.id, status, learned.reach.closed[operation.id])
+            elif status in _ELSEWHERE:
                 yield Unreached(operation.id, status, _ELSEWHERE[status])
-            elif operation.method != "GET" and not options.write:
+            elif not options.write and (operation.method != "GET" or status == 403):
                 yield Unreached(operation.id, status, "needs --write")
+            elif learned.reach.is_key and status == 403:
+                yield Unreached(operation.id, status, "needs a JWT, which makes keys with fewer rights")
             elif costs(operation) and not options.charges and (status < 300 or status == 409):
                 yield Unreached(operation.id, status, "needs --charges")
 

@@ -17,6 +17,7 @@ from ..domain.documents import is_document_here, is_document_unchecked
 from . import journeys, relations
 from .building import Builder
 from .conformity import Conformity
+from .credential import NotAccepted, Reach, reach_of
 from .exchange import Exchange, Request
 from .findings import GROUPS, Finding
 from .fresh import Fresh
@@ -61,6 +62,7 @@ class Learned:
     statuses: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     groups: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     suspected: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    reach: Reach = field(default_factory=Reach)
     requests: int = 0
     seconds: float = 0.0
     away: str = ""
@@ -103,9 +105,16 @@ class Runner:
             self.learned.findings.append,
             self._answered,
         )
+        meant = [operation for operation in self.document.operations.values() if self._is_meant(operation)]
+        meant = [operation for operation in meant if options.write or operation.method == "GET"]
         try:
             async with asyncio.timeout(options.budget):
+                self.learned.reach = await reach_of(
+                    target, options.token, meant, run.unknown_id, charges=options.charges
+                )
                 await self._walk_all(run)
+        except NotAccepted:
+            self.learned.away = "it refuses the credential: 401 to every operation"
         except TimeoutError:
             self.learned.is_late = True
         except Away as error:
@@ -149,17 +158,19 @@ class Runner:
             if resource is not None and (resource, ident) not in made:
                 made.append((resource, ident))
 
-        async with self.twins[0].fork() as first, self.twins[1].fork() as second:
+        is_key = self.learned.reach.is_key
+        async with self.twins[0].fork(as_key=is_key) as first, self.twins[1].fork(as_key=is_key) as second:
             await Walk(run, self.options.token, (first, second), note).go(journey)
         await self._tidy(run.target, made)  # some kinds of records are limited in number
 
     def _journeys(self) -> Iterator[Journey]:
-        operations = [o for o in self.document.operations.values() if self._is_meant(o)]
+        closed = self.learned.reach.closed
+        operations = [o for o in self.document.operations.values() if self._is_meant(o) and o.id not in closed]
         names = frozenset(o.id for o in operations)
 
         def builder(name: str) -> Builder:
             fresh = Fresh(self._run_id, self.options.seed, name)
-            return Builder(self.catalogue, self._variants, fresh, charges=self.options.charges)
+            return Builder(self.catalogue, self._variants, fresh, charges=self.options.charges, closed=closed)
 
         if not self.options.write:
             for operation in operations:
@@ -176,6 +187,8 @@ class Runner:
                 own = builder(f"repeats {operation.id}")
                 yield Journey(f"repeats {operation.id}", journeys.repeats(own, operation), names)
         for resource in self.catalogue.resources.values():
+            if resource.creates[0].id in closed:
+                continue
             about = [
                 o for o in (*resource.creates, resource.read, resource.list, resource.update, resource.delete) if o
             ]
@@ -185,7 +198,9 @@ class Runner:
                     yield Journey(name, getattr(journeys, name)(own, resource), names)
         for part in range(AT_ONCE):
             own = builder(f"refuses {part}")
-            yield Journey("refuses", _refuses(own, operations[part::AT_ONCE]), names)
+            yield Journey(
+                "refuses", _refuses(own, operations[part::AT_ONCE], makes_keys=not self.learned.reach.is_key), names
+            )
         yield Journey("strangers", journeys.strangers(builder("strangers")), names)
 
     def _is_meant(self, operation: Operation) -> bool:
@@ -247,8 +262,8 @@ class Runner:
         return (await target.send(sent)).status < 300
 
 
-def _refuses(builder: Builder, operations: Sequence[Operation]) -> Steps:
-    keys = yield from journeys.keyholders(builder)
+def _refuses(builder: Builder, operations: Sequence[Operation], *, makes_keys: bool) -> Steps:
+    keys = (yield from journeys.keyholders(builder)) if makes_keys else {}
     for operation in operations:
         yield from journeys.refuses(builder, operation, keys)
 

@@ -43,12 +43,19 @@ class Twin:
         self.document = self._app.server.document
 
     @asynccontextmanager
-    async def fork(self) -> AsyncIterator[Fork]:
-        """A fork that is deleted afterwards."""
+    async def fork(self, *, as_key: bool = False) -> AsyncIterator[Fork]:
+        """A fork that is deleted afterwards, asked with a JWT or with an API key that has all scopes."""
         name = f"verify-{next(self._numbers)}"
         made = await self._control("POST", "/_sandbox/sandboxes/default/fork", {"name": name})
+        token = made["sandbox"]["credentials"]["jwt"]
         try:
-            yield Fork(self._app, name, made["sandbox"]["credentials"]["jwt"])
+            if as_key:
+                scopes = [scope["name"] for scope in self.document.scopes if scope["assignable"]]
+                body = orjson.dumps({"name": "verify", "scopes": scopes})
+                headers = (("authorization", f"Bearer {token}"), ("content-type", "application/json"))
+                answer = await Fork(self._app, name, token).send(Request("POST", "/api-keys", "", headers, body))
+                token = orjson.loads(answer.body)["api_key"]["private_key"]
+            yield Fork(self._app, name, token)
         finally:
             await self._control("DELETE", f"/_sandbox/sandboxes/{name}")
 
