@@ -109,9 +109,7 @@ class Runner:
         meant = [operation for operation in meant if options.write or operation.method == "GET"]
         try:
             async with asyncio.timeout(options.budget):
-                self.learned.reach = await reach_of(
-                    target, options.token, meant, run.unknown_id, charges=options.charges
-                )
+                self.learned.reach = await reach_of(target, options.token, meant, run.unknown_id)
                 await self._walk_all(run)
         except NotAccepted:
             self.learned.away = "it refuses the credential: 401 to every operation"
