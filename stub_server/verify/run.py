@@ -124,7 +124,7 @@ class Runner:
                         await self._tidy(target, made)
             except (TimeoutError, Away):
                 pass
-            self.learned.left_behind += [f"{made[0].role} {made[1]}" for each in self._made for made in each]
+            self.learned.left_behind += [_path(*made) for each in self._made for made in each]
             await target.close()
             self.learned.requests, self.learned.seconds = target.requests, monotonic() - began
         return self.learned
@@ -258,6 +258,13 @@ class Runner:
         path = archive.path.replace(f"{{{resource.key}}}", ident)
         sent = Request("POST", path, "", (*headers, ("Content-Type", "application/json")), b"{}")
         return (await target.send(sent)).status < 300
+
+
+def _path(resource: Resource, ident: str) -> str:
+    """Where a record is."""
+    shown = resource.read or resource.update
+    base = resource.creates[0].path + f"/{{{resource.key}}}" if shown is None else shown.path
+    return base.replace(f"{{{resource.key}}}", ident)
 
 
 def _refuses(builder: Builder, operations: Sequence[Operation], *, makes_keys: bool) -> Steps:
