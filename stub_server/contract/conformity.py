@@ -38,11 +38,12 @@ def check_tables(document: Document, overlays: Sequence[Path] = (), shipped: Doc
 def check_known(document: Document, shipped: Document, overlays: Sequence[Path] = ()) -> None:
     """Check that a contract with overlays keeps what the server's rules need. Raises ContractError like `check`.
 
-    An overlay may add states and sets of states, and remove moves, events and scopes. It may not remove a state, a set
-    or the member that holds the state.
+    An overlay may add states, sets of states and unique keys, and remove moves, events and scopes. It may not remove a
+    state, a set, the member that holds the state, or a unique key by which the server finds records.
     """
     try:
         known.check_states(document, shipped)
+        known.check_unique(document, shipped)
         known.check_payloads(document, shipped)
         known.check_answers(document, shipped)
     except ContractError as error:

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from ..kernel.record import UniqueKey
 from .document import JSON, Document, Operation
 from .names import COUNTS
 from .source import ContractError, Json, json_path
@@ -26,6 +27,37 @@ def check_states(document: Document, shipped: Document) -> None:
             if key not in new.sets:
                 reason = f"the rules of the server need the set {key}: keep it, empty if it has no state"
                 raise _fault([*place, "sets"], reason)
+
+
+def check_unique(document: Document, shipped: Document) -> None:
+    """Raises ContractError for a unique key that the server needs and lacks, or cannot refuse a second record by."""
+    refusing = {name for name, keys in shipped.unique.items() if any(key.code for key in keys)}
+    for name, known in shipped.unique.items():
+        keys = {key.name: key for key in document.unique.get(name, ())}
+        for old in known:
+            key = keys.get(old.name)
+            if _is_needed(name, old) and (key is None or key._replace(code=old.code) != old):
+                reason = f"the server finds records of {name} by {old.name}: keep its unique key as it is"
+                raise _fault(["components", "schemas", name, "x-unique"], reason)
+    for name, new in document.unique.items():
+        for number, key in enumerate(new):
+            place: Place = ["components", "schemas", name, "x-unique", number]
+            if key in shipped.unique.get(name, ()):
+                continue
+            if name not in refusing:
+                raise _fault(place, f"the server refuses no second {name}, only a {' or '.join(sorted(refusing))}")
+            if key.code is None:
+                raise _fault(place, "the server refuses a second record with a code: name it")
+            operation = document.operations.get(f"create{name}")
+            asked = {} if operation is None else (document.resolve(operation.body) or {}).get("properties", {})
+            for member in (*key.members, *(() if key.scope is None else (key.scope,))):
+                schema = document.resolve(asked.get(member, {}))
+                if schema.get("type") != "string" or "enum" in schema:
+                    raise _fault(place, f"a request to create a {name} has no text {member}: take it out")
+
+
+def _is_needed(name: str, key: UniqueKey) -> bool:
+    return key.code is None or (name, key.name) == ("Customer", "document")
 
 
 def check_payloads(document: Document, shipped: Document) -> None:

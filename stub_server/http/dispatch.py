@@ -18,9 +18,11 @@ from ..calls.reply import Reply, Streamed
 from ..contract.document import JSON, Document, Operation
 from ..contract.known import success_of
 from ..contract.schema import ContractViolation, Schemas
+from ..domain.uniqueness import taken
 from ..engine.step import Saved
 from ..kernel.clock import DAY
 from ..kernel.problem import Conflict, NotBuilt
+from ..store.tables import UniqueViolation
 from .maps import check_names, kept_maps
 
 _MEMBER = re.compile(r"[.\[]")
@@ -152,6 +154,12 @@ class Dispatch(SpecMiddleware):
         except Conflict as conflict:
             _place(conflict, call.values, call.arguments.get("body"))
             raise
+        except UniqueViolation as clash:
+            if base or clash.key is None or clash.key.code is None:
+                raise
+            refusal = taken(clash.schema, clash.key, clash.value)
+            _place(refusal, call.values, call.arguments.get("body"))
+            raise refusal from None
         except ContractViolation as error:
             if self._shipped is None:
                 raise
