@@ -54,6 +54,11 @@ class Operation(NamedTuple):
     raw: Json
 
     @property
+    def successes(self) -> list[int]:
+        """The statuses of its successes: of the shipped contract one."""
+        return [status for status in self.responses if status < 300]
+
+    @property
     def basis(self) -> dict[str, str]:
         """For each part, whether it is documented or assumed. Without `x-basis`, as in an overlay, it is assumed."""
         told = self.raw.get("x-basis", {})

@@ -8,6 +8,7 @@ from .names import COUNTS
 from .source import ContractError, Json, json_path
 
 Place = list[str | int]
+SUCCESSES = (200, 201, 202, 204)
 
 
 def check_states(document: Document, shipped: Document) -> None:
@@ -84,13 +85,15 @@ def check_payloads(document: Document, shipped: Document) -> None:
 
 def success_of(operation: Operation, shipped: Operation) -> int:
     """The status of a success where the shipped contract has another one. Raises ContractError where none is meant."""
-    (old,) = [status for status in shipped.responses if status < 300]
-    new = [status for status in operation.responses if status < 300]
+    (old,), new = shipped.successes, operation.successes
     if old in new:
         return old
+    place: Place = ["paths", operation.path, operation.method.lower(), "responses"]
     if len(new) != 1:
-        place: Place = ["paths", operation.path, operation.method.lower(), "responses"]
         raise _fault(place, f"{operation.id} succeeds in one way: name one status below 300, or {old}")
+    if new[0] not in SUCCESSES:
+        told = ", ".join(map(str, SUCCESSES))
+        raise _fault([*place, str(new[0])], f"the server succeeds with one of {told}: name one of them")
     return new[0]
 
 
@@ -105,11 +108,15 @@ def check_answers(document: Document, shipped: Document) -> None:
             raise _fault(operation, f"{ident} is about what the caller owns: keep a scheme in its security")
         status = success_of(new, old)
         place: Place = ["paths", new.path, new.method.lower(), "responses", str(status)]
-        (told,) = [response for number, response in old.responses.items() if number < 300]
-        answer = new.responses[status]
+        told, answer = old.responses[old.successes[0]], new.responses[status]
         for name, header in answer.headers.items():
             if header.get("required") and not told.headers.get(name, {}).get("required"):
                 raise _fault([*place, "headers", name], f"the server does not always send {name}: do not require it")
+            if name in told.headers:
+                raw = document.resolve(new.raw["responses"][str(status)])["headers"][name]
+                below: Place = raw["$ref"][2:].split("/") if "$ref" in raw else [*place, "headers", name]
+                answers = _Answers(document, shipped, set())
+                answers.compare(told.headers[name].get("schema"), header.get("schema"), [*below, "schema"], name)
         if status == 204:
             if answer.media:
                 raise _fault([*place, "content"], "a 204 has no content: take it out")

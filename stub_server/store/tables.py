@@ -34,7 +34,8 @@ class UniqueViolation(Exception):
     """
 
     def __init__(self, spec: "TableSpec", name: str, value: Any, holder: str) -> None:
-        super().__init__(f"{holder} has this {name} already #/components/schemas/{spec.schema}/x-unique")
+        place = f"#/components/schemas/{spec.schema}/x-unique"
+        super().__init__(f"{holder} and another {spec.schema} have the same {name} {place}")
         self.schema, self.key, self.value = spec.schema, spec.keys.get(name), value
 
 

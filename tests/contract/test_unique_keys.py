@@ -18,7 +18,7 @@ from ..journeys.steps import refused
 from ..support.contract import OPENAPI, document, read_once
 from ..support.make import customer_body, make_plan, make_project, order_body
 from ..support.overlays import overlay, removed, updated
-from .test_random_overlays import merchant_of
+from .test_followed import merchant_of
 
 SCHEMAS = "$.components.schemas"
 PLAN, CUSTOMER = f"{SCHEMAS}.Plan['x-unique']", f"{SCHEMAS}.Customer['x-unique']"
@@ -163,5 +163,5 @@ def test_an_added_key_is_kept_by_whatever_makes_a_record(shop: Callable[[str], h
 @pytest.mark.check
 def test_a_key_that_the_data_breaks_stops_the_start(tmp_path: Path) -> None:
     file = overlay(tmp_path, updated(f"{PLAN}[0]", "{ scope: merchant }"))
-    with pytest.raises(ContractError, match=rf"{file}:4: .*this name already #/components/schemas/Plan/x-unique"):
+    with pytest.raises(ContractError, match=rf"{file}:4: .*have the same name #/components/schemas/Plan/x-unique"):
         create_app(Settings(overlays=(file,)))
