@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
-from ..contract.document import Operation
+from ..contract.document import Document, Operation
 from ..contract.formats import formats
 from ..domain.documents import is_document_here, is_document_unchecked
 from . import journeys, relations
@@ -99,7 +99,7 @@ class Runner:
             target,
             {},
             defaults_of(self.document),
-            _unique(self.document.raw),
+            _unique(self.document),
             journeys.nowhere(self._run_id),
             options.settle,
             self.learned.findings.append,
@@ -280,9 +280,6 @@ async def _quietly(work: object, learned: Learned) -> None:
         learned.away = str(error)
 
 
-def _unique(raw: dict[str, object]) -> frozenset[str]:
+def _unique(document: Document) -> frozenset[str]:
     """The codes that refuse a second record of a unique key."""
-    schemas = raw["components"]["schemas"]  # type: ignore[index]
-    return frozenset(key["code"] for schema in schemas.values() for key in schema.get("x-unique", ())) | {
-        "duplicate_name", "duplicate_document", "duplicate_sku", "duplicate_url"
-    }  # fmt: skip
+    return frozenset(key.code for keys in document.unique.values() for key in keys if key.code is not None)
