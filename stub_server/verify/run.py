@@ -104,6 +104,7 @@ class Runner:
             options.settle,
             self.learned.findings.append,
             self._answered,
+            set(),
         )
         meant = [operation for operation in self.document.operations.values() if self._is_meant(operation)]
         meant = [operation for operation in meant if options.write or operation.method == "GET"]

@@ -1,4 +1,4 @@
-"""A backend that somebody else wrote: ten operations of the API, made from its public description alone.
+"""A backend that somebody else wrote: eleven operations of the API, made from its public description alone.
 
 It knows nothing of the contract nor of the server. Where the description is silent it does what seemed natural to its
 author. To try it by hand:
@@ -20,6 +20,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, make_server
 
 TOKEN = "other-backend-token"
+MERCHANT = "7b0f8f3e-5a43-4f0e-9a39-0d6b8f9c2b11"
 
 Record = dict[str, Any]
 Check = Callable[[Any], str | None]
@@ -239,27 +240,18 @@ def body_of(fields: dict[str, Check], needed: tuple[str, ...] = ()) -> Record:
 
 
 def seed(store: Store) -> None:
-    project = {
-        "id": str(uuid.uuid4()),
-        "name": "Clube do Café",
-        "description": "Cafés especiais todo mês",
-        "status": "active",
-        "type": "membership",
-        "visibility": "public",
-        "plans_count": 1,
-        "orders_count": 0,
-        "total_revenue": 0,
-        "total_subscribers": 0,
-        "active_subscribers": 0,
-        "creatorId": str(uuid.uuid4()),
-        "metadata": {},
-        "createdAt": now(),
-    }
-    store.add("Project", project)
-    store.add("Project", {**project, "id": str(uuid.uuid4()), "name": "Escola de Violão", "plans_count": 0})
+    for name in ("Clube do Café", "Escola de Violão"):
+        store.add("Project", new_project({"name": name, "status": "active"}))
     for name in ("Ana Souza", "Bruno Lima"):
         address = f"{name.split()[0].lower()}@example.com"
         store.add("Customer", new_customer({"name": name, "email": address}), address)
+
+
+def new_project(sent: Record) -> Record:
+    plain: Record = {"description": "", "status": "draft", "type": "membership", "visibility": "private"}
+    counts = dict.fromkeys(("plans_count", "orders_count", "total_subscribers", "active_subscribers"), 0)
+    made = {"total_revenue": 0.0, "creatorId": MERCHANT, "metadata": {}, "createdAt": now()}
+    return {"id": str(uuid.uuid4()), **plain, **counts, **made, **sent}
 
 
 def new_customer(sent: Record) -> Record:
@@ -345,6 +337,13 @@ def application() -> Flask:
     def list_projects() -> Response:
         projects, about = store.page("Project")
         return jsonify(error=False, data={"projects": projects, "pagination": about})
+
+    @app.post("/v2/projects")
+    def create_project() -> tuple[Response, int]:
+        sent = body_of(PROJECT, ("name",))
+        project = new_project({name: value for name, value in sent.items() if name in PROJECT_SHOWN})
+        store.add("Project", project)
+        return jsonify(error=False, data={"project": project}, message="Project created"), 201
 
     @app.put("/v2/projects/<uuid:key>")
     def update_project(key: uuid.UUID) -> Response:
