@@ -51,7 +51,7 @@ def test_a_list_has_the_filters_and_orders_of_the_contract(console: Console, api
         link for link in paid.links if "/data/orders/" in link and "/new/" not in link
     ]
     assert "The filter was refused" in console.open("/console/data/orders?status=nothing").text
-    assert "Nothing matches" in console.open("/console/data/orders?code=NOTHING").text
+    assert "No order matches" in console.open("/console/data/orders?code=NOTHING").text
 
 
 def test_a_record_has_its_history_and_the_way_back(
