@@ -60,7 +60,8 @@ def test_it_makes_forks_and_deletes_sandboxes(console: Console, live: Live, sand
     try:
         page = console.send(console.open(PAGE), "Make a sandbox", name=names[0], scenario="empty", seed="7")
         assert "Make a sandbox : done." in page.text
-        assert f"{names[0]} empty seed 7" in page.text
+        assert f"Its address is {live.url}/s/{names[0]}" in page.text
+        assert f"{names[0]} {live.url}/s/{names[0]} Copy" in page.text
         page = console.send(page, "Make a sandbox", name=names[0])
         assert "was refused with 409" in page.text
         page = console.send(page, "Make a sandbox", seed="many")
