@@ -112,6 +112,8 @@ def forms_of(told: Collection[str]) -> list[tuple[str, Path | None]]:
         form, _, file = each.partition("=")
         if form not in FORMS:
             raise Unusable(f"{each}: the forms of a report are {', '.join(FORMS)}.")
+        if file and not Path(file).parent.is_dir():
+            raise Unusable(f"{file}: there is no such directory.")
         found.append((form, Path(file) if file else None))
     return found
 
