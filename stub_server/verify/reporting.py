@@ -92,7 +92,7 @@ def _unreached(learned: Learned, document: Document, options: Options) -> Iterat
                 yield Unreached(operation.id, status, "needs --write")
             elif learned.reach.is_key and status == 403:
                 yield Unreached(operation.id, status, "needs a JWT, which makes keys with fewer rights")
-            elif costs(operation) and not options.charges and (status < 300 or status == 409):
+            elif costs(operation) and not options.charges:
                 yield Unreached(operation.id, status, "needs --charges")
 
 
